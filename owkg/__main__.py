@@ -1,0 +1,5 @@
+"""`python -m owkg` is `owkg`."""
+
+from owkg.cli.main import run
+
+run()

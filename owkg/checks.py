@@ -1,0 +1,64 @@
+"""Checks at the public boundary: a bad value stops here, named and shown.
+
+Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be looked at and pass unchecked.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def is_traced(*values: Any) -> bool:
+    """Whether JAX is tracing any of `values`, so that their numbers are not known yet."""
+    return any(isinstance(value, jax.core.Tracer) for value in values)
+
+
+def _shown(array: np.ndarray, bad: np.ndarray) -> str:
+    """The first offending entry, and where it stands if there is more than one entry."""
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    value = array[index].item() if hasattr(array[index], "item") else array[index]
+    where = f" at index {index}" if array.size > 1 else ""
+    return f"{value!r}{where}"
+
+
+def require(name: str, array: np.ndarray, good: Any, expected: str) -> None:
+    """Raises ValueError naming `name` and its first entry for which `good` is false."""
+    bad = np.broadcast_to(~np.asarray(good), array.shape)
+    if bad.any():
+        raise ValueError(f"`{name}` must be {expected}, got {_shown(array, bad)}.")
+
+
+def _numeric(name: str, value: Any, expected: str) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+        raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
+    if np.issubdtype(array.dtype, np.complexfloating):
+        raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
+    if array.size == 0:
+        raise ValueError(f"`{name}` must be {expected}, got an empty array.")
+    return array
+
+
+def real(name: str, value: Any, low: float, high: float, *, closed: bool = True) -> np.ndarray:
+    """`value` as float64, every entry in [low, high], or in (low, high) when not `closed`."""
+    if np.isinf(low) and np.isinf(high):
+        expected = "finite"
+    elif np.isinf(high):
+        expected = f"finite and {'at least' if closed else 'above'} {low:g}"
+    else:
+        expected = f"in {'[' if closed else '('}{low:g}, {high:g}{']' if closed else ')'}"
+    array = _numeric(name, value, expected).astype(np.float64)
+    inside = (array >= low) & (array <= high) if closed else (array > low) & (array < high)
+    require(name, array, inside & np.isfinite(array), expected)
+    return array
+
+
+def integer(name: str, value: Any, low: int) -> np.ndarray:
+    """`value` as int64, every entry a whole number of at least `low`."""
+    expected = f"a whole number of at least {low}"
+    array = _numeric(name, value, expected)
+    with np.errstate(invalid="ignore"):
+        whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2**53)
+    require(name, array, whole & (array >= low), expected)
+    return array.astype(np.int64)

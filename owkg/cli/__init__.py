@@ -1,0 +1,1 @@
+"""The `owkg` command, one file a sub-command: parse, call the library, print."""

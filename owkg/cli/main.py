@@ -1,0 +1,96 @@
+"""The `owkg` command: exit code 0 for success, 2 for bad input, 130 when interrupted."""
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from owkg.cli.power import power
+from owkg.cli.simulate import simulate
+from owkg.cli.theory import theory
+
+_SETTING = "--sparsity 0.35 --num-answers 43 --num-entities 14505"
+
+app = typer.Typer(
+    name="owkg",
+    help="How far can a link-prediction result on an incomplete knowledge graph be trusted?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+
+
+def _examples(*lines: str) -> str:
+    return "Examples:\n\n" + "\n\n".join(lines)
+
+
+app.command(
+    epilog=_examples(
+        f"owkg theory --strength 0.7 {_SETTING}",
+        f"owkg theory --metric mrr --metric hits@10 --strength 0.7 --correlation 0.1 {_SETTING}",
+        f"owkg theory --strength 0.7 {_SETTING} --missing node --format json",
+        "owkg theory --strength 0.7 --sparsity 0.35 --num-answers 12:300,43:200 --num-entities 14505",
+    )
+)(theory)
+app.command(
+    epilog=_examples(
+        f"owkg simulate --strength 0.7 {_SETTING} --trials 200000 --seed 0",
+        f"owkg simulate --metric mrr --metric mr --strength 0.7 {_SETTING} --prediction score",
+        f"owkg simulate --strength 0.7 --other-strength 0.75 {_SETTING} --format json",
+    )
+)(simulate)
+app.command(
+    epilog=_examples(
+        f"owkg power --strength 0.7 --other-strength 0.75 {_SETTING} --inconsistency 0.05",
+        f"owkg power --metric mrr --metric p-mrr@1/2 --strength 0.7 --other-strength 0.75 {_SETTING} "
+        "--num-queries 500",
+    )
+)(power)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from owkg import __version__
+
+        print(f"owkg {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _one_line(message: str) -> str:
+    """The message on one line, arguments named as the options that they came from."""
+    flags = re.compile(r"`(strength|other_strength|sparsity|correlation|other_correlation|num_answers|"
+                       r"num_entities|trials|inconsistency|num_queries)`")
+    named = flags.sub(lambda match: "--" + match[1].replace("_", "-"), message)
+    return " ".join(named.split())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code; never lets a traceback out for bad input."""
+    try:
+        result = app(args=arguments, prog_name="owkg", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except typer.TyperException as error:
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+    except (KeyboardInterrupt, typer.Abort):
+        print("owkg: interrupted", file=sys.stderr)
+        return 130
+    except ValueError as error:
+        message = str(error)
+    print(f"owkg: error: {_one_line(message)}", file=sys.stderr)
+    return 2
+
+
+def run() -> None:
+    """Entry point of the installed command."""
+    sys.exit(main())

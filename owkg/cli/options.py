@@ -1,0 +1,112 @@
+"""The options that several sub-commands share: one definition, one wording."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+class Missing(StrEnum):
+    INDEPENDENT = "independent"
+    NODE = "node"
+    POPULARITY = "popularity"
+
+
+class Prediction(StrEnum):
+    CLASSIFICATION = "classification"
+    SCORE = "score"
+
+
+Metrics = Annotated[
+    list[str],
+    typer.Option(
+        "--metric",
+        help="mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias. Repeat for several.",
+    ),
+]
+Strength = Annotated[
+    float, typer.Option("--strength", help="P(an answer is classified positive), in [0, 1].")
+]
+OtherStrength = Annotated[
+    float, typer.Option("--other-strength", help="Strength of the second model, in [0, 1].")
+]
+Sparsity = Annotated[
+    float, typer.Option("--sparsity", help="P(an answer is missing from the test set), in (0, 1).")
+]
+NumAnswers = Annotated[
+    int, typer.Option("--num-answers", help="Full-test answers of a query, at least 1.")
+]
+AnswerHistogram = Annotated[
+    str,
+    typer.Option(
+        "--num-answers",
+        help="Full-test answers of a query, at least 1; or a histogram over queries, "
+        "ANSWERS:QUERIES,ANSWERS:QUERIES,... such as 12:300,43:200.",
+    ),
+]
+NumEntities = Annotated[
+    int, typer.Option("--num-entities", help="Candidates before filtering, above --num-answers.")
+]
+Correlation = Annotated[
+    float,
+    typer.Option("--correlation", help='Correlation of "missing" and "classified positive".'),
+]
+OtherCorrelation = Annotated[
+    float | None,
+    typer.Option("--other-correlation", help="Of the second model; --correlation when absent."),
+]
+MissingFacts = Annotated[Missing, typer.Option("--missing", help="How facts come to be missing.")]
+NodeSpread = Annotated[
+    float,
+    typer.Option("--node-spread", help="Spread of the entities' probabilities under --missing node."),
+]
+PopularityExponent = Annotated[
+    float,
+    typer.Option(
+        "--popularity-exponent",
+        help="How fast the odds of missing rise with the popularity rank under --missing popularity.",
+    ),
+]
+Predictions = Annotated[
+    Prediction, typer.Option("--prediction", help="How the model orders the candidates.")
+]
+OutputFormat = Annotated[Format, typer.Option("--format", help="A table to read, or JSON.")]
+
+
+def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
+    """(num_answers, weights) of `--num-answers`: a number and None, or two lists."""
+    try:
+        if ":" not in text:
+            return int(text), None
+        pairs = [part.split(":") for part in text.split(",")]
+        answers, queries = zip(*((int(a), float(q)) for a, q in pairs), strict=True)
+    except ValueError:
+        raise ValueError(
+            f"`num_answers` must be a whole number or ANSWERS:QUERIES,..., got {text!r}."
+        ) from None
+    if len(set(answers)) < len(answers):
+        raise ValueError(f"`num_answers` must not name a number of answers twice, got {text!r}.")
+    return list(answers), list(queries)
+
+
+def missing_model(name: Missing, node_spread: float, popularity_exponent: float):
+    """The missing-fact model that the options describe."""
+    from owkg.openworld import Independent, NodeBased, PopularityBased
+
+    if name is Missing.NODE:
+        return NodeBased(node_spread)
+    if name is Missing.POPULARITY:
+        return PopularityBased(popularity_exponent)
+    return Independent()
+
+
+def prediction_model(name: Prediction):
+    """The prediction model that the option names."""
+    from owkg.openworld import Classification, Score
+
+    return Score() if name is Prediction.SCORE else Classification()

@@ -1,0 +1,45 @@
+"""A progress bar on standard error, for people only: silent when output is piped or the work is short."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+# Work that is over sooner needs no bar.
+_PATIENCE_S = 1.0
+
+
+@contextmanager
+def progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Yields `update(done, total)`; the bar appears once the work has taken a second.
+
+    Args:
+        title: what is being done.
+        unit: of the counts, plural.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} " + unit),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    begin = time.monotonic()
+    task = None
+
+    def update(done: int, total: int) -> None:
+        nonlocal task
+        if not bar.console.is_terminal or (task is None and time.monotonic() - begin < _PATIENCE_S):
+            return
+        if task is None:
+            bar.start()
+            task = bar.add_task(title, total=total)
+        bar.update(task, completed=done)
+
+    try:
+        yield update
+    finally:
+        bar.stop()

@@ -1,0 +1,21 @@
+"""The open-world setting: definitions that theory and simulation share, and no result of either."""
+
+from owkg.openworld.density import test_share
+from owkg.openworld.missing import Independent, MissingModel, NodeBased, PopularityBased
+from owkg.openworld.prediction import Classification, PredictionModel, Score
+from owkg.openworld.setting import Setting, conditional_strengths, feasible_correlation, grid
+
+__all__ = [
+    "Classification",
+    "Independent",
+    "MissingModel",
+    "NodeBased",
+    "PopularityBased",
+    "PredictionModel",
+    "Score",
+    "Setting",
+    "conditional_strengths",
+    "feasible_correlation",
+    "grid",
+    "test_share",
+]

@@ -1,0 +1,37 @@
+"""From the density of a sampled knowledge graph to the share of answers that the test set keeps."""
+
+from typing import Any
+
+import numpy as np
+
+from owkg import checks
+
+
+def test_share(density: Any, train_rate: Any) -> Any:
+    """alpha = d (1 - t) / (1 - d t): the share of full-test answers that are also sparse-test answers.
+
+    Each fact of the closed world survives with probability d; a share t of the survivors trains. The full
+    test is everything that does not train, 1 - d t; of it, d (1 - t) survived. The sparsity is 1 - alpha.
+
+    Args:
+        density: d, share of all facts that the sampled graph keeps, in (0, 1].
+        train_rate: t, share of the kept facts that go to the training set, in [0, 1).
+
+    Returns:
+        alpha in (0, 1], broadcast over both arguments.
+
+    Raises:
+        ValueError: if an argument leaves its interval.
+
+    Examples:
+        >>> round(float(test_share(0.75, 0.7)), 4)
+        0.4737
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), section 6.
+    """
+    density = checks.real("density", density, 0, 1)
+    checks.require("density", density, density > 0, "in (0, 1]")
+    train_rate = checks.real("train_rate", train_rate, 0, 1)
+    checks.require("train_rate", train_rate, train_rate < 1, "in [0, 1)")
+    return np.asarray(density * (1 - train_rate) / (1 - density * train_rate))[()]

@@ -1,0 +1,113 @@
+"""How facts come to be missing: three models, each one frozen dataclass of its parameters.
+
+In each, an answer is missing with probability `sparsity` taken over the model's own randomness; they
+differ in how the answers of one query hang together. "Predicted positive" is tied to "missing" by the
+setting's correlation in all three.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special, stats
+from scipy.optimize import elementwise
+
+from owkg import checks
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Every answer is missing with probability beta, on its own (Yang et al. 2022, section 4)."""
+
+
+@dataclass(frozen=True)
+class NodeBased:
+    """A fact survives with the product of its two entities' probabilities (Yang et al. 2022, section 6).
+
+    Each entity's probability is N(mu, spread) cut to [0, 1]. The published generator takes mu = sqrt(d),
+    and the cut then moves the mean away from it; here mu is chosen so that the mean after the cut is
+    exactly sqrt(alpha), so a fact survives with probability alpha. The query entity is shared by all
+    answers: the number of missing answers is over-dispersed.
+
+    Attributes:
+        spread: standard deviation before the cut, above 0; published: 0.2.
+    """
+
+    spread: float = 0.2
+
+    def __post_init__(self) -> None:
+        checks.real("spread", self.spread, 0, np.inf, closed=False)
+
+
+@dataclass(frozen=True)
+class PopularityBased:
+    """The odds that the j-th most popular of a query's N answers is missing grow like j ** exponent.
+
+    Popular entities are written down first. The scale of the odds is chosen so that the mean over the
+    N answers is exactly beta.
+
+    Attributes:
+        exponent: 0 is `Independent`; 1 means odds inversely proportional to a Zipf popularity 1/j.
+    """
+
+    exponent: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.real("exponent", self.exponent, -np.inf, np.inf)
+
+
+MissingModel = Independent | NodeBased | PopularityBased
+
+BY_NAME = {"independent": Independent, "node": NodeBased, "popularity": PopularityBased}
+
+
+def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
+    """mu such that N(mu, spread) cut to [0, 1] has mean sqrt(1 - sparsity).
+
+    With G(z) = E[max(Z - z, 0)], Z standard normal, the cut variable has mean
+    spread (G(-mu/spread) - G((1-mu)/spread)), increasing in mu.
+
+    Args:
+        sparsity: beta in (0, 1), any shape.
+        spread: standard deviation before the cut.
+
+    Returns:
+        mu, the shape of `sparsity`.
+    """
+
+    def excess(z: np.ndarray) -> np.ndarray:
+        return stats.norm.pdf(z) - z * stats.norm.sf(z)
+
+    def gap(mu: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        return spread * (excess(-mu / spread) - excess((1 - mu) / spread)) - np.sqrt(1 - beta)
+
+    reach = 40 * spread + 1
+    return elementwise.find_root(gap, (-reach, reach), args=(np.asarray(sparsity),)).x
+
+
+def popularity_probabilities(
+    sparsity: np.ndarray, num_answers: np.ndarray, exponent: float, size: int
+) -> np.ndarray:
+    """P(missing) of each answer, most popular first; mean `sparsity` over the first `num_answers`.
+
+    Args:
+        sparsity: beta, shape `[*grid]`.
+        num_answers: N, shape `[*grid]`.
+        exponent: of `PopularityBased`.
+        size: length of the answer axis; entries from N on are 1 (never in the test set).
+
+    Returns:
+        Probabilities, shape `[*grid, size]`.
+    """
+    slope = exponent * np.log(np.arange(1, size + 1))
+    reach = np.abs(slope).max() + 40
+
+    def probabilities(offset: np.ndarray, answers: np.ndarray) -> np.ndarray:
+        exists = np.arange(size) < answers[..., None]
+        return np.where(exists, special.expit(offset[..., None] + slope), 1.0)
+
+    def gap(offset: np.ndarray, beta: np.ndarray, answers: np.ndarray) -> np.ndarray:
+        return (probabilities(offset, answers).sum(-1) - size) / answers + 1 - beta
+
+    answers = np.asarray(num_answers, np.float64)
+    offset = elementwise.find_root(gap, (-reach, reach), args=(np.asarray(sparsity), answers)).x
+    return probabilities(offset, answers)

@@ -1,0 +1,60 @@
+"""How a model orders the candidates: two models, each one frozen dataclass.
+
+`strength` means the same in both: the probability that an answer is put ahead of every non-answer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+from scipy.optimize import elementwise
+
+from owkg import checks
+
+
+@dataclass(frozen=True)
+class Classification:
+    """Each candidate is classified; positives precede negatives, the order inside a class is random.
+
+    An answer is positive with probability `strength`; no non-answer is (Yang et al. 2022, section 4).
+    """
+
+
+@dataclass(frozen=True)
+class Score:
+    """Answers score N(mu, 1), non-answers N(0, 1), and candidates are ranked by score.
+
+    The "more realistic modelling" that Yang et al. (2022) leave open: errors are graded, and the strong
+    answers of one query are strong against the missing ones too. mu follows from `strength` by `shift`.
+    """
+
+
+PredictionModel = Classification | Score
+
+BY_NAME = {"classification": Classification, "score": Score}
+
+
+def shift(strength: np.ndarray, num_non_answers: np.ndarray) -> np.ndarray:
+    """mu for which a N(mu, 1) score beats all of n standard normal scores with probability `strength`.
+
+    Solves E[Phi(mu + Z)^n] = strength, Z standard normal; strength 1/(n+1) gives mu = 0.
+
+    Args:
+        strength: in (0, 1), shape `[*grid]`.
+        num_non_answers: n, at least 1, shape `[*grid]`.
+
+    Raises:
+        ValueError: at strength 0 or 1, where no finite mu exists.
+    """
+    strength, n = np.broadcast_arrays(np.asarray(strength, np.float64), num_non_answers)
+    expected = "in (0, 1) for scored predictions, also given missing and given test,"
+    checks.require("strength", strength, (strength > 0) & (strength < 1), expected)
+    nodes = np.linspace(-9.0, 9.0, 361)
+    weights = np.exp(-(nodes**2) / 2)
+    weights /= weights.sum()
+
+    def gap(mu: np.ndarray, target: np.ndarray, n: np.ndarray) -> np.ndarray:
+        beaten = special.log_ndtr(mu[..., None] + nodes)
+        return np.exp(n[..., None] * beaten) @ weights - target
+
+    return elementwise.find_root(gap, (-50.0, 50.0), args=(strength, n.astype(np.float64))).x

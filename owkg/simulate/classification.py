@@ -1,0 +1,65 @@
+"""Filtered ranks of one query under the classification model, at a cost of O(answers)."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+
+def classification_ranks(
+    key: Key[Array, ""],
+    missing: Bool[Array, "size"],
+    missing_strength: Float[Array, ""],
+    test_strength: Float[Array, ""],
+    num_answers: Int[Array, ""],
+    num_entities: Int[Array, ""],
+) -> Int[Array, "size"]:
+    """Filtered ranks of the test answers, in random order, in the first N - m slots; the rest is garbage.
+
+    Positives precede negatives, each class in uniformly random order; missing answers and non-answers
+    count towards a rank, other test answers do not. Only the counts of each kind matter for that, and
+    the order is drawn one test answer at a time, as in Polya's urn: among b others, j test answers are
+    placed; the next falls into one of the b + 1 gaps afresh, or beside one of the j, all b + 1 + j
+    places alike. This is exactly the random order of the whole class, and never touches the others.
+
+    Args:
+        key: consumed.
+        missing: whether each answer is missing; True from N on.
+        missing_strength: l1.
+        test_strength: l2.
+        num_answers: N.
+        num_entities: candidates before filtering.
+    """
+    predicted_key, order_key = jax.random.split(key)
+    size = missing.shape[0]
+    slot = jnp.arange(size, dtype=jnp.int32)
+
+    uniform = jax.random.uniform(predicted_key, (size,), jnp.float32)
+    positive = uniform < jnp.where(missing, missing_strength, test_strength)
+    exists = slot < num_answers
+    num_missing = jnp.sum(missing & exists, dtype=jnp.int32)
+    missing_ahead = jnp.sum(missing & exists & positive, dtype=jnp.int32)
+    test_positives = jnp.sum(~missing & positive, dtype=jnp.int32)
+    other_negatives = num_entities - num_answers + num_missing - missing_ahead
+
+    # Slots 0 .. test_positives-1 hold the positive test answers, those after them the negative ones.
+    is_positive = slot < test_positives
+    class_start = jnp.where(is_positive, 0, test_positives)
+    others = jnp.where(is_positive, missing_ahead, other_negatives)
+    place = _below(order_key, others + 1 + slot - class_start)
+    fresh = place <= others
+    rank = jnp.where(is_positive, 0, missing_ahead) + place + 1
+    beside = jnp.where(fresh, slot, class_start + place - others - 1)
+
+    def settle(i: Array, rank: Array) -> Array:
+        return rank.at[i].set(rank[beside[i]])
+
+    return jax.lax.fori_loop(jnp.int32(1), jnp.int32(size), settle, rank)
+
+
+def _below(key: Key[Array, ""], bound: Int[Array, "size"]) -> Int[Array, "size"]:
+    """Whole numbers uniform on 0 .. bound-1: the high word of 32 random bits times the bound.
+
+    No value's probability is off by more than 2^-32.
+    """
+    words = jax.random.bits(key, bound.shape, jnp.uint32).astype(jnp.uint64)
+    return ((words * bound.astype(jnp.uint64)) >> 32).astype(jnp.int32)

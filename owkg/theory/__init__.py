@@ -1,0 +1,53 @@
+"""Closed forms under missing facts: mean, variance, derivatives, correlation, power."""
+
+from owkg.theory.lemma import (
+    hits_derivative,
+    lemma_correlation_derivative,
+    lemma_derivative,
+    lemma_expectation,
+    mrr_derivative,
+    mrr_lemma_expectation,
+)
+from owkg.theory.logarithm import (
+    correlation_lowers_log_approximation,
+    log_approximation,
+    log_approximation_error_bound,
+)
+from owkg.theory.moments import (
+    Moments,
+    conditional_moments,
+    covariance,
+    expectation,
+    moments,
+    variance,
+)
+from owkg.theory.power import (
+    inconsistency_probability,
+    log_inconsistency_probability,
+    log_required_queries,
+    required_queries,
+)
+from owkg.theory.scores import score_expectation
+
+__all__ = [
+    "Moments",
+    "conditional_moments",
+    "correlation_lowers_log_approximation",
+    "covariance",
+    "expectation",
+    "hits_derivative",
+    "inconsistency_probability",
+    "lemma_correlation_derivative",
+    "lemma_derivative",
+    "lemma_expectation",
+    "log_approximation",
+    "log_approximation_error_bound",
+    "log_inconsistency_probability",
+    "log_required_queries",
+    "moments",
+    "mrr_derivative",
+    "mrr_lemma_expectation",
+    "required_queries",
+    "score_expectation",
+    "variance",
+]

@@ -1,0 +1,221 @@
+"""Lemma 4.1 and its corollaries: the mean of the positive class, and how it answers to strength.
+
+The lemma lets all N answers be missing and leaves out the test answers classified negative; `moments`
+does neither. It is kept because its derivatives are closed and explain the flattening.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+from scipy import special, stats
+
+from owkg import checks
+from owkg.metrics import Metric
+from owkg.openworld import Setting, grid
+from owkg.theory.grids import (
+    binomial_pmf,
+    log_factorials,
+    over_grid,
+    padded_size,
+    prefix_sums,
+    probabilities,
+)
+
+
+def _head_means(sums: Array, size: int) -> Array:
+    """A(k) = S1(k+1)/(k+1), k = 0 .. size-1: the mean weight of a positive test answer among k missing."""
+    return sums[0, 1 : size + 1] / jnp.arange(1, size + 1)
+
+
+def _expectation_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
+    size = log_factorial.shape[0]
+    pmf = binomial_pmf(jnp.arange(size), num_answers, l1 * sparsity, log_factorial)
+    return (l2 * jnp.sum(pmf * _head_means(sums, size)),)
+
+
+def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
+    """dE/dl1 and dE/dl2 of the lemma."""
+    size = log_factorial.shape[0] - 1
+    k = jnp.arange(size)
+    means = _head_means(sums, size + 1)
+    pmf = binomial_pmf(k, num_answers, l1 * sparsity, log_factorial)
+    fewer = binomial_pmf(k, num_answers - 1, l1 * sparsity, log_factorial)
+    # d/dp E[A(Binomial(N, p))] = N E[A(K+1) - A(K)], K ~ Binomial(N-1, p).
+    slope = num_answers * sparsity * jnp.sum(fewer * (means[1:] - means[:-1]))
+    return l2 * slope, jnp.sum(pmf * means[:-1])
+
+
+def _evaluate(kernel, metric: Metric, setting: Setting) -> Any:
+    size = padded_size(np.max(setting.num_answers) + 2)
+    shared = (prefix_sums(metric, size), log_factorials(size))
+    rows = (*probabilities(setting), setting.sparsity, setting.num_answers)
+    return over_grid(kernel, shared, rows, setting.shape, size)
+
+
+def lemma_expectation(
+    metric: Metric,
+    *,
+    strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    correlation: Any = 0.0,
+) -> Any:
+    """Lemma 4.1: (l2/l1) / (beta (N+1)) sum_{j=0}^{N} h(j+1) P(Binomial(N+1, l1 beta) > j).
+
+    Computed as l2 E[S1(K+1)/(K+1)], K ~ Binomial(N, l1 beta), the same number: it has no division by
+    the strength, so l = 0 and tiny sparsities need no special case, and `jax.grad` goes through it.
+
+    Args:
+        metric: the rank metric.
+        strength, sparsity, num_answers, num_entities, correlation: as in `moments`. The lemma does not
+            depend on `num_entities`; it is checked all the same.
+
+    Returns:
+        The lemma's expectation, of the broadcast shape.
+
+    Raises:
+        ValueError: if an argument leaves its interval; the message names it.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Lemma 4.1; with correlation, Theorem 4.3.
+    """
+    setting = grid(
+        strength=strength,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+        correlation=correlation,
+    )
+    return _evaluate(_expectation_kernel, metric, setting)[0]
+
+
+def lemma_derivative(
+    metric: Metric,
+    *,
+    strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    correlation: Any = 0.0,
+) -> Any:
+    """d/dl of `lemma_expectation`, closed, for any correlation.
+
+    Without correlation this is Corollary 4.1, E[g(K)] / (l beta (N+1)) with K ~ Binomial(N+1, l beta) and
+    g(r) = r h(r), which equals E[h(K+1)], K ~ Binomial(N, l beta). With correlation the chain rule through
+    l1 and l2 adds their slopes, infinite at l = 0 and l = 1.
+
+    Args and Raises: as `lemma_expectation`.
+
+    Returns:
+        The derivative, of the broadcast shape; not finite at strength 0 or 1 with a correlation.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.1.
+    """
+    setting = grid(
+        strength=strength,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+        correlation=correlation,
+    )
+    by_missing, by_test = _evaluate(_slopes_kernel, metric, setting)
+    l, rho, beta = setting.strength, setting.correlation, setting.sparsity
+    xp = jnp if checks.is_traced(l, rho, beta) else np
+    correlated = xp.not_equal(rho, 0)
+    spread = xp.where(correlated, xp.sqrt(l * (1 - l)), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bend = xp.where(correlated, rho * (1 - 2 * l) / (2 * spread), 0)
+        odds = xp.sqrt((1 - beta) / beta)
+        return (by_missing * (1 + bend * odds) + by_test * (1 - bend / odds))[()]
+
+
+def lemma_correlation_derivative(
+    metric: Metric,
+    *,
+    strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    correlation: Any = 0.0,
+) -> Any:
+    """d/drho of `lemma_expectation`, closed: negative where correlation lowers the reported number.
+
+    Args and Raises: as `lemma_expectation`.
+
+    Returns:
+        The derivative, of the broadcast shape.
+
+    References:
+        The quantity whose sign Corollary 4.5 of Yang, Lin, Zhang (NeurIPS 2022) is about.
+    """
+    setting = grid(
+        strength=strength,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+        correlation=correlation,
+    )
+    by_missing, by_test = _evaluate(_slopes_kernel, metric, setting)
+    l, beta = setting.strength, setting.sparsity
+    xp = jnp if checks.is_traced(l, beta) else np
+    spread, odds = xp.sqrt(l * (1 - l)), xp.sqrt((1 - beta) / beta)
+    return (by_missing * spread * odds - by_test * spread / odds)[()]
+
+
+def mrr_derivative(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+    """Corollary 4.2, MRR: (1 - (1 - l beta)^(N+1)) / (l beta (N+1)); 1 in the limit l beta -> 0.
+
+    Raises:
+        ValueError: if an argument leaves its interval.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.2.
+    """
+    p, n = _positive_missing(strength, sparsity, num_answers)
+    safe = np.where(p == 0, 1, p)
+    return np.where(p == 0, 1.0, -np.expm1((n + 1) * np.log1p(-p)) / (safe * (n + 1)))[()]
+
+
+def hits_derivative(k: int, *, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+    """Corollary 4.3, Hits@K: P(Binomial(N, l beta) <= K - 1).
+
+    Raises:
+        ValueError: if an argument leaves its interval.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.3.
+    """
+    k = int(checks.integer("k", k, 1))
+    p, n = _positive_missing(strength, sparsity, num_answers)
+    return stats.binom.cdf(k - 1, n, p)[()]
+
+
+def mrr_lemma_expectation(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+    """Lemma 4.1 for MRR without correlation: [H_{N+1} - sum_{j=1}^{N+1} (1-l beta)^j / j] / (beta (N+1)).
+
+    The sum over j is the integral of (1 - x^(N+1)) / (1 - x) over 0 .. 1 - l beta, and the bracket that
+    over 1 - l beta .. 1: a Gauss-Legendre rule of (N+2)/2 nodes gives it exactly, without cancellation.
+
+    Raises:
+        ValueError: if an argument leaves its interval.
+    """
+    p, n = _positive_missing(strength, sparsity, num_answers)
+    beta = checks.real("sparsity", sparsity, 0, 1, closed=False)
+    nodes, weights = special.roots_legendre(int(np.max(n)) // 2 + 2)
+    # Integral over x in (1-p, 1) of the polynomial 1 + x + ... + x^N = (1 - x^(N+1)) / (1 - x).
+    gap = p[..., None] * (nodes + 1) / 2  # 1 - x
+    powers = -np.expm1((n[..., None] + 1) * np.log1p(-gap))
+    safe = np.where(gap == 0, 1, gap)
+    ratio = np.where(gap == 0, n[..., None] + 1.0, powers / safe)
+    return ((ratio * weights).sum(-1) * p / 2 / (beta * (n + 1)))[()]
+
+
+def _positive_missing(strength: Any, sparsity: Any, num_answers: Any) -> tuple:
+    """(l beta, N), checked and broadcast."""
+    strength = checks.real("strength", strength, 0, 1)
+    sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
+    return np.broadcast_arrays(strength * sparsity, checks.integer("num_answers", num_answers, 1))

@@ -1,0 +1,122 @@
+"""Theorems 4.1 and 4.3: MRR under missing facts is close to a logarithm of the strength."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from owkg.openworld import Setting, grid
+from owkg.theory.grids import probabilities
+
+
+class LogParts(NamedTuple):
+    """ln(l1 beta (N+2)) + gamma, and what multiplies it: (l2/l1) / (beta (N+1))."""
+
+    logarithm: Any
+    factor: Any
+
+
+def _parts(setting: Setting) -> LogParts:
+    l1, l2 = probabilities(setting)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithm = np.log(l1 * setting.sparsity * (setting.num_answers + 2.0)) + np.euler_gamma
+        return LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
+
+
+def log_approximation(
+    *, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any, correlation: Any = 0.0
+) -> Any:
+    """MRR's lemma expectation as a logarithm: (l2/l1) (ln l1 + ln beta + ln(N+2) + gamma) / (beta (N+1)).
+
+    Args:
+        strength, sparsity, num_answers, num_entities, correlation: as in `moments`.
+
+    Returns:
+        The approximation, of the broadcast shape; NaN where l1 = 0, which has no logarithm. It may be
+        negative, and far off, where `log_approximation_error_bound` is large.
+
+    Raises:
+        ValueError: if an argument leaves its interval; the message names it.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.1; with correlation, Theorem 4.3.
+    """
+    parts = _parts(
+        grid(
+            strength=strength,
+            sparsity=sparsity,
+            num_answers=num_answers,
+            num_entities=num_entities,
+            correlation=correlation,
+        )
+    )
+    with np.errstate(invalid="ignore"):
+        product = parts.logarithm * parts.factor
+    return np.where(np.isfinite(product), product, np.nan)[()]
+
+
+def log_approximation_error_bound(
+    *, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any, correlation: Any = 0.0
+) -> Any:
+    """A bound on |`log_approximation` - `lemma_expectation` of MRR|.
+
+    With p = l1 beta and n = N + 1 the lemma is factor * (H_n + ln p + R), R = sum_{j>n} (1-p)^j / j. Since
+    0 <= R <= (1-p)^(n+1) / ((n+1) p), and -1/(n+1) < H_n - ln(n+1) - gamma < -1/(2(n+1)), the bracket of
+    the theorem is off by less than
+
+        max(1, (1-p)^(N+2) / p - 1/2) / (N+2).
+
+    Args and Raises: as `log_approximation`.
+
+    Returns:
+        The bound, of the broadcast shape; NaN where l1 = 0.
+
+    References:
+        Derived in docs/theory.md, section 3, in the place of the bound of Theorem 4.1.
+    """
+    setting = grid(
+        strength=strength,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+        correlation=correlation,
+    )
+    p = probabilities(setting)[0] * setting.sparsity
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tail = np.exp((setting.num_answers + 2.0) * np.log1p(-p)) / p - 0.5
+        bound = _parts(setting).factor * np.maximum(1, tail) / (setting.num_answers + 2.0)
+    return np.where(np.isfinite(bound), bound, np.nan)[()]
+
+
+def correlation_lowers_log_approximation(
+    *, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any, correlation: Any = 0.0
+) -> Any:
+    """Corollary 4.5, exactly: whether d/drho of `log_approximation` is negative.
+
+    Where the logarithm is positive the sign is that of
+
+        alpha l2 / l  -  (ln(l1 beta (N+2)) + gamma),
+
+    so a rise of the correlation lowers the number if and only if ln(l1 beta (N+2)) + gamma exceeds
+    alpha l2 / l = P(in the test set | positive). As that is at most 1, l1 beta (N+2) > e^(1-gamma) = 1.526
+    suffices for every correlation.
+
+    Args and Raises: as `log_approximation`.
+
+    Returns:
+        Booleans of the broadcast shape; False where the approximation does not depend on rho (strength 0
+        or 1) or its logarithm is not positive.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5 (a sufficient condition); docs/theory.md, section 4.
+    """
+    setting = grid(
+        strength=strength,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+        correlation=correlation,
+    )
+    l = setting.strength
+    free = (l == 0) | (l == 1)
+    in_test = (1 - setting.sparsity) * probabilities(setting)[1] / np.where(free, 1, l)
+    return (~free & (_parts(setting).logarithm > in_test))[()]

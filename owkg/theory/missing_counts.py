@@ -1,0 +1,93 @@
+"""The law of the number of missing answers, given that at least one answer is in the test set."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy import stats
+
+from owkg import checks
+from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
+from owkg.openworld.missing import node_location, popularity_probabilities
+from owkg.theory.grids import binomial_pmf
+
+# Gauss-Legendre nodes over the query entity's survival probability; the integrand is a polynomial of
+# degree N times a normal density.
+_NODES = 128
+
+
+def parameters(missing: MissingModel, setting: Setting, size: int) -> tuple:
+    """What `missing_count_pmf` needs of each setting, arrays of shape `[*grid, ...]`.
+
+    Raises:
+        ValueError: if `missing` is none of the three models.
+        TypeError: if sparsity is traced and the model solves for a parameter of its own.
+    """
+    if not isinstance(missing, MissingModel):
+        raise ValueError(f"`missing` must be one of the models of owkg.openworld, got {missing!r}.")
+    if isinstance(missing, Independent):
+        return (setting.sparsity,)
+    if checks.is_traced(setting.sparsity):
+        raise TypeError(f"`sparsity` cannot be traced under {missing}: its parameters are solved for.")
+    if isinstance(missing, NodeBased):
+        location = np.asarray(node_location(setting.sparsity, missing.spread))
+        return _node_mixture(location, missing.spread, setting.sparsity)
+    table = popularity_probabilities(
+        setting.sparsity, setting.num_answers, missing.exponent, size
+    )
+    return (table,)
+
+
+def _node_mixture(location: np.ndarray, spread: float, sparsity: np.ndarray) -> tuple:
+    """P(an answer is missing | the query entity's probability), and the weight of that probability.
+
+    Nodes: the continuous part on (0, 1) and the atoms that the cut leaves at 0 and 1.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    survival, weights = (nodes + 1) / 2, weights / 2
+    density = stats.norm.pdf(survival, location[..., None], spread) * weights
+    at_zero = stats.norm.cdf(0, location, spread)[..., None]
+    at_one = stats.norm.sf(1, location, spread)[..., None]
+    weight = np.concatenate([density, at_zero, at_one], axis=-1)
+    survival = np.append(survival, [0.0, 1.0])
+    # Averaged over its own probability, an answer of this query entity survives with sqrt(alpha).
+    return 1 - survival * np.sqrt(1 - sparsity)[..., None], weight
+
+
+def missing_count_pmf(
+    missing: MissingModel, row: tuple, num_answers: Array, log_factorial: Array
+) -> Float[Array, "counts"]:
+    """P(m answers are missing | m < N) for m = 0, 1, ..., one entry fewer than `log_factorial` has.
+
+    Args:
+        missing: the missing-fact model; static.
+        row: what `parameters` gives, for one setting.
+        num_answers: N.
+        log_factorial: table of log j!.
+    """
+    m = jnp.arange(log_factorial.shape[0] - 1)
+    if isinstance(missing, Independent):
+        pmf = binomial_pmf(m, num_answers, row[0], log_factorial)
+    elif isinstance(missing, NodeBased):
+        probability, weight = row
+        given = jax.vmap(binomial_pmf, (None, None, 0, None))(
+            m, num_answers, probability, log_factorial
+        )
+        pmf = weight @ given
+    elif isinstance(missing, PopularityBased):
+        pmf = _poisson_binomial(row[0], num_answers)
+    pmf = jnp.where(m < num_answers, pmf, 0.0)
+    return pmf / jnp.sum(pmf)
+
+
+def _poisson_binomial(probability: Array, num_answers: Array) -> Array:
+    """P(m of the first `num_answers` events happen), by adding one event at a time."""
+
+    def add(pmf: Array, event: tuple[Array, Array]) -> tuple[Array, None]:
+        p, exists = event
+        p = jnp.where(exists, p, 0.0)
+        return (1 - p) * pmf + p * jnp.roll(pmf, 1).at[0].set(0.0), None
+
+    exists = jnp.arange(probability.shape[0]) < num_answers
+    start = jnp.zeros_like(probability).at[0].set(1.0)
+    return jax.lax.scan(add, start, (probability, exists))[0]

@@ -1,0 +1,311 @@
+"""The exact mean, variance and covariance of any rank metric under missing facts.
+
+Yang et al. (2022) prove the mean of the positive class only (Lemma 4.1) and estimate the variance
+numerically. Given the number m of missing answers, and the number k of them classified positive, the
+ranks are those of a random order in two blocks, and both moments follow; docs/theory.md derives them.
+"""
+
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from owkg import checks
+from owkg.metrics import Metric
+from owkg.openworld import Independent, MissingModel, Setting, grid
+from owkg.theory import missing_counts
+from owkg.theory.grids import (
+    broadcast,
+    log_factorials,
+    over_grid,
+    padded_size,
+    prefix_sums,
+    probabilities,
+)
+
+
+class Moments(NamedTuple):
+    """Mean and variance of the metric of one query; arrays of the grid's shape."""
+
+    expectation: Any
+    variance: Any
+
+
+def given_missing(
+    sums: Float[Array, "2 ranks"],
+    log_factorial: Float[Array, "size_plus_1"],
+    missing_strength: Float[Array, ""],
+    test_strength: Float[Array, ""],
+    num_answers: Array,
+    num_entities: Array,
+) -> tuple[Float[Array, "size"], Float[Array, "size"]]:
+    """E[M | m] and Var[M | m] for m = 0 .. size-1 missing answers (garbage from m = N on).
+
+    With k | m ~ Binomial(m, l1), T = N - m, n = N_entity - N + m - k + 1:
+    a positive test answer ranks uniformly on 1..k+1, a negative one on k+1..k+n, and
+    E[M^2 | m, k] = E[h^2]/T + (1 - 1/T) E[h_i h_j], where two positives have
+    E[h_i h_j] = (S1(k+1)^2 + S2(k+1)) / ((k+1)(k+2)), two negatives the same with the sums from k+1
+    to k+n and n (n+1), and one of each the product of their means.
+    """
+    size = log_factorial.shape[0] - 1
+    k = jnp.arange(size)
+    head1, head2 = sums[0, k], sums[1, k]
+    next1, next2 = sums[0, k + 1], sums[1, k + 1]
+    hit, miss = test_strength, 1 - test_strength
+    hit_mean = hit * next1 / (k + 1)
+    hit_square = hit * next2 / (k + 1)
+    hit_pair = hit**2 * (next1**2 + next2) / ((k + 1.0) * (k + 2.0))
+
+    def add_missing(pmf: Array, m: Array) -> tuple[Array, tuple[Array, Array]]:
+        last = num_entities - num_answers + m + 1  # k + n
+        inverse = 1 / (last - jnp.arange(-1, size)).astype(sums.dtype)
+        per_n, per_next = inverse[1:], inverse[:-1]  # 1/n, 1/(n+1)
+        tail1, tail2 = sums[0, last] - head1, sums[1, last] - head2
+        miss_mean = miss * tail1 * per_n
+        miss_pair = miss**2 * (tail1**2 + tail2) * per_n * per_next
+        mean = hit_mean + miss_mean
+        square = hit_square + miss * tail2 * per_n
+        pair = hit_pair + 2 * hit_mean * miss_mean + miss_pair
+        tests = jnp.maximum(num_answers - m, 1)
+        mean_given_m = jnp.sum(pmf * mean)
+        second_given_m = jnp.sum(pmf * (pair + (square - pair) / tests))
+        # One more missing answer: Binomial(m + 1, l1) from Binomial(m, l1), sums of positive terms.
+        positive = missing_strength * jnp.concatenate([jnp.zeros_like(pmf[:1]), pmf[:-1]])
+        return (1 - missing_strength) * pmf + positive, (
+            mean_given_m,
+            second_given_m - mean_given_m**2,
+        )
+
+    none_missing = jnp.zeros_like(head1 * hit * missing_strength).at[0].set(1.0)
+    return jax.lax.scan(add_missing, none_missing, jnp.arange(size))[1]
+
+
+@cache
+def _moments_kernel(missing: MissingModel):
+    def kernel(sums, log_factorial, l1, l2, num_answers, num_entities, *row):
+        mean, variance = given_missing(sums, log_factorial, l1, l2, num_answers, num_entities)
+        weight = missing_counts.missing_count_pmf(missing, row, num_answers, log_factorial)
+        expectation = jnp.sum(weight * mean)
+        return expectation, jnp.sum(weight * (variance + (mean - expectation) ** 2))
+
+    return kernel
+
+
+@cache
+def _covariance_kernel(missing: MissingModel):
+    def kernel(sums, other, log_factorial, l1, l2, m1, m2, num_answers, num_entities, *row):
+        mean_given = partial(given_missing, num_answers=num_answers, num_entities=num_entities)
+        one, _ = mean_given(sums, log_factorial, l1, l2)
+        two, _ = mean_given(other, log_factorial, m1, m2)
+        weight = missing_counts.missing_count_pmf(missing, row, num_answers, log_factorial)
+        centred = (one - jnp.sum(weight * one)) * (two - jnp.sum(weight * two))
+        return (jnp.sum(weight * centred),)
+
+    return kernel
+
+
+def _tables(setting: Setting, *metrics: Metric) -> tuple[tuple, int]:
+    """Shared arrays of the kernels (one table of sums per metric, log factorials), and their size."""
+    size = padded_size(np.max(setting.num_answers))
+    largest = int(np.max(setting.num_entities)) + size
+    return (*(prefix_sums(metric, largest) for metric in metrics), log_factorials(size + 1)), size
+
+
+def moments(
+    metric: Metric,
+    *,
+    strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    correlation: Any = 0.0,
+    missing: MissingModel = Independent(),
+    answer_weights: Any = None,
+) -> Moments:
+    """Exact mean and variance of a query's metric, given that the query has a test answer.
+
+    O(num_answers^2) a setting once the prefix sums of the metric up to `num_entities` are there.
+
+    Args:
+        metric: the rank metric.
+        strength: l, P(an answer is classified positive), in [0, 1].
+        sparsity: beta, P(an answer is missing), in (0, 1).
+        num_answers: N, full-test answers of the query, at least 1.
+        num_entities: candidates before filtering, above `num_answers`.
+        correlation: rho between "missing" and "positive", inside `feasible_correlation`.
+        missing: how facts come to be missing.
+        answer_weights: a histogram over the last axis of the grid. Given, that axis is averaged out:
+            the query is drawn at random with those weights (counts of queries by `num_answers`).
+
+    Returns:
+        `Moments`, in the metric's own unit (and its square), of the broadcast shape of the five numbers.
+
+    Raises:
+        ValueError: if an argument leaves its interval; the message names it.
+
+    Examples:
+        >>> from owkg.metrics import MRR
+        >>> mean, variance = moments(
+        ...     MRR, strength=0.7, sparsity=0.35, num_answers=43, num_entities=14505
+        ... )
+        >>> f"{mean:.6f} {variance:.7f}"
+        '0.192762 0.0061811'
+
+    References:
+        The model: Yang, Lin, Zhang (NeurIPS 2022), section 4. The moments: docs/theory.md, section 2.
+    """
+    setting = grid(
+        strength=strength,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+        correlation=correlation,
+    )
+    return _mixed(*_moments(metric, setting, probabilities(setting), missing), answer_weights)
+
+
+def conditional_moments(
+    metric: Metric,
+    *,
+    missing_strength: Any,
+    test_strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    missing: MissingModel = Independent(),
+    answer_weights: Any = None,
+) -> Moments:
+    """`moments` for l1 and l2 themselves, in the place of a strength and a correlation.
+
+    Args:
+        missing_strength: l1, P(positive | missing), in [0, 1].
+        test_strength: l2, P(positive | in the test set), in [0, 1].
+        The other arguments: as in `moments`.
+
+    Returns:
+        `Moments`, of the broadcast shape.
+
+    Raises:
+        ValueError: if an argument leaves its interval; the message names it.
+    """
+    pair = {"missing_strength": missing_strength, "test_strength": test_strength}
+    pair = {k: v if checks.is_traced(v) else checks.real(k, v, 0, 1) for k, v in pair.items()}
+    shape = np.broadcast_shapes(*(np.shape(v) for v in pair.values()))
+    setting = grid(
+        strength=np.full(shape, 0.5),  # stands in: only l1 and l2 are used
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+    )
+    l1, l2 = (broadcast(v, setting.shape) for v in pair.values())
+    return _mixed(*_moments(metric, setting, (l1, l2), missing), answer_weights)
+
+
+def _moments(
+    metric: Metric, setting: Setting, conditional: tuple[Any, Any], missing: MissingModel
+) -> tuple[Any, Any]:
+    shared, size = _tables(setting, metric)
+    rows = (
+        *conditional,
+        setting.num_answers,
+        setting.num_entities,
+        *missing_counts.parameters(missing, setting, size),
+    )
+    return over_grid(_moments_kernel(missing), shared, rows, setting.shape, size)
+
+
+def _mixed(expectation: Any, variance: Any, answer_weights: Any) -> Moments:
+    """The moments of a query drawn with `answer_weights` along the last axis, or of each as it is."""
+    if answer_weights is not None:
+        weights = _normalised(answer_weights, np.shape(expectation))
+        overall = (expectation * weights).sum(-1)
+        spread = (expectation - overall[..., None]) ** 2
+        expectation, variance = overall, (weights * (variance + spread)).sum(-1)
+    # Rounding may leave -1e-18 where the metric cannot vary.
+    return Moments(expectation, variance if checks.is_traced(variance) else np.maximum(variance, 0))
+
+
+def expectation(metric: Metric, **setting: Any) -> Any:
+    """The mean of `moments`, with its arguments."""
+    return moments(metric, **setting).expectation
+
+
+def variance(metric: Metric, **setting: Any) -> Any:
+    """The variance of `moments`, with its arguments."""
+    return moments(metric, **setting).variance
+
+
+def covariance(
+    metric: Metric,
+    *,
+    strength: Any,
+    other_strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    correlation: Any = 0.0,
+    other_correlation: Any = None,
+    other_metric: Metric | None = None,
+    missing: MissingModel = Independent(),
+    answer_weights: Any = None,
+) -> Any:
+    """Covariance of the metrics of two models on one query: they share its missing facts, nothing else.
+
+    Cov = Cov_m(E[M_A | m], E[M_B | m]).
+
+    Args:
+        metric: the first model's metric.
+        strength: the first model's l.
+        other_strength: the second model's l.
+        sparsity, num_answers, num_entities, correlation, missing, answer_weights: as in `moments`.
+        other_correlation: the second model's rho; that of the first when None.
+        other_metric: the second model's metric; that of the first when None.
+
+    Returns:
+        The covariance, of the broadcast shape.
+
+    Raises:
+        ValueError: if an argument leaves its interval; the message names it.
+    """
+    other_correlation = correlation if other_correlation is None else other_correlation
+    other_metric = metric if other_metric is None else other_metric
+    world = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
+    one = grid(strength=strength, correlation=correlation, **world)
+    try:
+        two = grid(strength=other_strength, correlation=other_correlation, **world)
+    except ValueError as error:
+        raise ValueError(f"other model: {error}") from error
+    shape = np.broadcast_shapes(one.shape, two.shape)
+    one, two = (Setting(*(broadcast(f, shape) for f in s)) for s in (one, two))
+    shared, size = _tables(one, metric, other_metric)
+    rows = (
+        *probabilities(one),
+        *probabilities(two),
+        one.num_answers,
+        one.num_entities,
+        *missing_counts.parameters(missing, one, size),
+    )
+    (result,) = over_grid(_covariance_kernel(missing), shared, rows, shape, size)
+    if answer_weights is None:
+        return result
+    weights = _normalised(answer_weights, shape)
+    means = (
+        expectation(m, **s._asdict(), missing=missing)
+        for m, s in ((metric, one), (other_metric, two))
+    )
+    centred = [mean - (weights * mean).sum(-1, keepdims=True) for mean in means]
+    return (weights * (result + centred[0] * centred[1])).sum(-1)
+
+
+def _normalised(answer_weights: Any, shape: tuple[int, ...]) -> np.ndarray:
+    weights = checks.real("answer_weights", answer_weights, 0, np.inf)
+    if not shape or weights.shape != shape[-1:]:
+        raise ValueError(
+            f"`answer_weights` must match the last axis of the grid {shape}, got {weights.shape}."
+        )
+    if weights.sum() == 0:
+        raise ValueError("`answer_weights` must not all be 0.")
+    return weights / weights.sum()

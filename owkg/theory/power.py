@@ -1,0 +1,248 @@
+"""Theorem 4.2 and Corollary 4.4: how often the weaker model looks better, and how many queries prevent it."""
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from owkg import checks
+from owkg.metrics import Metric
+from owkg.openworld import Independent, MissingModel
+from owkg.theory.moments import covariance, moments
+
+
+def _gap_and_variance(
+    metric: Metric,
+    strength: Any,
+    other_strength: Any,
+    correlation: Any,
+    other_correlation: Any,
+    paired: bool,
+    world: dict[str, Any],
+) -> tuple[np.ndarray, np.ndarray]:
+    """By how much the stronger model's mean is better, and the variance of one query's difference."""
+    other_correlation = correlation if other_correlation is None else other_correlation
+    one = moments(metric, strength=strength, correlation=correlation, **world)
+    try:
+        two = moments(metric, strength=other_strength, correlation=other_correlation, **world)
+    except ValueError as error:
+        raise ValueError(f"other model: {error}") from error
+    l, other = np.asarray(strength, float), np.asarray(other_strength, float)
+    if np.any(np.equal(*np.broadcast_arrays(l, other))):
+        raise ValueError(f"`other_strength` must differ from `strength`, got {other_strength!r} twice.")
+    better = np.sign(other - l) * (1 if metric.larger_is_better else -1)
+    if world["answer_weights"] is not None:
+        better = better[..., 0] if better.ndim else better
+    gap = better * (two.expectation - one.expectation)
+    spread = one.variance + two.variance
+    if paired:
+        spread = spread - 2 * covariance(
+            metric,
+            strength=strength,
+            other_strength=other_strength,
+            correlation=correlation,
+            other_correlation=other_correlation,
+            **world,
+        )
+    return gap, np.maximum(spread, 0)
+
+
+def inconsistency_probability(
+    metric: Metric,
+    *,
+    strength: Any,
+    other_strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    num_queries: Any,
+    correlation: Any = 0.0,
+    other_correlation: Any = None,
+    paired: bool = False,
+    missing: MissingModel = Independent(),
+    answer_weights: Any = None,
+) -> Any:
+    """P(the weaker of two models shows the better mean over `num_queries` queries).
+
+    Theorem 4.2 with the exact moments of both models in the place of the logarithm and one estimated
+    variance: Phi(-gap sqrt(Q) / sqrt(V_A + V_B)), less 2 Cov under the root when `paired`. Normal in the
+    mean over queries, exact otherwise.
+
+    Args:
+        metric: the rank metric.
+        strength, other_strength: l of the two models; the larger is the stronger.
+        sparsity, num_answers, num_entities, missing, answer_weights: as in `moments`.
+        num_queries: Q, at least 1.
+        correlation, other_correlation: rho of the two models; one for both when the other is None.
+        paired: whether both are measured on one test set, so that they share its missing facts.
+
+    Returns:
+        The probability, of the broadcast shape. Above 1/2 where correlation reverses the order of the
+        means: then more queries make it worse.
+
+    Raises:
+        ValueError: if an argument leaves its interval, or the strengths are equal.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2.
+    """
+    queries = checks.integer("num_queries", num_queries, 1)
+    world = {
+        "sparsity": sparsity,
+        "num_answers": num_answers,
+        "num_entities": num_entities,
+        "missing": missing,
+        "answer_weights": answer_weights,
+    }
+    gap, spread = _gap_and_variance(
+        metric, strength, other_strength, correlation, other_correlation, paired, world
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = gap * np.sqrt(queries / spread)
+    # No gap at all, as for Hits@K with K above every rank: a coin toss.
+    return np.where(gap == 0, 0.5, stats.norm.sf(z))[()]
+
+
+def required_queries(
+    metric: Metric,
+    *,
+    strength: Any,
+    other_strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    inconsistency: Any,
+    correlation: Any = 0.0,
+    other_correlation: Any = None,
+    paired: bool = False,
+    missing: MissingModel = Independent(),
+    answer_weights: Any = None,
+) -> Any:
+    """The fewest queries for which `inconsistency_probability` is at most `inconsistency`.
+
+    Corollary 4.4 with exact moments: ceil(z^2 (V_A + V_B [- 2 Cov]) / gap^2), z = Phi^-1(1 - inconsistency).
+
+    Args:
+        inconsistency: tolerated probability of the wrong order, in (0, 0.5).
+        The other arguments: as in `inconsistency_probability`.
+
+    Returns:
+        A whole number as float, of the broadcast shape; infinite where no number of queries suffices
+        because correlation makes the weaker model's mean the better one.
+
+    Raises:
+        ValueError: if an argument leaves its interval, or the strengths are equal.
+
+    Examples:
+        >>> from owkg.metrics import MRR
+        >>> pair = dict(strength=0.7, other_strength=0.75, inconsistency=0.05)
+        >>> world = dict(sparsity=0.35, num_answers=43, num_entities=14505)
+        >>> int(required_queries(MRR, **pair, **world))
+        1692
+        >>> int(required_queries(MRR, **pair, **world, paired=True))
+        1482
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4.
+    """
+    tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
+    world = {
+        "sparsity": sparsity,
+        "num_answers": num_answers,
+        "num_entities": num_entities,
+        "missing": missing,
+        "answer_weights": answer_weights,
+    }
+    gap, spread = _gap_and_variance(
+        metric, strength, other_strength, correlation, other_correlation, paired, world
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.ceil(stats.norm.isf(tolerated) ** 2 * spread / gap**2)
+    return np.where(gap > 0, np.maximum(needed, 1), np.inf)[()]
+
+
+def log_inconsistency_probability(
+    *,
+    strength: Any,
+    other_strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_queries: Any,
+    variance: Any,
+) -> Any:
+    """Theorem 4.2 in the paper's form, for MRR without correlation: both means by the logarithm.
+
+    Phi(-|ln(l'/l)| sqrt(Q) / (beta (N+1) sqrt(2 V))), V one variance for both models.
+
+    Args:
+        strength, other_strength: l of the two models, in (0, 1].
+        sparsity, num_answers: beta and N.
+        num_queries: Q, at least 1.
+        variance: V of one query's MRR, above 0, measured or from `moments`.
+
+    Returns:
+        The probability, of the broadcast shape.
+
+    Raises:
+        ValueError: if an argument leaves its interval.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2.
+    """
+    l = _positive("strength", strength)
+    other = _positive("other_strength", other_strength)
+    beta = checks.real("sparsity", sparsity, 0, 1, closed=False)
+    answers = checks.integer("num_answers", num_answers, 1)
+    queries = checks.integer("num_queries", num_queries, 1)
+    v = checks.real("variance", variance, 0, np.inf, closed=False)
+    gap = np.abs(np.log(other / l)) / (beta * (answers + 1))
+    return stats.norm.sf(gap * np.sqrt(queries / (2 * v)))[()]
+
+
+def log_required_queries(
+    *,
+    strength: Any,
+    difference: Any,
+    sparsity: Any,
+    num_answers: Any,
+    variance: Any,
+    inconsistency: Any,
+) -> Any:
+    """Corollary 4.4 in the paper's form, for MRR: c / difference^2, c = 2 (beta l (N+1) z)^2 V.
+
+    The corollary linearises the logarithm around l. `required_queries` needs neither.
+
+    Args:
+        strength: l, in (0, 1].
+        difference: l' - l, above 0.
+        sparsity, num_answers: beta and N.
+        variance: V of one query's MRR, above 0.
+        inconsistency: tolerated probability of the wrong order, in (0, 0.5).
+
+    Returns:
+        The number of queries, not rounded, of the broadcast shape.
+
+    Raises:
+        ValueError: if an argument leaves its interval.
+
+    Examples:
+        >>> c = dict(strength=0.7, sparsity=0.35, num_answers=43, inconsistency=0.05)
+        >>> round(float(log_required_queries(**c, difference=1, variance=7.4e-3)), 2)
+        4.65
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4; its worked example is corrected in docs/errata.md.
+    """
+    l = _positive("strength", strength)
+    change = checks.real("difference", difference, 0, np.inf, closed=False)
+    beta = checks.real("sparsity", sparsity, 0, 1, closed=False)
+    answers = checks.integer("num_answers", num_answers, 1)
+    v = checks.real("variance", variance, 0, np.inf, closed=False)
+    z = stats.norm.isf(checks.real("inconsistency", inconsistency, 0, 0.5, closed=False))
+    return (2 * v * (beta * l * (answers + 1) * z / change) ** 2)[()]
+
+
+def _positive(name: str, value: Any) -> np.ndarray:
+    strength = checks.real(name, value, 0, 1)
+    checks.require(name, strength, strength > 0, "in (0, 1]")
+    return strength

@@ -1,0 +1,114 @@
+"""The mean of any rank metric when candidates are ranked by normal scores, by quadrature.
+
+The variance of this prediction model has no form as short; `owkg.simulate` estimates it.
+"""
+
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+from jaxtyping import Array
+
+from owkg.metrics import Metric
+from owkg.openworld import Independent, MissingModel, grid
+from owkg.openworld.prediction import shift
+from owkg.theory import missing_counts
+from owkg.theory.grids import (
+    binomial_pmf,
+    log_factorials,
+    over_grid,
+    padded_size,
+    prefix_sums,
+    probabilities,
+)
+
+# The trapezoidal rule on a smooth integrand that vanishes at both ends converges geometrically; halving
+# the step further changes the mean by less than 1e-12 (tests/theory/test_scores.py).
+_NODES = 289
+
+
+@cache
+def _kernel(missing: MissingModel, window: int):
+    def kernel(
+        weights, log_factorial, log_binomial, mu_missing, mu_test, num_answers, num_entities, *row
+    ):
+        size = log_factorial.shape[0] - 1
+        others = num_entities - num_answers
+        counts = missing_counts.missing_count_pmf(missing, row, num_answers, log_factorial)
+
+        def at(offset: Array) -> Array:
+            score = mu_test + offset
+            # Missing answers ahead: Binomial(m, P(missing beats score)), m averaged out.
+            ahead = norm.sf(score - mu_missing)
+            m = jnp.arange(size)
+            given = binomial_pmf(m[None, :], m[:, None], ahead, log_factorial)
+            missing_ahead = counts @ given
+            # Non-answers ahead: Binomial(others, P(non-answer beats score)), where it is not negligible.
+            beats = norm.sf(score)
+            start = jnp.round(others * beats).astype(m.dtype) - window // 2
+            start = jnp.clip(start, 0, jnp.maximum(others + 1 - window, 0))
+            y = start + jnp.arange(window)
+            others_ahead = binomial_pmf(y, others, beats, log_binomial)
+            rank_weight = weights[y[:, None] + m[None, :]]  # h(1 + y + m)
+            return others_ahead @ rank_weight @ missing_ahead
+
+        offsets = jnp.linspace(-9.0, 9.0, _NODES)
+        density = jnp.exp(-(offsets**2) / 2)
+        return (jnp.sum(density * jax.lax.map(at, offsets)) / jnp.sum(density),)
+
+    return kernel
+
+
+def score_expectation(
+    metric: Metric,
+    *,
+    strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    correlation: Any = 0.0,
+    missing: MissingModel = Independent(),
+) -> Any:
+    """Mean of a query's metric when answers score N(mu, 1), non-answers N(0, 1), and scores rank.
+
+    A test answer of score s is preceded by Binomial(m, Phi(mu1 - s)) missing answers and
+    Binomial(N_entity - N, Phi(-s)) non-answers; h(1 + both) is averaged over s ~ N(mu2, 1) and over m.
+    mu1 and mu2 are the shifts of the conditional strengths l1 and l2 (`owkg.openworld.prediction.shift`).
+
+    Args:
+        metric: the rank metric.
+        strength: P(an answer beats every non-answer), in (0, 1).
+        sparsity, num_answers, num_entities, correlation, missing: as in `moments`.
+
+    Returns:
+        The mean, of the broadcast shape.
+
+    Raises:
+        ValueError: if an argument leaves its interval; the message names it.
+    """
+    setting = grid(
+        strength=strength,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+        correlation=correlation,
+    )
+    others = setting.num_entities - setting.num_answers
+    mu_missing, mu_test = (np.asarray(shift(p, others)) for p in probabilities(setting))
+    size = padded_size(np.max(setting.num_answers))
+    largest = int(np.max(others))
+    # Ten standard deviations of the widest binomial, either side.
+    window = min(padded_size(int(10 * np.sqrt(largest)) + 64), padded_size(largest + 1))
+    weights = np.diff(prefix_sums(metric, largest + window + size)[0])
+    shared = (weights, log_factorials(size + 1), log_factorials(largest + window + 1))
+    rows = (
+        mu_missing,
+        mu_test,
+        setting.num_answers,
+        setting.num_entities,
+        *missing_counts.parameters(missing, setting, size),
+    )
+    return over_grid(_kernel(missing, window), shared, rows, setting.shape, window * size)[0]
