@@ -1,17 +1,17 @@
 """Checks at the public boundary: a bad value stops here, named and shown.
 
-Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be looked at and pass unchecked.
+Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be looked at; they pass.
 """
 
 from typing import Any
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 
 def is_traced(*values: Any) -> bool:
     """Whether JAX is tracing any of `values`, so that their numbers are not known yet."""
-    return any(isinstance(value, jax.core.Tracer) for value in values)
+    return any(isinstance(value, Tracer) for value in values)
 
 
 def _shown(array: np.ndarray, bad: np.ndarray) -> str:

@@ -1,12 +1,12 @@
 """The `owkg` command: exit code 0 for success, 2 for bad input, 130 when interrupted."""
 
-import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from owkg.cli.errors import guarded
 from owkg.cli.power import power
 from owkg.cli.simulate import simulate
 from owkg.cli.theory import theory
@@ -67,28 +67,9 @@ def _root(
     pass
 
 
-def _one_line(message: str) -> str:
-    """The message on one line, arguments named as the options that they came from."""
-    flags = re.compile(r"`(strength|other_strength|sparsity|correlation|other_correlation|num_answers|"
-                       r"num_entities|trials|inconsistency|num_queries)`")
-    named = flags.sub(lambda match: "--" + match[1].replace("_", "-"), message)
-    return " ".join(named.split())
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code; never lets a traceback out for bad input."""
-    try:
-        result = app(args=arguments, prog_name="owkg", standalone_mode=False)
-        return result if isinstance(result, int) else 0
-    except typer.TyperException as error:
-        message = error.format_message() if hasattr(error, "format_message") else str(error)
-    except (KeyboardInterrupt, typer.Abort):
-        print("owkg: interrupted", file=sys.stderr)
-        return 130
-    except ValueError as error:
-        message = str(error)
-    print(f"owkg: error: {_one_line(message)}", file=sys.stderr)
-    return 2
+    """Runs the command line and returns its exit code."""
+    return guarded("owkg", lambda: app(args=arguments, prog_name="owkg", standalone_mode=False))
 
 
 def run() -> None:

@@ -38,9 +38,7 @@ OtherStrength = Annotated[
 Sparsity = Annotated[
     float, typer.Option("--sparsity", help="P(an answer is missing from the test set), in (0, 1).")
 ]
-NumAnswers = Annotated[
-    int, typer.Option("--num-answers", help="Full-test answers of a query, at least 1.")
-]
+NumAnswers = Annotated[int, typer.Option("--num-answers", help="Full-test answers of a query, at least 1.")]
 AnswerHistogram = Annotated[
     str,
     typer.Option(
@@ -72,9 +70,7 @@ PopularityExponent = Annotated[
         help="How fast the odds of missing rise with the popularity rank under --missing popularity.",
     ),
 ]
-Predictions = Annotated[
-    Prediction, typer.Option("--prediction", help="How the model orders the candidates.")
-]
+Predictions = Annotated[Prediction, typer.Option("--prediction", help="How the model orders the candidates.")]
 OutputFormat = Annotated[Format, typer.Option("--format", help="A table to read, or JSON.")]
 
 

@@ -20,9 +20,7 @@ def whole(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def show(
-    title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]], form: Format
-) -> None:
+def show(title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]], form: Format) -> None:
     """Prints one result as a JSON object, several as a list under `results`; or one table of all.
 
     Args:

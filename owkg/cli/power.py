@@ -48,9 +48,7 @@ def power(
         "missing": options.missing_model(missing, node_spread, popularity_exponent),
         "answer_weights": weights,
     }
-    shown = {
-        key: value for key, value in setting.items() if key not in ("missing", "answer_weights")
-    }
+    shown = {key: value for key, value in setting.items() if key not in ("missing", "answer_weights")}
     shown |= {
         "num_answers": num_answers if weights else answers,
         "other_correlation": correlation if other_correlation is None else other_correlation,
@@ -68,9 +66,7 @@ def power(
             )
         for suffix, paired in (("", False), ("_paired", True)) if num_queries is not None else ():
             row[f"inconsistency_probability{suffix}"] = number(
-                theory.inconsistency_probability(
-                    m, **setting, num_queries=num_queries, paired=paired
-                )
+                theory.inconsistency_probability(m, **setting, num_queries=num_queries, paired=paired)
             )
         results.append(row)
     show("Queries required to tell two models apart", shown, results, form)

@@ -1,11 +1,13 @@
 """The open-world setting: definitions that theory and simulation share, and no result of either."""
 
 from owkg.openworld.density import test_share
-from owkg.openworld.missing import Independent, MissingModel, NodeBased, PopularityBased
-from owkg.openworld.prediction import Classification, PredictionModel, Score
+from owkg.openworld.missing import INDEPENDENT, Independent, MissingModel, NodeBased, PopularityBased
+from owkg.openworld.prediction import CLASSIFICATION, Classification, PredictionModel, Score
 from owkg.openworld.setting import Setting, conditional_strengths, feasible_correlation, grid
 
 __all__ = [
+    "CLASSIFICATION",
+    "INDEPENDENT",
     "Classification",
     "Independent",
     "MissingModel",

@@ -55,9 +55,9 @@ class PopularityBased:
         checks.real("exponent", self.exponent, -np.inf, np.inf)
 
 
-MissingModel = Independent | NodeBased | PopularityBased
+INDEPENDENT = Independent()
 
-BY_NAME = {"independent": Independent, "node": NodeBased, "popularity": PopularityBased}
+MissingModel = Independent | NodeBased | PopularityBased
 
 
 def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:

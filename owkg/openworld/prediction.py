@@ -29,9 +29,9 @@ class Score:
     """
 
 
-PredictionModel = Classification | Score
+CLASSIFICATION = Classification()
 
-BY_NAME = {"classification": Classification, "score": Score}
+PredictionModel = Classification | Score
 
 
 def shift(strength: np.ndarray, num_non_answers: np.ndarray) -> np.ndarray:

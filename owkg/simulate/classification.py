@@ -4,12 +4,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from owkg.simulate.words import below, random_words, uniform
+
 
 def classification_ranks(
     key: Key[Array, ""],
     missing: Bool[Array, "size"],
-    missing_strength: Float[Array, ""],
-    test_strength: Float[Array, ""],
+    missing_strength: Float[Array, "..."],
+    test_strength: Float[Array, "..."],
     num_answers: Int[Array, ""],
     num_entities: Int[Array, ""],
 ) -> Int[Array, "size"]:
@@ -24,17 +26,17 @@ def classification_ranks(
     Args:
         key: consumed.
         missing: whether each answer is missing; True from N on.
-        missing_strength: l1.
-        test_strength: l2.
+        missing_strength: l1, one number or one for each answer.
+        test_strength: l2, likewise.
         num_answers: N.
         num_entities: candidates before filtering.
     """
-    predicted_key, order_key = jax.random.split(key)
     size = missing.shape[0]
+    words = random_words(key, 2 * size)
+    predicted_words, order_words = words[:size], words[size:]
     slot = jnp.arange(size, dtype=jnp.int32)
 
-    uniform = jax.random.uniform(predicted_key, (size,), jnp.float32)
-    positive = uniform < jnp.where(missing, missing_strength, test_strength)
+    positive = uniform(predicted_words) < jnp.where(missing, missing_strength, test_strength)
     exists = slot < num_answers
     num_missing = jnp.sum(missing & exists, dtype=jnp.int32)
     missing_ahead = jnp.sum(missing & exists & positive, dtype=jnp.int32)
@@ -45,7 +47,7 @@ def classification_ranks(
     is_positive = slot < test_positives
     class_start = jnp.where(is_positive, 0, test_positives)
     others = jnp.where(is_positive, missing_ahead, other_negatives)
-    place = _below(order_key, others + 1 + slot - class_start)
+    place = below(order_words, others + 1 + slot - class_start)
     fresh = place <= others
     rank = jnp.where(is_positive, 0, missing_ahead) + place + 1
     beside = jnp.where(fresh, slot, class_start + place - others - 1)
@@ -54,12 +56,3 @@ def classification_ranks(
         return rank.at[i].set(rank[beside[i]])
 
     return jax.lax.fori_loop(jnp.int32(1), jnp.int32(size), settle, rank)
-
-
-def _below(key: Key[Array, ""], bound: Int[Array, "size"]) -> Int[Array, "size"]:
-    """Whole numbers uniform on 0 .. bound-1: the high word of 32 random bits times the bound.
-
-    No value's probability is off by more than 2^-32.
-    """
-    words = jax.random.bits(key, bound.shape, jnp.uint32).astype(jnp.uint64)
-    return ((words * bound.astype(jnp.uint64)) >> 32).astype(jnp.int32)

@@ -12,8 +12,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from owkg import checks
 from owkg.metrics import Metric
 from owkg.openworld import (
+    CLASSIFICATION,
+    INDEPENDENT,
     Classification,
-    Independent,
     MissingModel,
     PredictionModel,
     Score,
@@ -62,9 +63,7 @@ def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block
 
     def one_block(key, count, row):
         def one_trial(index):
-            values = query_metrics(
-                jax.random.fold_in(key, index), metrics, missing, prediction, size, *row
-            )
+            values = query_metrics(jax.random.fold_in(key, index), metrics, missing, prediction, size, *row)
             return jnp.where(index < count, values.reshape(-1), 0)
 
         values = jax.vmap(one_trial)(jnp.arange(block, dtype=jnp.uint32)).astype(jnp.float64)
@@ -87,7 +86,7 @@ def _run(
     key: Any,
     metrics: Sequence[Metric],
     setting: Setting,
-    abilities: tuple[np.ndarray, np.ndarray],
+    abilities: tuple[np.ndarray, ...],
     trials: int,
     missing: MissingModel,
     prediction: PredictionModel,
@@ -115,9 +114,7 @@ def _run(
     powers = np.zeros((settings, 4, num_values))
     products = np.zeros((settings, num_values, num_values))
     sharding = NamedSharding(Mesh(np.array(devices), ("blocks",)), PartitionSpec(None, "blocks"))
-    static = dict(
-        metrics=tuple(metrics), missing=missing, prediction=prediction, size=size, block=block
-    )
+    static = {"metrics": metrics, "missing": missing, "prediction": prediction, "size": size, "block": block}
     per_call = steps * width
     with jax.enable_x64(True):
         for start in range(0, blocks, per_call):
@@ -140,9 +137,7 @@ def _run(
                 tuple(placed(row[which]) for row in rows),
                 **static,
             )
-            block_powers, block_products = (
-                np.asarray(s).reshape(per_call, *s.shape[2:])[real] for s in sums
-            )
+            block_powers, block_products = (np.asarray(s).reshape(per_call, *s.shape[2:])[real] for s in sums)
             # One block after the other, in order, so that the rounding does not depend on the calls.
             np.add.at(powers, which[real], block_powers)
             np.add.at(products, which[real], block_products)
@@ -174,9 +169,7 @@ def _abilities(setting: Setting, prediction: PredictionModel) -> tuple[np.ndarra
     if isinstance(prediction, Score):
         others = setting.num_entities - setting.num_answers
         return np.asarray(shift(l1, others)), np.asarray(shift(l2, others))
-    raise ValueError(
-        f"`prediction` must be one of the models of owkg.openworld, got {prediction!r}."
-    )
+    raise ValueError(f"`prediction` must be one of the models of owkg.openworld, got {prediction!r}.")
 
 
 def _check_run(key: Any, metrics: Any, trials: Any, chunk: Any) -> tuple[Any, tuple, int, int]:
@@ -185,7 +178,8 @@ def _check_run(key: Any, metrics: Any, trials: Any, chunk: Any) -> tuple[Any, tu
     metrics = tuple(metrics)
     if not metrics or not all(isinstance(m, Metric) for m in metrics):
         raise ValueError(f"`metrics` must be one or more metrics, got {metrics!r}.")
-    if not jnp.issubdtype(getattr(key, "dtype", None), jax.dtypes.prng_key) or key.shape != ():
+    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if not is_key or key.shape != ():
         raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
     trials = checks.integer("trials", trials, 2)
     chunk = checks.integer("chunk", chunk, 1)
@@ -204,8 +198,8 @@ def estimate(
     num_entities: Any,
     trials: int,
     correlation: Any = 0.0,
-    missing: MissingModel = Independent(),
-    prediction: PredictionModel = Classification(),
+    missing: MissingModel = INDEPENDENT,
+    prediction: PredictionModel = CLASSIFICATION,
     chunk: int = 8192,
     devices: Sequence[Any] | None = None,
     on_progress: Progress | None = None,
@@ -252,9 +246,7 @@ def estimate(
         correlation=correlation,
     )
     abilities = _abilities(setting, prediction)
-    sums = _run(
-        key, metrics, setting, abilities, trials, missing, prediction, chunk, devices, on_progress
-    )
+    sums = _run(key, metrics, setting, abilities, trials, missing, prediction, chunk, devices, on_progress)
     mean, variance, covariance, error, variance_error = _summary(*sums, trials)
     n = len(metrics)
     return Estimate(
@@ -279,8 +271,8 @@ def estimate_pair(
     trials: int,
     correlation: Any = 0.0,
     other_correlation: Any = None,
-    missing: MissingModel = Independent(),
-    prediction: PredictionModel = Classification(),
+    missing: MissingModel = INDEPENDENT,
+    prediction: PredictionModel = CLASSIFICATION,
     chunk: int = 8192,
     devices: Sequence[Any] | None = None,
     on_progress: Progress | None = None,
@@ -312,9 +304,7 @@ def estimate_pair(
         np.stack(pair, axis=-1)
         for pair in zip(_abilities(one, prediction), _abilities(two, prediction), strict=True)
     )
-    sums = _run(
-        key, metrics, one, abilities, trials, missing, prediction, chunk, devices, on_progress
-    )
+    sums = _run(key, metrics, one, abilities, trials, missing, prediction, chunk, devices, on_progress)
     mean, variance, covariance, error, variance_error = _summary(*sums, trials)
     n = len(metrics)
     return Estimate(

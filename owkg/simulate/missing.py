@@ -7,6 +7,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
+from owkg.simulate.words import random_words, uniform
 
 
 def parameters(missing: MissingModel, setting: Setting, size: int) -> np.ndarray:
@@ -20,9 +21,7 @@ def parameters(missing: MissingModel, setting: Setting, size: int) -> np.ndarray
     if isinstance(missing, NodeBased):
         return np.asarray(node_location(setting.sparsity, missing.spread), np.float32)
     if isinstance(missing, PopularityBased):
-        table = popularity_probabilities(
-            setting.sparsity, setting.num_answers, missing.exponent, size
-        )
+        table = popularity_probabilities(setting.sparsity, setting.num_answers, missing.exponent, size)
         return table.astype(np.float32)
     raise ValueError(f"`missing` must be one of the models of owkg.openworld, got {missing!r}.")
 
@@ -52,9 +51,7 @@ def draw_missing(
     return _not_all_missing(key, probability)
 
 
-def _not_all_missing(
-    key: Key[Array, ""], probability: Float[Array, "size"]
-) -> Bool[Array, "size"]:
+def _not_all_missing(key: Key[Array, ""], probability: Float[Array, "size"]) -> Bool[Array, "size"]:
     """Independent events of the given probabilities, conditioned on not all of them happening.
 
     Up to the first answer that is not missing, answer i is missing with probability
@@ -64,10 +61,10 @@ def _not_all_missing(
     log_rest = jnp.append(log_all[1:], jnp.float32(0))
     some_left, some_left_after = -jnp.expm1(log_all), -jnp.expm1(log_rest)
     before = jnp.where(some_left > 0, probability * some_left_after / some_left, 1)
-    uniform = jax.random.uniform(key, probability.shape, jnp.float32)
+    drawn = uniform(random_words(key, probability.shape[0]))
     position = jnp.arange(probability.shape[0], dtype=jnp.int32)
-    first = jnp.argmax(uniform >= before).astype(jnp.int32)
-    return (position < first) | ((position > first) & (uniform < probability))
+    first = jnp.argmax(drawn >= before).astype(jnp.int32)
+    return (position < first) | ((position > first) & (drawn < probability))
 
 
 def _node_probabilities(

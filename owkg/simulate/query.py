@@ -39,9 +39,7 @@ def query_metrics(
     is_missing = draw_missing(missing_key, missing, parameter, num_answers, size)
     tests = jnp.sum(~is_missing, dtype=jnp.int32)
     counted = jnp.arange(size, dtype=jnp.int32) < tests
-    draw_ranks = (
-        classification_ranks if isinstance(prediction, Classification) else score_ranks
-    )
+    draw_ranks = classification_ranks if isinstance(prediction, Classification) else score_ranks
 
     def one_model(key: Key[Array, ""], on_missing: Array, on_test: Array) -> Array:
         ranks = draw_ranks(key, is_missing, on_missing, on_test, num_answers, num_entities)

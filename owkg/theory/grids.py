@@ -100,9 +100,7 @@ def _mapped(kernel: Callable, batch_size: int, shared: tuple, rows: tuple):
     return jax.lax.map(lambda row: kernel(*shared, *row), rows, batch_size=batch_size)
 
 
-def over_grid(
-    kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ...], entries: int
-) -> Any:
+def over_grid(kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ...], entries: int) -> Any:
     """Evaluates `kernel(*shared, *row)` for every setting of a grid.
 
     Concrete settings are computed in float64 whatever `jax_enable_x64` says, and come back as NumPy

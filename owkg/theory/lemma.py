@@ -36,7 +36,7 @@ def _expectation_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
 
 
 def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
-    """dE/dl1 and dE/dl2 of the lemma."""
+    """dE/dl1 and dE/dl2 of the lemma, and the sum of l1's and l2's parts where l1 = l2: E[h(K+1)]."""
     size = log_factorial.shape[0] - 1
     k = jnp.arange(size)
     means = _head_means(sums, size + 1)
@@ -44,7 +44,8 @@ def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
     fewer = binomial_pmf(k, num_answers - 1, l1 * sparsity, log_factorial)
     # d/dp E[A(Binomial(N, p))] = N E[A(K+1) - A(K)], K ~ Binomial(N-1, p).
     slope = num_answers * sparsity * jnp.sum(fewer * (means[1:] - means[:-1]))
-    return l2 * slope, jnp.sum(pmf * means[:-1])
+    weights = jnp.diff(sums[0, : size + 1])
+    return l2 * slope, jnp.sum(pmf * means[:-1]), jnp.sum(pmf * weights)
 
 
 def _evaluate(kernel, metric: Metric, setting: Setting) -> Any:
@@ -122,7 +123,7 @@ def lemma_derivative(
         num_entities=num_entities,
         correlation=correlation,
     )
-    by_missing, by_test = _evaluate(_slopes_kernel, metric, setting)
+    by_missing, by_test, uncorrelated = _evaluate(_slopes_kernel, metric, setting)
     l, rho, beta = setting.strength, setting.correlation, setting.sparsity
     xp = jnp if checks.is_traced(l, rho, beta) else np
     correlated = xp.not_equal(rho, 0)
@@ -130,7 +131,9 @@ def lemma_derivative(
     with np.errstate(divide="ignore", invalid="ignore"):
         bend = xp.where(correlated, rho * (1 - 2 * l) / (2 * spread), 0)
         odds = xp.sqrt((1 - beta) / beta)
-        return (by_missing * (1 + bend * odds) + by_test * (1 - bend / odds))[()]
+        slope = by_missing * (1 + bend * odds) + by_test * (1 - bend / odds)
+        # Without correlation the two parts nearly cancel where the metric is saturated; their sum is known.
+        return xp.where(correlated, slope, uncorrelated)[()]
 
 
 def lemma_correlation_derivative(
@@ -159,7 +162,7 @@ def lemma_correlation_derivative(
         num_entities=num_entities,
         correlation=correlation,
     )
-    by_missing, by_test = _evaluate(_slopes_kernel, metric, setting)
+    by_missing, by_test, _ = _evaluate(_slopes_kernel, metric, setting)
     l, beta = setting.strength, setting.sparsity
     xp = jnp if checks.is_traced(l, beta) else np
     spread, odds = xp.sqrt(l * (1 - l)), xp.sqrt((1 - beta) / beta)

@@ -92,19 +92,20 @@ def correlation_lowers_log_approximation(
 ) -> Any:
     """Corollary 4.5, exactly: whether d/drho of `log_approximation` is negative.
 
-    Where the logarithm is positive the sign is that of
+    Its sign is that of
 
         alpha l2 / l  -  (ln(l1 beta (N+2)) + gamma),
 
     so a rise of the correlation lowers the number if and only if ln(l1 beta (N+2)) + gamma exceeds
     alpha l2 / l = P(in the test set | positive). As that is at most 1, l1 beta (N+2) > e^(1-gamma) = 1.526
-    suffices for every correlation.
+    suffices for every correlation. The condition is one on the logarithm: `lemma_expectation` and
+    `expectation` fall with rho without any, for every metric whose weight falls with the rank.
 
     Args and Raises: as `log_approximation`.
 
     Returns:
         Booleans of the broadcast shape; False where the approximation does not depend on rho (strength 0
-        or 1) or its logarithm is not positive.
+        or 1).
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5 (a sufficient condition); docs/theory.md, section 4.

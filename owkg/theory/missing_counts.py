@@ -4,16 +4,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import stats
+from scipy import special, stats
 
 from owkg import checks
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
 from owkg.theory.grids import binomial_pmf
 
-# Gauss-Legendre nodes over the query entity's survival probability; the integrand is a polynomial of
-# degree N times a normal density.
+# Gauss-Legendre nodes over the query entity's survival probability, at least; the integrand is a
+# polynomial of degree N times a normal density, cut where that is negligible.
 _NODES = 128
+_REACH = 10  # standard deviations
 
 
 def parameters(missing: MissingModel, setting: Setting, size: int) -> tuple:
@@ -31,27 +32,28 @@ def parameters(missing: MissingModel, setting: Setting, size: int) -> tuple:
         raise TypeError(f"`sparsity` cannot be traced under {missing}: its parameters are solved for.")
     if isinstance(missing, NodeBased):
         location = np.asarray(node_location(setting.sparsity, missing.spread))
-        return _node_mixture(location, missing.spread, setting.sparsity)
-    table = popularity_probabilities(
-        setting.sparsity, setting.num_answers, missing.exponent, size
-    )
+        return _node_mixture(location, missing.spread, setting.sparsity, max(_NODES, size))
+    table = popularity_probabilities(setting.sparsity, setting.num_answers, missing.exponent, size)
     return (table,)
 
 
-def _node_mixture(location: np.ndarray, spread: float, sparsity: np.ndarray) -> tuple:
+def _node_mixture(
+    location: np.ndarray, spread: float, sparsity: np.ndarray, num_nodes: int
+) -> tuple[np.ndarray, np.ndarray]:
     """P(an answer is missing | the query entity's probability), and the weight of that probability.
 
     Nodes: the continuous part on (0, 1) and the atoms that the cut leaves at 0 and 1.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    survival, weights = (nodes + 1) / 2, weights / 2
-    density = stats.norm.pdf(survival, location[..., None], spread) * weights
-    at_zero = stats.norm.cdf(0, location, spread)[..., None]
-    at_one = stats.norm.sf(1, location, spread)[..., None]
-    weight = np.concatenate([density, at_zero, at_one], axis=-1)
-    survival = np.append(survival, [0.0, 1.0])
+    nodes, weights = special.roots_legendre(num_nodes)
+    mu = location[..., None]
+    low, high = np.clip(mu - _REACH * spread, 0, 1), np.clip(mu + _REACH * spread, 0, 1)
+    survival = low + (high - low) * (nodes + 1) / 2
+    density = stats.norm.pdf(survival, mu, spread) * weights * (high - low) / 2
+    at_zero, at_one = stats.norm.cdf(0, mu, spread), stats.norm.sf(1, mu, spread)
+    survival = np.concatenate([survival, np.zeros_like(mu), np.ones_like(mu)], axis=-1)
     # Averaged over its own probability, an answer of this query entity survives with sqrt(alpha).
-    return 1 - survival * np.sqrt(1 - sparsity)[..., None], weight
+    missing = 1 - survival * np.sqrt(1 - sparsity)[..., None]
+    return missing, np.concatenate([density, at_zero, at_one], axis=-1)
 
 
 def missing_count_pmf(
@@ -70,9 +72,7 @@ def missing_count_pmf(
         pmf = binomial_pmf(m, num_answers, row[0], log_factorial)
     elif isinstance(missing, NodeBased):
         probability, weight = row
-        given = jax.vmap(binomial_pmf, (None, None, 0, None))(
-            m, num_answers, probability, log_factorial
-        )
+        given = jax.vmap(binomial_pmf, (None, None, 0, None))(m, num_answers, probability, log_factorial)
         pmf = weight @ given
     elif isinstance(missing, PopularityBased):
         pmf = _poisson_binomial(row[0], num_answers)

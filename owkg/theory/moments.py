@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import Independent, MissingModel, Setting, grid
+from owkg.openworld import INDEPENDENT, MissingModel, Setting, grid
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
     broadcast,
@@ -61,7 +61,8 @@ def given_missing(
 
     def add_missing(pmf: Array, m: Array) -> tuple[Array, tuple[Array, Array]]:
         last = num_entities - num_answers + m + 1  # k + n
-        inverse = 1 / (last - jnp.arange(-1, size)).astype(sums.dtype)
+        # From k = m + 1 on, which no m reaches, n may run below 1.
+        inverse = 1 / jnp.maximum(last - jnp.arange(-1, size), 1).astype(sums.dtype)
         per_n, per_next = inverse[1:], inverse[:-1]  # 1/n, 1/(n+1)
         tail1, tail2 = sums[0, last] - head1, sums[1, last] - head2
         miss_mean = miss * tail1 * per_n
@@ -122,7 +123,7 @@ def moments(
     num_answers: Any,
     num_entities: Any,
     correlation: Any = 0.0,
-    missing: MissingModel = Independent(),
+    missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
 ) -> Moments:
     """Exact mean and variance of a query's metric, given that the query has a test answer.
@@ -175,7 +176,7 @@ def conditional_moments(
     sparsity: Any,
     num_answers: Any,
     num_entities: Any,
-    missing: MissingModel = Independent(),
+    missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
 ) -> Moments:
     """`moments` for l1 and l2 themselves, in the place of a strength and a correlation.
@@ -249,7 +250,7 @@ def covariance(
     correlation: Any = 0.0,
     other_correlation: Any = None,
     other_metric: Metric | None = None,
-    missing: MissingModel = Independent(),
+    missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
 ) -> Any:
     """Covariance of the metrics of two models on one query: they share its missing facts, nothing else.
@@ -292,10 +293,7 @@ def covariance(
     if answer_weights is None:
         return result
     weights = _normalised(answer_weights, shape)
-    means = (
-        expectation(m, **s._asdict(), missing=missing)
-        for m, s in ((metric, one), (other_metric, two))
-    )
+    means = (expectation(m, **s._asdict(), missing=missing) for m, s in ((metric, one), (other_metric, two)))
     centred = [mean - (weights * mean).sum(-1, keepdims=True) for mean in means]
     return (weights * (result + centred[0] * centred[1])).sum(-1)
 

@@ -7,8 +7,11 @@ from scipy import stats
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import Independent, MissingModel
+from owkg.openworld import INDEPENDENT, MissingModel
 from owkg.theory.moments import covariance, moments
+
+# Relative error of an expectation, a sum of some hundred rounded products.
+_ROUNDING = 1e-14
 
 
 def _gap_and_variance(
@@ -34,6 +37,9 @@ def _gap_and_variance(
     if world["answer_weights"] is not None:
         better = better[..., 0] if better.ndim else better
     gap = better * (two.expectation - one.expectation)
+    # Hits@1 among many missing facts hardly depends on strength: below rounding there is no gap to see.
+    rounding = _ROUNDING * np.maximum(np.abs(one.expectation), np.abs(two.expectation))
+    gap = np.where(np.abs(gap) < rounding, 0.0, gap)
     spread = one.variance + two.variance
     if paired:
         spread = spread - 2 * covariance(
@@ -59,7 +65,7 @@ def inconsistency_probability(
     correlation: Any = 0.0,
     other_correlation: Any = None,
     paired: bool = False,
-    missing: MissingModel = Independent(),
+    missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
 ) -> Any:
     """P(the weaker of two models shows the better mean over `num_queries` queries).
@@ -115,7 +121,7 @@ def required_queries(
     correlation: Any = 0.0,
     other_correlation: Any = None,
     paired: bool = False,
-    missing: MissingModel = Independent(),
+    missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
 ) -> Any:
     """The fewest queries for which `inconsistency_probability` is at most `inconsistency`.
@@ -127,8 +133,9 @@ def required_queries(
         The other arguments: as in `inconsistency_probability`.
 
     Returns:
-        A whole number as float, of the broadcast shape; infinite where no number of queries suffices
-        because correlation makes the weaker model's mean the better one.
+        A whole number as float, of the broadcast shape; infinite where no number of queries suffices,
+        because correlation makes the weaker model's mean the better one, or because the two means do not
+        differ in double precision.
 
     Raises:
         ValueError: if an argument leaves its interval, or the strengths are equal.

@@ -13,7 +13,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array
 
 from owkg.metrics import Metric
-from owkg.openworld import Independent, MissingModel, grid
+from owkg.openworld import INDEPENDENT, MissingModel, grid
 from owkg.openworld.prediction import shift
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
@@ -32,9 +32,7 @@ _NODES = 289
 
 @cache
 def _kernel(missing: MissingModel, window: int):
-    def kernel(
-        weights, log_factorial, log_binomial, mu_missing, mu_test, num_answers, num_entities, *row
-    ):
+    def kernel(weights, log_factorial, log_binomial, mu_missing, mu_test, num_answers, num_entities, *row):
         size = log_factorial.shape[0] - 1
         others = num_entities - num_answers
         counts = missing_counts.missing_count_pmf(missing, row, num_answers, log_factorial)
@@ -70,7 +68,7 @@ def score_expectation(
     num_answers: Any,
     num_entities: Any,
     correlation: Any = 0.0,
-    missing: MissingModel = Independent(),
+    missing: MissingModel = INDEPENDENT,
 ) -> Any:
     """Mean of a query's metric when answers score N(mu, 1), non-answers N(0, 1), and scores rank.
 

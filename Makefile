@@ -1,0 +1,65 @@
+# make demo   set up, then run the main job end to end; results under out/
+# make test   set up, then run all tests
+# make bench  set up, then measure speed; tables under out/
+# make lint   set up, then check style (ruff) and types (pyright, which fetches itself from npm)
+# make docs   set up, then execute the notebooks in place
+#
+# Needs make and python3 >= 3.11. Everything is installed into the virtual environment $(VENV).
+
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= out
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "owkg needs python3 >= 3.11, found " + sys.version.split()[0])'
+	@echo "==> making the virtual environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "==> installing owkg and its tools (tested versions of constraints.txt; a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,docs]'
+	@touch $@
+
+demo: $(STAMP)
+	@echo "==> closed forms of the paper's example (owkg theory)"
+	@$(BIN)/owkg theory --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505
+	@echo "==> the same by Monte Carlo (owkg simulate)"
+	@$(BIN)/owkg simulate --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505
+	@echo "==> queries required to tell strength 0.70 from 0.75 (owkg power)"
+	@$(BIN)/owkg power --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-answers 43 --num-entities 14505
+	@echo "==> Figure 1: MRR against strength under missing facts"
+	@$(BIN)/python simulations/figure1_expectation.py --quick --out $(OUT)
+	@echo "==> Figure 2: the same when missing facts correlate with predictions"
+	@$(BIN)/python simulations/figure2_correlation.py --quick --out $(OUT)
+	@echo "==> queries required, by metric and sparsity"
+	@$(BIN)/python simulations/queries_required.py --quick --out $(OUT)
+	@echo "==> closed form against Monte Carlo against published"
+	@$(BIN)/python simulations/closed_form_table.py --quick --out $(OUT)
+	@echo "==> done; everything is under $(OUT)/"
+
+lint: $(STAMP)
+	@echo "==> style (ruff) and types (pyright)"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+test: $(STAMP)
+	@echo "==> tests (OWKG_DATA=$(or $(OWKG_DATA),not set: tests that need the data sets are skipped))"
+	@$(BIN)/python -m pytest -n 2
+
+bench: $(STAMP)
+	@echo "==> speed of the simulator and of the exact moments"
+	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
+
+docs: $(STAMP)
+	@echo "==> executing the notebooks"
+	@$(BIN)/jupyter nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+
+clean:
+	rm -rf $(VENV) $(OUT) .pytest_cache .ruff_cache .hypothesis

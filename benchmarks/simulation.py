@@ -1,0 +1,194 @@
+"""Speed of the open-world core: trials and exact settings per second, beside a baseline and a limit.
+
+The baseline is a trial in plain Python written from the paper's description: classify every entity, put
+the classes in random order, and read off the filtered ranks. The limit is the time that the machine needs
+to draw the same number of random bits and do nothing with them.
+
+    python benchmarks/simulation.py --out out
+"""
+
+import random
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import numpy as np
+import polars as pl
+import typer
+
+from owkg import metrics, openworld, simulate, theory
+from owkg.report.files import save_table
+from owkg.report.script import Out, Quick, run_script
+from owkg.simulate.words import random_words
+
+# 32-bit words that one trial of N answers draws: missing, predicted, order (one model).
+_WORDS_PER_ANSWER = 3
+
+
+@dataclass(frozen=True)
+class Config:
+    """The published grid, and how long the baseline may run."""
+
+    correlations: tuple[float, ...] = (-0.3, -0.2, -0.1, 0.0, 0.1, 0.2)
+    alphas: tuple[float, ...] = (0.8, 0.65, 0.5, 0.35)
+    strengths: tuple[float, ...] = tuple(round(0.3 + 0.01 * i, 2) for i in range(71))
+    num_answers: int = 43
+    num_entities: int = 14505
+    trials: int = 500
+    repeats: int = 5
+    baseline_seconds: float = 5.0
+    settings: int = 1_000_000
+
+
+def baseline_trial(
+    rng: random.Random, num_answers: int, num_entities: int, sparsity: float, l1: float, l2: float
+) -> float:
+    """MRR of one simulated query in plain Python, without shortcuts for non-answers."""
+    missing = {a for a in range(num_answers) if rng.random() < sparsity}
+    positives, negatives = [], []
+    for entity in range(num_entities):
+        strength = (l1 if entity in missing else l2) if entity < num_answers else 0.0
+        (positives if rng.random() < strength else negatives).append(entity)
+    rng.shuffle(positives)
+    rng.shuffle(negatives)
+    rank, total, tests = 1, 0.0, 0
+    for entity in positives + negatives:
+        if entity < num_answers and entity not in missing:
+            total += 1 / rank
+            tests += 1
+        else:
+            rank += 1
+    return total / tests
+
+
+def fastest(call: Callable[[], object], repeats: int) -> float:
+    """Seconds of the fastest of `repeats` calls, after one that compiles."""
+    call()
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds)
+
+
+def published_grid(config: Config) -> dict:
+    """The 6 x 4 x 71 settings; a correlation that is not feasible is moved to the end of its interval."""
+    rho, alpha, strength = np.meshgrid(config.correlations, config.alphas, config.strengths, indexing="ij")
+    return {
+        "strength": strength,
+        "sparsity": 1 - alpha,
+        "correlation": np.clip(rho, *openworld.feasible_correlation(strength, 1 - alpha)),
+        "num_answers": config.num_answers,
+        "num_entities": config.num_entities,
+    }
+
+
+def time_baseline(config: Config) -> tuple[float, float]:
+    """(seconds a trial, mean MRR) of the plain-Python baseline at strength .7, sparsity .35."""
+    rng = random.Random(0)  # noqa: S311 - a simulation
+    begin, values = time.perf_counter(), []
+    while time.perf_counter() - begin < config.baseline_seconds:
+        values.append(baseline_trial(rng, config.num_answers, config.num_entities, 0.35, 0.7, 0.7))
+    return (time.perf_counter() - begin) / len(values), float(np.mean(values))
+
+
+def time_random_bits(config: Config, trials: int) -> float:
+    """Seconds to draw the random words of `trials` trials, combined by exclusive or, in the same chunks."""
+    block, count = 8192, _WORDS_PER_ANSWER * config.num_answers
+
+    @jax.jit
+    def draw(keys: jax.Array) -> jax.Array:
+        def step(key: jax.Array) -> jax.Array:
+            words = jax.vmap(lambda k: random_words(k, count))(jax.random.split(key, block))
+            return jax.lax.reduce(words, np.uint32(0), jax.lax.bitwise_xor, (0, 1))
+
+        return jax.lax.map(step, keys)
+
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(0), -(-trials // block))
+        return fastest(lambda: jax.block_until_ready(draw(keys)), config.repeats)
+
+
+def run(config: Config) -> pl.DataFrame:
+    """The table: what, how much, seconds, rate, and the ratios to baseline and limit."""
+    rows = []
+    per_trial, baseline_mean = time_baseline(config)
+    rows.append(("plain Python baseline, a trial", 1, per_trial, 1.0, None))
+    print(f"baseline: {per_trial * 1e3:.2f} ms a trial, mean MRR {baseline_mean:.4f}")
+
+    grid = published_grid(config)
+    trials = grid["strength"].size * config.trials
+    seconds = fastest(
+        lambda: simulate.estimate(jax.random.key(0), metrics.MRR, trials=config.trials, **grid),
+        config.repeats,
+    )
+    bits = time_random_bits(config, trials)
+    speedup = per_trial * trials / seconds
+    rows.append(("published grid, simulated", trials, seconds, speedup, seconds / bits))
+    rows.append(("its random bits alone", trials, bits, None, 1.0))
+
+    # Two hundred thousand trials of one setting, as the command line does.
+    seconds = fastest(
+        lambda: simulate.estimate(
+            jax.random.key(0),
+            metrics.MRR,
+            strength=0.7,
+            sparsity=0.35,
+            num_answers=config.num_answers,
+            num_entities=config.num_entities,
+            trials=200_000,
+        ),
+        config.repeats,
+    )
+    bits = time_random_bits(config, 200_000)
+    speedup = per_trial * 200_000 / seconds
+    rows.append(("one setting, 200,000 trials", 200_000, seconds, speedup, seconds / bits))
+
+    rng = np.random.default_rng(0)
+    n = config.settings
+    settings = {
+        "strength": rng.uniform(0, 1, n),
+        "sparsity": rng.uniform(0.01, 0.99, n),
+        "num_answers": rng.integers(1, 65, n),
+        "num_entities": config.num_entities,
+    }
+    seconds = fastest(lambda: theory.moments(metrics.MRR, **settings), 1)
+    rows.append((f"exact moments, {n:,} settings, N <= 64", n, seconds, None, None))
+    seconds = fastest(lambda: theory.moments(metrics.MRR, **grid), config.repeats)
+    rows.append(("exact moments of the published grid", grid["strength"].size, seconds, None, None))
+    columns = ["what", "count", "seconds", "times_faster_than_baseline", "times_random_bits"]
+    return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).with_columns(
+        per_second=pl.col("count") / pl.col("seconds")
+    )
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Quick = False,
+    repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 5,
+) -> None:
+    """Times the simulator and the exact moments and writes the table."""
+    config = Config(
+        repeats=repeats,
+        baseline_seconds=2.0 if quick else 5.0,
+        settings=50_000 if quick else 1_000_000,
+    )
+    device = jax.devices()[0]
+    print(f"jax {jax.__version__} on {len(jax.devices())} x {device.device_kind} ({device.platform})")
+    table = run(config)
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=60,
+                   tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):  # fmt: skip
+        print(table)
+    # Kilobytes on Linux, bytes on macOS.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"peak memory of the process: {peak / 2**20:.2f} GiB (Linux)")
+    save_table(table, out / "benchmark_simulation.csv")
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -1,0 +1,1 @@
+"""Figures and tables: what the simulation scripts share."""

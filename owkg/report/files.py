@@ -1,0 +1,31 @@
+"""Files that are whole or not there: written aside, then renamed."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """Yields a path beside `path` to write to; on success it becomes `path`, on failure it is removed.
+
+    The parent folder is made if it is not there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield aside
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def save_table(table: pl.DataFrame, path: Path) -> Path:
+    """Writes a CSV file and prints its path."""
+    with written_aside(path) as aside:
+        table.write_csv(aside)
+    print(f"wrote {path}")
+    return path

@@ -1,0 +1,54 @@
+"""What every test shares: a backend without a display, runtime type checks, the data folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+# An environment variable: subprocesses get it too, and matplotlib is not imported for nothing.
+os.environ["MPLBACKEND"] = "Agg"
+
+settings.register_profile("owkg", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("owkg")
+
+# Modules that cannot be checked yet. Either an annotation promises more than the module keeps, or a
+# public function says `int` and answers the rest with a ValueError, which beartype would forestall.
+_UNCHECKED = {
+    "owkg.cli.main",  # `version: bool` is None unless given
+    "owkg.metrics.catalogue",  # `k: int` is given floats; refuses by ValueError
+    "owkg.openworld.missing",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
+    "owkg.openworld.prediction",  # `np.ndarray` where NumPy scalars come and go
+    "owkg.simulate.classification",  # strengths are `""`, and work for `[size]` as well
+    "owkg.simulate.estimate",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
+    "owkg.simulate.missing",  # refuses by ValueError
+    "owkg.theory.grids",  # `largest: int` is given NumPy integers
+    "owkg.theory.missing_counts",  # `np.ndarray` is given jax arrays under a trace
+    "owkg.theory.moments",  # refuses by ValueError
+    "owkg.theory.power",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
+    "owkg.theory.scores",  # refuses by ValueError
+}
+
+
+def _checked_modules() -> list[str]:
+    root = Path(__file__).parents[1]
+    files = (f for f in (root / "owkg").rglob("*.py") if not f.name.startswith("__"))
+    names = (".".join(f.relative_to(root).with_suffix("").parts) for f in files)
+    return sorted(set(names) - _UNCHECKED)
+
+
+# Before anything imports owkg. By PEP 484, an int is a float too.
+install_import_hook(_checked_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+
+
+@pytest.fixture(scope="session")
+def owkg_data() -> Path:
+    """The folder of data sets that the environment variable OWKG_DATA names."""
+    folder = os.environ.get("OWKG_DATA")
+    if not folder:
+        pytest.skip("OWKG_DATA is not set; it names the folder of the data sets")
+    path = Path(folder)
+    if not path.is_dir():
+        pytest.fail(f"OWKG_DATA names no folder: {folder!r}")
+    return path

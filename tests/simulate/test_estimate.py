@@ -1,0 +1,201 @@
+"""Monte Carlo against the closed forms, and its promises: seeds, chunks, devices, pairs."""
+
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from owkg import metrics, openworld, simulate, theory
+
+METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.power(0.5))
+MISSING = (openworld.Independent(), openworld.NodeBased(), openworld.PopularityBased(1.5))
+PAPER = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
+SETTINGS = [
+    PAPER,
+    {"strength": 0.6, "sparsity": 0.5, "num_answers": 9, "num_entities": 40, "correlation": 0.4},
+    {"strength": 0.2, "sparsity": 0.8, "num_answers": 2, "num_entities": 3, "correlation": -0.2},
+    {"strength": 1.0, "sparsity": 0.9, "num_answers": 1, "num_entities": 7},
+    {"strength": 0.0, "sparsity": 0.1, "num_answers": 30, "num_entities": 31},
+]
+
+
+def assert_within(estimate, error, exact, sigmas=4):
+    # Values are float32 on the device: 1e-6 of the number is rounding, not chance.
+    assert np.all(np.abs(estimate - exact) <= sigmas * error + 1e-6 * np.abs(exact) + 1e-12)
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"N{s['num_answers']}")
+def test_mean_and_variance_agree_with_the_closed_forms(setting, missing):
+    result = simulate.estimate(jax.random.key(11), METRICS, trials=60_000, missing=missing, **setting)
+    exact = [theory.moments(m, missing=missing, **setting) for m in METRICS]
+    assert_within(result.mean, result.standard_error, [e.expectation for e in exact])
+    assert_within(result.variance, result.variance_standard_error, [e.variance for e in exact])
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+def test_covariance_of_two_models_agrees(missing):
+    setting = PAPER | {"correlation": 0.1}
+    other = {"other_strength": 0.5, "other_correlation": -0.1}
+    result = simulate.estimate_pair(
+        jax.random.key(5), METRICS, trials=100_000, missing=missing, **setting, **other
+    )
+    exact = [theory.covariance(m, missing=missing, **setting, **other) for m in METRICS]
+    estimated = np.array([result.covariance[0, i, 1, i] for i in range(len(METRICS))])
+    # Var(sample covariance) <= (variance product + covariance^2) (1 + excess kurtosis) / trials.
+    error = np.sqrt(result.variance[0] * result.variance[1] * 2 / result.trials)
+    assert_within(estimated, error, exact)
+    single = theory.moments(metrics.MRR, missing=missing, **setting)
+    assert_within(result.mean[0, 0], result.standard_error[0, 0], single.expectation)
+    np.testing.assert_allclose(result.variance[1, 2], result.covariance[1, 2, 1, 2])
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+@pytest.mark.parametrize("correlation", [0.0, 0.2])
+def test_score_model_agrees_with_quadrature(missing, correlation):
+    setting = {"strength": 0.5, "sparsity": 0.4, "num_answers": 15, "num_entities": 3000}
+    setting |= {"correlation": correlation, "missing": missing}
+    result = simulate.estimate(
+        jax.random.key(2), METRICS, trials=8_000, prediction=openworld.Score(), **setting
+    )
+    exact = [theory.score_expectation(m, **setting) for m in METRICS]
+    assert_within(result.mean, result.standard_error, exact)
+
+
+def test_scores_far_in_the_tail_do_not_stall():
+    """Equal tail probabilities give a chance of -0.0, on which jax.random.binomial never returns."""
+    result = simulate.estimate(
+        jax.random.key(0), metrics.MRR, trials=2000, prediction=openworld.Score(),
+        strength=1 - 1e-9, sparsity=0.35, num_answers=43, num_entities=14505,
+    )  # fmt: skip
+    assert 0 < result.mean[0] < 1
+
+
+def test_grid_of_settings():
+    strength, answers = np.array([[0.3], [0.9]]), np.array([3, 20, 50])
+    result = simulate.estimate(
+        jax.random.key(1),
+        METRICS[:2],
+        strength=strength,
+        sparsity=0.3,
+        num_answers=answers,
+        num_entities=500,
+        trials=3000,
+    )
+    assert result.mean.shape == (2, 3, 2)
+    assert result.covariance.shape == (2, 3, 2, 2)
+    exact = theory.expectation(
+        metrics.MRR, strength=strength, sparsity=0.3, num_answers=answers, num_entities=500
+    )
+    assert_within(result.mean[..., 0], result.standard_error[..., 0], exact)
+
+
+@pytest.mark.parametrize(
+    ("missing", "prediction"),
+    [
+        (openworld.Independent(), openworld.Classification()),
+        (openworld.NodeBased(), openworld.Score()),
+    ],
+    ids=str,
+)
+def test_chunk_never_changes_a_bit(missing, prediction):
+    setting = {"strength": [0.3, 0.7], "sparsity": 0.3, "num_answers": 13, "num_entities": 400}
+    run = {"trials": 2500, "missing": missing, "prediction": prediction}
+    small, large = (
+        simulate.estimate(jax.random.key(0), METRICS[1:3], chunk=chunk, **setting, **run)
+        for chunk in (1, 50_000)
+    )
+    for one, two in zip(small, large, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+_DEVICES = """
+import jax, numpy as np
+from owkg import metrics, simulate
+assert len(jax.devices()) == 8
+setting = dict(strength=[.3, .7, .9], sparsity=.3, num_answers=13, num_entities=400, trials=2500)
+run = lambda n: simulate.estimate(
+    jax.random.key(0), (metrics.MRR, metrics.MR), devices=jax.devices()[:n], **setting)
+one = run(1)
+for n in (2, 5, 8):
+    for a, b in zip(one, run(n), strict=True):
+        np.testing.assert_array_equal(a, b)
+print("same")
+"""
+
+
+def test_number_of_devices_never_changes_a_bit(tmp_path):
+    import os
+
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    done = subprocess.run(
+        [sys.executable, "-c", _DEVICES],
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "same", done.stderr
+
+
+def test_seed_decides_and_x64_flag_does_not():
+    def run(seed):
+        return simulate.estimate(jax.random.key(seed), metrics.MRR, trials=500, **PAPER).mean
+
+    with jax.enable_x64(True):
+        double = run(7)
+    assert run(7) == run(7) == double
+    assert run(7) != run(8)
+
+
+def test_trials_across_blocks_are_all_counted():
+    """1, 2 and 3 blocks, the last one partly filled: the mean of a constant metric stays 1."""
+    constant = metrics.Metric("one", lambda rank: rank**0)
+    for trials in (2, 1024, 1025, 3000):
+        result = simulate.estimate(jax.random.key(0), constant, trials=trials, **PAPER)
+        assert result.mean[0] == 1
+        assert result.variance[0] == 0
+
+
+def test_progress_is_reported_to_the_end():
+    seen = []
+    simulate.estimate(
+        jax.random.key(0),
+        metrics.MRR,
+        trials=3000,
+        on_progress=lambda done, total: seen.append((done, total)),
+        **PAPER,
+    )
+    assert seen[-1] == (3000, 3000)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trials": 1}, "`trials` must be a whole number of at least 2"),
+        ({"trials": [10, 20]}, "`trials` and `chunk` must be single numbers"),
+        ({"chunk": 0}, "`chunk` must be a whole number"),
+        ({"strength": float("nan")}, "`strength` must be in"),
+        ({"missing": "node"}, "`missing` must be one of the models"),
+        ({"prediction": "score"}, "`prediction` must be one of the models"),
+        ({"num_entities": 43}, "`num_entities` must exceed `num_answers`"),
+        ({"prediction": openworld.Score(), "strength": 1.0}, "`strength` must be in"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        simulate.estimate(jax.random.key(0), metrics.MRR, **({"trials": 10} | PAPER | change))
+
+
+@pytest.mark.parametrize("key", [0, None, np.zeros(2, np.uint32)])
+def test_bad_key_is_named(key):
+    with pytest.raises(ValueError, match="`key` must be one key"):
+        simulate.estimate(key, metrics.MRR, trials=10, **PAPER)
+
+
+@pytest.mark.parametrize("chosen", [(), "mrr", ("mrr",)])
+def test_bad_metrics_are_named(chosen):
+    with pytest.raises(ValueError, match="`metrics` must be one or more metrics"):
+        simulate.estimate(jax.random.key(0), chosen, trials=10, **PAPER)

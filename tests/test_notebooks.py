@@ -1,0 +1,85 @@
+"""Every notebook runs from a clean kernel, and the committed copy shows what it computed."""
+
+import ast
+import inspect
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from owkg import openworld, theory
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def calls(statements):
+    """Names of the functions and methods that the statements call."""
+    found = (n.func for s in statements for n in ast.walk(s) if isinstance(n, ast.Call))
+    return {f.id if isinstance(f, ast.Name) else getattr(f, "attr", "") for f in found}
+
+
+def printing_cells(cells):
+    """The cells that print or draw, directly or through a function that the notebook defines."""
+    trees = [ast.parse(cell.source) for cell in cells]
+    functions = [n for tree in trees for n in tree.body if isinstance(n, ast.FunctionDef)]
+    printers = {"print", "display", "show"}
+    printers |= {f.name for f in functions if calls(f.body) & printers}
+    for cell, tree in zip(cells, trees, strict=True):
+        if calls(s for s in tree.body if not isinstance(s, ast.FunctionDef)) & printers:
+            yield cell
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+# Only what the notebook runner itself deprecates; the notebook's own code runs in the kernel.
+@pytest.mark.filterwarnings(
+    r"ignore::DeprecationWarning:(nbclient|nbformat|jupyter_client|jupyter_core|zmq)(\..*)?"
+)
+@each_notebook
+def test_it_runs(path, tmp_path, monkeypatch):
+    # The kernel is a process of its own: it must find the package even where it is not installed.
+    folders = (str(ROOT), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
+    notebook = nbformat.read(copy, as_version=4)
+    place = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, kernel_name="python3", timeout=600, resources=place).execute()
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error"]
+
+
+@each_notebook
+def test_the_committed_copy_shows_its_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    cells = code_cells(notebook)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert [cell.source for cell in printing_cells(cells) if not cell.outputs] == []
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"]
+    assert path.stat().st_size < 600_000
+
+
+def test_closed_forms_covers_every_formula():
+    cells = code_cells(nbformat.read(ROOT / "notebooks" / "closed_forms.ipynb", as_version=4))
+    nodes = [node for cell in cells for node in ast.walk(ast.parse(cell.source))]
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    formulas = {
+        name
+        for module in (openworld, theory)
+        for name in module.__all__
+        if inspect.isfunction(getattr(module, name))
+    }
+    models = {"Independent", "NodeBased", "PopularityBased", "Score"}
+    assert formulas | models <= used, sorted((formulas | models) - used)

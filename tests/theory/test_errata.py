@@ -1,0 +1,111 @@
+"""What docs/errata.md claims, one test a row."""
+
+import numpy as np
+import pytest
+
+from owkg import metrics, openworld, theory
+from owkg.report.published import compared_with_published, published_simulations
+
+PAPER = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
+
+
+def test_worked_example():
+    def c(variance, p):
+        return float(
+            theory.log_required_queries(
+                strength=0.7,
+                difference=1.0,
+                sparsity=0.35,
+                num_answers=43,
+                variance=variance,
+                inconsistency=p,
+            )
+        )
+
+    exact = theory.moments(metrics.MRR, strength=0.7, **PAPER).variance
+    assert round(c(7.4e-3, 0.05), 2) == 4.65
+    assert round(c(7.4e-3, 0.10), 2) == 2.82
+    assert round(float(exact), 5) == 0.00618
+    assert round(c(exact, 0.05), 2) == 3.89
+    assert c(exact, 0.05) / 0.05**2 == pytest.approx(1555, abs=1)
+    assert c(exact, 0.05) / 0.01**2 == pytest.approx(38870, abs=5)
+
+
+def test_published_band_is_a_standard_error(owkg_data):
+    published = compared_with_published(published_simulations())
+    assert published["standard_error_ratio"].mean() == pytest.approx(1, abs=0.01)
+    assert set(published["trials"]) == {500}
+    assert np.sqrt(500) == pytest.approx(22, abs=0.5)
+
+
+def test_negative_class():
+    n = 14505 - 43 + 1
+    harmonic_mean = (1 / np.arange(1, n + 1)).mean()
+    assert harmonic_mean > np.log(n) / n
+    mean = theory.expectation(metrics.MRR, strength=0.0, **(PAPER | {"sparsity": 1e-12}))
+    assert mean == pytest.approx(harmonic_mean, rel=1e-9)
+    left_out = theory.expectation(metrics.LOG_MRR, strength=0.7, **PAPER) - theory.lemma_expectation(
+        metrics.LOG_MRR, strength=0.7, **PAPER
+    )
+    assert left_out == pytest.approx(0.025, abs=5e-4)
+
+
+def test_conditioning():
+    setting = {"strength": 0.7, "sparsity": 0.5, "num_answers": 1, "num_entities": 10**6}
+    assert round(float(theory.expectation(metrics.MRR, **setting)), 3) == 0.700
+    assert round(float(theory.lemma_expectation(metrics.MRR, **setting)), 3) == 0.639
+
+
+def test_logarithm_needs_missing_facts():
+    setting = {"strength": 0.3, "sparsity": 0.15, "num_answers": 12, "num_entities": 1000}
+    assert round(float(theory.log_approximation(**setting)), 3) == 0.059
+    assert round(float(theory.lemma_expectation(metrics.MRR, **setting)), 3) == 0.264
+    assert round(float(theory.log_approximation_error_bound(**setting)), 2) == 0.41
+
+
+def test_log_mrr_is_not_ndcg():
+    def discount(rank):
+        return 1 / np.log2(1 + rank)
+
+    first, last = 1, 100
+    ndcg = (discount(first) + discount(last)) / (discount(1) + discount(2))
+    filtered = np.array([first, last - 1])
+    log_mrr = np.asarray(metrics.LOG_MRR.weight(filtered.astype(float))).mean()
+    assert abs(ndcg - log_mrr) > 0.1
+
+
+def test_saturated_points(owkg_data):
+    published = compared_with_published(published_simulations())
+    saturated = published.filter(published["saturated"])
+    assert len(published) == 568
+    assert len(saturated) == 4
+    assert saturated["standardised_difference"].abs().max() < 4
+    _, high = openworld.feasible_correlation(
+        saturated["strength"].to_numpy(), 1 - saturated["alpha"].to_numpy()
+    )
+    assert (saturated["rho"].to_numpy() > high).all()
+
+
+def test_published_points_agree(owkg_data):
+    """The contract: over all points, mean within .2 and standard deviation within .9 to 1.1."""
+    z = compared_with_published(published_simulations())["standardised_difference"]
+    assert abs(z.mean()) < 0.2
+    assert 0.9 < z.std() < 1.1
+
+
+@pytest.mark.parametrize(
+    "metric", [metrics.MRR, metrics.LOG_MRR, metrics.hits_at(3), metrics.power(0.25)], ids=str
+)
+def test_correlation_always_lowers_the_mean(metric):
+    strength, sparsity, answers = np.meshgrid(
+        np.linspace(0.05, 0.95, 9), np.linspace(0.05, 0.95, 9), [1, 2, 10, 60], indexing="ij"
+    )
+    world = {"sparsity": sparsity, "num_answers": answers, "num_entities": 2000}
+    low, high = openworld.feasible_correlation(strength, sparsity)
+    steps = np.array([0.001, 0.25, 0.5, 0.75, 0.999])[:, None, None, None]
+    rho = low + steps * (high - low)
+    setting = {"strength": strength, "correlation": rho, **world}
+    for mean in (theory.expectation, theory.lemma_expectation):
+        assert np.diff(mean(metric, **setting), axis=0).max() < 1e-13
+    logarithm = theory.log_approximation(**setting)
+    assert np.diff(logarithm, axis=0).max() > 0.01

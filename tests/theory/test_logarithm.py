@@ -1,0 +1,90 @@
+"""Theorems 4.1 and 4.3, the error bound, and Corollary 4.5."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from owkg import metrics, openworld, theory
+
+PROBABILITY = st.floats(0.02, 0.98)
+
+
+@given(strength=PROBABILITY, sparsity=PROBABILITY, n=st.integers(1, 300), t=st.floats(-0.9, 0.9))
+def test_error_stays_within_the_bound(strength, sparsity, n, t):
+    low, high = openworld.feasible_correlation(strength, sparsity)
+    setting = {
+        "strength": strength,
+        "sparsity": sparsity,
+        "num_answers": n,
+        "num_entities": 1000,
+        "correlation": t * (high if t > 0 else -low),
+    }
+    error = theory.log_approximation(**setting) - theory.lemma_expectation(metrics.MRR, **setting)
+    bound = theory.log_approximation_error_bound(**setting)
+    assert abs(error) <= bound * (1 + 1e-9)
+
+
+def test_bound_is_not_idle():
+    """Within a factor 2 of the error where the logarithm holds."""
+    setting = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
+    error = theory.log_approximation(**setting) - theory.lemma_expectation(metrics.MRR, **setting)
+    assert abs(error) > theory.log_approximation_error_bound(**setting) / 2.01
+
+
+def test_the_papers_formula():
+    l, beta, n, rho = 0.6, 0.4, 30, 0.2
+    l1, l2 = openworld.conditional_strengths(l, beta, rho)
+    paper = l2 / l1 * (np.log(l1) + np.log(beta) + np.log(n + 2) + 0.5772156649015329)
+    setting = {"strength": l, "sparsity": beta, "num_answers": n, "num_entities": 99}
+    np.testing.assert_allclose(
+        theory.log_approximation(correlation=rho, **setting), paper / (beta * (n + 1)), rtol=1e-13
+    )
+
+
+def test_the_logarithm_fails_where_few_answers_are_missing():
+    setting = {"strength": 0.3, "sparsity": 0.15, "num_answers": 12, "num_entities": 1000}
+    lemma = theory.lemma_expectation(metrics.MRR, **setting)
+    assert theory.log_approximation(**setting) < lemma / 2
+    assert theory.log_approximation_error_bound(**setting) > lemma / 2
+
+
+def test_no_logarithm_of_no_strength():
+    setting = {"strength": 0.0, "sparsity": 0.3, "num_answers": 12, "num_entities": 100}
+    assert np.isnan(theory.log_approximation(**setting))
+    assert np.isnan(theory.log_approximation_error_bound(**setting))
+
+
+@given(strength=PROBABILITY, sparsity=PROBABILITY, n=st.integers(2, 500), t=st.floats(-0.9, 0.9))
+def test_corollary_4_5_is_the_sign_of_the_slope(strength, sparsity, n, t):
+    low, high = openworld.feasible_correlation(strength, sparsity)
+    rho = t * (high if t > 0 else -low)
+    setting = {"strength": strength, "sparsity": sparsity, "num_answers": n, "num_entities": 1000}
+    step = 1e-6 * (high - low)
+    up, down = (theory.log_approximation(correlation=rho + s, **setting) for s in (step, -step))
+    slope = (up - down) / (2 * step)
+    logarithm_is_positive = theory.log_approximation(correlation=rho, **setting) > 0
+    if logarithm_is_positive and abs(slope) > 1e-7:
+        lowers = theory.correlation_lowers_log_approximation(correlation=rho, **setting)
+        assert lowers == (slope < 0)
+
+
+def test_simple_sufficient_condition_of_corollary_4_5():
+    grid = np.linspace(0.02, 0.98, 25)
+    strength, sparsity = np.meshgrid(grid, grid)
+    low, high = openworld.feasible_correlation(strength, sparsity)
+    for t in (-0.99, 0.0, 0.99):
+        rho = t * np.where(t > 0, high, -low)
+        setting = {"strength": strength, "sparsity": sparsity, "correlation": rho}
+        l1, _ = openworld.conditional_strengths(strength, sparsity, rho)
+        enough = l1 * sparsity * (40 + 2) > np.exp(1 - np.euler_gamma)
+        lowers = theory.correlation_lowers_log_approximation(num_answers=40, num_entities=100, **setting)
+        assert enough.any()
+        assert lowers[enough].all()
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.0])
+def test_nothing_to_correlate(strength):
+    assert not theory.correlation_lowers_log_approximation(
+        strength=strength, sparsity=0.3, num_answers=40, num_entities=100
+    )

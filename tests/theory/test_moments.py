@@ -1,0 +1,232 @@
+"""The exact moments against enumeration of every world, limits, and their own mixtures."""
+
+import jax
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from owkg import metrics, openworld, theory
+from owkg.theory import missing_counts
+
+PLAIN = {
+    metrics.MRR: lambda r: 1 / r,
+    metrics.LOG_MRR: lambda r: np.log(2) / np.log(1 + r),
+    metrics.MR: lambda r: float(r),
+    metrics.hits_at(2): lambda r: float(r <= 2),
+    metrics.power(0.5): lambda r: r**-0.5,
+}
+PAPER = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
+
+
+@pytest.mark.parametrize("metric", PLAIN, ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("num_answers", "num_entities", "strength", "sparsity", "correlation"),
+    [
+        (1, 2, 0.3, 0.4, 0.0),
+        (1, 4, 1.0, 0.9, 0.0),
+        (2, 3, 0.0, 0.2, 0.0),
+        (2, 5, 0.6, 0.5, 0.4),
+        (3, 4, 0.25, 0.7, -0.3),
+        (3, 6, 0.8, 0.35, 0.2),
+    ],
+)
+def test_moments_equal_enumeration(
+    metric, num_answers, num_entities, strength, sparsity, correlation, enumerated
+):
+    pair = openworld.conditional_strengths(strength, sparsity, correlation)
+    mean, variance, _ = enumerated(PLAIN[metric], [pair], [sparsity] * num_answers, num_entities)
+    setting = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
+    exact = theory.moments(metric, strength=strength, correlation=correlation, **setting)
+    given = theory.conditional_moments(metric, missing_strength=pair[0], test_strength=pair[1], **setting)
+    np.testing.assert_allclose(exact, [mean[0], variance[0]], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(given, exact, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("metric", PLAIN, ids=lambda m: m.name)
+def test_covariance_equals_enumeration(metric, enumerated):
+    models = [(0.7, 0.6), (0.3, 0.45)]
+    sparsity, rho = 0.4, [openworld.conditional_strengths(0.64, 0.4, 0.1)]
+    models = [*rho, openworld.conditional_strengths(0.39, 0.4, -0.2)]
+    _, _, covariance = enumerated(PLAIN[metric], models, [sparsity] * 3, 5)
+    exact = theory.covariance(
+        metric,
+        strength=0.64,
+        correlation=0.1,
+        other_strength=0.39,
+        other_correlation=-0.2,
+        sparsity=sparsity,
+        num_answers=3,
+        num_entities=5,
+    )
+    np.testing.assert_allclose(exact, covariance[0, 1], rtol=1e-11)
+
+
+def test_popularity_moments_equal_enumeration(enumerated):
+    model = openworld.PopularityBased(1.5)
+    table = openworld.missing.popularity_probabilities(np.array(0.4), np.array(3), model.exponent, 3)
+    mean, variance, _ = enumerated(PLAIN[metrics.MRR], [(0.6, 0.6)], list(table), 5)
+    exact = theory.moments(
+        metrics.MRR, strength=0.6, sparsity=0.4, num_answers=3, num_entities=5, missing=model
+    )
+    np.testing.assert_allclose(exact, [mean[0], variance[0]], rtol=1e-9)
+
+
+def test_node_based_counts_follow_the_integral_over_the_query_entity():
+    """With N = 2, P(1 missing) and P(0 missing) by adaptive quadrature over the shared entity."""
+    sparsity, spread = 0.5, 0.2
+    location = float(openworld.missing.node_location(np.array(sparsity), spread))
+    other = np.sqrt(1 - sparsity)
+
+    def average(f):
+        inside = integrate.quad(lambda q: f(q) * stats.norm.pdf(q, location, spread), 0, 1, epsabs=1e-13)[0]
+        at_ends = f(0.0) * stats.norm.cdf(0, location, spread)
+        return inside + at_ends + f(1.0) * stats.norm.sf(1, location, spread)
+
+    none = average(lambda q: (q * other) ** 2)
+    one = average(lambda q: 2 * q * other * (1 - q * other))
+    # Mean rank with l = 0 on 4 entities: 1 + (others before it)/2 on average, others = 2 + missing.
+    mean = (none * (1 + 2 / 2) + one * (1 + 3 / 2)) / (none + one)
+    exact = theory.expectation(
+        metrics.MR,
+        strength=0.0,
+        sparsity=sparsity,
+        num_answers=2,
+        num_entities=4,
+        missing=openworld.NodeBased(spread),
+    )
+    np.testing.assert_allclose(exact, mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1e-4, 1e-3, 2e-3, 1e-2])
+def test_node_spread_to_zero_is_independent(spread):
+    node = theory.moments(metrics.MRR, strength=0.7, missing=openworld.NodeBased(spread), **PAPER)
+    independent = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+    np.testing.assert_allclose(node, independent, rtol=1e-9 + 300 * spread**2)
+    assert node.variance > independent.variance
+
+
+def test_node_based_quadrature_has_converged(monkeypatch):
+    setting = {"strength": 0.6, "sparsity": 0.4, "num_answers": [5, 400], "num_entities": 3000}
+    for spread in (0.02, 0.2, 2.0):
+        model = openworld.NodeBased(spread)
+        coarse = theory.moments(metrics.MRR, missing=model, **setting)
+        with monkeypatch.context() as patch:
+            patch.setattr(missing_counts, "_NODES", 1031)
+            fine = theory.moments(metrics.MRR, missing=model, **setting)
+        np.testing.assert_allclose(coarse, fine, rtol=1e-9)
+
+
+def test_popularity_exponent_zero_is_independent():
+    flat = theory.moments(metrics.MRR, strength=0.7, missing=openworld.PopularityBased(0.0), **PAPER)
+    np.testing.assert_allclose(flat, theory.moments(metrics.MRR, strength=0.7, **PAPER), rtol=1e-9)
+
+
+def test_published_example():
+    mean, variance = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+    assert round(float(mean), 6) == 0.192762
+    assert round(float(variance), 7) == 0.0061811
+
+
+def test_mixed_grid_equals_each_setting_alone():
+    strength = np.array([[0.1], [0.9]])
+    answers = np.array([1, 7, 60])
+    entities = np.array([2, 50, 9000])
+    grid = theory.moments(
+        metrics.LOG_MRR, strength=strength, sparsity=0.3, num_answers=answers, num_entities=entities
+    )
+    assert grid.expectation.shape == (2, 3)
+    for i in range(2):
+        for j in range(3):
+            alone = theory.moments(
+                metrics.LOG_MRR,
+                strength=strength[i, 0],
+                sparsity=0.3,
+                num_answers=answers[j],
+                num_entities=entities[j],
+            )
+            np.testing.assert_allclose([grid.expectation[i, j], grid.variance[i, j]], alone)
+
+
+def test_answer_weights_are_the_law_of_total_variance():
+    answers, weights = np.array([2, 5, 40]), np.array([3.0, 1.0, 4.0])
+    setting = {"sparsity": 0.3, "num_answers": answers, "num_entities": 1000}
+    each = theory.moments(metrics.MRR, strength=0.6, **setting)
+    mixed = theory.moments(metrics.MRR, strength=0.6, answer_weights=weights, **setting)
+    p = weights / weights.sum()
+    mean = (p * each.expectation).sum()
+    np.testing.assert_allclose(mixed.expectation, mean)
+    second = (p * (each.variance + each.expectation**2)).sum()
+    np.testing.assert_allclose(mixed.variance, second - mean**2, rtol=1e-10)
+    same = theory.covariance(metrics.MRR, strength=0.6, other_strength=0.6, answer_weights=weights, **setting)
+    between = (p * (each.expectation - mean) ** 2).sum()
+    assert between < same < mixed.variance
+
+
+def test_perfect_model_and_dense_test_set_is_perfect():
+    mean, variance = theory.moments(
+        metrics.MRR, strength=1.0, sparsity=1e-9, num_answers=20, num_entities=500
+    )
+    assert mean == pytest.approx(1, abs=1e-7)
+    assert variance == pytest.approx(0, abs=1e-7)
+
+
+def test_metric_that_cannot_vary_has_no_variance():
+    mean, variance = theory.moments(
+        metrics.hits_at(100), strength=0.4, sparsity=0.5, num_answers=9, num_entities=50
+    )
+    assert mean == pytest.approx(1, abs=1e-14)
+    assert 0 <= variance < 1e-14
+
+
+def test_user_given_weight():
+    squared = metrics.Metric("r^-2", lambda rank: rank**-2.0)
+    mean, _ = theory.moments(squared, strength=0.0, sparsity=0.5, num_answers=1, num_entities=4)
+    assert mean == pytest.approx(np.mean([1, 1 / 4, 1 / 9, 1 / 16]), rel=1e-13)
+
+
+def test_weight_that_is_not_finite_is_refused():
+    bad = metrics.Metric("bad", lambda rank: 1 / (rank - 1))
+    with pytest.raises(ValueError, match=r"`metric` must weigh every rank with a finite number"):
+        theory.moments(bad, strength=0.5, sparsity=0.5, num_answers=3, num_entities=9)
+
+
+def test_gradient_of_the_exact_moments_is_that_of_finite_differences():
+    def mean(l):
+        return theory.expectation(metrics.MRR, strength=l, **PAPER)
+
+    def spread(l):
+        return theory.variance(metrics.MRR, strength=l, **PAPER)
+
+    with jax.enable_x64(True):
+        for f in (mean, spread):
+            numeric = (f(0.7 + 1e-6) - f(0.7 - 1e-6)) / 2e-6
+            np.testing.assert_allclose(jax.grad(f)(0.7), numeric, rtol=1e-6)
+
+
+def test_result_does_not_depend_on_the_x64_flag():
+    plain = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+    with jax.enable_x64(True):
+        double = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+    assert plain == double
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer_weights": [1.0, 2.0]}, "`answer_weights` must match the last axis"),
+        ({"num_answers": [3, 4], "answer_weights": [-1.0, 2.0]}, "`answer_weights` must be finite"),
+        ({"num_answers": [3, 4], "answer_weights": [0.0, 0.0]}, "must not all be 0"),
+        ({"missing": "node"}, "`missing` must be one of the models"),
+        ({"strength": 1.2}, "`strength` must be in"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        theory.moments(metrics.MRR, **({"strength": 0.7} | PAPER | change))
+
+
+def test_other_models_error_says_so():
+    with pytest.raises(ValueError, match="other model: `correlation` must be in the feasible"):
+        theory.covariance(metrics.MRR, strength=0.5, other_strength=0.95, correlation=0.5, **PAPER)
+    with pytest.raises(ValueError, match="`missing_strength` must be in"):
+        theory.conditional_moments(metrics.MRR, missing_strength=1.1, test_strength=0.5, **PAPER)
