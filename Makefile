@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "==> making the virtual environment $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@echo "==> installing owkg and its tools (tested versions of constraints.txt; a few minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,docs,bench]'
 	@touch $@
 
 demo: $(STAMP)

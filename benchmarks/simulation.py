@@ -18,11 +18,12 @@ from typing import Annotated
 import jax
 import numpy as np
 import polars as pl
+import psutil
 import typer
 
 from owkg import metrics, openworld, simulate, theory
+from owkg.cli.script import Out, Quick, run_script
 from owkg.report.files import save_table
-from owkg.report.script import Out, Quick, run_script
 from owkg.simulate.words import random_words
 
 # 32-bit words that one trial of N answers draws: missing, predicted, order (one model).
@@ -179,7 +180,10 @@ def main(
         settings=50_000 if quick else 1_000_000,
     )
     device = jax.devices()[0]
-    print(f"jax {jax.__version__} on {len(jax.devices())} x {device.device_kind} ({device.platform})")
+    print(
+        f"jax {jax.__version__} on {len(jax.devices())} x {device.device_kind} ({device.platform}), "
+        f"{psutil.cpu_count()} CPU cores, {psutil.virtual_memory().total / 2**30:.0f} GiB"
+    )
     table = run(config)
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=60,
                    tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):  # fmt: skip

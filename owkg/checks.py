@@ -30,7 +30,10 @@ def require(name: str, array: np.ndarray, good: Any, expected: str) -> None:
 
 
 def _numeric(name: str, value: Any, expected: str) -> np.ndarray:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # nested lists of different lengths
+        raise ValueError(f"`{name}` must be {expected}, got {value!r}.") from None
     if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
     if np.issubdtype(array.dtype, np.complexfloating):
@@ -58,7 +61,23 @@ def integer(name: str, value: Any, low: int) -> np.ndarray:
     """`value` as int64, every entry a whole number of at least `low`."""
     expected = f"a whole number of at least {low}"
     array = _numeric(name, value, expected)
-    with np.errstate(invalid="ignore"):
-        whole = np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2**53)
-    require(name, array, whole & (array >= low), expected)
+    exact = array if array.dtype.kind in "iu" else array.astype(np.float64)
+    whole = np.isfinite(exact) & (exact == np.floor(exact))
+    require(name, array, whole & (exact >= low) & (exact < 2**53), expected)
     return array.astype(np.int64)
+
+
+def scalar(name: str, array: np.ndarray) -> Any:
+    """The one number of `array` as a Python number; ValueError if it has an axis."""
+    if array.ndim:
+        raise ValueError(f"`{name}` must be a single number, got an array of shape {array.shape}.")
+    return array.item()
+
+
+def common_shape(**arrays: Any) -> tuple[int, ...]:
+    """The shape to which the arguments broadcast; ValueError naming them with their shapes if none."""
+    try:
+        return np.broadcast_shapes(*(np.shape(array) for array in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {np.shape(array)}" for name, array in arrays.items())
+        raise ValueError(f"the arguments do not broadcast to one shape: {shapes}.") from None

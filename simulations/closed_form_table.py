@@ -12,9 +12,9 @@ import polars as pl
 
 from owkg import metrics, openworld, simulate, theory
 from owkg.cli.progress import progress
+from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.report.files import save_table
 from owkg.report.published import published_simulations
-from owkg.report.script import Out, Quick, Seed, run_script
 
 
 @dataclass(frozen=True)

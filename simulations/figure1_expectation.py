@@ -15,10 +15,10 @@ import polars as pl
 
 from owkg import metrics, simulate, theory
 from owkg.cli.progress import progress
+from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.report.figure import COLOURS, figure, save_figure
 from owkg.report.files import save_table
 from owkg.report.published import agreement, compared_with_published, published_simulations
-from owkg.report.script import Out, Quick, Seed, run_script
 
 # Queries of the mean whose 95 % band is drawn; the published simulation averaged as many.
 _BAND_QUERIES = 500

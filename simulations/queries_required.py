@@ -16,9 +16,9 @@ import polars as pl
 import typer
 
 from owkg import metrics, theory
+from owkg.cli.script import Out, Quick, run_script
 from owkg.report.figure import COLOURS, figure, save_figure
 from owkg.report.files import save_table
-from owkg.report.script import Out, Quick, run_script
 
 
 @dataclass(frozen=True)

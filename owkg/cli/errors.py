@@ -6,19 +6,17 @@ from collections.abc import Callable
 
 import typer
 
-_ARGUMENTS = (
-    "strength",
-    "other_strength",
-    "sparsity",
-    "correlation",
-    "other_correlation",
-    "num_answers",
-    "num_entities",
-    "trials",
-    "inconsistency",
-    "num_queries",
-)
-_NAMED = re.compile(f"`({'|'.join(_ARGUMENTS)})`")
+# Arguments that come from an option of another name.
+_OPTIONS = {"spread": "--node-spread", "exponent": "--popularity-exponent", "k": "K", "p": "P"}
+
+
+def _one_line(message: str) -> str:
+    """The message on one line, its arguments named as the options that they came from."""
+
+    def option(match: re.Match[str]) -> str:
+        return _OPTIONS.get(match[1], "--" + match[1].replace("_", "-"))
+
+    return " ".join(re.sub(r"`(\w+)`", option, message).split())
 
 
 def guarded(name: str, call: Callable[[], object]) -> int:
@@ -28,17 +26,19 @@ def guarded(name: str, call: Callable[[], object]) -> int:
         name: what the error line starts with.
         call: a Typer app called with `standalone_mode=False`, or any function.
     """
+    message = ""
     try:
-        result = call()
-        return result if isinstance(result, int) else 0
+        code = call()
+        code = code if isinstance(code, int) else 0
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
+        code = 2
     except (KeyboardInterrupt, typer.Abort):
-        print(f"{name}: interrupted", file=sys.stderr)
-        return 130
+        code, message = 130, ""
     except (ValueError, OSError) as error:
-        message = str(error)
-    # Arguments are named as the options that they came from.
-    message = _NAMED.sub(lambda match: "--" + match[1].replace("_", "-"), message)
-    print(f"{name}: error: {' '.join(message.split())}", file=sys.stderr)
-    return 2
+        code, message = 2, str(error)
+    if code == 130:
+        print(f"{name}: interrupted", file=sys.stderr)
+    elif code == 2 and message:
+        print(f"{name}: error: {_one_line(message)}", file=sys.stderr)
+    return code

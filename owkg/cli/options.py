@@ -1,5 +1,6 @@
 """The options that several sub-commands share: one definition, one wording."""
 
+import math
 from enum import StrEnum
 from typing import Annotated
 
@@ -87,7 +88,19 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
         ) from None
     if len(set(answers)) < len(answers):
         raise ValueError(f"`num_answers` must not name a number of answers twice, got {text!r}.")
+    if not all(0 <= q < math.inf for q in queries) or sum(queries) == 0:
+        raise ValueError(f"`num_answers` must count queries from 0 up, and some, got {text!r}.")
     return list(answers), list(queries)
+
+
+def metrics_named(names: list[str]):
+    """The metrics that `--metric` names."""
+    from owkg.metrics import metric
+
+    try:
+        return [metric(name) for name in names]
+    except ValueError as error:
+        raise ValueError(f"--metric: {error}") from None
 
 
 def missing_model(name: Missing, node_spread: float, popularity_exponent: float):

@@ -47,7 +47,9 @@ def show(title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]],
     console.print(f"[bold]{title}[/bold]")
     shown = (f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items())
     console.print(", ".join(shown), style="dim")
-    console.print(table)
+    # Wider than the window rather than with digits cut off.
+    wide = Console(width=10_000)
+    Console(width=max(console.width, wide.measure(table).maximum)).print(table)
 
 
 def _readable(value: Any) -> str:

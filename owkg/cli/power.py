@@ -34,7 +34,7 @@ def power(
     "Paired" means that both are measured on one test set, so that they share its missing facts. A null
     number of queries: no number suffices, the weaker model's mean is the better one.
     """
-    from owkg import metrics, theory
+    from owkg import theory
 
     answers, weights = options.histogram(num_answers)
     setting = {
@@ -58,7 +58,7 @@ def power(
     if num_queries is not None:
         shown["num_queries"] = num_queries
     results = []
-    for m in [metrics.metric(name) for name in metric]:
+    for m in options.metrics_named(metric):
         row: dict[str, Any] = {"metric": m.name}
         for suffix, paired in (("", False), ("_paired", True)):
             row[f"required_queries{suffix}"] = whole(

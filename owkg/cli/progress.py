@@ -48,4 +48,5 @@ def progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
     try:
         yield update
     finally:
-        bar.stop()
+        if task is not None:
+            bar.stop()

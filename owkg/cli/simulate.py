@@ -16,7 +16,7 @@ def simulate(
     metric: options.Metrics = ["mrr"],  # noqa: B006 - typer copies it
     correlation: options.Correlation = 0.0,
     trials: Annotated[int, typer.Option(help="Queries to draw, at least 2.")] = 200_000,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0, max=2**32 - 1)] = 0,
     missing: options.MissingFacts = options.Missing.INDEPENDENT,
     node_spread: options.NodeSpread = 0.2,
     popularity_exponent: options.PopularityExponent = 1.0,
@@ -34,11 +34,10 @@ def simulate(
     """
     import jax
 
-    from owkg import metrics
     from owkg.cli.progress import progress
     from owkg.simulate import estimate, estimate_pair
 
-    chosen = [metrics.metric(name) for name in metric]
+    chosen = options.metrics_named(metric)
     if other_correlation is not None and other_strength is None:
         raise ValueError("`other_correlation` needs --other-strength.")
     setting = {

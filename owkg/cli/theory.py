@@ -33,8 +33,6 @@ def theory(
     Prints the exact mean and variance of one query's metric, Lemma 4.1 and its slope in the strength, and,
     for MRR, the logarithm of Theorem 4.1 with a bound on its error. What does not apply is null.
     """
-    from owkg import metrics
-
     answers, weights = options.histogram(num_answers)
     model = options.missing_model(missing, node_spread, popularity_exponent)
     setting = {
@@ -46,8 +44,7 @@ def theory(
     }
     compute = _scored if prediction is options.Prediction.SCORE else _classified
     results = [
-        {"metric": m.name} | compute(m, setting, model, weights)
-        for m in [metrics.metric(name) for name in metric]
+        {"metric": m.name} | compute(m, setting, model, weights) for m in options.metrics_named(metric)
     ]
     shown = setting | {"num_answers": num_answers if weights else answers}
     shown |= {"missing": missing.value, "prediction": prediction.value}

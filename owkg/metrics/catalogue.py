@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -21,25 +22,35 @@ MR = Metric("mr", lambda rank: rank, larger_is_better=False)
 """Mean rank, h(r) = r; smaller is better."""
 
 
-@cache
 def hits_at(k: int) -> Metric:
     """Hits@K: h(r) = 1 if r <= K else 0.
+
+    Equal K give the same object, so that they share compiled code.
 
     Raises:
         ValueError: if `k` is not a whole number of at least 1.
     """
-    k = int(checks.integer("k", k, 1))
-    return Metric(f"hits@{k}", lambda rank: (rank <= k).astype(rank.dtype))
+    return _hits_at(checks.scalar("k", checks.integer("k", k, 1)))
 
 
-@cache
 def power(p: float) -> Metric:
     """p-MRR: h(r) = r ** -p (Yang et al. 2022, section 5); p = 1 is MRR, p -> 0 looks past the top.
+
+    Equal P give the same object, so that they share compiled code.
 
     Raises:
         ValueError: if `p` is not finite and above 0.
     """
-    p = float(checks.real("p", p, 0, float("inf"), closed=False))
+    return _power(checks.scalar("p", checks.real("p", p, 0, float("inf"), closed=False)))
+
+
+@cache
+def _hits_at(k: int) -> Metric:
+    return Metric(f"hits@{k}", lambda rank: (rank <= k).astype(rank.dtype))
+
+
+@cache
+def _power(p: float) -> Metric:
     simple = Fraction(p).limit_denominator(99)
     shown = f"{p:g}" if float(f"{p:g}") == p else str(simple) if float(simple) == p else repr(p)
     return Metric(f"p-mrr@{shown}", lambda rank: rank**-p)
@@ -56,8 +67,9 @@ _PLAIN = {
     "arithmetic-mean-rank": MR,
     "sqrt-mrr": power(0.5),
 }
-_HITS = re.compile(r"(?:hits|hit)(?:@|-at-|-)?(.+)")
-_POWER = re.compile(r"p-?mrr(?:@|-)(.+)")
+_NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
+_HITS = re.compile(rf"hits?(?:@|-at-|-)?{_NUMBER}")
+_POWER = re.compile(rf"p-?mrr(?:@|-at-|-){_NUMBER}")
 _KNOWN = (*_PLAIN, "hits@1", "hits@3", "hits@5", "hits@10", "p-mrr@1/2", "p-mrr@1/3", "p-mrr@1/4")
 
 FORMS = ("mrr", "hits@K", "log-mrr", "p-mrr@P", "mr")
@@ -77,7 +89,7 @@ def metric(name: str) -> Metric:
         >>> metric("hits_at_10").name, metric("p-mrr@1/3").name
         ('hits@10', 'p-mrr@1/3')
     """
-    folded = re.sub(r"[\s_]+", "-", name.strip().lower())
+    folded = re.sub(r"[\s_]+", "-", re.sub(r"\s*@\s*", "@", name.strip().lower()))
     if folded in _PLAIN:
         return _PLAIN[folded]
     if match := _HITS.fullmatch(folded):
@@ -89,7 +101,7 @@ def metric(name: str) -> Metric:
     raise ValueError(f"unknown metric {name!r}: {hint}")
 
 
-def _named(name: str, factory: Callable[[float], Metric], text: str) -> Metric:
+def _named(name: str, factory: Callable[[Any], Metric], text: str) -> Metric:
     try:
         value = float(Fraction(text))
     except (ValueError, ZeroDivisionError, OverflowError):

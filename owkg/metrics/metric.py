@@ -27,3 +27,6 @@ class Metric:
     name: str
     weight: Callable[[Array], Array]
     larger_is_better: bool = True
+
+    def __str__(self) -> str:
+        return self.name

@@ -34,4 +34,8 @@ def test_share(density: Any, train_rate: Any) -> Any:
     checks.require("density", density, density > 0, "in (0, 1]")
     train_rate = checks.real("train_rate", train_rate, 0, 1)
     checks.require("train_rate", train_rate, train_rate < 1, "in [0, 1)")
-    return np.asarray(density * (1 - train_rate) / (1 - density * train_rate))[()]
+    checks.common_shape(density=density, train_rate=train_rate)
+    sparse = density * (1 - train_rate)
+    # 1 - d t, without the cancellation where both are close to 1.
+    full = (1 - density) + sparse
+    return np.asarray(sparse / full)[()]

@@ -5,6 +5,7 @@ differ in how the answers of one query hang together. "Predicted positive" is ti
 setting's correlation in all three.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,13 +30,13 @@ class NodeBased:
     answers: the number of missing answers is over-dispersed.
 
     Attributes:
-        spread: standard deviation before the cut, above 0; published: 0.2.
+        spread: standard deviation before the cut, in [1e-6, 10]; published: 0.2.
     """
 
     spread: float = 0.2
 
     def __post_init__(self) -> None:
-        checks.real("spread", self.spread, 0, np.inf, closed=False)
+        checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,28 @@ class PopularityBased:
     N answers is exactly beta.
 
     Attributes:
-        exponent: 0 is `Independent`; 1 means odds inversely proportional to a Zipf popularity 1/j.
+        exponent: in [-100, 100]; 0 is `Independent`; 1 means odds
+            inversely proportional to a Zipf popularity 1/j.
     """
 
     exponent: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.real("exponent", self.exponent, -np.inf, np.inf)
+        checks.scalar("exponent", checks.real("exponent", self.exponent, -100, 100))
 
 
 INDEPENDENT = Independent()
 
 MissingModel = Independent | NodeBased | PopularityBased
+
+
+def _root(gap: Callable, reach: float, sparsity: np.ndarray, *more: np.ndarray) -> np.ndarray:
+    """Where the increasing function `gap(x, sparsity, *more)` is 0, |x| <= reach."""
+    found = elementwise.find_root(gap, (-reach, reach), args=(np.asarray(sparsity), *more))
+    # So close to 0 or 1 that float64 has no parameter for it.
+    solvable = "such that the missing-fact model has a parameter for it"
+    checks.require("sparsity", np.broadcast_to(sparsity, np.shape(found.x)), found.success, solvable)
+    return np.asarray(found.x)
 
 
 def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
@@ -81,7 +92,7 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
         return spread * (excess(-mu / spread) - excess((1 - mu) / spread)) - np.sqrt(1 - beta)
 
     reach = 40 * spread + 1
-    return elementwise.find_root(gap, (-reach, reach), args=(np.asarray(sparsity),)).x
+    return _root(gap, reach, sparsity)
 
 
 def popularity_probabilities(
@@ -109,5 +120,4 @@ def popularity_probabilities(
         return (probabilities(offset, answers).sum(-1) - size) / answers + 1 - beta
 
     answers = np.asarray(num_answers, np.float64)
-    offset = elementwise.find_root(gap, (-reach, reach), args=(np.asarray(sparsity), answers)).x
-    return probabilities(offset, answers)
+    return probabilities(_root(gap, reach, sparsity, answers), answers)

@@ -47,7 +47,7 @@ def shift(strength: np.ndarray, num_non_answers: np.ndarray) -> np.ndarray:
         ValueError: at strength 0 or 1, where no finite mu exists.
     """
     strength, n = np.broadcast_arrays(np.asarray(strength, np.float64), num_non_answers)
-    expected = "in (0, 1) for scored predictions, also given missing and given test,"
+    expected = "in (0, 1) when scores rank (given missing, and given test, too)"
     checks.require("strength", strength, (strength > 0) & (strength < 1), expected)
     nodes = np.linspace(-9.0, 9.0, 361)
     weights = np.exp(-(nodes**2) / 2)

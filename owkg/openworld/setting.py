@@ -5,6 +5,8 @@ probability `sparsity` (beta). The model classifies each answer as positive with
 (ell); `correlation` (rho) ties "missing" to "positive". There are `num_entities` candidates in all.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -87,7 +89,8 @@ def feasible_correlation(strength: Any, sparsity: Any) -> tuple[Any, Any]:
     """
     strength = checks.real("strength", strength, 0, 1)
     sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
-    strength, sparsity = np.broadcast_arrays(strength, sparsity)
+    shape = checks.common_shape(strength=strength, sparsity=sparsity)
+    strength, sparsity = np.broadcast_to(strength, shape), np.broadcast_to(sparsity, shape)
     degenerate = (strength == 0) | (strength == 1)
     inner = np.where(degenerate, 0.5, strength)
     root_a = np.sqrt(inner / (1 - inner))
@@ -97,21 +100,33 @@ def feasible_correlation(strength: Any, sparsity: Any) -> tuple[Any, Any]:
     return np.where(degenerate, -1.0, low)[()], np.where(degenerate, 1.0, high)[()]
 
 
-def _check_correlation(strength: np.ndarray, sparsity: np.ndarray, correlation: np.ndarray) -> None:
+def _check_correlation(values: dict[str, np.ndarray], name: str) -> None:
+    keys = ("strength", "sparsity", "correlation")
+    strength, sparsity, correlation = np.broadcast_arrays(*(values[key] for key in keys))
     low, high = feasible_correlation(strength, sparsity)
     infeasible = (correlation < low - _ROUNDING) | (correlation > high + _ROUNDING)
     if infeasible.any():
-        index = tuple(np.argwhere(infeasible)[0])
-        pick = [float(np.broadcast_to(x, infeasible.shape)[index]) for x in (low, high, correlation)]
-        at = [float(np.broadcast_to(x, infeasible.shape)[index]) for x in (strength, sparsity)]
+        at = tuple(np.argwhere(infeasible)[0])
         raise ValueError(
-            f"`correlation` must be in the feasible interval [{pick[0]:.6g}, {pick[1]:.6g}] of "
-            f"strength {at[0]:g} and sparsity {at[1]:g}, got {pick[2]!r}."
+            f"`{name}` must be in the feasible interval "
+            f"[{np.asarray(low)[at]:.6g}, {np.asarray(high)[at]:.6g}] of strength {strength[at]:g} and "
+            f"sparsity {sparsity[at]:g}, got {float(correlation[at])!r}."
         )
 
 
+def broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+    """`array` of the given shape; a NumPy view unless it is traced."""
+    return (jnp if checks.is_traced(array) else np).broadcast_to(array, shape)
+
+
 def grid(
-    *, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any, correlation: Any = 0.0
+    *,
+    strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+    correlation: Any = 0.0,
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> Setting:
     """Checks and broadcasts the five numbers of a query to one `Setting`.
 
@@ -121,6 +136,7 @@ def grid(
         num_answers: N, whole, at least 1.
         num_entities: candidates before filtering, whole, above `num_answers`.
         correlation: rho, inside `feasible_correlation(strength, sparsity)`.
+        names: what error messages call an argument, where that is not its own name.
 
     Returns:
         A `Setting` whose fields share the broadcast shape.
@@ -129,6 +145,13 @@ def grid(
         ValueError: if an argument leaves its interval, the correlation is not feasible, or the shapes
             do not broadcast. Traced arguments (under `jax.grad` and the like) are not checked.
     """
+    checked = {
+        "strength": lambda name, v: checks.real(name, v, 0, 1),
+        "sparsity": lambda name, v: checks.real(name, v, 0, 1, closed=False),
+        "correlation": lambda name, v: checks.real(name, v, -1, 1),
+        "num_answers": lambda name, v: checks.integer(name, v, 1),
+        "num_entities": lambda name, v: checks.integer(name, v, 2),
+    }
     given = {
         "strength": strength,
         "sparsity": sparsity,
@@ -136,29 +159,47 @@ def grid(
         "num_answers": num_answers,
         "num_entities": num_entities,
     }
-    checked = {
-        "strength": lambda v: checks.real("strength", v, 0, 1),
-        "sparsity": lambda v: checks.real("sparsity", v, 0, 1, closed=False),
-        "correlation": lambda v: checks.real("correlation", v, -1, 1),
-        "num_answers": lambda v: checks.integer("num_answers", v, 1),
-        "num_entities": lambda v: checks.integer("num_entities", v, 2),
-    }
-    traced = checks.is_traced(*given.values())
-    values = {k: v if checks.is_traced(v) else checked[k](v) for k, v in given.items()}
-    try:
-        shape = np.broadcast_shapes(*(np.shape(v) for v in values.values()))
-    except ValueError as error:
-        shapes = ", ".join(f"{k} {np.shape(v)}" for k, v in values.items())
-        raise ValueError(f"the settings do not broadcast to one grid: {shapes}.") from error
+    values = {k: v if checks.is_traced(v) else checked[k](names.get(k, k), v) for k, v in given.items()}
+    shape = checks.common_shape(**{names.get(k, k): v for k, v in values.items()})
     if not checks.is_traced(num_answers, num_entities):
         answers, entities = np.broadcast_arrays(values["num_answers"], values["num_entities"])
         if (entities <= answers).any():
-            index = tuple(np.argwhere(entities <= answers)[0])
+            at = tuple(np.argwhere(entities <= answers)[0])
             raise ValueError(
-                f"`num_entities` must exceed `num_answers` ({int(answers[index])}), "
-                f"got {int(entities[index])}."
+                f"`num_entities` must exceed `num_answers` ({int(answers[at])}), got {int(entities[at])}."
             )
     if not checks.is_traced(strength, sparsity, correlation):
-        _check_correlation(values["strength"], values["sparsity"], values["correlation"])
-    broadcast_to = jnp.broadcast_to if traced else np.broadcast_to
-    return Setting(**{k: broadcast_to(v, shape) for k, v in values.items()})
+        _check_correlation(values, names.get("correlation", "correlation"))
+    return Setting(**{k: broadcast(v, shape) for k, v in values.items()})
+
+
+def pair(
+    *,
+    strength: Any,
+    other_strength: Any,
+    correlation: Any,
+    other_correlation: Any,
+    **world: Any,
+) -> tuple[Setting, Setting]:
+    """Two models in one world, as two `Setting`s of one shape.
+
+    Args:
+        strength, correlation: of the first model.
+        other_strength, other_correlation: of the second; its correlation is the first's when None.
+        world: `sparsity`, `num_answers`, `num_entities`, as in `grid`.
+
+    Raises:
+        ValueError: as `grid`; the second model's arguments are named `other_strength`, `other_correlation`.
+    """
+    one = grid(strength=strength, correlation=correlation, **world)
+    names = {"strength": "other_strength"}
+    if other_correlation is None:
+        other_correlation = correlation
+    else:
+        names["correlation"] = "other_correlation"
+    two = grid(strength=other_strength, correlation=other_correlation, names=names, **world)
+    shape = checks.common_shape(strength=one.strength, other_strength=two.strength)
+    return (
+        Setting(*(broadcast(field, shape) for field in one)),
+        Setting(*(broadcast(field, shape) for field in two)),
+    )

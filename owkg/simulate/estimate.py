@@ -20,16 +20,21 @@ from owkg.openworld import (
     Score,
     Setting,
     grid,
+    pair,
 )
 from owkg.openworld.prediction import shift
 from owkg.simulate import missing as missing_facts
 from owkg.simulate.query import query_metrics
 from owkg.simulate.sums import pairwise_sum
 
-# Trials summed together on the device; part of the result's definition, so that chunks cannot matter.
+# Trials summed together on the device, at most, and answers in them; part of the result's definition, so
+# that chunks cannot matter.
 _BLOCK = 1024
-# Trials between two calls of `on_progress`, a second or so on two CPU cores.
-_TRIALS_PER_CALL = 2**21
+_BLOCK_ANSWERS = 2**20
+# Answers in flight when `chunk` is not given: some 20 MiB, about the cache of a CPU.
+_CHUNK_ANSWERS = 2**19
+# Trials between two calls of `on_progress`, a second or less on two CPU cores.
+_TRIALS_PER_CALL = {Classification: 2**20, Score: 2**14}
 
 Progress = Callable[[int, int], None]
 
@@ -74,12 +79,16 @@ def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block
     return jax.lax.map(lambda step: jax.vmap(one_block)(*step), (keys, counts, rows))
 
 
-def _layout(blocks: int, block: int, chunk: int, devices: int) -> tuple[int, int]:
-    """(steps, width) of one device call: `width` blocks at a time, shared out over the devices."""
+def _layout(blocks: int, block: int, chunk: int, devices: int, per_call: int) -> tuple[int, int]:
+    """(steps, width) of a device call: `width` blocks at a time, shared out over the devices.
+
+    The calls are of equal length, so that the last one is not padded with idle blocks.
+    """
     width = max(1, min(chunk // block, blocks))
     width = -(-width // devices) * devices
-    steps = max(1, min(_TRIALS_PER_CALL // (width * block), -(-blocks // width)))
-    return steps, width
+    steps = -(-blocks // width)
+    calls = -(-steps // max(1, per_call // (width * block)))
+    return -(-steps // calls), width
 
 
 def _run(
@@ -90,18 +99,19 @@ def _run(
     trials: int,
     missing: MissingModel,
     prediction: PredictionModel,
-    chunk: int,
+    chunk: int | None,
     devices: Sequence[Any] | None,
     on_progress: Progress | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of powers `[settings, 4, values]` and of products `[settings, values, values]`."""
     devices = tuple(jax.devices() if devices is None else devices)
     size = int(np.max(setting.num_answers))
-    block = min(trials, _BLOCK)
+    block = min(trials, _BLOCK, max(1, _BLOCK_ANSWERS // size))
+    chunk = max(1, _CHUNK_ANSWERS // size) if chunk is None else chunk
     per_setting = -(-trials // block)
     settings = int(np.prod(setting.shape))
     blocks = settings * per_setting
-    steps, width = _layout(blocks, block, chunk, len(devices))
+    steps, width = _layout(blocks, block, chunk, len(devices), _TRIALS_PER_CALL[type(prediction)])
     parameter = missing_facts.parameters(missing, setting, size)
 
     rows = (
@@ -172,7 +182,9 @@ def _abilities(setting: Setting, prediction: PredictionModel) -> tuple[np.ndarra
     raise ValueError(f"`prediction` must be one of the models of owkg.openworld, got {prediction!r}.")
 
 
-def _check_run(key: Any, metrics: Any, trials: Any, chunk: Any) -> tuple[Any, tuple, int, int]:
+def _check_run(
+    key: Any, metrics: Any, trials: Any, num_entities: Any, chunk: Any
+) -> tuple[Any, tuple, int, int | None]:
     if isinstance(metrics, Metric):
         metrics = (metrics,)
     metrics = tuple(metrics)
@@ -182,10 +194,12 @@ def _check_run(key: Any, metrics: Any, trials: Any, chunk: Any) -> tuple[Any, tu
     if not is_key or key.shape != ():
         raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
     trials = checks.integer("trials", trials, 2)
-    chunk = checks.integer("chunk", chunk, 1)
-    if trials.shape or chunk.shape:
+    chunk = None if chunk is None else checks.integer("chunk", chunk, 1)
+    if np.ndim(trials) or np.ndim(chunk):
         raise ValueError("`trials` and `chunk` must be single numbers.")
-    return key, metrics, int(trials), int(chunk)
+    entities = checks.integer("num_entities", num_entities, 2)
+    checks.require("num_entities", entities, entities < 2**31, "below 2**31 to be simulated")
+    return key, metrics, int(trials), None if chunk is None else int(chunk)
 
 
 def estimate(
@@ -200,7 +214,7 @@ def estimate(
     correlation: Any = 0.0,
     missing: MissingModel = INDEPENDENT,
     prediction: PredictionModel = CLASSIFICATION,
-    chunk: int = 8192,
+    chunk: int | None = None,
     devices: Sequence[Any] | None = None,
     on_progress: Progress | None = None,
 ) -> Estimate:
@@ -214,7 +228,8 @@ def estimate(
         trials: queries for each setting, at least 2.
         missing: how facts come to be missing.
         prediction: how the model orders candidates.
-        chunk: trials in flight at a time; memory grows with it (about 2 kB each at 43 answers).
+        chunk: trials in flight at a time, in steps of a block (up to 1,024 trials); memory grows with it,
+            about 50 bytes an answer. Chosen to fit the cache when None.
         devices: to share the work over; all of `jax.devices()` when None.
         on_progress: called with (trials done, trials in all) now and then.
 
@@ -237,7 +252,7 @@ def estimate(
     References:
         Yang, Lin, Zhang (NeurIPS 2022), sections 4 and 5.
     """
-    key, metrics, trials, chunk = _check_run(key, metrics, trials, chunk)
+    key, metrics, trials, chunk = _check_run(key, metrics, trials, num_entities, chunk)
     setting = grid(
         strength=strength,
         sparsity=sparsity,
@@ -273,7 +288,7 @@ def estimate_pair(
     other_correlation: Any = None,
     missing: MissingModel = INDEPENDENT,
     prediction: PredictionModel = CLASSIFICATION,
-    chunk: int = 8192,
+    chunk: int | None = None,
     devices: Sequence[Any] | None = None,
     on_progress: Progress | None = None,
 ) -> Estimate:
@@ -290,19 +305,20 @@ def estimate_pair(
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
     """
-    key, metrics, trials, chunk = _check_run(key, metrics, trials, chunk)
-    world = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
-    other_correlation = correlation if other_correlation is None else other_correlation
-    one = grid(strength=strength, correlation=correlation, **world)
-    try:
-        two = grid(strength=other_strength, correlation=other_correlation, **world)
-    except ValueError as error:
-        raise ValueError(f"other model: {error}") from error
-    shape = np.broadcast_shapes(one.shape, two.shape)
-    one, two = (Setting(*(np.broadcast_to(f, shape) for f in s)) for s in (one, two))
+    key, metrics, trials, chunk = _check_run(key, metrics, trials, num_entities, chunk)
+    one, two = pair(
+        strength=strength,
+        other_strength=other_strength,
+        correlation=correlation,
+        other_correlation=other_correlation,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+    )
+    shape = one.shape
     abilities = tuple(
-        np.stack(pair, axis=-1)
-        for pair in zip(_abilities(one, prediction), _abilities(two, prediction), strict=True)
+        np.stack(both, axis=-1)
+        for both in zip(_abilities(one, prediction), _abilities(two, prediction), strict=True)
     )
     sums = _run(key, metrics, one, abilities, trials, missing, prediction, chunk, devices, on_progress)
     mean, variance, covariance, error, variance_error = _summary(*sums, trials)

@@ -21,12 +21,21 @@ _BATCH_ENTRIES = {"cpu": 2**11}
 _BATCH_ENTRIES_ELSEWHERE = 2**22
 
 
+# Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
+_LARGEST_RANK = 10**8
+
+
 def padded_size(largest: int) -> int:
-    """The smallest power of two that is at least `largest` and 16: few sizes, so few compilations."""
+    """A round number that is at least `largest`: few sizes, so few compilations.
+
+    Powers of two from 16 to 2**20, multiples of 2**20 above.
+    """
+    if largest > 2**20:
+        return -(-int(largest) // 2**20) * 2**20
     return max(16, 1 << (int(largest) - 1).bit_length())
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _prefix_sums(metric: Metric, length: int) -> np.ndarray:
     # Evaluated now, in float64, even when a caller is under a trace.
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
@@ -47,14 +56,13 @@ def prefix_sums(metric: Metric, largest_rank: int) -> Float[np.ndarray, "2 ranks
     """S1(x) = sum_{j <= x} h(j) and S2(x) = sum_{j <= x} h(j)^2, for x = 0 .. at least `largest_rank`.
 
     Raises:
-        ValueError: if the metric's weight is not finite at some rank.
+        ValueError: if the metric's weight is not finite at some rank, or there are more than 10**8 ranks.
     """
+    if largest_rank > _LARGEST_RANK:
+        raise ValueError(
+            f"`num_entities` must be below {_LARGEST_RANK:,} for exact sums, got {largest_rank:,}."
+        )
     return _prefix_sums(metric, padded_size(largest_rank))
-
-
-def broadcast(array: Any, shape: tuple[int, ...]) -> Any:
-    """`array` of the given shape; a NumPy view unless it is traced."""
-    return (jnp if checks.is_traced(array) else np).broadcast_to(array, shape)
 
 
 def probabilities(setting: Setting) -> tuple[Any, Any]:

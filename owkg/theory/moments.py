@@ -15,10 +15,9 @@ from jaxtyping import Array, Float
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import INDEPENDENT, MissingModel, Setting, grid
+from owkg.openworld import INDEPENDENT, MissingModel, Setting, broadcast, grid, pair
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
-    broadcast,
     log_factorials,
     over_grid,
     padded_size,
@@ -111,7 +110,7 @@ def _covariance_kernel(missing: MissingModel):
 def _tables(setting: Setting, *metrics: Metric) -> tuple[tuple, int]:
     """Shared arrays of the kernels (one table of sums per metric, log factorials), and their size."""
     size = padded_size(np.max(setting.num_answers))
-    largest = int(np.max(setting.num_entities)) + size
+    largest = int(np.max(setting.num_entities))
     return (*(prefix_sums(metric, largest) for metric in metrics), log_factorials(size + 1)), size
 
 
@@ -192,16 +191,16 @@ def conditional_moments(
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
     """
-    pair = {"missing_strength": missing_strength, "test_strength": test_strength}
-    pair = {k: v if checks.is_traced(v) else checks.real(k, v, 0, 1) for k, v in pair.items()}
-    shape = np.broadcast_shapes(*(np.shape(v) for v in pair.values()))
+    both = {"missing_strength": missing_strength, "test_strength": test_strength}
+    both = {k: v if checks.is_traced(v) else checks.real(k, v, 0, 1) for k, v in both.items()}
+    shape = checks.common_shape(**both)
     setting = grid(
         strength=np.full(shape, 0.5),  # stands in: only l1 and l2 are used
         sparsity=sparsity,
         num_answers=num_answers,
         num_entities=num_entities,
     )
-    l1, l2 = (broadcast(v, setting.shape) for v in pair.values())
+    l1, l2 = (broadcast(v, setting.shape) for v in both.values())
     return _mixed(*_moments(metric, setting, (l1, l2), missing), answer_weights)
 
 
@@ -271,16 +270,17 @@ def covariance(
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
     """
-    other_correlation = correlation if other_correlation is None else other_correlation
     other_metric = metric if other_metric is None else other_metric
-    world = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
-    one = grid(strength=strength, correlation=correlation, **world)
-    try:
-        two = grid(strength=other_strength, correlation=other_correlation, **world)
-    except ValueError as error:
-        raise ValueError(f"other model: {error}") from error
-    shape = np.broadcast_shapes(one.shape, two.shape)
-    one, two = (Setting(*(broadcast(f, shape) for f in s)) for s in (one, two))
+    one, two = pair(
+        strength=strength,
+        other_strength=other_strength,
+        correlation=correlation,
+        other_correlation=other_correlation,
+        sparsity=sparsity,
+        num_answers=num_answers,
+        num_entities=num_entities,
+    )
+    shape = one.shape
     shared, size = _tables(one, metric, other_metric)
     rows = (
         *probabilities(one),

@@ -7,7 +7,7 @@ from scipy import stats
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import INDEPENDENT, MissingModel
+from owkg.openworld import INDEPENDENT, MissingModel, pair
 from owkg.theory.moments import covariance, moments
 
 # Relative error of an expectation, a sum of some hundred rounded products.
@@ -16,40 +16,38 @@ _ROUNDING = 1e-14
 
 def _gap_and_variance(
     metric: Metric,
-    strength: Any,
-    other_strength: Any,
-    correlation: Any,
-    other_correlation: Any,
-    paired: bool,
+    models: dict[str, Any],
     world: dict[str, Any],
+    paired: bool,
+    missing: MissingModel,
+    answer_weights: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """By how much the stronger model's mean is better, and the variance of one query's difference."""
-    other_correlation = correlation if other_correlation is None else other_correlation
-    one = moments(metric, strength=strength, correlation=correlation, **world)
-    try:
-        two = moments(metric, strength=other_strength, correlation=other_correlation, **world)
-    except ValueError as error:
-        raise ValueError(f"other model: {error}") from error
-    l, other = np.asarray(strength, float), np.asarray(other_strength, float)
-    if np.any(np.equal(*np.broadcast_arrays(l, other))):
-        raise ValueError(f"`other_strength` must differ from `strength`, got {other_strength!r} twice.")
-    better = np.sign(other - l) * (1 if metric.larger_is_better else -1)
-    if world["answer_weights"] is not None:
-        better = better[..., 0] if better.ndim else better
+    """By how much the stronger model's mean is better, and the variance of one query's difference.
+
+    Args:
+        metric: the rank metric.
+        models: strength, other_strength, correlation, other_correlation.
+        world: sparsity, num_answers, num_entities.
+        paired, missing, answer_weights: as in `inconsistency_probability`.
+    """
+    options = {"missing": missing, "answer_weights": answer_weights}
+    settings = pair(**models, **world)
+    difference = settings[1].strength - settings[0].strength
+    if np.any(difference == 0):
+        raise ValueError(f"`other_strength` must differ from `strength`, got {models['other_strength']!r}.")
+    one, two = (moments(metric, **setting._asdict(), **options) for setting in settings)
+    better = np.sign(difference) * (1 if metric.larger_is_better else -1)
+    if answer_weights is not None:
+        if np.any(better != better[..., :1]):
+            raise ValueError("`strength` and `other_strength` must keep their order along the histogram.")
+        better = better[..., 0]
     gap = better * (two.expectation - one.expectation)
     # Hits@1 among many missing facts hardly depends on strength: below rounding there is no gap to see.
     rounding = _ROUNDING * np.maximum(np.abs(one.expectation), np.abs(two.expectation))
     gap = np.where(np.abs(gap) < rounding, 0.0, gap)
     spread = one.variance + two.variance
     if paired:
-        spread = spread - 2 * covariance(
-            metric,
-            strength=strength,
-            other_strength=other_strength,
-            correlation=correlation,
-            other_correlation=other_correlation,
-            **world,
-        )
+        spread = spread - 2 * covariance(metric, **models, **world, **options)
     return gap, np.maximum(spread, 0)
 
 
@@ -93,16 +91,14 @@ def inconsistency_probability(
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2.
     """
     queries = checks.integer("num_queries", num_queries, 1)
-    world = {
-        "sparsity": sparsity,
-        "num_answers": num_answers,
-        "num_entities": num_entities,
-        "missing": missing,
-        "answer_weights": answer_weights,
+    models = {
+        "strength": strength,
+        "other_strength": other_strength,
+        "correlation": correlation,
+        "other_correlation": other_correlation,
     }
-    gap, spread = _gap_and_variance(
-        metric, strength, other_strength, correlation, other_correlation, paired, world
-    )
+    world = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
+    gap, spread = _gap_and_variance(metric, models, world, paired, missing, answer_weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = gap * np.sqrt(queries / spread)
     # No gap at all, as for Hits@K with K above every rank: a coin toss.
@@ -153,16 +149,14 @@ def required_queries(
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4.
     """
     tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
-    world = {
-        "sparsity": sparsity,
-        "num_answers": num_answers,
-        "num_entities": num_entities,
-        "missing": missing,
-        "answer_weights": answer_weights,
+    models = {
+        "strength": strength,
+        "other_strength": other_strength,
+        "correlation": correlation,
+        "other_correlation": other_correlation,
     }
-    gap, spread = _gap_and_variance(
-        metric, strength, other_strength, correlation, other_correlation, paired, world
-    )
+    world = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
+    gap, spread = _gap_and_variance(metric, models, world, paired, missing, answer_weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.ceil(stats.norm.isf(tolerated) ** 2 * spread / gap**2)
     return np.where(gap > 0, np.maximum(needed, 1), np.inf)[()]

@@ -194,7 +194,7 @@ def test_many_k_are_refused(k):
         ("p-mrr@0", "above 0"),
         ("p-mrr@-1/2", "above 0"),
         ("p-mrr@1/0", "not a number"),
-        ("p-mrr@nan", "not a number"),
+        ("p-mrr@nan", "not a number|did you mean"),
         ("p-mrr@half", "not a number|did you mean"),
     ],
 )

@@ -78,7 +78,6 @@ def test_a_fact_survives_with_one_minus_sparsity(sparsity, spread):
     [
         (1e-9, 1e6),
         (1e-16, 100.0),
-        (1e-300, 100.0),
         (0.35, 1e9),
         (0.35, 1e12),
         (0.35, 1e300),
@@ -92,6 +91,7 @@ def test_extreme_spreads_are_solved_or_refused(sparsity, spread):
         location = float(node_location(np.array(sparsity), NodeBased(spread).spread))
     except ValueError:
         return  # as good: what may not come out is a NaN, a warning, or a wrong sparsity
+    assert math.isfinite(location)
     expected = math.sqrt(1 - sparsity)
     assert _mean_after_the_cut(location, spread) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 

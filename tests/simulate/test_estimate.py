@@ -199,3 +199,15 @@ def test_bad_key_is_named(key):
 def test_bad_metrics_are_named(chosen):
     with pytest.raises(ValueError, match="`metrics` must be one or more metrics"):
         simulate.estimate(jax.random.key(0), chosen, trials=10, **PAPER)
+
+
+def test_more_entities_than_a_rank_can_count_are_refused():
+    with pytest.raises(ValueError, match=r"`num_entities` must be below 2\*\*31"):
+        simulate.estimate(jax.random.key(0), metrics.MRR, trials=10, **(PAPER | {"num_entities": 2**31}))
+
+
+def test_many_answers_stay_within_memory():
+    """Blocks and chunks shrink with the answers: 20,000 answers, 500 trials."""
+    setting = {"strength": 0.5, "sparsity": 0.4, "num_answers": 20_000, "num_entities": 30_000}
+    result = simulate.estimate(jax.random.key(0), metrics.MRR, trials=500, **setting)
+    assert_within(result.mean, result.standard_error, theory.expectation(metrics.MRR, **setting))

@@ -226,7 +226,24 @@ def test_bad_input_is_named(change, message):
 
 
 def test_other_models_error_says_so():
-    with pytest.raises(ValueError, match="other model: `correlation` must be in the feasible"):
+    with pytest.raises(ValueError, match="`correlation` must be in the feasible"):
         theory.covariance(metrics.MRR, strength=0.5, other_strength=0.95, correlation=0.5, **PAPER)
     with pytest.raises(ValueError, match="`missing_strength` must be in"):
         theory.conditional_moments(metrics.MRR, missing_strength=1.1, test_strength=0.5, **PAPER)
+
+
+def test_too_many_entities_for_exact_sums_are_refused():
+    with pytest.raises(ValueError, match="`num_entities` must be below 100,000,000"):
+        theory.moments(metrics.MRR, strength=0.7, sparsity=0.3, num_answers=3, num_entities=10**9)
+
+
+def test_many_answers_need_no_table_of_pairs():
+    """N = 5,000: an N x N table of doubles would take 200 MB for each array."""
+    mean, variance = theory.moments(
+        metrics.MRR, strength=0.5, sparsity=0.4, num_answers=5000, num_entities=20_000
+    )
+    lemma = theory.lemma_expectation(
+        metrics.MRR, strength=0.5, sparsity=0.4, num_answers=5000, num_entities=20_000
+    )
+    assert mean == pytest.approx(lemma, rel=0.15)
+    assert 0 < variance < mean**2

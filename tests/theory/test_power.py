@@ -151,8 +151,8 @@ def test_other_missing_models_are_carried_through(missing):
     [
         ({"inconsistency": 0.5}, "`inconsistency` must be in"),
         ({"other_strength": 0.7}, "`other_strength` must differ from `strength`"),
-        ({"other_strength": 1.7}, "other model: `strength` must be in"),
-        ({"other_strength": 0.99, "other_correlation": 0.5}, "other model: `correlation`"),
+        ({"other_strength": 1.7}, "`other_strength` must be in"),
+        ({"other_strength": 0.99, "other_correlation": 0.5}, "`other_correlation` must be in the feasible"),
     ],
 )
 def test_bad_input_is_named(change, message):

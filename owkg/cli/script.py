@@ -10,7 +10,7 @@ import typer
 from owkg.cli.errors import guarded
 
 Out = Annotated[Path, typer.Option(help="Folder for the results.")]
-Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0)]
+Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0, max=2**32 - 1)]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer trials, for a first look.")]
 
 

@@ -1,0 +1,594 @@
+"""The `owkg` command as its users meet it: output, exit codes, messages."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import owkg
+from owkg import metrics, simulate, theory
+from owkg.cli.main import app, main, run
+
+ROOT = Path(__file__).parents[2]
+
+WORLD = "--sparsity 0.35 --num-answers 43 --num-entities 14505"
+THEORY = f"theory --strength 0.7 {WORLD}"
+POWER = f"power --strength 0.7 --other-strength 0.75 {WORLD}"
+# Few trials in a small world: these are about the command, not about the numbers.
+SMALL = "--sparsity 0.35 --num-answers 5 --num-entities 50"
+SIMULATE = f"simulate --strength 0.7 {SMALL} --trials 64"
+COMMANDS = {"theory": THEORY, "power": POWER, "simulate": SIMULATE}
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs a command line; gives (exit code, standard output, standard error)."""
+
+    def run_it(line: str | list[str]) -> tuple[int, str, str]:
+        code = main(shlex.split(line) if isinstance(line, str) else line)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_it
+
+
+@pytest.fixture
+def answer(call):
+    """The parsed JSON of a command line that must succeed."""
+
+    def parsed(line: str) -> dict:
+        code, out, _ = call(f"{line} --format json")
+        assert code == 0
+        # Strictly JSON: no NaN, no Infinity.
+        return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    return parsed
+
+
+# --- JSON
+
+
+SHARED = {"metric", "strength", "sparsity", "num_answers", "num_entities", "correlation", "missing"}
+THEORY_RESULTS = {
+    "expectation",
+    "variance",
+    "lemma_expectation",
+    "derivative",
+    "log_approximation",
+    "log_approximation_error_bound",
+}
+SIMULATE_RESULTS = {"mean", "variance", "standard_error", "variance_standard_error"}
+POWER_RESULTS = {"required_queries", "required_queries_paired"}
+QUERY_RESULTS = {"inconsistency_probability", "inconsistency_probability_paired"}
+
+
+def test_theory_keys(answer):
+    assert answer(THEORY).keys() == SHARED | {"prediction"} | THEORY_RESULTS
+
+
+def test_simulate_keys(answer):
+    found = answer(SIMULATE)
+    assert found.keys() == SHARED | {"prediction", "trials", "seed"} | SIMULATE_RESULTS
+    assert found["trials"] == 64
+    assert type(found["trials"]) is int
+
+
+def test_simulate_keys_of_a_pair(answer):
+    found = answer(f"{SIMULATE} --other-strength 0.8")
+    both = SIMULATE_RESULTS | {f"other_{key}" for key in SIMULATE_RESULTS} | {"covariance"}
+    shown = SHARED | {"prediction", "trials", "seed", "other_strength"}
+    assert both | shown <= found.keys() <= both | shown | {"other_correlation"}
+
+
+def test_power_keys(answer):
+    shown = SHARED | {"other_strength", "other_correlation", "inconsistency"}
+    assert answer(POWER).keys() == shown | POWER_RESULTS
+    more = answer(f"{POWER} --num-queries 500")
+    assert more.keys() == shown | POWER_RESULTS | {"num_queries"} | QUERY_RESULTS
+
+
+@pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
+def test_several_metrics_give_results(answer, line):
+    one = answer(line)
+    several = answer(f"{line} --metric mrr --metric hits_at_10 --metric MR")
+    assert several.keys() == {"results"}
+    assert [row["metric"] for row in several["results"]] == ["mrr", "hits@10", "mr"]
+    for key, value in one.items():
+        # Compiled with others, the sums of a simulation may round differently.
+        same = pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
+        assert several["results"][0][key] == same
+    assert all(row.keys() == one.keys() for row in several["results"])
+
+
+@pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
+def test_json_says_what_was_asked(answer, line):
+    found = answer(f"{line} --strength 0.6 --correlation 0.1")
+    assert (found["strength"], found["correlation"], found["sparsity"]) == (0.6, 0.1, 0.35)
+    assert found["missing"] == "independent"
+    assert found["metric"] == "mrr"
+
+
+# --- figures
+
+
+def test_the_contract_figures_of_theory(answer):
+    found = answer(THEORY)
+    assert round(found["expectation"], 6) == 0.192762
+    assert round(found["variance"], 7) == 0.0061811
+    assert round(found["lemma_expectation"], 6) == 0.192612
+    gap = abs(found["log_approximation"] - found["lemma_expectation"])
+    assert gap < found["log_approximation_error_bound"] < 0.002
+
+
+def test_the_contract_figures_of_power(answer):
+    rows = answer(f"{POWER} --inconsistency 0.05 --metric mrr --metric p-mrr@1/2")["results"]
+    needed = [(row["required_queries"], row["required_queries_paired"]) for row in rows]
+    assert needed == [(1692, 1482), (150, 129)]
+    assert all(type(number) is int for pair in needed for number in pair)
+
+
+@pytest.mark.parametrize(("suffix", "queries"), [("", 1692), ("_paired", 1482)])
+def test_the_required_queries_are_the_fewest_that_suffice(answer, suffix, queries):
+    key = f"inconsistency_probability{suffix}"
+    assert answer(f"{POWER} --num-queries {queries}")[key] <= 0.05
+    assert answer(f"{POWER} --num-queries {queries - 1}")[key] > 0.05
+
+
+def test_theory_prints_what_the_library_computes(answer):
+    found = answer(f"{THEORY} --metric hits@10 --correlation 0.2 --missing popularity")
+    expected = theory.moments(
+        metrics.hits_at(10),
+        strength=0.7,
+        sparsity=0.35,
+        num_answers=43,
+        num_entities=14_505,
+        correlation=0.2,
+        missing=owkg.openworld.PopularityBased(),
+    )
+    assert found["expectation"] == pytest.approx(float(expected.expectation), rel=1e-12)
+    assert found["variance"] == pytest.approx(float(expected.variance), rel=1e-12)
+
+
+def test_simulate_prints_what_the_library_computes(answer):
+    import jax
+
+    expected = simulate.estimate(
+        jax.random.key(3),
+        metrics.MRR,
+        strength=0.7,
+        sparsity=0.35,
+        num_answers=5,
+        num_entities=50,
+        trials=64,
+    )
+    found = answer(f"{SIMULATE} --seed 3")
+    for key in SIMULATE_RESULTS:
+        assert found[key] == float(getattr(expected, key)[0])
+
+
+def test_simulate_agrees_with_theory(answer):
+    found = answer(f"simulate --strength 0.7 {SMALL} --trials 20000 --metric mr")
+    exact = answer(f"theory --strength 0.7 {SMALL} --metric mr")
+    assert abs(found["mean"] - exact["expectation"]) < 4 * found["standard_error"]
+    error = found["variance_standard_error"]
+    assert abs(found["variance"] - exact["variance"]) < 4 * error
+
+
+@pytest.mark.parametrize("option", ["--node-spread 0.5", "--node-spread 0.05"])
+def test_the_node_spread_matters_only_under_missing_node(answer, option):
+    assert answer(f"{THEORY} {option}") == answer(THEORY)
+    default, other = answer(f"{THEORY} --missing node"), answer(f"{THEORY} --missing node {option}")
+    assert default["expectation"] != other["expectation"]
+
+
+def test_the_popularity_exponent_matters_only_under_missing_popularity(answer):
+    line = f"{THEORY} --popularity-exponent 3"
+    assert answer(line) == answer(THEORY)
+    popular = answer(f"{line} --missing popularity")
+    assert popular["expectation"] != answer(f"{THEORY} --missing popularity")["expectation"]
+
+
+def test_exponent_zero_is_independent(answer):
+    line = f"{THEORY} --missing popularity --popularity-exponent 0"
+    assert answer(line)["expectation"] == pytest.approx(answer(THEORY)["expectation"], rel=1e-9)
+
+
+def test_a_great_number_of_entities_never_wraps(call):
+    # 2^32 + 1000 entities, which 32 bits would take for 1000.
+    code, out, err = call(
+        "simulate --strength 0.5 --sparsity 0.35 --num-answers 5 --num-entities 4294968296 "
+        "--trials 64 --metric mr --format json"
+    )
+    if code == 2:
+        assert "--num-entities" in err
+    else:
+        assert json.loads(out)["mean"] > 1e8
+
+
+# --- nulls
+
+
+def _nulls(row: dict) -> set[str]:
+    return {key for key, value in row.items() if value is None}
+
+
+LOG_RESULTS = {"log_approximation", "log_approximation_error_bound"}
+
+
+@pytest.mark.parametrize("metric", ["hits@10", "log-mrr", "mr", "p-mrr@1/2"])
+def test_the_logarithm_is_of_mrr_alone(answer, metric):
+    assert _nulls(answer(f"{THEORY} --metric {metric}")) == LOG_RESULTS
+
+
+def test_mrr_has_no_null(answer):
+    assert _nulls(answer(THEORY)) == set()
+
+
+@pytest.mark.parametrize("missing", ["node", "popularity"])
+def test_the_lemma_is_of_independent_facts_alone(answer, missing):
+    expected = THEORY_RESULTS - {"expectation", "variance"}
+    assert _nulls(answer(f"{THEORY} --missing {missing}")) == expected
+
+
+def test_scores_have_a_mean_alone(answer):
+    assert _nulls(answer(f"theory --strength 0.7 {SMALL} --prediction score")) == (
+        THEORY_RESULTS - {"expectation"}
+    )
+
+
+def test_strength_zero_has_no_logarithm(answer):
+    assert _nulls(answer(f"theory --strength 0 {WORLD}")) == LOG_RESULTS
+
+
+def test_an_infinite_slope_is_null(answer):
+    assert "derivative" in _nulls(answer(f"theory --strength 1 --correlation 0.2 {WORLD}"))
+
+
+def test_no_number_of_queries_suffices(answer):
+    # The stronger model's answers are missing: it looks weaker however many queries there are.
+    line = f"power --strength 0.7 --other-strength 0.71 {WORLD} --correlation -0.5"
+    found = answer(f"{line} --other-correlation 0.4 --num-queries 100")
+    assert found["required_queries"] is None
+    assert found["required_queries_paired"] is None
+    assert found["inconsistency_probability"] > 0.5
+
+
+# --- histograms
+
+
+def test_a_histogram_of_one_number_is_that_number(answer):
+    line = "theory --strength 0.7 --sparsity 0.35 --num-entities 14505 --num-answers"
+    one, weighted = answer(f"{line} 43"), answer(f"{line} 43:7")
+    assert {k: v for k, v in weighted.items() if k in THEORY_RESULTS} == pytest.approx(
+        {k: v for k, v in one.items() if k in THEORY_RESULTS}, rel=1e-12
+    )
+
+
+def test_a_histogram_averages(answer):
+    line = "theory --strength 0.7 --sparsity 0.35 --num-entities 14505 --num-answers"
+    few, many, mixed = (answer(f"{line} {n}") for n in ("12", "43", "12:300,43:200"))
+    assert mixed["num_answers"] == "12:300,43:200"
+    for key in THEORY_RESULTS - {"variance"}:
+        assert mixed[key] == pytest.approx(0.6 * few[key] + 0.4 * many[key], rel=1e-12)
+    between = 0.6 * 0.4 * (few["expectation"] - many["expectation"]) ** 2
+    within = 0.6 * few["variance"] + 0.4 * many["variance"]
+    assert mixed["variance"] == pytest.approx(within + between, rel=1e-9)
+
+
+def test_a_histogram_works_for_every_missing_model_and_for_scores(answer):
+    line = "theory --strength 0.7 --sparsity 0.35 --num-entities 50 --num-answers 3:1,5:2.5"
+    for option in ("--missing node", "--missing popularity", "--prediction score"):
+        assert 0 < answer(f"{line} {option}")["expectation"] < 1
+
+
+def test_power_takes_a_histogram(answer):
+    line = "power --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-entities 14505"
+    one = answer(f"{line} --num-answers 43:5")
+    assert (one["required_queries"], one["required_queries_paired"]) == (1692, 1482)
+    mixed = answer(f"{line} --num-answers 12:300,43:200")["required_queries"]
+    few = answer(f"{line} --num-answers 12")["required_queries"]
+    assert few != mixed != 1692
+
+
+# --- bad input
+
+
+WITHOUT_ANSWERS = "--sparsity 0.35 --num-entities 14505"
+BAD = [
+    # What is no such command or option, or is left out.
+    ("bogus", "bogus"),
+    ("--bogus", "--bogus"),
+    (f"{THEORY} --bogus 1", "--bogus"),
+    (f"{THEORY} extra", "extra"),
+    ("theory", "--strength"),
+    ("theory --strength 0.7", "--sparsity"),
+    (f"theory --strength 0.7 {WITHOUT_ANSWERS}", "--num-answers"),
+    ("theory --strength 0.7 --sparsity 0.35 --num-answers 43", "--num-entities"),
+    (f"power --strength 0.7 {WORLD}", "--other-strength"),
+    (f"{THEORY} --strength", "--strength"),
+    # Numbers.
+    *((f"{THEORY} --strength {bad}", "--strength") for bad in ("x", "''", "nan", "inf", "-0.1", "2")),
+    *((f"{THEORY} --sparsity {bad}", "--sparsity") for bad in ("x", "nan", "0", "1", "-1", "1e400")),
+    *((f"{THEORY} --correlation {bad}", "--correlation") for bad in ("x", "nan", "-2", "0.9")),
+    *(
+        (f"{THEORY} --num-entities {bad}", "--num-entities")
+        for bad in ("x", "0", "-5", "43", "1.5", "nan", "9" * 25)
+    ),
+    *(
+        (f"{THEORY} --num-answers {bad}", "--num-answers")
+        for bad in ("x", "''", "0", "-1", "1.5", "nan", "1e3", "14505", "9" * 25)
+    ),
+    *(
+        (f"{THEORY} --num-answers {bad}", "--num-answers")
+        for bad in ("12:", ":3", "12:3,", "12:3,12:4", "12:x", "12:3:4", "0:3", "1.5:2", "12;3:4")
+    ),
+    *(
+        (f"{THEORY} --num-answers {bad}", "--num-answers")
+        for bad in ("12:-1", "12:nan", "12:inf", "12:0", "12:0,43:0", "14505:1")
+    ),
+    (f"{POWER} --num-answers 12:-1", "--num-answers"),
+    (f"{SIMULATE} --num-answers 12:3,43:4", "--num-answers"),
+    *(
+        (f"{THEORY} --missing node --node-spread {bad}", "--node-spread")
+        for bad in ("x", "nan", "0", "-1", "inf")
+    ),
+    *(
+        (f"{THEORY} --missing popularity --popularity-exponent {bad}", "--popularity-exponent")
+        for bad in ("x", "nan", "inf")
+    ),
+    *((f"{POWER} --strength {bad}", "--strength") for bad in ("x", "nan", "2")),
+    *((f"{POWER} --other-strength {bad}", "--other-strength") for bad in ("x", "nan", "2", "0.7")),
+    *((f"{POWER} --other-correlation {bad}", "--other-correlation") for bad in ("x", "nan", "-2", "0.9")),
+    (f"{POWER} --correlation 0.9", "--correlation"),
+    # Feasible for the first model, and not for the second.
+    (f"{POWER} --other-strength 0.95 --correlation 0.4", "--correlation"),
+    *((f"{POWER} --inconsistency {bad}", "--inconsistency") for bad in ("x", "nan", "0", "0.5", "-0.1", "1")),
+    *((f"{POWER} --num-queries {bad}", "--num-queries") for bad in ("x", "0", "-1", "1.5", "9" * 25)),
+    *((f"{SIMULATE} --trials {bad}", "--trials") for bad in ("x", "0", "1", "-1", "1.5", "9" * 25)),
+    *((f"{SIMULATE} --seed {bad}", "--seed") for bad in ("x", "-1", "1.5", "9" * 25)),
+    *((f"{SIMULATE} --other-strength {bad}", "--other-strength") for bad in ("x", "nan", "2")),
+    (f"{SIMULATE} --other-correlation 0.1", "--other-correlation"),
+    (f"{SIMULATE} --other-strength 0.8 --other-correlation 2", "--other-correlation"),
+    (f"{SIMULATE} --num-answers 50", "--num-entities"),
+    (f"{SIMULATE} --strength 1 --prediction score", "--strength"),
+    (f"theory --strength 0 {SMALL} --prediction score", "--strength"),
+    # Choices.
+    (f"{THEORY} --missing nodes", "--missing"),
+    (f"{THEORY} --prediction guess", "--prediction"),
+    (f"{THEORY} --format xml", "--format"),
+    (f"{POWER} --prediction score", "--prediction"),
+    # Metrics.
+    *(
+        (f"{THEORY} --metric {bad}", "--metric")
+        for bad in ("''", "xyzzy", "mmr", "hits@0", "hits@x", "p-mrr@0", "p-mrr@1/0", "mrr,mr")
+    ),
+    (f"{POWER} --metric hits@0", "--metric"),
+    (f"{SIMULATE} --metric hits@0", "--metric"),
+]
+
+
+@pytest.mark.parametrize(("line", "named"), BAD, ids=lambda part: part[-50:])
+def test_bad_input_is_one_line_and_exit_code_2(call, line, named):
+    code, out, err = call(line)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("owkg: error: ")
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert re.search(rf"(?<![\w-]){re.escape(named)}(?![\w-])", err)
+    # What the user typed is an option, not a Python argument.
+    assert "`" not in err
+    assert ",," not in err
+
+
+@pytest.mark.parametrize("line", [["bo\ngus"], [*THEORY.split(), "ex\ntra"], ["--bo\ngus"]])
+def test_a_message_of_several_lines_becomes_one(call, line):
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert err.startswith("owkg: error: ")
+    assert err.count("\n") == 1
+
+
+def test_the_feasible_interval_is_shown(call):
+    err = call(f"{THEORY} --correlation 0.9")[2]
+    assert "[-0.892143, 0.480384]" in err
+    assert "0.9" in err
+
+
+def test_a_near_metric_is_suggested(call):
+    assert "did you mean mrr" in call(f"{THEORY} --metric mrrr")[2]
+
+
+def test_nothing_at_all_shows_the_help(call):
+    code, out, err = call([])
+    assert code in (0, 2)
+    assert "Usage" in out + err
+    assert all(command in out + err for command in COMMANDS)
+    # An error line with no error in it helps nobody.
+    assert "error: \n" not in err
+
+
+@pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
+def test_success_leaves_standard_error_alone(call, line):
+    for form in ("table", "json"):
+        code, out, err = call(f"{line} --format {form}")
+        assert code == 0
+        assert out
+        assert err == ""
+
+
+# --- seeds
+
+
+def test_the_same_seed_gives_identical_output(call):
+    one, again = call(f"{SIMULATE} --seed 7"), call(f"{SIMULATE} --seed 7")
+    assert one[0] == 0
+    assert one == again
+    assert call(f"{SIMULATE} --seed 8")[1] != one[1]
+
+
+def test_the_seed_is_zero_unless_given(answer):
+    assert answer(SIMULATE) == answer(f"{SIMULATE} --seed 0")
+
+
+@pytest.mark.parametrize("seed", [2**32, 2**32 + 7, 2**63 - 1, 2**63])
+def test_a_great_seed_is_its_own_or_refused(call, answer, seed):
+    line = f"{SIMULATE} --seed {seed} --format json"
+    code, out, err = call(line)
+    if code == 2:
+        assert "--seed" in err
+    else:
+        # jax keeps 32 bits of it unless 64-bit types are enabled.
+        assert json.loads(out)["mean"] != answer(f"{SIMULATE} --seed {seed % 2**32}")["mean"]
+
+
+# --- help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_examples_and_every_option(call, command):
+    code, out, err = call(f"{command} --help")
+    assert (code, err) == (0, "")
+    assert "Examples" in out
+    assert f"owkg {command} --" in out
+    for option in ("--strength", "--sparsity", "--num-answers", "--num-entities", "--metric"):
+        assert option in out
+
+
+def test_help_lists_the_commands(call):
+    code, out, err = call("--help")
+    assert (code, err) == (0, "")
+    assert all(command in out for command in COMMANDS)
+
+
+EXAMPLES = [
+    line.strip()
+    for command in app.registered_commands
+    for line in (command.epilog or "").splitlines()
+    if line.strip().startswith("owkg ")
+]
+
+
+def test_every_command_has_examples():
+    assert {example.split()[1] for example in EXAMPLES} == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_in_the_help_runs(call, example):
+    line = example.removeprefix("owkg ")
+    # The examples' own number of trials would only cost time here.
+    code, out, err = call(f"{line} --trials 64" if line.startswith("simulate") else line)
+    assert code == 0, err
+    assert out
+
+
+def test_version(call):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert owkg.__version__ == project["version"]
+    assert call("--version") == (0, f"owkg {owkg.__version__}\n", "")
+
+
+# --- tables
+
+
+@pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
+def test_the_table_says_what_the_json_says(call, answer, line):
+    row, (code, out, _) = answer(line), call(line)
+    assert code == 0
+    assert row["metric"] in out
+    for key in THEORY_RESULTS | SIMULATE_RESULTS | POWER_RESULTS:
+        if key not in row:
+            continue
+        value = f"{row[key]:,}" if isinstance(row[key], int) else f"{row[key]:.6g}"
+        assert re.search(rf"^\s*{key.replace('_', ' ')}\s+{re.escape(value)}\s*$", out, re.MULTILINE)
+
+
+def test_the_table_of_theory(call):
+    out = call(f"{THEORY} --metric mrr --metric hits@10")[1]
+    assert "strength 0.7" in out
+    assert "sparsity 0.35" in out
+    assert re.search(r"mrr\s+hits@10", out)
+    assert re.search(r"expectation\s+0\.192762\s+0\.59925", out)
+    assert re.search(r"log approximation\s+0\.193\d+\s+-\s", out)
+    assert "null" not in out
+    assert "None" not in out
+
+
+@pytest.mark.parametrize("width", ["80", "200"])
+def test_a_wide_table_loses_no_digits(call, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", width)
+    names = ["mrr", "hits@1", "hits@10", "hits@100", "log-mrr", "p-mrr@1/3", "mr"]
+    out = call(f"{THEORY} {' '.join(f'--metric {name}' for name in names)}")[1]
+    assert "…" not in out
+    for name in names:
+        assert name in out
+        value = theory.expectation(
+            metrics.metric(name), strength=0.7, sparsity=0.35, num_answers=43, num_entities=14_505
+        )
+        assert f"{float(value):.6g}" in out
+
+
+def test_a_table_in_a_file_has_no_escape_codes(call):
+    assert "\x1b" not in call(THEORY)[1]
+
+
+# --- interrupts, and the installed command
+
+
+@pytest.mark.parametrize(
+    ("line", "target"),
+    [
+        (THEORY, (theory, "moments")),
+        (POWER, (theory, "required_queries")),
+        (SIMULATE, (simulate, "estimate")),
+    ],
+    ids=COMMANDS,
+)
+def test_an_interrupt_is_exit_code_130(call, monkeypatch, line, target):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*target, interrupted)
+    code, out, err = call(line)
+    assert code == 130
+    assert out == ""
+    assert err.strip() == "owkg: interrupted"
+    assert err.count("\n") == 1
+
+
+def test_a_bug_is_not_bad_input(call, monkeypatch):
+    # Only what the user got wrong may be told in one line; a defect must keep its traceback.
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(theory, "moments", broken)
+    with pytest.raises(ZeroDivisionError):
+        call(THEORY)
+
+
+@pytest.mark.parametrize(("line", "code"), [("--version", 0), ("theory --strength 2", 2)])
+def test_the_installed_command_exits_with_the_code(monkeypatch, line, code):
+    monkeypatch.setattr(sys, "argv", ["owkg", *line.split()])
+    with pytest.raises(SystemExit) as stopped:
+        run()
+    assert stopped.value.code == code
+
+
+def test_python_m_owkg():
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "owkg", *THEORY.split(), "--format", "json"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert round(json.loads(done.stdout)["expectation"], 6) == 0.192762
