@@ -3,7 +3,7 @@
 from owkg.openworld.density import test_share
 from owkg.openworld.missing import INDEPENDENT, Independent, MissingModel, NodeBased, PopularityBased
 from owkg.openworld.prediction import CLASSIFICATION, Classification, PredictionModel, Score
-from owkg.openworld.setting import Setting, broadcast, conditional_strengths, feasible_correlation, grid, pair
+from owkg.openworld.setting import Setting, conditional_strengths, feasible_correlation, grid
 
 __all__ = [
     "CLASSIFICATION",
@@ -16,10 +16,8 @@ __all__ = [
     "PredictionModel",
     "Score",
     "Setting",
-    "broadcast",
     "conditional_strengths",
     "feasible_correlation",
     "grid",
-    "pair",
     "test_share",
 ]

@@ -20,9 +20,9 @@ from owkg.openworld import (
     Score,
     Setting,
     grid,
-    pair,
 )
 from owkg.openworld.prediction import shift
+from owkg.openworld.setting import pair
 from owkg.simulate import missing as missing_facts
 from owkg.simulate.query import query_metrics
 from owkg.simulate.sums import pairwise_sum

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import INDEPENDENT, MissingModel, Setting, broadcast, grid, pair
+from owkg.openworld import INDEPENDENT, MissingModel, Setting, grid
+from owkg.openworld.setting import broadcast, pair
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
     log_factorials,

@@ -7,7 +7,8 @@ from scipy import stats
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import INDEPENDENT, MissingModel, pair
+from owkg.openworld import INDEPENDENT, MissingModel
+from owkg.openworld.setting import pair
 from owkg.theory.moments import covariance, moments
 
 # Relative error of an expectation, a sum of some hundred rounded products.
