@@ -34,7 +34,11 @@ def _numeric(name: str, value: Any, expected: str) -> np.ndarray:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.") from None
-    if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+    if (
+        isinstance(value, np.ma.MaskedArray)
+        or array.dtype == bool
+        or not np.issubdtype(array.dtype, np.number)
+    ):
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
     if np.issubdtype(array.dtype, np.complexfloating):
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.")

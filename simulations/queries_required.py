@@ -104,7 +104,7 @@ def worked_example() -> pl.DataFrame:
             for d in (1.0, 0.05, 0.01)
         }  # fmt: skip
         rows.append((label, variance, *map(float, needed.values())))
-    rows.append(("as printed in the paper", 7.4e-3, 2.85, 1140.0, 28500.0))
+    rows.append(("printed result", 7.4e-3, 2.85, 1140.0, 28500.0))
     columns = ["form", "variance", "c", "queries_difference_0.05", "queries_difference_0.01"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
@@ -120,8 +120,12 @@ def main(
     table = run(config)
     save_table(table, out / "queries_required.csv")
     save_table(worked_example(), out / "queries_required_worked_example.csv")
+    at_example = table.filter(pl.col("sparsity") == 0.35).drop("sparsity")
     with pl.Config(tbl_rows=-1, tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):
-        print(table.filter(pl.col("sparsity") == 0.35).drop("sparsity"))
+        print("queries required at sparsity 0.35:")
+        with pl.Config(fmt_float="full", float_precision=0, thousands_separator=True):
+            print(at_example)
+        print("worked example after Corollary 4.4 (c = queries times squared difference):")
         print(worked_example())
     draw(table, config, out / "queries_required")
 

@@ -24,7 +24,7 @@ _UNCHECKED = {
     "owkg.simulate.estimate",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.simulate.missing",  # refuses by ValueError
     "owkg.theory.grids",  # `largest: int` is given NumPy integers
-    "owkg.theory.missing_counts",  # `np.ndarray` is given jax arrays under a trace
+    "owkg.theory.missing_counts",  # refuses by ValueError
     "owkg.theory.moments",  # refuses by ValueError
     "owkg.theory.power",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.theory.scores",  # refuses by ValueError

@@ -114,6 +114,15 @@ def missing_model(name: Missing, node_spread: float, popularity_exponent: float)
     return Independent()
 
 
+def shown_missing(name: Missing, node_spread: float, popularity_exponent: float) -> dict[str, str | float]:
+    """What the output says of the missing-fact model: its name, and its parameter if it has one."""
+    parameter = {
+        Missing.NODE: {"node_spread": node_spread},
+        Missing.POPULARITY: {"popularity_exponent": popularity_exponent},
+    }
+    return {"missing": name.value} | parameter.get(name, {})
+
+
 def prediction_model(name: Prediction):
     """The prediction model that the option names."""
     from owkg.openworld import Classification, Score

@@ -52,7 +52,7 @@ def power(
     shown |= {
         "num_answers": num_answers if weights else answers,
         "other_correlation": correlation if other_correlation is None else other_correlation,
-        "missing": missing.value,
+        **options.shown_missing(missing, node_spread, popularity_exponent),
         "inconsistency": inconsistency,
     }
     if num_queries is not None:

@@ -59,10 +59,11 @@ def simulate(
         else:
             pair = {"other_strength": other_strength, "other_correlation": other_correlation}
             result = estimate_pair(key, chosen, **setting, **pair, **run, on_progress=on_progress)
-    shown = setting | {"missing": missing.value, "prediction": prediction.value}
-    shown |= {"trials": result.trials, "seed": seed}
+    shown = setting | options.shown_missing(missing, node_spread, popularity_exponent)
+    shown |= {"prediction": prediction.value, "trials": result.trials, "seed": seed}
     if other_strength is not None:
         shown["other_strength"] = other_strength
+        shown["other_correlation"] = correlation if other_correlation is None else other_correlation
     results = []
     for i, m in enumerate(chosen):
         at = (i,) if other_strength is None else (0, i)

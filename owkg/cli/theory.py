@@ -47,7 +47,8 @@ def theory(
         {"metric": m.name} | compute(m, setting, model, weights) for m in options.metrics_named(metric)
     ]
     shown = setting | {"num_answers": num_answers if weights else answers}
-    shown |= {"missing": missing.value, "prediction": prediction.value}
+    shown |= options.shown_missing(missing, node_spread, popularity_exponent)
+    shown["prediction"] = prediction.value
     show("Closed forms under missing facts", shown, results, form)
 
 

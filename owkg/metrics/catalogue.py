@@ -103,8 +103,9 @@ def metric(name: str) -> Metric:
 
 def _named(name: str, factory: Callable[[Any], Metric], text: str) -> Metric:
     try:
-        value = float(Fraction(text))
-    except (ValueError, ZeroDivisionError, OverflowError):
+        above, _, under = text.partition("/")
+        value = float(above) / float(under or 1)
+    except (ValueError, ZeroDivisionError):
         raise ValueError(f"metric {name!r}: {text!r} is not a number.") from None
     try:
         return factory(value)

@@ -3,7 +3,15 @@
 from owkg.openworld.density import test_share
 from owkg.openworld.missing import INDEPENDENT, Independent, MissingModel, NodeBased, PopularityBased
 from owkg.openworld.prediction import CLASSIFICATION, Classification, PredictionModel, Score
-from owkg.openworld.setting import Setting, conditional_strengths, feasible_correlation, grid
+from owkg.openworld.setting import (
+    PairArguments,
+    Setting,
+    SettingArguments,
+    World,
+    conditional_strengths,
+    feasible_correlation,
+    grid,
+)
 
 __all__ = [
     "CLASSIFICATION",
@@ -12,10 +20,13 @@ __all__ = [
     "Independent",
     "MissingModel",
     "NodeBased",
+    "PairArguments",
     "PopularityBased",
     "PredictionModel",
     "Score",
     "Setting",
+    "SettingArguments",
+    "World",
     "conditional_strengths",
     "feasible_correlation",
     "grid",

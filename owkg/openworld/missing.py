@@ -7,6 +7,7 @@ setting's correlation in all three.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special, stats
@@ -36,7 +37,8 @@ class NodeBased:
     spread: float = 0.2
 
     def __post_init__(self) -> None:
-        checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
+        spread = checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
+        object.__setattr__(self, "spread", spread)  # hashable, whatever kind of number it was
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class PopularityBased:
     exponent: float = 1.0
 
     def __post_init__(self) -> None:
-        checks.scalar("exponent", checks.real("exponent", self.exponent, -100, 100))
+        exponent = checks.scalar("exponent", checks.real("exponent", self.exponent, -100, 100))
+        object.__setattr__(self, "exponent", exponent)
 
 
 INDEPENDENT = Independent()
@@ -85,10 +88,10 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
         mu, the shape of `sparsity`.
     """
 
-    def excess(z: np.ndarray) -> np.ndarray:
+    def excess(z: Any) -> Any:
         return stats.norm.pdf(z) - z * stats.norm.sf(z)
 
-    def gap(mu: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    def gap(mu: Any, beta: Any) -> Any:
         return spread * (excess(-mu / spread) - excess((1 - mu) / spread)) - np.sqrt(1 - beta)
 
     reach = 40 * spread + 1
@@ -110,14 +113,14 @@ def popularity_probabilities(
         Probabilities, shape `[*grid, size]`.
     """
     slope = exponent * np.log(np.arange(1, size + 1))
-    reach = np.abs(slope).max() + 40
+    reach = np.abs(slope).max() + 700
 
-    def probabilities(offset: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    def probabilities(offset: Any, answers: Any, absent: float) -> np.ndarray:
         exists = np.arange(size) < answers[..., None]
-        return np.where(exists, special.expit(offset[..., None] + slope), 1.0)
+        return np.where(exists, special.expit(offset[..., None] + slope), absent)
 
-    def gap(offset: np.ndarray, beta: np.ndarray, answers: np.ndarray) -> np.ndarray:
-        return (probabilities(offset, answers).sum(-1) - size) / answers + 1 - beta
+    def gap(offset: Any, beta: Any, answers: Any) -> np.ndarray:
+        return probabilities(offset, answers, 0.0).sum(-1) / answers - beta
 
     answers = np.asarray(num_answers, np.float64)
-    return probabilities(_root(gap, reach, sparsity, answers), answers)
+    return probabilities(_root(gap, reach, sparsity, answers), answers, 1.0)

@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -34,7 +35,7 @@ CLASSIFICATION = Classification()
 PredictionModel = Classification | Score
 
 
-def shift(strength: np.ndarray, num_non_answers: np.ndarray) -> np.ndarray:
+def shift(strength: Any, num_non_answers: Any) -> np.ndarray:
     """mu for which a N(mu, 1) score beats all of n standard normal scores with probability `strength`.
 
     Solves E[Phi(mu + Z)^n] = strength, Z standard normal; strength 1/(n+1) gives mu = 0.
@@ -53,8 +54,8 @@ def shift(strength: np.ndarray, num_non_answers: np.ndarray) -> np.ndarray:
     weights = np.exp(-(nodes**2) / 2)
     weights /= weights.sum()
 
-    def gap(mu: np.ndarray, target: np.ndarray, n: np.ndarray) -> np.ndarray:
+    def gap(mu: Any, target: Any, n: Any) -> Any:
         beaten = special.log_ndtr(mu[..., None] + nodes)
         return np.exp(n[..., None] * beaten) @ weights - target
 
-    return elementwise.find_root(gap, (-50.0, 50.0), args=(strength, n.astype(np.float64))).x
+    return np.asarray(elementwise.find_root(gap, (-50.0, 50.0), args=(strength, n.astype(np.float64))).x)

@@ -7,7 +7,7 @@ probability `sparsity` (beta). The model classifies each answer as positive with
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,40 @@ from owkg import checks
 
 # Rounding in the bounds themselves: a correlation this close to a bound counts as on it.
 _ROUNDING = 1e-12
+
+
+class World(TypedDict):
+    """Keyword arguments that describe a query, whatever the model; numbers or arrays that broadcast.
+
+    sparsity: beta, P(an answer is missing), in (0, 1). num_answers: N, full-test answers, at least 1.
+    num_entities: candidates before filtering, above `num_answers`.
+    """
+
+    sparsity: Any
+    num_answers: Any
+    num_entities: Any
+
+
+class SettingArguments(World):
+    """Keyword arguments that describe a query and one model, checked by `grid`.
+
+    strength: l, P(an answer is classified positive), in [0, 1]. correlation: rho between "missing" and
+    "positive", inside `feasible_correlation`; 0 when left out. And those of `World`.
+    """
+
+    strength: Any
+    correlation: NotRequired[Any]
+
+
+class PairArguments(SettingArguments):
+    """Keyword arguments that describe a query and two models that meet it, checked by `pair`.
+
+    other_strength: l of the second model. other_correlation: its rho; that of the first when left out or
+    None. And those of `SettingArguments`.
+    """
+
+    other_strength: Any
+    other_correlation: NotRequired[Any]
 
 
 class Setting(NamedTuple):
@@ -31,6 +65,10 @@ class Setting(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         """Shape of the grid; `()` for a single query."""
         return np.shape(self.num_answers)
+
+    def arguments(self) -> SettingArguments:
+        """The keyword arguments that make this setting."""
+        return SettingArguments(**self._asdict())
 
     def conditional_strengths(self) -> tuple[Any, Any]:
         """(l1, l2) of this setting; see `conditional_strengths`."""
@@ -54,7 +92,10 @@ def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tup
     References:
         Yang, Lin, Zhang (NeurIPS 2022), section 4.3.
     """
-    xp = jnp if checks.is_traced(strength, sparsity, correlation) else np
+    traced = checks.is_traced(strength, sparsity, correlation)
+    xp = jnp if traced else np
+    if not traced:
+        strength, sparsity, correlation = map(np.asarray, (strength, sparsity, correlation))
     # Where there is no correlation the square root, whose slope is infinite at 0 and 1, must not be met.
     correlated = xp.not_equal(correlation, 0)
     spread_squared = xp.where(correlated, strength * (1 - strength), 1)
@@ -95,8 +136,9 @@ def feasible_correlation(strength: Any, sparsity: Any) -> tuple[Any, Any]:
     inner = np.where(degenerate, 0.5, strength)
     root_a = np.sqrt(inner / (1 - inner))
     root_b = np.sqrt(sparsity / (1 - sparsity))
-    low = -np.minimum(root_a * root_b, 1 / (root_a * root_b))
-    high = np.minimum(root_a / root_b, root_b / root_a)
+    with np.errstate(over="ignore", divide="ignore"):  # of subnormal numbers; the minimum is right
+        low = -np.minimum(root_a * root_b, 1 / (root_a * root_b))
+        high = np.minimum(root_a / root_b, root_b / root_a)
     return np.where(degenerate, -1.0, low)[()], np.where(degenerate, 1.0, high)[()]
 
 
@@ -177,9 +219,9 @@ def pair(
     *,
     strength: Any,
     other_strength: Any,
-    correlation: Any,
-    other_correlation: Any,
-    **world: Any,
+    correlation: Any = 0.0,
+    other_correlation: Any = None,
+    **world: Unpack[World],
 ) -> tuple[Setting, Setting]:
     """Two models in one world, as two `Setting`s of one shape.
 

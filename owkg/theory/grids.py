@@ -128,6 +128,8 @@ def over_grid(kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ..
     traced = checks.is_traced(*rows, *shared)
     room = _BATCH_ENTRIES.get(jax.default_backend(), _BATCH_ENTRIES_ELSEWHERE)
     batch_size = max(1, min(room // entries, count))
+    # Copies: JAX remembers the constant that it made of an array, in the precision of the first use.
+    shared = tuple(np.array(array) if isinstance(array, np.ndarray) else array for array in shared)
     with contextlib.nullcontext() if traced else jax.enable_x64(True):
         flat = tuple(row.reshape(count, *row.shape[len(shape) :]) for row in rows)
         outputs = _mapped(kernel, batch_size, shared, flat)

@@ -4,7 +4,7 @@ The lemma lets all N answers be missing and leaves out the test answers classifi
 does neither. It is kept because its derivatives are closed and explain the flattening.
 """
 
-from typing import Any
+from typing import Any, Unpack
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import Setting, grid
+from owkg.openworld import Setting, SettingArguments, grid
 from owkg.theory.grids import (
     binomial_pmf,
     log_factorials,
@@ -55,15 +55,7 @@ def _evaluate(kernel, metric: Metric, setting: Setting) -> Any:
     return over_grid(kernel, shared, rows, setting.shape, size)
 
 
-def lemma_expectation(
-    metric: Metric,
-    *,
-    strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
-    correlation: Any = 0.0,
-) -> Any:
+def lemma_expectation(metric: Metric, **setting: Unpack[SettingArguments]) -> Any:
     """Lemma 4.1: (l2/l1) / (beta (N+1)) sum_{j=0}^{N} h(j+1) P(Binomial(N+1, l1 beta) > j).
 
     Computed as l2 E[S1(K+1)/(K+1)], K ~ Binomial(N, l1 beta), the same number: it has no division by
@@ -71,8 +63,8 @@ def lemma_expectation(
 
     Args:
         metric: the rank metric.
-        strength, sparsity, num_answers, num_entities, correlation: as in `moments`. The lemma does not
-            depend on `num_entities`; it is checked all the same.
+        setting: see `owkg.openworld.SettingArguments`. The lemma does not depend on `num_entities`; it is
+            checked all the same.
 
     Returns:
         The lemma's expectation, of the broadcast shape.
@@ -83,25 +75,11 @@ def lemma_expectation(
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Lemma 4.1; with correlation, Theorem 4.3.
     """
-    setting = grid(
-        strength=strength,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-        correlation=correlation,
-    )
-    return _evaluate(_expectation_kernel, metric, setting)[0]
+    queries = grid(**setting)
+    return _evaluate(_expectation_kernel, metric, queries)[0]
 
 
-def lemma_derivative(
-    metric: Metric,
-    *,
-    strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
-    correlation: Any = 0.0,
-) -> Any:
+def lemma_derivative(metric: Metric, **setting: Unpack[SettingArguments]) -> Any:
     """d/dl of `lemma_expectation`, closed, for any correlation.
 
     Without correlation this is Corollary 4.1, E[g(K)] / (l beta (N+1)) with K ~ Binomial(N+1, l beta) and
@@ -116,15 +94,9 @@ def lemma_derivative(
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.1.
     """
-    setting = grid(
-        strength=strength,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-        correlation=correlation,
-    )
-    by_missing, by_test, uncorrelated = _evaluate(_slopes_kernel, metric, setting)
-    l, rho, beta = setting.strength, setting.correlation, setting.sparsity
+    queries = grid(**setting)
+    by_missing, by_test, uncorrelated = _evaluate(_slopes_kernel, metric, queries)
+    l, rho, beta = queries.strength, queries.correlation, queries.sparsity
     xp = jnp if checks.is_traced(l, rho, beta) else np
     correlated = xp.not_equal(rho, 0)
     spread = xp.where(correlated, xp.sqrt(l * (1 - l)), 1)
@@ -136,15 +108,7 @@ def lemma_derivative(
         return xp.where(correlated, slope, uncorrelated)[()]
 
 
-def lemma_correlation_derivative(
-    metric: Metric,
-    *,
-    strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
-    correlation: Any = 0.0,
-) -> Any:
+def lemma_correlation_derivative(metric: Metric, **setting: Unpack[SettingArguments]) -> Any:
     """d/drho of `lemma_expectation`, closed: negative where correlation lowers the reported number.
 
     Args and Raises: as `lemma_expectation`.
@@ -155,15 +119,9 @@ def lemma_correlation_derivative(
     References:
         The quantity whose sign Corollary 4.5 of Yang, Lin, Zhang (NeurIPS 2022) is about.
     """
-    setting = grid(
-        strength=strength,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-        correlation=correlation,
-    )
-    by_missing, by_test, _ = _evaluate(_slopes_kernel, metric, setting)
-    l, beta = setting.strength, setting.sparsity
+    queries = grid(**setting)
+    by_missing, by_test, _ = _evaluate(_slopes_kernel, metric, queries)
+    l, beta = queries.strength, queries.sparsity
     xp = jnp if checks.is_traced(l, beta) else np
     spread, odds = xp.sqrt(l * (1 - l)), xp.sqrt((1 - beta) / beta)
     return (by_missing * spread * odds - by_test * spread / odds)[()]

@@ -1,10 +1,10 @@
 """Theorems 4.1 and 4.3: MRR under missing facts is close to a logarithm of the strength."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from owkg.openworld import Setting, grid
+from owkg.openworld import Setting, SettingArguments, grid
 from owkg.theory.grids import probabilities
 
 
@@ -22,13 +22,11 @@ def _parts(setting: Setting) -> LogParts:
         return LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
 
 
-def log_approximation(
-    *, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any, correlation: Any = 0.0
-) -> Any:
+def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
     """MRR's lemma expectation as a logarithm: (l2/l1) (ln l1 + ln beta + ln(N+2) + gamma) / (beta (N+1)).
 
     Args:
-        strength, sparsity, num_answers, num_entities, correlation: as in `moments`.
+        setting: see `owkg.openworld.SettingArguments`.
 
     Returns:
         The approximation, of the broadcast shape; NaN where l1 = 0, which has no logarithm. It may be
@@ -40,23 +38,13 @@ def log_approximation(
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.1; with correlation, Theorem 4.3.
     """
-    parts = _parts(
-        grid(
-            strength=strength,
-            sparsity=sparsity,
-            num_answers=num_answers,
-            num_entities=num_entities,
-            correlation=correlation,
-        )
-    )
+    parts = _parts(grid(**setting))
     with np.errstate(invalid="ignore"):
         product = parts.logarithm * parts.factor
     return np.where(np.isfinite(product), product, np.nan)[()]
 
 
-def log_approximation_error_bound(
-    *, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any, correlation: Any = 0.0
-) -> Any:
+def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     """A bound on |`log_approximation` - `lemma_expectation` of MRR|.
 
     With p = l1 beta and n = N + 1 the lemma is factor * (H_n + ln p + R), R = sum_{j>n} (1-p)^j / j. Since
@@ -73,23 +61,15 @@ def log_approximation_error_bound(
     References:
         Derived in docs/theory.md, section 3, in the place of the bound of Theorem 4.1.
     """
-    setting = grid(
-        strength=strength,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-        correlation=correlation,
-    )
-    p = probabilities(setting)[0] * setting.sparsity
+    queries = grid(**setting)
+    p = probabilities(queries)[0] * queries.sparsity
     with np.errstate(divide="ignore", invalid="ignore"):
-        tail = np.exp((setting.num_answers + 2.0) * np.log1p(-p)) / p - 0.5
-        bound = _parts(setting).factor * np.maximum(1, tail) / (setting.num_answers + 2.0)
+        tail = np.exp((queries.num_answers + 2.0) * np.log1p(-p)) / p - 0.5
+        bound = _parts(queries).factor * np.maximum(1, tail) / (queries.num_answers + 2.0)
     return np.where(np.isfinite(bound), bound, np.nan)[()]
 
 
-def correlation_lowers_log_approximation(
-    *, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any, correlation: Any = 0.0
-) -> Any:
+def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) -> Any:
     """Corollary 4.5, exactly: whether d/drho of `log_approximation` is negative.
 
     Its sign is that of
@@ -110,14 +90,8 @@ def correlation_lowers_log_approximation(
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5 (a sufficient condition); docs/theory.md, section 4.
     """
-    setting = grid(
-        strength=strength,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-        correlation=correlation,
-    )
-    l = setting.strength
+    queries = grid(**setting)
+    l = queries.strength
     free = (l == 0) | (l == 1)
-    in_test = (1 - setting.sparsity) * probabilities(setting)[1] / np.where(free, 1, l)
-    return (~free & (_parts(setting).logarithm > in_test))[()]
+    in_test = (1 - queries.sparsity) * probabilities(queries)[1] / np.where(free, 1, l)
+    return (~free & (_parts(queries).logarithm > in_test))[()]

@@ -6,7 +6,7 @@ ranks are those of a random order in two blocks, and both moments follow; docs/t
 """
 
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import INDEPENDENT, MissingModel, Setting, grid
+from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting, SettingArguments, World, grid
 from owkg.openworld.setting import broadcast, pair
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
@@ -118,13 +118,9 @@ def _tables(setting: Setting, *metrics: Metric) -> tuple[tuple, int]:
 def moments(
     metric: Metric,
     *,
-    strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
-    correlation: Any = 0.0,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
+    **setting: Unpack[SettingArguments],
 ) -> Moments:
     """Exact mean and variance of a query's metric, given that the query has a test answer.
 
@@ -132,17 +128,14 @@ def moments(
 
     Args:
         metric: the rank metric.
-        strength: l, P(an answer is classified positive), in [0, 1].
-        sparsity: beta, P(an answer is missing), in (0, 1).
-        num_answers: N, full-test answers of the query, at least 1.
-        num_entities: candidates before filtering, above `num_answers`.
-        correlation: rho between "missing" and "positive", inside `feasible_correlation`.
         missing: how facts come to be missing.
         answer_weights: a histogram over the last axis of the grid. Given, that axis is averaged out:
             the query is drawn at random with those weights (counts of queries by `num_answers`).
+        setting: strength, sparsity, num_answers, num_entities and, if not 0, correlation; numbers or arrays
+            that broadcast (`owkg.openworld.SettingArguments`).
 
     Returns:
-        `Moments`, in the metric's own unit (and its square), of the broadcast shape of the five numbers.
+        `Moments`, in the metric's own unit (and its square), of the broadcast shape of the setting.
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -158,14 +151,8 @@ def moments(
     References:
         The model: Yang, Lin, Zhang (NeurIPS 2022), section 4. The moments: docs/theory.md, section 2.
     """
-    setting = grid(
-        strength=strength,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-        correlation=correlation,
-    )
-    return _mixed(*_moments(metric, setting, probabilities(setting), missing), answer_weights)
+    queries = grid(**setting)
+    return _mixed(*_moments(metric, queries, probabilities(queries), missing), answer_weights)
 
 
 def conditional_moments(
@@ -173,18 +160,17 @@ def conditional_moments(
     *,
     missing_strength: Any,
     test_strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
+    **world: Unpack[World],
 ) -> Moments:
     """`moments` for l1 and l2 themselves, in the place of a strength and a correlation.
 
     Args:
         missing_strength: l1, P(positive | missing), in [0, 1].
         test_strength: l2, P(positive | in the test set), in [0, 1].
-        The other arguments: as in `moments`.
+        missing, answer_weights: as in `moments`.
+        world: sparsity, num_answers, num_entities.
 
     Returns:
         `Moments`, of the broadcast shape.
@@ -195,14 +181,9 @@ def conditional_moments(
     both = {"missing_strength": missing_strength, "test_strength": test_strength}
     both = {k: v if checks.is_traced(v) else checks.real(k, v, 0, 1) for k, v in both.items()}
     shape = checks.common_shape(**both)
-    setting = grid(
-        strength=np.full(shape, 0.5),  # stands in: only l1 and l2 are used
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-    )
-    l1, l2 = (broadcast(v, setting.shape) for v in both.values())
-    return _mixed(*_moments(metric, setting, (l1, l2), missing), answer_weights)
+    queries = grid(strength=np.full(shape, 0.5), **world)  # stands in: only l1 and l2 are used
+    l1, l2 = (broadcast(v, queries.shape) for v in both.values())
+    return _mixed(*_moments(metric, queries, (l1, l2), missing), answer_weights)
 
 
 def _moments(
@@ -242,16 +223,10 @@ def variance(metric: Metric, **setting: Any) -> Any:
 def covariance(
     metric: Metric,
     *,
-    strength: Any,
-    other_strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
-    correlation: Any = 0.0,
-    other_correlation: Any = None,
     other_metric: Metric | None = None,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
+    **models: Unpack[PairArguments],
 ) -> Any:
     """Covariance of the metrics of two models on one query: they share its missing facts, nothing else.
 
@@ -259,11 +234,10 @@ def covariance(
 
     Args:
         metric: the first model's metric.
-        strength: the first model's l.
-        other_strength: the second model's l.
-        sparsity, num_answers, num_entities, correlation, missing, answer_weights: as in `moments`.
-        other_correlation: the second model's rho; that of the first when None.
         other_metric: the second model's metric; that of the first when None.
+        missing, answer_weights: as in `moments`.
+        models: the setting, and other_strength and other_correlation of the second model
+            (`owkg.openworld.PairArguments`).
 
     Returns:
         The covariance, of the broadcast shape.
@@ -272,15 +246,7 @@ def covariance(
         ValueError: if an argument leaves its interval; the message names it.
     """
     other_metric = metric if other_metric is None else other_metric
-    one, two = pair(
-        strength=strength,
-        other_strength=other_strength,
-        correlation=correlation,
-        other_correlation=other_correlation,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-    )
+    one, two = pair(**models)
     shape = one.shape
     shared, size = _tables(one, metric, other_metric)
     rows = (
@@ -294,7 +260,9 @@ def covariance(
     if answer_weights is None:
         return result
     weights = _normalised(answer_weights, shape)
-    means = (expectation(m, **s._asdict(), missing=missing) for m, s in ((metric, one), (other_metric, two)))
+    means = (
+        expectation(m, **s.arguments(), missing=missing) for m, s in ((metric, one), (other_metric, two))
+    )
     centred = [mean - (weights * mean).sum(-1, keepdims=True) for mean in means]
     return (weights * (result + centred[0] * centred[1])).sum(-1)
 

@@ -1,13 +1,13 @@
 """Theorem 4.2 and Corollary 4.4: how often the weaker model looks better, and how many queries prevent it."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from scipy import stats
 
 from owkg import checks
 from owkg.metrics import Metric
-from owkg.openworld import INDEPENDENT, MissingModel
+from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.theory.moments import covariance, moments
 
@@ -17,8 +17,7 @@ _ROUNDING = 1e-14
 
 def _gap_and_variance(
     metric: Metric,
-    models: dict[str, Any],
-    world: dict[str, Any],
+    models: PairArguments,
     paired: bool,
     missing: MissingModel,
     answer_weights: Any,
@@ -27,16 +26,17 @@ def _gap_and_variance(
 
     Args:
         metric: the rank metric.
-        models: strength, other_strength, correlation, other_correlation.
-        world: sparsity, num_answers, num_entities.
+        models: the setting and the second model.
         paired, missing, answer_weights: as in `inconsistency_probability`.
     """
-    options = {"missing": missing, "answer_weights": answer_weights}
-    settings = pair(**models, **world)
+    settings = pair(**models)
     difference = settings[1].strength - settings[0].strength
     if np.any(difference == 0):
         raise ValueError(f"`other_strength` must differ from `strength`, got {models['other_strength']!r}.")
-    one, two = (moments(metric, **setting._asdict(), **options) for setting in settings)
+    one, two = (
+        moments(metric, missing=missing, answer_weights=answer_weights, **setting.arguments())
+        for setting in settings
+    )
     better = np.sign(difference) * (1 if metric.larger_is_better else -1)
     if answer_weights is not None:
         if np.any(better != better[..., :1]):
@@ -48,24 +48,18 @@ def _gap_and_variance(
     gap = np.where(np.abs(gap) < rounding, 0.0, gap)
     spread = one.variance + two.variance
     if paired:
-        spread = spread - 2 * covariance(metric, **models, **world, **options)
+        spread = spread - 2 * covariance(metric, missing=missing, answer_weights=answer_weights, **models)
     return gap, np.maximum(spread, 0)
 
 
 def inconsistency_probability(
     metric: Metric,
     *,
-    strength: Any,
-    other_strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
     num_queries: Any,
-    correlation: Any = 0.0,
-    other_correlation: Any = None,
     paired: bool = False,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
+    **models: Unpack[PairArguments],
 ) -> Any:
     """P(the weaker of two models shows the better mean over `num_queries` queries).
 
@@ -75,11 +69,11 @@ def inconsistency_probability(
 
     Args:
         metric: the rank metric.
-        strength, other_strength: l of the two models; the larger is the stronger.
-        sparsity, num_answers, num_entities, missing, answer_weights: as in `moments`.
         num_queries: Q, at least 1.
-        correlation, other_correlation: rho of the two models; one for both when the other is None.
         paired: whether both are measured on one test set, so that they share its missing facts.
+        missing, answer_weights: as in `moments`.
+        models: the setting, and other_strength and other_correlation of the second model; the larger
+            strength is the stronger (`owkg.openworld.PairArguments`).
 
     Returns:
         The probability, of the broadcast shape. Above 1/2 where correlation reverses the order of the
@@ -92,14 +86,7 @@ def inconsistency_probability(
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2.
     """
     queries = checks.integer("num_queries", num_queries, 1)
-    models = {
-        "strength": strength,
-        "other_strength": other_strength,
-        "correlation": correlation,
-        "other_correlation": other_correlation,
-    }
-    world = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
-    gap, spread = _gap_and_variance(metric, models, world, paired, missing, answer_weights)
+    gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = gap * np.sqrt(queries / spread)
     # No gap at all, as for Hits@K with K above every rank: a coin toss.
@@ -109,17 +96,11 @@ def inconsistency_probability(
 def required_queries(
     metric: Metric,
     *,
-    strength: Any,
-    other_strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
     inconsistency: Any,
-    correlation: Any = 0.0,
-    other_correlation: Any = None,
     paired: bool = False,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
+    **models: Unpack[PairArguments],
 ) -> Any:
     """The fewest queries for which `inconsistency_probability` is at most `inconsistency`.
 
@@ -150,14 +131,7 @@ def required_queries(
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4.
     """
     tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
-    models = {
-        "strength": strength,
-        "other_strength": other_strength,
-        "correlation": correlation,
-        "other_correlation": other_correlation,
-    }
-    world = {"sparsity": sparsity, "num_answers": num_answers, "num_entities": num_entities}
-    gap, spread = _gap_and_variance(metric, models, world, paired, missing, answer_weights)
+    gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.ceil(stats.norm.isf(tolerated) ** 2 * spread / gap**2)
     return np.where(gap > 0, np.maximum(needed, 1), np.inf)[()]

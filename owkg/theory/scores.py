@@ -4,7 +4,7 @@ The variance of this prediction model has no form as short; `owkg.simulate` esti
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array
 
 from owkg.metrics import Metric
-from owkg.openworld import INDEPENDENT, MissingModel, grid
+from owkg.openworld import INDEPENDENT, MissingModel, SettingArguments, grid
 from owkg.openworld.prediction import shift
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
@@ -63,12 +63,8 @@ def _kernel(missing: MissingModel, window: int):
 def score_expectation(
     metric: Metric,
     *,
-    strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
-    correlation: Any = 0.0,
     missing: MissingModel = INDEPENDENT,
+    **setting: Unpack[SettingArguments],
 ) -> Any:
     """Mean of a query's metric when answers score N(mu, 1), non-answers N(0, 1), and scores rank.
 
@@ -78,8 +74,9 @@ def score_expectation(
 
     Args:
         metric: the rank metric.
-        strength: P(an answer beats every non-answer), in (0, 1).
-        sparsity, num_answers, num_entities, correlation, missing: as in `moments`.
+        missing: how facts come to be missing.
+        setting: see `owkg.openworld.SettingArguments`; strength, P(an answer beats every non-answer),
+            must be in (0, 1).
 
     Returns:
         The mean, of the broadcast shape.
@@ -87,16 +84,10 @@ def score_expectation(
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
     """
-    setting = grid(
-        strength=strength,
-        sparsity=sparsity,
-        num_answers=num_answers,
-        num_entities=num_entities,
-        correlation=correlation,
-    )
-    others = setting.num_entities - setting.num_answers
-    mu_missing, mu_test = (np.asarray(shift(p, others)) for p in probabilities(setting))
-    size = padded_size(np.max(setting.num_answers))
+    queries = grid(**setting)
+    others = queries.num_entities - queries.num_answers
+    mu_missing, mu_test = (np.asarray(shift(p, others)) for p in probabilities(queries))
+    size = padded_size(np.max(queries.num_answers))
     largest = int(np.max(others))
     # Ten standard deviations of the widest binomial, either side.
     window = min(padded_size(int(10 * np.sqrt(largest)) + 64), padded_size(largest + 1))
@@ -105,8 +96,8 @@ def score_expectation(
     rows = (
         mu_missing,
         mu_test,
-        setting.num_answers,
-        setting.num_entities,
-        *missing_counts.parameters(missing, setting, size),
+        queries.num_answers,
+        queries.num_entities,
+        *missing_counts.parameters(missing, queries, size),
     )
-    return over_grid(_kernel(missing, window), shared, rows, setting.shape, window * size)[0]
+    return over_grid(_kernel(missing, window), shared, rows, queries.shape, window * size)[0]

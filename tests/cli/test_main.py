@@ -592,3 +592,11 @@ def test_python_m_owkg():
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert round(json.loads(done.stdout)["expectation"], 6) == 0.192762
+
+
+def test_the_output_names_every_number_that_decides_it(answer):
+    assert answer(f"{THEORY} --missing node --node-spread 0.3")["node_spread"] == 0.3
+    assert answer(f"{POWER} --missing popularity --popularity-exponent 2")["popularity_exponent"] == 2
+    assert "node_spread" not in answer(THEORY)
+    pair = answer(f"{SIMULATE} --other-strength 0.6 --other-correlation 0.1")
+    assert (pair["other_strength"], pair["other_correlation"]) == (0.6, 0.1)

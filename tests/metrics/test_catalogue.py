@@ -305,3 +305,8 @@ def test_any_text_is_a_metric_or_a_value_error(name):
         assert repr(name) in str(error)  # noqa: PT017 - either end is fine
     else:
         assert metrics.metric(found.name) == found
+
+
+def test_a_number_written_with_a_great_exponent_is_answered_at_once():
+    with pytest.raises(ValueError, match="`p` must be finite"):
+        metrics.metric("p-mrr@1e99999999")

@@ -2,6 +2,7 @@
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,6 +37,18 @@ def test_a_model_has_one_parameter_not_many(many):
         NodeBased(many)
     with pytest.raises(ValueError, match="`exponent`"):
         PopularityBased(many)
+
+
+@pytest.mark.parametrize("number", [np.array(0.3), jnp.float32(0.3), np.float32(0.3)], ids=repr)
+@pytest.mark.parametrize("model", [NodeBased, PopularityBased])
+def test_a_number_of_any_kind_makes_a_hashable_model_or_is_refused(model, number):
+    # The models are static arguments of jitted functions.
+    try:
+        made = model(number)
+    except ValueError:
+        return
+    assert hash(made) == hash(model(float(number)))
+    assert made == model(float(number))
 
 
 def test_models_are_hashable_and_told_apart():

@@ -175,7 +175,7 @@ def test_progress_is_reported_to_the_end():
     ("change", "message"),
     [
         ({"trials": 1}, "`trials` must be a whole number of at least 2"),
-        ({"trials": [10, 20]}, "`trials` and `chunk` must be single numbers"),
+        ({"trials": [10, 20]}, "`trials` must be a single number"),
         ({"chunk": 0}, "`chunk` must be a whole number"),
         ({"strength": float("nan")}, "`strength` must be in"),
         ({"missing": "node"}, "`missing` must be one of the models"),

@@ -247,3 +247,19 @@ def test_many_answers_need_no_table_of_pairs():
     )
     assert mean == pytest.approx(lemma, rel=0.15)
     assert 0 < variance < mean**2
+
+
+def test_traced_and_concrete_calls_do_not_disturb_each_other():
+    """JAX must not reuse a table that it has converted to the precision of an earlier trace."""
+
+    def mean(l):
+        return theory.expectation(metrics.MRR, strength=l, **PAPER)
+
+    exact = mean(0.7)
+    assert float(jax.jit(mean)(0.7)) == pytest.approx(exact, rel=1e-5)
+    assert mean(0.7) == exact
+    with jax.enable_x64(True):
+        assert float(jax.jit(mean)(0.7)) == pytest.approx(exact, rel=1e-12)
+        jax.grad(mean)(0.7)
+    assert float(jax.vmap(mean)(np.array([0.7]))[0]) == pytest.approx(exact, rel=1e-5)
+    assert mean(0.7) == exact

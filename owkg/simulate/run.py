@@ -1,0 +1,162 @@
+"""Many trials: laid out in blocks, shared over devices, summed in one fixed order."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from owkg import checks
+from owkg.metrics import Metric
+from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
+from owkg.simulate import missing as missing_facts
+from owkg.simulate.query import query_metrics
+from owkg.simulate.sums import pairwise_sum
+
+# Trials summed together on the device, at most, and answers in them; part of the result's definition, so
+# that chunks cannot matter.
+_BLOCK = 1024
+_BLOCK_ANSWERS = 2**20
+# Answers in flight when `chunk` is not given: some 20 MiB, about the cache of a CPU.
+_CHUNK_ANSWERS = 2**19
+# Trials between two calls of `on_progress`, a second or less on two CPU cores.
+_TRIALS_PER_CALL = {Classification: 2**20, Score: 2**14}
+
+Progress = Callable[[int, int], None]
+
+
+class Run(NamedTuple):
+    """What is measured on how many trials of which models, and how the work is cut up."""
+
+    metrics: tuple[Metric, ...]
+    trials: int
+    missing: MissingModel
+    prediction: PredictionModel
+    chunk: int | None
+    devices: tuple[Any, ...]
+    on_progress: Progress | None
+
+
+def checked_run(
+    metrics: Any,
+    trials: Any,
+    missing: Any,
+    prediction: Any,
+    chunk: Any,
+    devices: Any,
+    on_progress: Progress | None,
+) -> Run:
+    """A `Run` of checked arguments; ValueError names the first that is wrong."""
+    metrics = (metrics,) if isinstance(metrics, Metric) else tuple(metrics)
+    if not metrics or not all(isinstance(m, Metric) for m in metrics):
+        raise ValueError(f"`metrics` must be one or more metrics, got {metrics!r}.")
+    for name, model, kind in (
+        ("missing", missing, MissingModel),
+        ("prediction", prediction, PredictionModel),
+    ):
+        if not isinstance(model, kind):
+            raise ValueError(f"`{name}` must be one of the models of owkg.openworld, got {model!r}.")
+    trials = checks.scalar("trials", checks.integer("trials", trials, 2))
+    if chunk is not None:
+        chunk = checks.scalar("chunk", checks.integer("chunk", chunk, 1))
+    devices = tuple(jax.devices() if devices is None else devices)
+    if not devices:
+        raise ValueError("`devices` must not be empty.")
+    return Run(metrics, trials, missing, prediction, chunk, devices, on_progress)
+
+
+@partial(jax.jit, static_argnames=("metrics", "missing", "prediction", "size", "block"))
+def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block):
+    """Sums over trials of v, v^2, v^3, v^4 and v v', for blocks laid out `[steps, width]`."""
+
+    def one_block(key, count, row):
+        def one_trial(index):
+            values = query_metrics(jax.random.fold_in(key, index), metrics, missing, prediction, size, *row)
+            return jnp.where(index < count, values.reshape(-1), 0)
+
+        values = jax.vmap(one_trial)(jnp.arange(block, dtype=jnp.uint32)).astype(jnp.float64)
+        square = values * values
+        powers = jnp.stack([values, square, square * values, square * square], axis=1)
+        return pairwise_sum(powers), pairwise_sum(values[:, :, None] * values[:, None, :])
+
+    return jax.lax.map(lambda step: jax.vmap(one_block)(*step), (keys, counts, rows))
+
+
+def _layout(blocks: int, block: int, chunk: int, devices: int, per_call: int) -> tuple[int, int]:
+    """(steps, width) of a device call: `width` blocks at a time, shared out over the devices.
+
+    The calls are of equal length, so that the last one is not padded with idle blocks.
+    """
+    width = max(1, min(chunk // block, blocks))
+    width = -(-width // devices) * devices
+    steps = -(-blocks // width)
+    calls = -(-steps // max(1, per_call // (width * block)))
+    return -(-steps // calls), width
+
+
+def sums_over_trials(
+    key: Any, run: Run, setting: Setting, abilities: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of powers `[settings, 4, values]` and of products `[settings, values, values]`, float64.
+
+    Args:
+        key: of `jax.random.key`; block b of setting s draws from the key folded with s and b.
+        run: what to draw.
+        setting: the grid, flattened to `settings` in the result.
+        abilities: on missing and on test answers, `[*grid]`, or `[*grid, models]`; `values` in the result
+            are models times metrics.
+    """
+    size = int(np.max(setting.num_answers))
+    block = min(run.trials, _BLOCK, max(1, _BLOCK_ANSWERS // size))
+    chunk = max(1, _CHUNK_ANSWERS // size) if run.chunk is None else run.chunk
+    per_setting = -(-run.trials // block)
+    settings = int(np.prod(setting.shape))
+    blocks = settings * per_setting
+    in_a_call = _TRIALS_PER_CALL[type(run.prediction)]
+    steps, width = _layout(blocks, block, chunk, len(run.devices), in_a_call)
+    parameter = missing_facts.parameters(run.missing, setting, size)
+    rows = (
+        *(a.reshape(settings, -1).astype(np.float32) for a in abilities),
+        parameter.reshape(settings, *parameter.shape[len(setting.shape) :]),
+        setting.num_answers.reshape(settings).astype(np.int32),
+        setting.num_entities.reshape(settings).astype(np.int32),
+    )
+    num_values = rows[0].shape[1] * len(run.metrics)
+    powers = np.zeros((settings, 4, num_values))
+    products = np.zeros((settings, num_values, num_values))
+    sharding = NamedSharding(Mesh(np.array(run.devices), ("blocks",)), PartitionSpec(None, "blocks"))
+
+    def placed(array: Any) -> jax.Array:
+        return jax.device_put(array.reshape(steps, width, *array.shape[1:]), sharding)
+
+    per_call = steps * width
+    with jax.enable_x64(True):
+        for start in range(0, blocks, per_call):
+            number = np.arange(start, start + per_call)
+            real = number < blocks
+            which = np.minimum(number // per_setting, settings - 1)
+            in_setting = number % per_setting
+            counts = np.where(real, np.minimum(block, run.trials - in_setting * block), 0)
+            keys = jax.vmap(lambda s, b: jax.random.fold_in(jax.random.fold_in(key, s), b))(
+                which.astype(np.uint32), in_setting.astype(np.uint32)
+            )
+            sums = _block_sums(
+                placed(keys),
+                placed(counts.astype(np.uint32)),
+                tuple(placed(row[which]) for row in rows),
+                metrics=run.metrics,
+                missing=run.missing,
+                prediction=run.prediction,
+                size=size,
+                block=block,
+            )
+            # One block after the other, in order, so that the rounding does not depend on the calls.
+            for total, part in zip((powers, products), sums, strict=True):
+                np.add.at(total, which[real], np.asarray(part).reshape(per_call, *part.shape[2:])[real])
+            if run.on_progress is not None:
+                done = min((start + per_call) * block, settings * run.trials)
+                run.on_progress(done, settings * run.trials)
+    return powers, products
