@@ -34,13 +34,8 @@ def _numeric(name: str, value: Any, expected: str) -> np.ndarray:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.") from None
-    if (
-        isinstance(value, np.ma.MaskedArray)
-        or array.dtype == bool
-        or not np.issubdtype(array.dtype, np.number)
-    ):
-        raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
-    if np.issubdtype(array.dtype, np.complexfloating):
+    # Booleans, text and complex numbers are none of these kinds; masked entries have no value.
+    if isinstance(value, np.ma.MaskedArray) or array.dtype.kind not in "iuf":
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
     if array.size == 0:
         raise ValueError(f"`{name}` must be {expected}, got an empty array.")

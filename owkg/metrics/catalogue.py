@@ -1,6 +1,7 @@
 """The named rank weights, and the names by which users know them."""
 
 import difflib
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -106,7 +107,9 @@ def _named(name: str, factory: Callable[[Any], Metric], text: str) -> Metric:
         above, _, under = text.partition("/")
         value = float(above) / float(under or 1)
     except (ValueError, ZeroDivisionError):
-        raise ValueError(f"metric {name!r}: {text!r} is not a number.") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"metric {name!r}: {text!r} is not a number.")
     try:
         return factory(value)
     except ValueError as error:

@@ -308,5 +308,5 @@ def test_any_text_is_a_metric_or_a_value_error(name):
 
 
 def test_a_number_written_with_a_great_exponent_is_answered_at_once():
-    with pytest.raises(ValueError, match="`p` must be finite"):
+    with pytest.raises(ValueError, match="not a number"):
         metrics.metric("p-mrr@1e99999999")
