@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
@@ -19,7 +20,8 @@ def parameters(missing: MissingModel, setting: Setting, size: int) -> np.ndarray
     if isinstance(missing, Independent):
         return np.asarray(setting.sparsity, np.float32)
     if isinstance(missing, NodeBased):
-        return np.asarray(node_location(setting.sparsity, missing.spread), np.float32)
+        location = node_location(setting.sparsity, missing.spread)
+        return np.stack([location, np.sqrt(1 - setting.sparsity)], axis=-1).astype(np.float32)
     if isinstance(missing, PopularityBased):
         table = popularity_probabilities(setting.sparsity, setting.num_answers, missing.exponent, size)
         return table.astype(np.float32)
@@ -45,10 +47,11 @@ def draw_missing(
     exists = jnp.arange(size, dtype=jnp.int32) < num_answers
     if isinstance(missing, NodeBased):
         node_key, key = jax.random.split(key)
-        probability = _node_probabilities(node_key, parameter, missing.spread, exists)
-    else:
-        probability = jnp.where(exists, parameter, jnp.float32(1))
-    return _not_all_missing(key, probability)
+        location, answer_survival = parameter
+        query = _query_survival(node_key, location, missing.spread, answer_survival, num_answers)
+        # Averaged over its own entity, an answer of this query survives with this probability.
+        parameter = 1 - query * answer_survival
+    return _not_all_missing(key, jnp.where(exists, parameter, jnp.float32(1)))
 
 
 def _not_all_missing(key: Key[Array, ""], probability: Float[Array, "size"]) -> Bool[Array, "size"]:
@@ -67,27 +70,29 @@ def _not_all_missing(key: Key[Array, ""], probability: Float[Array, "size"]) -> 
     return (position < first) | ((position > first) & (drawn < probability))
 
 
-def _node_probabilities(
-    key: Key[Array, ""], location: Array, spread: float, exists: Bool[Array, "size"]
-) -> Float[Array, "size"]:
-    """P(missing) of each answer from its two entities, weighted by the chance that some answer is left.
+def _query_survival(
+    key: Key[Array, ""],
+    location: Float[Array, ""],
+    spread: float,
+    answer_survival: Float[Array, ""],
+    num_answers: Int[Array, ""],
+) -> Float[Array, ""]:
+    """The query entity's survival probability q, given that some answer is left.
 
-    Entities are redrawn until they pass that chance; each try passes with at least 1 - sparsity.
+    N(location, spread) cut to [0, 1], reweighted by a(q) = 1 - (1 - q answer_survival)^N. Proposals are
+    drawn above 0, where alone a(q) > 0, and pass with a(q) / a(1), which is at least q.
     """
+    above_zero = ndtr(location / spread)
 
-    def draw(key: Key[Array, ""]) -> tuple[Array, Array]:
-        query_key, answer_key, accept_key = jax.random.split(key, 3)
-        query = location + spread * jax.random.normal(query_key, (), jnp.float32)
-        answers = location + spread * jax.random.normal(answer_key, exists.shape, jnp.float32)
-        survival = jnp.clip(query, 0, 1) * jnp.clip(answers, 0, 1)
-        probability = jnp.where(exists, 1 - survival, 1)
-        some_left = -jnp.expm1(jnp.sum(jnp.log(probability)))
-        return jax.random.uniform(accept_key, (), jnp.float32) < some_left, probability
+    def some_left(q: Array) -> Array:
+        return -jnp.expm1(num_answers * jnp.log1p(-q * answer_survival))
 
-    def again(state):
+    def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         key, _, _ = state
-        next_key, draw_key = jax.random.split(key)
-        return next_key, *draw(draw_key)
+        key, draw_key = jax.random.split(key)
+        proposal, chance = jax.random.uniform(draw_key, (2,), jnp.float32)
+        q = jnp.clip(location - spread * ndtri(proposal * above_zero), 0, 1)
+        return key, chance * some_left(jnp.float32(1)) < some_left(q), q
 
-    start = (key, jnp.array(False), jnp.ones(exists.shape, jnp.float32))
+    start = (key, jnp.array(False), jnp.float32(0))
     return jax.lax.while_loop(lambda state: ~state[1], again, start)[2]

@@ -211,3 +211,12 @@ def test_many_answers_stay_within_memory():
     setting = {"strength": 0.5, "sparsity": 0.4, "num_answers": 20_000, "num_entities": 30_000}
     result = simulate.estimate(jax.random.key(0), metrics.MRR, trials=500, **setting)
     assert_within(result.mean, result.standard_error, theory.expectation(metrics.MRR, **setting))
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=str)
+def test_almost_everything_missing_is_drawn_without_waiting(missing):
+    setting = {"strength": 0.5, "sparsity": 1 - 1e-7, "num_answers": 12, "num_entities": 40}
+    run = {"trials": 20_000, "missing": missing}
+    result = simulate.estimate(jax.random.key(1), METRICS, **run, **setting)
+    exact = [theory.expectation(m, missing=missing, **setting) for m in METRICS]
+    assert_within(result.mean, result.standard_error, exact)
