@@ -18,6 +18,7 @@ settings.load_profile("owkg")
 _UNCHECKED = {
     "owkg.cli.main",  # `version: bool` is None unless given
     "owkg.metrics.catalogue",  # `k: int` is given floats; refuses by ValueError
+    "owkg.metrics.metric",  # refuses by ValueError
     "owkg.openworld.missing",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.openworld.prediction",  # `np.ndarray` where NumPy scalars come and go
     "owkg.simulate.classification",  # strengths are `""`, and work for `[size]` as well

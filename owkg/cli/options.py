@@ -88,7 +88,7 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
         ) from None
     if len(set(answers)) < len(answers):
         raise ValueError(f"`num_answers` must not name a number of answers twice, got {text!r}.")
-    if not all(0 <= q < math.inf for q in queries) or sum(queries) == 0:
+    if not all(0 <= q < math.inf for q in queries) or max(queries) == 0:
         raise ValueError(f"`num_answers` must count queries from 0 up, and some, got {text!r}.")
     return list(answers), list(queries)
 

@@ -90,11 +90,13 @@ def metric(name: str) -> Metric:
         >>> metric("hits_at_10").name, metric("p-mrr@1/3").name
         ('hits@10', 'p-mrr@1/3')
     """
+    if not isinstance(name, str):
+        raise ValueError(f"the name of a metric must be text, got {name!r}.")
     folded = re.sub(r"[\s_]+", "-", re.sub(r"\s*@\s*", "@", name.strip().lower()))
     if folded in _PLAIN:
         return _PLAIN[folded]
     if match := _HITS.fullmatch(folded):
-        return _named(name, hits_at, match[1])
+        return _named(name, lambda k: hits_at(int(k) if k.is_integer() else k), match[1])
     if match := _POWER.fullmatch(folded):
         return _named(name, power, match[1])
     near = difflib.get_close_matches(folded, _KNOWN, n=3, cutoff=0.5)

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 from jax import Array
 
 
@@ -28,5 +31,32 @@ class Metric:
     weight: Callable[[Array], Array]
     larger_is_better: bool = True
 
+    def __post_init__(self) -> None:
+        if not callable(self.weight):
+            raise ValueError(f"`weight` must be a function of ranks, got {self.weight!r}.")
+
     def __str__(self) -> str:
         return self.name
+
+
+def checked(metric: Any) -> Metric:
+    """`metric`, whose weight has been tried on an array of abstract ranks.
+
+    Raises:
+        ValueError: if it is no `Metric`, or its weight does not give one real number for each rank.
+    """
+    if not isinstance(metric, Metric):
+        raise ValueError(f"`metric` must be a Metric, such as owkg.metrics.MRR, got {metric!r}.")
+    ranks = jax.ShapeDtypeStruct((7,), jnp.float32)
+    try:
+        # Through a lambda: JAX 0.10.2 crashes on a function without weak references, such as np.reciprocal.
+        weight = jax.eval_shape(lambda ranks: metric.weight(ranks), ranks)
+    except Exception as error:
+        raise ValueError(
+            f"`weight` of metric {metric.name!r} must be written with jax.numpy: {error}"
+        ) from error
+    if getattr(weight, "shape", None) != (7,) or not jnp.isrealobj(jnp.zeros((), weight.dtype)):
+        raise ValueError(
+            f"`weight` of metric {metric.name!r} must give one real number a rank, got {weight}."
+        )
+    return metric

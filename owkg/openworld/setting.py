@@ -14,7 +14,7 @@ import numpy as np
 
 from owkg import checks
 
-# Rounding in the bounds themselves: a correlation this close to a bound counts as on it.
+# Rounding in the bounds themselves, as a share of the interval: so close counts as on the bound.
 _ROUNDING = 1e-12
 
 
@@ -96,10 +96,9 @@ def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tup
     xp = jnp if traced else np
     if not traced:
         strength, sparsity, correlation = map(np.asarray, (strength, sparsity, correlation))
-    # Where there is no correlation the square root, whose slope is infinite at 0 and 1, must not be met.
-    correlated = xp.not_equal(correlation, 0)
-    spread_squared = xp.where(correlated, strength * (1 - strength), 1)
-    spread = xp.where(correlated, xp.sqrt(spread_squared), 0)
+    # The slope of the square root is infinite at strength 0 and 1, where there is nothing to correlate.
+    degenerate = (strength == 0) | (strength == 1)
+    spread = xp.where(degenerate, 0, xp.sqrt(xp.where(degenerate, 1, strength * (1 - strength))))
     odds = (1 - sparsity) / sparsity
     return (
         strength + correlation * spread * xp.sqrt(odds),
@@ -146,7 +145,8 @@ def _check_correlation(values: dict[str, np.ndarray], name: str) -> None:
     keys = ("strength", "sparsity", "correlation")
     strength, sparsity, correlation = np.broadcast_arrays(*(values[key] for key in keys))
     low, high = feasible_correlation(strength, sparsity)
-    infeasible = (correlation < low - _ROUNDING) | (correlation > high + _ROUNDING)
+    slack = _ROUNDING * (high - low)
+    infeasible = (correlation < low - slack) | (correlation > high + slack)
     if infeasible.any():
         at = tuple(np.argwhere(infeasible)[0])
         raise ValueError(
@@ -190,7 +190,7 @@ def grid(
     checked = {
         "strength": lambda name, v: checks.real(name, v, 0, 1),
         "sparsity": lambda name, v: checks.real(name, v, 0, 1, closed=False),
-        "correlation": lambda name, v: checks.real(name, v, -1, 1),
+        "correlation": lambda name, v: checks.real(name, v, -np.inf, np.inf),
         "num_answers": lambda name, v: checks.integer(name, v, 1),
         "num_entities": lambda name, v: checks.integer(name, v, 2),
     }

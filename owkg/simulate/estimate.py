@@ -66,7 +66,7 @@ def estimate(
         key: of `jax.random.key`; consumed. Equal keys give equal results, to the last bit on one kind of
             device, whatever `chunk` and `devices` are.
         metrics: one metric or several, all measured on the same draws.
-        trials: queries for each setting, at least 2.
+        trials: queries for each setting, at least 2. Probabilities are resolved to 2^-24 = 6e-8.
         missing: how facts come to be missing.
         prediction: how the model orders candidates.
         chunk: trials in flight at a time, in steps of a block (up to 1,024 trials); memory grows with it,
@@ -150,6 +150,8 @@ def _estimate(
     if not is_key or key.shape != ():
         raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
     powers, products = sums_over_trials(key, run, setting, abilities)
+    if not np.isfinite(powers).all():
+        raise ValueError("`metrics` must weigh every rank with a finite number; the sums are not finite.")
     n = run.trials
     mean, m2, m3, m4 = np.moveaxis(powers / n, 1, 0)
     covariance = (products - n * mean[:, :, None] * mean[:, None, :]) / (n - 1)

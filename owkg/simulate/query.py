@@ -44,7 +44,7 @@ def query_metrics(
     def one_model(key: Key[Array, ""], on_missing: Array, on_test: Array) -> Array:
         ranks = draw_ranks(key, is_missing, on_missing, on_test, num_answers, num_entities)
         ranks = jnp.where(counted, ranks, 1).astype(jnp.float32)
-        weights = jnp.stack([metric.weight(ranks) for metric in metrics], axis=-1)
+        weights = jnp.stack([metric.weight(ranks).astype(jnp.float32) for metric in metrics], axis=-1)
         return pairwise_sum(jnp.where(counted[:, None], weights, 0)) / tests
 
     keys = jax.random.split(model_key, missing_ability.shape[0])

@@ -1,6 +1,6 @@
 """Many trials: laid out in blocks, shared over devices, summed in one fixed order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from owkg import checks
-from owkg.metrics import Metric
+from owkg.metrics import Metric, checked
 from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
 from owkg.simulate import missing as missing_facts
 from owkg.simulate.query import query_metrics
@@ -50,9 +50,11 @@ def checked_run(
     on_progress: Progress | None,
 ) -> Run:
     """A `Run` of checked arguments; ValueError names the first that is wrong."""
-    metrics = (metrics,) if isinstance(metrics, Metric) else tuple(metrics)
+    several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    metrics = tuple(metrics) if several else (metrics,)
     if not metrics or not all(isinstance(m, Metric) for m in metrics):
         raise ValueError(f"`metrics` must be one or more metrics, got {metrics!r}.")
+    metrics = tuple(checked(metric) for metric in metrics)
     for name, model, kind in (
         ("missing", missing, MissingModel),
         ("prediction", prediction, PredictionModel),
@@ -97,6 +99,12 @@ def _layout(blocks: int, block: int, chunk: int, devices: int, per_call: int) ->
     return -(-steps // calls), width
 
 
+def _rounded(answers: int) -> int:
+    """`answers` or a little more: few sizes, so few compilations."""
+    step = 8 if answers <= 128 else 64
+    return -(-answers // step) * step
+
+
 def sums_over_trials(
     key: Any, run: Run, setting: Setting, abilities: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -109,8 +117,8 @@ def sums_over_trials(
         abilities: on missing and on test answers, `[*grid]`, or `[*grid, models]`; `values` in the result
             are models times metrics.
     """
-    size = int(np.max(setting.num_answers))
-    block = min(run.trials, _BLOCK, max(1, _BLOCK_ANSWERS // size))
+    size = _rounded(int(np.max(setting.num_answers)))
+    block = min(1 << (run.trials - 1).bit_length(), _BLOCK, max(1, _BLOCK_ANSWERS // size))
     chunk = max(1, _CHUNK_ANSWERS // size) if run.chunk is None else run.chunk
     per_setting = -(-run.trials // block)
     settings = int(np.prod(setting.shape))

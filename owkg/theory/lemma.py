@@ -150,7 +150,7 @@ def hits_derivative(k: int, *, strength: Any, sparsity: Any, num_answers: Any) -
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.3.
     """
-    k = int(checks.integer("k", k, 1))
+    k = checks.scalar("k", checks.integer("k", k, 1))
     p, n = _positive_missing(strength, sparsity, num_answers)
     return stats.binom.cdf(k - 1, n, p)[()]
 
@@ -179,4 +179,6 @@ def _positive_missing(strength: Any, sparsity: Any, num_answers: Any) -> tuple:
     """(l beta, N), checked and broadcast."""
     strength = checks.real("strength", strength, 0, 1)
     sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
-    return np.broadcast_arrays(strength * sparsity, checks.integer("num_answers", num_answers, 1))
+    num_answers = checks.integer("num_answers", num_answers, 1)
+    checks.common_shape(strength=strength, sparsity=sparsity, num_answers=num_answers)
+    return np.broadcast_arrays(strength * sparsity, num_answers)

@@ -48,10 +48,10 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     """A bound on |`log_approximation` - `lemma_expectation` of MRR|.
 
     With p = l1 beta and n = N + 1 the lemma is factor * (H_n + ln p + R), R = sum_{j>n} (1-p)^j / j. Since
-    0 <= R <= (1-p)^(n+1) / ((n+1) p), and -1/(n+1) < H_n - ln(n+1) - gamma < -1/(2(n+1)), the bracket of
-    the theorem is off by less than
+    0 <= R <= (1-p)^(n+1) / ((n+1) p), and, with x = n + 1 = N + 2, -1/(2x) - 1/(12x^2) < H_n - ln x - gamma
+    < -1/(2x), the bracket of the theorem is off by less than
 
-        max(1, (1-p)^(N+2) / p - 1/2) / (N+2).
+        max(1/2 + 1/(12x), (1-p)^x / p - 1/2) / x.
 
     Args and Raises: as `log_approximation`.
 
@@ -64,8 +64,9 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     queries = grid(**setting)
     p = probabilities(queries)[0] * queries.sparsity
     with np.errstate(divide="ignore", invalid="ignore"):
-        tail = np.exp((queries.num_answers + 2.0) * np.log1p(-p)) / p - 0.5
-        bound = _parts(queries).factor * np.maximum(1, tail) / (queries.num_answers + 2.0)
+        x = queries.num_answers + 2.0
+        tail = np.exp(x * np.log1p(-p)) / p - 0.5
+        bound = _parts(queries).factor * np.maximum(0.5 + 1 / (12 * x), tail) / x
     return np.where(np.isfinite(bound), bound, np.nan)[()]
 
 

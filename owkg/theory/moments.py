@@ -273,6 +273,7 @@ def _normalised(answer_weights: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError(
             f"`answer_weights` must match the last axis of the grid {shape}, got {weights.shape}."
         )
-    if weights.sum() == 0:
+    if weights.max() == 0:
         raise ValueError("`answer_weights` must not all be 0.")
+    weights = weights / weights.max()
     return weights / weights.sum()

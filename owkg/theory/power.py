@@ -87,6 +87,7 @@ def inconsistency_probability(
     """
     queries = checks.integer("num_queries", num_queries, 1)
     gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
+    checks.common_shape(num_queries=queries, models=gap)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = gap * np.sqrt(queries / spread)
     # No gap at all, as for Hits@K with K above every rank: a coin toss.
@@ -132,6 +133,7 @@ def required_queries(
     """
     tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
     gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
+    checks.common_shape(inconsistency=tolerated, models=gap)
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.ceil(stats.norm.isf(tolerated) ** 2 * spread / gap**2)
     return np.where(gap > 0, np.maximum(needed, 1), np.inf)[()]
@@ -171,6 +173,9 @@ def log_inconsistency_probability(
     answers = checks.integer("num_answers", num_answers, 1)
     queries = checks.integer("num_queries", num_queries, 1)
     v = checks.real("variance", variance, 0, np.inf, closed=False)
+    checks.common_shape(
+        strength=l, other_strength=other, sparsity=beta, num_answers=answers, num_queries=queries, variance=v
+    )
     gap = np.abs(np.log(other / l)) / (beta * (answers + 1))
     return stats.norm.sf(gap * np.sqrt(queries / (2 * v)))[()]
 
@@ -214,7 +219,11 @@ def log_required_queries(
     beta = checks.real("sparsity", sparsity, 0, 1, closed=False)
     answers = checks.integer("num_answers", num_answers, 1)
     v = checks.real("variance", variance, 0, np.inf, closed=False)
-    z = stats.norm.isf(checks.real("inconsistency", inconsistency, 0, 0.5, closed=False))
+    tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
+    checks.common_shape(
+        strength=l, difference=change, sparsity=beta, num_answers=answers, variance=v, inconsistency=tolerated
+    )
+    z = stats.norm.isf(tolerated)
     return (2 * v * (beta * l * (answers + 1) * z / change) ** 2)[()]
 
 

@@ -220,3 +220,26 @@ def test_almost_everything_missing_is_drawn_without_waiting(missing):
     result = simulate.estimate(jax.random.key(1), METRICS, **run, **setting)
     exact = [theory.expectation(m, missing=missing, **setting) for m in METRICS]
     assert_within(result.mean, result.standard_error, exact)
+
+
+@pytest.mark.parametrize("trials", [2, 3, 50])
+def test_estimates_of_zeros_and_ones_are_the_textbook_formulas(trials):
+    """One answer and Hits@1: every draw is 0 or 1, so the mean tells the whole sample."""
+    setting = {"strength": 0.5, "sparsity": 0.5, "num_answers": 1, "num_entities": 4}
+    result = simulate.estimate(jax.random.key(5), metrics.hits_at(1), trials=trials, **setting)
+    ones = round(float(result.mean[0]) * trials)
+    sample = np.repeat([1.0, 0.0], [ones, trials - ones])
+    assert 0 < ones < trials
+    np.testing.assert_allclose(result.variance[0], np.var(sample, ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(result.standard_error[0], np.std(sample, ddof=1) / np.sqrt(trials))
+    fourth = np.mean((sample - sample.mean()) ** 4)
+    spread = fourth - np.var(sample, ddof=1) ** 2 * (trials - 3) / (trials - 1)
+    np.testing.assert_allclose(
+        result.variance_standard_error[0], np.sqrt(max(spread, 0) / trials), rtol=1e-12
+    )
+
+
+def test_weight_that_is_not_finite_is_refused():
+    metric = metrics.Metric("mine", lambda rank: 1 / (rank - 3))
+    with pytest.raises(ValueError, match="`metrics` must weigh every rank with a finite number"):
+        simulate.estimate(jax.random.key(0), metric, trials=500, **PAPER)

@@ -138,3 +138,14 @@ def test_slope_of_a_saturated_metric_keeps_its_digits():
     setting = {"strength": 1.0, "sparsity": 0.6, "num_answers": 43, "num_entities": 14505}
     slope = theory.lemma_derivative(metrics.hits_at(1), **setting)
     np.testing.assert_allclose(slope, 0.4**43, rtol=1e-10)
+
+
+def test_slope_in_the_correlation_exists_where_there_is_none():
+    world = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
+    with jax.enable_x64(True):
+        for mean in (theory.lemma_expectation, theory.expectation):
+            slope = jax.grad(lambda r, mean=mean: mean(metrics.MRR, correlation=r, **world))(0.0)
+            near = [float(mean(metrics.MRR, correlation=r, **world)) for r in (-1e-5, 1e-5)]
+            np.testing.assert_allclose(slope, (near[1] - near[0]) / 2e-5, rtol=1e-5)
+    closed = theory.lemma_correlation_derivative(metrics.MRR, correlation=0.0, **world)
+    assert closed == pytest.approx(-0.206434, abs=1e-6)

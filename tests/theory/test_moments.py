@@ -1,11 +1,12 @@
 """The exact moments against enumeration of every world, limits, and their own mixtures."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from owkg import metrics, openworld, theory
+from owkg import metrics, openworld, simulate, theory
 from owkg.theory import missing_counts
 
 PLAIN = {
@@ -263,3 +264,44 @@ def test_traced_and_concrete_calls_do_not_disturb_each_other():
         jax.grad(mean)(0.7)
     assert float(jax.vmap(mean)(np.array([0.7]))[0]) == pytest.approx(exact, rel=1e-5)
     assert mean(0.7) == exact
+
+
+def test_great_answer_weights_do_not_overflow():
+    setting = {"strength": 0.7, "sparsity": 0.3, "num_answers": [1, 2], "num_entities": 50}
+    great = theory.moments(metrics.MRR, answer_weights=[1e308, 1e308], **setting)
+    assert great == theory.moments(metrics.MRR, answer_weights=[1, 1], **setting)
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [lambda r: 1.0, lambda r: r[:2], lambda r: r[:, None] * r, np.reciprocal, lambda r: 1j * r],
+    ids=["scalar", "short", "square", "numpy", "complex"],
+)
+def test_weights_that_are_no_rank_weights_are_refused_by_both_witnesses(weight):
+    metric = metrics.Metric("mine", weight)
+    with pytest.raises(ValueError, match="`weight` of metric 'mine' must"):
+        theory.moments(metric, strength=0.7, **PAPER)
+    with pytest.raises(ValueError, match="`weight` of metric 'mine' must"):
+        simulate.estimate(jax.random.key(0), metric, trials=10, strength=0.7, **PAPER)
+
+
+@pytest.mark.parametrize("weight", [lambda r: r <= 2, lambda r: (r <= 2).astype(int)], ids=["bool", "int"])
+def test_weights_of_other_real_kinds_are_numbers(weight):
+    metric = metrics.Metric("mine", weight)
+    exact = theory.expectation(metric, strength=0.7, **PAPER)
+    assert exact == theory.expectation(metrics.hits_at(2), strength=0.7, **PAPER)
+    drawn = simulate.estimate(jax.random.key(0), metric, trials=5000, strength=0.7, **PAPER)
+    assert abs(drawn.mean[0] - exact) < 4 * drawn.standard_error[0]
+
+
+def test_weight_is_asked_for_ranks_that_exist_only():
+    metric = metrics.Metric("mine", lambda r: jnp.sqrt(1 - r / 14506))
+    assert np.isfinite(theory.expectation(metric, strength=0.7, **PAPER))
+
+
+@pytest.mark.parametrize("metric", ["mrr", None])
+def test_what_is_no_metric_is_refused(metric):
+    with pytest.raises(ValueError, match="`metric` must be a Metric"):
+        theory.moments(metric, strength=0.7, **PAPER)
+    with pytest.raises(ValueError, match="`weight` must be a function"):
+        metrics.Metric("mine", metric)
