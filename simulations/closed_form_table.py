@@ -13,7 +13,7 @@ import polars as pl
 from owkg import metrics, openworld, simulate, theory
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, Seed, run_script
-from owkg.report.files import save_table
+from owkg.report.files import save_table, writable_folder
 from owkg.report.published import published_simulations
 
 
@@ -84,9 +84,8 @@ def run(config: Config) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def with_published(table: pl.DataFrame, config: Config) -> pl.DataFrame:
+def with_published(table: pl.DataFrame, published: pl.DataFrame | None, config: Config) -> pl.DataFrame:
     """Adds `published_mean`, known for MRR of the paper's own models at this setting."""
-    published = published_simulations()
     if published is None:
         print("published: not compared, OWKG_DATA is not set")
         return table.with_columns(published_mean=pl.lit(None, pl.Float64))
@@ -111,7 +110,9 @@ def with_published(table: pl.DataFrame, config: Config) -> pl.DataFrame:
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
     """Prints and saves the table of closed forms against Monte Carlo against the published number."""
     config = Config(seed=seed, trials=100_000 if quick else Config.trials)
-    table = with_published(run(config), config)
+    writable_folder(out)
+    published = published_simulations()
+    table = with_published(run(config), published, config)
     short = table.select(
         "prediction",
         "missing",

@@ -17,7 +17,7 @@ from owkg import metrics, simulate, theory
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.files import save_table
+from owkg.report.files import save_table, writable_folder
 from owkg.report.published import agreement, compared_with_published, published_simulations
 
 # Queries of the mean whose 95 % band is drawn; the published simulation averaged as many.
@@ -110,10 +110,10 @@ def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> Non
 
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
     """Redraws Figure 1 (expectation of MRR against strength) with the published points on top."""
-    config = Config(seed=seed, trials=2_000 if quick else Config.trials)
-    table = run(config)
-    save_table(table, out / "figure1_expectation.csv")
+    writable_folder(out)
     published = published_simulations()
+    table = run(Config(seed=seed, trials=2_000 if quick else Config.trials))
+    save_table(table, out / "figure1_expectation.csv")
     print(f"our Monte Carlo: {agreement(table['standardised_difference'].to_numpy())}")
     if published is None:
         print("published: not compared, OWKG_DATA is not set")

@@ -18,7 +18,7 @@ from owkg import metrics, openworld, simulate, theory
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.files import save_table
+from owkg.report.files import save_table, writable_folder
 from owkg.report.published import agreement, compared_with_published, published_simulations
 
 
@@ -121,11 +121,11 @@ def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> Non
 
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
     """Redraws Figure 2 (MRR against strength under correlation) with the published points on top."""
-    config = Config(seed=seed, trials=500 if quick else Config.trials)
-    table = run(config)
+    writable_folder(out)
+    published = published_simulations()
+    table = run(Config(seed=seed, trials=500 if quick else Config.trials))
     save_table(table, out / "figure2_correlation.csv")
     print(f"our Monte Carlo: {agreement(table['standardised_difference'].drop_nulls().to_numpy())}")
-    published = published_simulations()
     if published is None:
         print("published: not compared, OWKG_DATA is not set")
     else:

@@ -18,7 +18,7 @@ import typer
 from owkg import metrics, theory
 from owkg.cli.script import Out, Quick, run_script
 from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.files import save_table
+from owkg.report.files import save_table, writable_folder
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,7 @@ def main(
     other_strength: Annotated[float, typer.Option(help="Of the second.")] = Config.other_strength,
 ) -> None:
     """Draws the queries required against the sparsity, by metric."""
+    writable_folder(out)
     config = Config(strength=strength, other_strength=other_strength, points=19 if quick else 91)
     table = run(config)
     save_table(table, out / "queries_required.csv")

@@ -23,6 +23,18 @@ def written_aside(path: Path) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
+def writable_folder(path: Path) -> Path:
+    """`path`, made if need be and tried by writing to it, so that long work does not end in an error.
+
+    Raises:
+        OSError: if nothing can be written there.
+    """
+    with written_aside(path / "tried") as aside:
+        aside.touch()
+    (path / "tried").unlink()
+    return path
+
+
 def save_table(table: pl.DataFrame, path: Path) -> Path:
     """Writes a CSV file and prints its path."""
     with written_aside(path) as aside:

@@ -39,7 +39,18 @@ def published_simulations() -> pl.DataFrame | None:
         raise ValueError(f"{path}: {error}") from error
     if missing := sorted(set(_COLUMNS) - set(table.columns)):
         raise ValueError(f"{path}: no column {', '.join(missing)}.")
-    return table.select(list(_COLUMNS))
+    table = table.select(list(_COLUMNS))
+    if table.is_empty():
+        raise ValueError(f"{path}: no rows.")
+    probability = pl.col("alpha").is_between(0, 1, closed="none") & pl.col("strength").is_between(0, 1)
+    sizes = (pl.col("num_answers") >= 1) & (pl.col("num_entities") > pl.col("num_answers"))
+    numbers = pl.col("rho").is_between(-1, 1) & pl.col("mrr_mean").is_finite()
+    error = pl.col("mrr_standard_error")
+    good = probability & sizes & numbers & error.is_finite() & (error > 0) & (pl.col("trials") > 1)
+    bad = table.with_row_index("line", offset=2).filter(~good.fill_null(False))
+    if not bad.is_empty():
+        raise ValueError(f"{path}, line {bad['line'][0]}: not a simulated point: {bad.drop('line').row(0)}.")
+    return table
 
 
 def compared_with_published(table: pl.DataFrame) -> pl.DataFrame:

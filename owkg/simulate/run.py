@@ -101,7 +101,7 @@ def _layout(blocks: int, block: int, chunk: int, devices: int, per_call: int) ->
 
 def _rounded(answers: int) -> int:
     """`answers` or a little more: few sizes, so few compilations."""
-    step = 8 if answers <= 128 else 64
+    step = 4 if answers <= 128 else 64
     return -(-answers // step) * step
 
 
