@@ -51,7 +51,9 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     0 <= R <= (1-p)^(n+1) / ((n+1) p), and, with x = n + 1 = N + 2, -1/(2x) - 1/(12x^2) < H_n - ln x - gamma
     < -1/(2x), the bracket of the theorem is off by less than
 
-        max(1/2 + 1/(12x), (1-p)^x / p - 1/2) / x.
+        max(1/2 + 1/(6x), (1-p)^x / p - 1/2) / x,
+
+    where 1/(12x) would do, and 1/(6x) leaves room for the rounding of the lemma.
 
     Args and Raises: as `log_approximation`.
 
@@ -66,7 +68,7 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         x = queries.num_answers + 2.0
         tail = np.exp(x * np.log1p(-p)) / p - 0.5
-        bound = _parts(queries).factor * np.maximum(0.5 + 1 / (12 * x), tail) / x
+        bound = _parts(queries).factor * np.maximum(0.5 + 1 / (6 * x), tail) / x
     return np.where(np.isfinite(bound), bound, np.nan)[()]
 
 
