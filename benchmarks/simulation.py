@@ -11,7 +11,7 @@ import random
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +24,7 @@ import typer
 from owkg import metrics, openworld, simulate, theory
 from owkg.cli.script import Out, Quick, run_script
 from owkg.report.files import save_table, writable_folder
+from owkg.report.points import PublishedGrid
 from owkg.simulate.words import random_words
 
 # Trials of one setting, as many as the command line draws when nothing else is said.
@@ -36,11 +37,7 @@ _WORDS_PER_ANSWER = 3
 class Config:
     """The published grid, and how long the baseline may run."""
 
-    correlations: tuple[float, ...] = (-0.3, -0.2, -0.1, 0.0, 0.1, 0.2)
-    alphas: tuple[float, ...] = (0.8, 0.65, 0.5, 0.35)
-    strengths: tuple[float, ...] = tuple(round(0.3 + 0.01 * i, 2) for i in range(71))
-    num_answers: int = 43
-    num_entities: int = 14505
+    grid: PublishedGrid = field(default_factory=PublishedGrid)
     trials: int = 500
     repeats: int = 5
     baseline_seconds: float = 5.0
@@ -81,13 +78,13 @@ def fastest(call: Callable[[], object], repeats: int) -> float:
 
 def published_grid(config: Config) -> dict:
     """The 6 x 4 x 71 settings; a correlation that is not feasible is moved to the end of its interval."""
-    rho, alpha, strength = np.meshgrid(config.correlations, config.alphas, config.strengths, indexing="ij")
+    rho, alpha, strength = config.grid.points().values()
     return {
         "strength": strength,
         "sparsity": 1 - alpha,
         "correlation": np.clip(rho, *openworld.feasible_correlation(strength, 1 - alpha)),
-        "num_answers": config.num_answers,
-        "num_entities": config.num_entities,
+        "num_answers": config.grid.num_answers,
+        "num_entities": config.grid.num_entities,
     }
 
 
@@ -96,13 +93,13 @@ def time_baseline(config: Config) -> tuple[float, float]:
     rng = random.Random(0)  # noqa: S311 - a simulation
     begin, values = time.perf_counter(), []
     while time.perf_counter() - begin < config.baseline_seconds:
-        values.append(baseline_trial(rng, config.num_answers, config.num_entities, 0.35, 0.7, 0.7))
+        values.append(baseline_trial(rng, config.grid.num_answers, config.grid.num_entities, 0.35, 0.7, 0.7))
     return (time.perf_counter() - begin) / len(values), float(np.mean(values))
 
 
 def time_random_bits(config: Config, trials: int) -> float:
     """Seconds to draw the random words of `trials` trials, combined by exclusive or, in the same chunks."""
-    block, count = 8192, _WORDS_PER_ANSWER * config.num_answers
+    block, count = 8192, _WORDS_PER_ANSWER * config.grid.num_answers
 
     @jax.jit
     def draw(keys: jax.Array) -> jax.Array:
@@ -140,8 +137,8 @@ def run(config: Config) -> pl.DataFrame:
             metrics.MRR,
             strength=0.7,
             sparsity=0.35,
-            num_answers=config.num_answers,
-            num_entities=config.num_entities,
+            num_answers=config.grid.num_answers,
+            num_entities=config.grid.num_entities,
             trials=_LONG_RUN,
         ),
         config.repeats,
@@ -157,7 +154,7 @@ def run(config: Config) -> pl.DataFrame:
         "strength": rng.uniform(0, 1, n),
         "sparsity": rng.uniform(0.01, 0.99, n),
         "num_answers": rng.integers(1, 65, n),
-        "num_entities": config.num_entities,
+        "num_entities": config.grid.num_entities,
     }
     seconds = fastest(lambda: theory.moments(metrics.MRR, **settings), 1)
     rows.append((f"exact moments, {n:,} settings, N <= 64", n, seconds, None, None))

@@ -6,71 +6,27 @@ OWKG_DATA is set, the published points; the second panel shows how far both simu
     python simulations/figure1_expectation.py --quick --out out
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
-import jax
 import numpy as np
 import polars as pl
 
-from owkg import metrics, simulate, theory
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.report.figure import COLOURS, figure, save_figure
 from owkg.report.files import save_table, writable_folder
+from owkg.report.points import PublishedGrid, witnessed
 from owkg.report.published import agreement, compared_with_published, published_simulations
 
 # Queries of the mean whose 95 % band is drawn; the published simulation averaged as many.
 _BAND_QUERIES = 500
 
 
-@dataclass(frozen=True)
-class Config:
-    """The published grid; `trials` queries a point."""
-
-    alphas: tuple[float, ...] = (0.8, 0.65, 0.5, 0.35)
-    strengths: tuple[float, ...] = tuple(round(0.3 + 0.01 * i, 2) for i in range(71))
-    num_answers: int = 43
-    num_entities: int = 14505
-    trials: int = 50_000
-    seed: int = 0
-
-
-def run(config: Config) -> pl.DataFrame:
-    """One row for each alpha and strength: closed forms and Monte Carlo."""
-    alpha, strength = (grid.ravel() for grid in np.meshgrid(config.alphas, config.strengths, indexing="ij"))
-    setting = {
-        "strength": strength,
-        "sparsity": 1 - alpha,
-        "num_answers": config.num_answers,
-        "num_entities": config.num_entities,
-    }
-    exact = theory.moments(metrics.MRR, **setting)
+def run(trials: int, seed: int) -> pl.DataFrame:
+    """One row for each alpha and strength, without correlation: closed forms and Monte Carlo."""
+    grid = PublishedGrid()
     with progress("figure 1", "trials") as on_progress:
-        drawn = simulate.estimate(
-            jax.random.key(config.seed),
-            metrics.MRR,
-            trials=config.trials,
-            on_progress=on_progress,
-            **setting,
-        )
-    mean, error = drawn.mean[:, 0], drawn.standard_error[:, 0]
-    return pl.DataFrame(
-        {
-            "alpha": alpha,
-            "strength": strength,
-            "expectation": exact.expectation,
-            "variance": exact.variance,
-            "lemma_expectation": theory.lemma_expectation(metrics.MRR, **setting),
-            "log_approximation": theory.log_approximation(**setting),
-            "log_approximation_error_bound": theory.log_approximation_error_bound(**setting),
-            "monte_carlo_mean": mean,
-            "monte_carlo_standard_error": error,
-            "monte_carlo_variance": drawn.variance[:, 0],
-            "trials": config.trials,
-            "standardised_difference": (mean - exact.expectation) / error,
-        }
-    )
+        return witnessed(grid, grid.points(0.0), trials, seed, on_progress)
 
 
 def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> None:
@@ -112,7 +68,7 @@ def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
     """Redraws Figure 1 (expectation of MRR against strength) with the published points on top."""
     writable_folder(out)
     published = published_simulations()
-    table = run(Config(seed=seed, trials=2_000 if quick else Config.trials))
+    table = run(2_000 if quick else 50_000, seed)
     save_table(table, out / "figure1_expectation.csv")
     print(f"our Monte Carlo: {agreement(table['standardised_difference'].to_numpy())}")
     if published is None:

@@ -7,78 +7,29 @@ beyond (hollow) come from conditional strengths that the published simulator cut
     python simulations/figure2_correlation.py --quick --out out
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
-import jax
-import numpy as np
 import polars as pl
 
-from owkg import metrics, openworld, simulate, theory
+from owkg import openworld
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.report.figure import COLOURS, figure, save_figure
 from owkg.report.files import save_table, writable_folder
+from owkg.report.points import PublishedGrid, witnessed
 from owkg.report.published import agreement, compared_with_published, published_simulations
 
 
-@dataclass(frozen=True)
-class Config:
-    """The published grid; `trials` queries a point."""
-
-    correlations: tuple[float, ...] = (-0.3, -0.2, -0.1, 0.0, 0.1, 0.2)
-    alphas: tuple[float, ...] = (0.8, 0.65, 0.5, 0.35)
-    strengths: tuple[float, ...] = tuple(round(0.3 + 0.01 * i, 2) for i in range(71))
-    num_answers: int = 43
-    num_entities: int = 14505
-    trials: int = 20_000
-    seed: int = 0
-
-
-def run(config: Config) -> pl.DataFrame:
+def run(trials: int, seed: int) -> pl.DataFrame:
     """One row for each (correlation, alpha, strength); empty where the correlation is not feasible."""
-    rho, alpha, strength = (
-        grid.ravel()
-        for grid in np.meshgrid(config.correlations, config.alphas, config.strengths, indexing="ij")
-    )
-    points = pl.DataFrame({"rho": rho, "alpha": alpha, "strength": strength})
-    low, high = openworld.feasible_correlation(strength, 1 - alpha)
-    feasible = (low <= rho) & (rho <= high)
-    rho, alpha, strength = rho[feasible], alpha[feasible], strength[feasible]
-    setting = {
-        "strength": strength,
-        "sparsity": 1 - alpha,
-        "correlation": rho,
-        "num_answers": config.num_answers,
-        "num_entities": config.num_entities,
-    }
-    exact = theory.moments(metrics.MRR, **setting)
+    grid = PublishedGrid()
+    points = grid.points()
+    low, high = openworld.feasible_correlation(points["strength"], 1 - points["alpha"])
+    feasible = (low <= points["rho"]) & (points["rho"] <= high)
     with progress("figure 2", "trials") as on_progress:
-        drawn = simulate.estimate(
-            jax.random.key(config.seed),
-            metrics.MRR,
-            trials=config.trials,
-            on_progress=on_progress,
-            **setting,
-        )
-    mean, error = drawn.mean[:, 0], drawn.standard_error[:, 0]
-    computed = pl.DataFrame(
-        {
-            "rho": rho,
-            "alpha": alpha,
-            "strength": strength,
-            "expectation": exact.expectation,
-            "variance": exact.variance,
-            "lemma_expectation": theory.lemma_expectation(metrics.MRR, **setting),
-            "log_approximation": theory.log_approximation(**setting),
-            "correlation_derivative": theory.lemma_correlation_derivative(metrics.MRR, **setting),
-            "monte_carlo_mean": mean,
-            "monte_carlo_standard_error": error,
-            "trials": config.trials,
-            "standardised_difference": (mean - exact.expectation) / error,
-        }
-    )
-    return points.join(computed, on=points.columns, how="left", maintain_order="left")
+        inside = {name: values[feasible] for name, values in points.items()}
+        computed = witnessed(grid, inside, trials, seed, on_progress)
+    return pl.DataFrame(points).join(computed, on=list(points), how="left", maintain_order="left")
 
 
 def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> None:
@@ -123,7 +74,7 @@ def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
     """Redraws Figure 2 (MRR against strength under correlation) with the published points on top."""
     writable_folder(out)
     published = published_simulations()
-    table = run(Config(seed=seed, trials=500 if quick else Config.trials))
+    table = run(500 if quick else 20_000, seed)
     save_table(table, out / "figure2_correlation.csv")
     print(f"our Monte Carlo: {agreement(table['standardised_difference'].drop_nulls().to_numpy())}")
     if published is None:
