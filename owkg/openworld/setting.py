@@ -71,8 +71,9 @@ class Setting(NamedTuple):
         return SettingArguments(**self._asdict())
 
     def conditional_strengths(self) -> tuple[Any, Any]:
-        """(l1, l2) of this setting; see `conditional_strengths`."""
-        return conditional_strengths(self.strength, self.sparsity, self.correlation)
+        """(l1, l2) of this checked setting, free of rounding at the ends of the feasible interval."""
+        both = conditional_strengths(self.strength, self.sparsity, self.correlation)
+        return both if checks.is_traced(*both) else tuple(np.clip(p, 0, 1) for p in both)
 
 
 def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tuple[Any, Any]:

@@ -135,7 +135,7 @@ def _abilities(setting: Setting, prediction: PredictionModel) -> tuple[np.ndarra
     """What a model is able to do on missing and on test answers, in the prediction model's own terms."""
     entities = setting.num_entities
     checks.require("num_entities", entities, entities < 2**31, "below 2**31 to be simulated")
-    l1, l2 = (np.asarray(np.clip(p, 0, 1)) for p in setting.conditional_strengths())
+    l1, l2 = map(np.asarray, setting.conditional_strengths())
     if isinstance(prediction, Classification):
         return l1, l2
     others = entities - setting.num_answers

@@ -13,7 +13,6 @@ from scipy import special
 
 from owkg import checks
 from owkg.metrics import Metric, checked
-from owkg.openworld import Setting
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.
@@ -73,12 +72,6 @@ def prefix_sums(metric: Metric, largest_rank: int) -> Float[np.ndarray, "2 ranks
         )
     # Great tables are made anew each time rather than kept.
     return (_prefix_sums if largest_rank <= 2**20 else _new_prefix_sums)(metric, largest_rank)
-
-
-def probabilities(setting: Setting) -> tuple[Any, Any]:
-    """(l1, l2) of a checked setting, free of the rounding at the ends of the feasible interval."""
-    pair = setting.conditional_strengths()
-    return pair if checks.is_traced(*pair) else tuple(np.clip(p, 0, 1) for p in pair)
 
 
 def log_factorials(size: int) -> np.ndarray:

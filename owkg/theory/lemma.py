@@ -20,7 +20,6 @@ from owkg.theory.grids import (
     over_grid,
     padded_size,
     prefix_sums,
-    probabilities,
 )
 
 
@@ -30,7 +29,7 @@ def _head_means(sums: Array, size: int) -> Array:
 
 
 def _expectation_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
-    size = log_factorial.shape[0]
+    size = log_factorial.shape[0] - 1
     pmf = binomial_pmf(jnp.arange(size), num_answers, l1 * sparsity, log_factorial)
     return (l2 * jnp.sum(pmf * _head_means(sums, size)),)
 
@@ -39,19 +38,20 @@ def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
     """dE/dl1 and dE/dl2 of the lemma, and the sum of l1's and l2's parts where l1 = l2: E[h(K+1)]."""
     size = log_factorial.shape[0] - 1
     k = jnp.arange(size)
-    means = _head_means(sums, size + 1)
+    means = _head_means(sums, size)
     pmf = binomial_pmf(k, num_answers, l1 * sparsity, log_factorial)
     fewer = binomial_pmf(k, num_answers - 1, l1 * sparsity, log_factorial)
     # d/dp E[A(Binomial(N, p))] = N E[A(K+1) - A(K)], K ~ Binomial(N-1, p).
-    slope = num_answers * sparsity * jnp.sum(fewer * (means[1:] - means[:-1]))
+    slope = num_answers * sparsity * jnp.sum(fewer[:-1] * jnp.diff(means))
     weights = jnp.diff(sums[0, : size + 1])
-    return l2 * slope, jnp.sum(pmf * means[:-1]), jnp.sum(pmf * weights)
+    return l2 * slope, jnp.sum(pmf * means), jnp.sum(pmf * weights)
 
 
 def _evaluate(kernel, metric: Metric, setting: Setting) -> Any:
-    size = padded_size(np.max(setting.num_answers) + 2)
-    shared = (prefix_sums(metric, size), log_factorials(size))
-    rows = (*probabilities(setting), setting.sparsity, setting.num_answers)
+    ranks = int(np.max(setting.num_answers)) + 1  # all that a positive test answer can have
+    size = padded_size(ranks)
+    shared = (prefix_sums(metric, ranks), log_factorials(size + 1))
+    rows = (*setting.conditional_strengths(), setting.sparsity, setting.num_answers)
     return over_grid(kernel, shared, rows, setting.shape, size)
 
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from owkg.openworld import Setting, SettingArguments, grid
-from owkg.theory.grids import probabilities
 
 
 class LogParts(NamedTuple):
@@ -16,7 +15,7 @@ class LogParts(NamedTuple):
 
 
 def _parts(setting: Setting) -> LogParts:
-    l1, l2 = probabilities(setting)
+    l1, l2 = setting.conditional_strengths()
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithm = np.log(l1 * setting.sparsity * (setting.num_answers + 2.0)) + np.euler_gamma
         return LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
@@ -64,7 +63,7 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
         Derived in docs/theory.md, section 3, in the place of the bound of Theorem 4.1.
     """
     queries = grid(**setting)
-    p = probabilities(queries)[0] * queries.sparsity
+    p = queries.conditional_strengths()[0] * queries.sparsity
     with np.errstate(divide="ignore", invalid="ignore"):
         x = queries.num_answers + 2.0
         tail = np.exp(x * np.log1p(-p)) / p - 0.5
@@ -96,5 +95,5 @@ def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) ->
     queries = grid(**setting)
     l = queries.strength
     free = (l == 0) | (l == 1)
-    in_test = (1 - queries.sparsity) * probabilities(queries)[1] / np.where(free, 1, l)
+    in_test = (1 - queries.sparsity) * queries.conditional_strengths()[1] / np.where(free, 1, l)
     return (~free & (_parts(queries).logarithm > in_test))[()]

@@ -23,7 +23,6 @@ from owkg.theory.grids import (
     over_grid,
     padded_size,
     prefix_sums,
-    probabilities,
 )
 
 
@@ -152,7 +151,7 @@ def moments(
         The model: Yang, Lin, Zhang (NeurIPS 2022), section 4. The moments: docs/theory.md, section 2.
     """
     queries = grid(**setting)
-    return _mixed(*_moments(metric, queries, probabilities(queries), missing), answer_weights)
+    return _mixed(*_moments(metric, queries, queries.conditional_strengths(), missing), answer_weights)
 
 
 def conditional_moments(
@@ -250,8 +249,8 @@ def covariance(
     shape = one.shape
     shared, size = _tables(one, metric, other_metric)
     rows = (
-        *probabilities(one),
-        *probabilities(two),
+        *one.conditional_strengths(),
+        *two.conditional_strengths(),
         one.num_answers,
         one.num_entities,
         *missing_counts.parameters(missing, one, size),

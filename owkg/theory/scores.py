@@ -22,7 +22,6 @@ from owkg.theory.grids import (
     over_grid,
     padded_size,
     prefix_sums,
-    probabilities,
 )
 
 # Steps of the trapezoidal rule over the test answer's score, at first; doubled until the mean settles. On a
@@ -90,7 +89,7 @@ def score_expectation(
     """
     queries = grid(**setting)
     others = queries.num_entities - queries.num_answers
-    mu_missing, mu_test = (np.asarray(shift(p, others)) for p in probabilities(queries))
+    mu_missing, mu_test = (np.asarray(shift(p, others)) for p in queries.conditional_strengths())
     size = padded_size(np.max(queries.num_answers))
     largest = int(np.max(others))
     # Ten standard deviations of the widest binomial, either side.

@@ -297,6 +297,10 @@ def test_weights_of_other_real_kinds_are_numbers(weight):
 def test_weight_is_asked_for_ranks_that_exist_only():
     metric = metrics.Metric("mine", lambda r: jnp.sqrt(1 - r / 14506))
     assert np.isfinite(theory.expectation(metric, strength=0.7, **PAPER))
+    few = {"strength": 0.7, "sparsity": 0.3, "num_answers": 9, "num_entities": 10}
+    metric = metrics.Metric("mine", lambda r: jnp.sqrt(1 - r / 11))
+    for mean in (theory.expectation, theory.lemma_expectation, theory.lemma_derivative):
+        assert np.isfinite(mean(metric, **few))
 
 
 @pytest.mark.parametrize("metric", ["mrr", None])
