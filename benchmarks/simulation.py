@@ -23,8 +23,9 @@ import typer
 
 from owkg import metrics, openworld, simulate, theory
 from owkg.cli.script import Out, Quick, run_script
-from owkg.report.files import save_table, writable_folder
+from owkg.files import writable_folder
 from owkg.report.points import PublishedGrid
+from owkg.report.table import save_table
 from owkg.simulate.words import random_words
 
 # Trials of one setting, as many as the command line draws when nothing else is said.

@@ -13,8 +13,9 @@ import polars as pl
 from owkg import metrics, openworld, simulate, theory
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, Seed, run_script
-from owkg.report.files import save_table, writable_folder
+from owkg.files import writable_folder
 from owkg.report.published import published_simulations
+from owkg.report.table import save_table
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ import polars as pl
 
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, Seed, run_script
+from owkg.files import writable_folder
 from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.files import save_table, writable_folder
 from owkg.report.points import PublishedGrid, witnessed
 from owkg.report.published import agreement, compared_with_published, published_simulations
+from owkg.report.table import save_table
 
 # Queries of the mean whose 95 % band is drawn; the published simulation averaged as many.
 _BAND_QUERIES = 500

@@ -17,8 +17,9 @@ import typer
 
 from owkg import metrics, theory
 from owkg.cli.script import Out, Quick, run_script
+from owkg.files import writable_folder
 from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.files import save_table, writable_folder
+from owkg.report.table import save_table
 
 
 @dataclass(frozen=True)

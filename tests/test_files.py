@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from owkg.report.files import save_table, writable_folder, written_aside
+from owkg.files import writable_folder, written_aside
+from owkg.report.table import save_table
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path):

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import polars as pl
-
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
@@ -32,12 +30,4 @@ def writable_folder(path: Path) -> Path:
     with written_aside(path / "tried") as aside:
         aside.touch()
     (path / "tried").unlink()
-    return path
-
-
-def save_table(table: pl.DataFrame, path: Path) -> Path:
-    """Writes a CSV file and prints its path."""
-    with written_aside(path) as aside:
-        table.write_csv(aside)
-    print(f"wrote {path}")
     return path
