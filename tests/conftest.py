@@ -17,6 +17,9 @@ settings.load_profile("owkg")
 # public function says `int` and answers the rest with a ValueError, which beartype would forestall.
 _UNCHECKED = {
     "owkg.cli.main",  # `version: bool` is None unless given
+    "owkg.kg.categories",  # refuses by ValueError
+    "owkg.kg.known",  # refuses by ValueError
+    "owkg.kg.popularity",  # refuses by ValueError
     "owkg.metrics.catalogue",  # `k: int` is given floats; refuses by ValueError
     "owkg.metrics.metric",  # refuses by ValueError
     "owkg.openworld.missing",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError

@@ -1,0 +1,22 @@
+"""Knowledge graphs: triples, labels, splits; known answers, relation categories, popularity."""
+
+from owkg.kg.categories import CATEGORIES, relation_categories
+from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits
+from owkg.kg.known import KnownAnswers, answer_ranges, is_known, known_answers, num_candidates
+from owkg.kg.popularity import entity_popularity, entity_relation_popularity, relation_popularity
+
+__all__ = [
+    "CATEGORIES",
+    "KnowledgeGraph",
+    "KnownAnswers",
+    "answer_ranges",
+    "entity_popularity",
+    "entity_relation_popularity",
+    "fact_splits",
+    "is_known",
+    "joined_splits",
+    "known_answers",
+    "num_candidates",
+    "relation_categories",
+    "relation_popularity",
+]

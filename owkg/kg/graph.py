@@ -1,0 +1,57 @@
+"""What a knowledge graph is: labelled entities and relations, and triples in splits."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int32
+
+# Splits of false triples (CoDEx): kept beside the others, never counted as facts.
+_NEGATIVES = "_negatives"
+
+
+class KnowledgeGraph(NamedTuple):
+    """Triples as ids, in splits, with the labels of the ids.
+
+    Attributes:
+        entities: label of entity id i, unique.
+        relations: label of relation id i, unique.
+        splits: by name ("train", "valid", "test", or any other) the triples, columns head, relation,
+            tail. Splits whose name ends in "_negatives" hold false triples.
+    """
+
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+    splits: dict[str, Int32[np.ndarray, "_ 3"]]
+
+    @property
+    def num_entities(self) -> int:
+        """Number of entities."""
+        return len(self.entities)
+
+    @property
+    def num_relations(self) -> int:
+        """Number of relations."""
+        return len(self.relations)
+
+
+def fact_splits(graph: KnowledgeGraph) -> dict[str, Int32[np.ndarray, "_ 3"]]:
+    """The splits of `graph` that hold facts: all but those whose name ends in "_negatives"."""
+    return {name: triples for name, triples in graph.splits.items() if not name.endswith(_NEGATIVES)}
+
+
+def joined_splits(graph: KnowledgeGraph, names: Sequence[str]) -> Int32[np.ndarray, "triples 3"]:
+    """The triples of several splits, one after the other, none merged.
+
+    Args:
+        graph: where they are.
+        names: of the splits; none gives no triples.
+
+    Raises:
+        ValueError: if the graph has no split of a name; the message lists those it has.
+    """
+    for name in names:
+        if name not in graph.splits:
+            raise ValueError(f"`split` must be one of {', '.join(graph.splits)}, got {name!r}.")
+    chosen = [graph.splits[name] for name in names]
+    return np.concatenate([np.empty((0, 3), np.int32), *chosen])

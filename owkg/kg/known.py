@@ -1,0 +1,147 @@
+"""The known answers of every question: which entities leave the candidates when ranks are filtered."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Bool, Int32, Int64
+
+from owkg import checks
+from owkg.kg.triples import ids, side_checked, size, triples_checked
+
+
+class KnownAnswers(NamedTuple):
+    """The distinct answers of every question (head, relation, ?) or (?, relation, tail), in CSR form.
+
+    The answers of question i are `answers[offsets[i]:offsets[i + 1]]`. Memory is linear in the facts.
+
+    Attributes:
+        side: the side that is predicted, "head" or "tail".
+        keys: of the questions, increasing: known entity * num_relations + relation.
+        offsets: where the answers of each question begin, and at last the number of facts.
+        answers: entity ids, increasing within a question.
+        num_entities: of the graph.
+        num_relations: of the graph.
+    """
+
+    side: str
+    keys: Int64[np.ndarray, "questions"]
+    offsets: Int64[np.ndarray, "questions+1"]
+    answers: Int32[np.ndarray, "facts"]
+    num_entities: int
+    num_relations: int
+
+
+def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
+    """Indexes the answers of every question that some triple answers.
+
+    Args:
+        triples: int [triples, 3], columns head, relation, tail; a triple that stands there twice counts once.
+        side: the side that is predicted, "head" or "tail".
+        num_entities: of the graph.
+        num_relations: of the graph.
+
+    Raises:
+        ValueError: if an id is out of range or `side` is neither.
+
+    Examples:
+        >>> known = known_answers([[0, 0, 1], [0, 0, 2]], "tail", num_entities=3, num_relations=1)
+        >>> known.keys, known.offsets, known.answers
+        (array([0]), array([0, 2]), array([1, 2], dtype=int32))
+    """
+    side = side_checked(side)
+    entities, relations = size("num_entities", num_entities), size("num_relations", num_relations)
+    question, answer = _question(triples_checked(triples, entities, relations), side, relations)
+    # Neither product of ids nor hash: a pair of columns cannot overflow.
+    facts = pl.DataFrame({"question": question, "answer": answer}).unique().sort("question", "answer")
+    keys, counts = _runs(facts["question"].to_numpy())
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return KnownAnswers(side, keys, offsets, facts["answer"].to_numpy(), entities, relations)
+
+
+def answer_ranges(
+    known: KnownAnswers, entity: Any, relation: Any
+) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
+    """Where in `known.answers` the answers of each query stand: from start until before stop.
+
+    Args:
+        known: of the side that is predicted.
+        entity: id of the known entity of each query, [queries].
+        relation: id of its relation, [queries].
+
+    Returns:
+        (start, stop), [queries]; equal where no answer is known.
+
+    Raises:
+        ValueError: if an id is out of range or the shapes do not broadcast.
+    """
+    position, found = _positions(known, entity, relation)
+    start = np.asarray(known.offsets[position])
+    return start, np.where(found, known.offsets[np.minimum(position + 1, len(known.keys))], start)
+
+
+def is_known(known: KnownAnswers, triples: Any) -> Bool[np.ndarray, "triples"]:
+    """Whether each of `triples`, int [triples, 3], is among the facts of `known`."""
+    entity, relation, answer = _parts(known, triples)
+    position, found = _positions(known, entity, relation)
+    # A question's number and an answer fit into 64 bits, and so ordered, the facts are increasing.
+    questions = np.repeat(np.arange(len(known.keys), dtype=np.int64), np.diff(known.offsets))
+    facts = questions * known.num_entities + known.answers
+    return found & _contained(facts, position * known.num_entities + answer)[1]
+
+
+def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "triples"]:
+    """How many candidates are left when the answer of each triple is ranked, filtered.
+
+    All entities but the other known answers of its question. The answer itself always counts, whether
+    it is known or not.
+
+    Args:
+        known: of the side that is predicted.
+        triples: int [triples, 3], the answer on the side `known.side`.
+
+    Raises:
+        ValueError: if an id is out of range.
+
+    Examples:
+        >>> known = known_answers([[0, 0, 1], [0, 0, 2]], "tail", num_entities=5, num_relations=1)
+        >>> num_candidates(known, [[0, 0, 1], [0, 0, 3], [1, 0, 3]])
+        array([4, 3, 5])
+    """
+    entity, relation, _ = _parts(known, triples)
+    start, stop = answer_ranges(known, entity, relation)
+    return known.num_entities - (stop - start) + is_known(known, triples)
+
+
+def _question(triples: np.ndarray, side: str, num_relations: int) -> tuple[np.ndarray, np.ndarray]:
+    """(question key, answer) of each triple."""
+    head, relation, tail = triples.T
+    entity, answer = (head, tail) if side == "tail" else (tail, head)
+    return entity.astype(np.int64) * num_relations + relation, answer
+
+
+def _parts(known: KnownAnswers, triples: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(known entity, relation, answer) of each triple."""
+    head, relation, tail = triples_checked(triples, known.num_entities, known.num_relations).T
+    return (head, relation, tail) if known.side == "tail" else (tail, relation, head)
+
+
+def _runs(increasing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values of an ordered array, and how often each stands there."""
+    return np.unique(increasing, return_counts=True)
+
+
+def _positions(known: KnownAnswers, entity: Any, relation: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where the question of each query stands or would stand in `known.keys`, and whether it does."""
+    entity = ids("entity", entity, known.num_entities)
+    relation = ids("relation", relation, known.num_relations)
+    checks.common_shape(entity=entity, relation=relation)
+    return _contained(known.keys, entity * known.num_relations + relation)
+
+
+def _contained(increasing: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each wanted value stands or would stand in an ordered array, and whether it does."""
+    position = np.searchsorted(increasing, wanted)
+    if not increasing.size:
+        return position, np.zeros(np.shape(wanted), bool)
+    return position, increasing[np.minimum(position, increasing.size - 1)] == wanted

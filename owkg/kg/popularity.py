@@ -1,0 +1,77 @@
+"""Popularity: in how many triples an entity, a relation, or both together take part."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int64
+
+from owkg import checks
+from owkg.kg.triples import ids, size, triples_checked
+
+# Entity ids are int32.
+_ANY = 2**31 - 1
+
+
+def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "entities"]:
+    """In how many triples each entity appears; a loop, the same entity on both sides, counts once.
+
+    Args:
+        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
+        num_entities: of the graph.
+
+    Raises:
+        ValueError: if an id is out of range.
+
+    Examples:
+        >>> entity_popularity([[0, 0, 1], [1, 0, 1]], 3)
+        array([1, 2, 0])
+    """
+    entities = size("num_entities", num_entities)
+    head, _, tail = triples_checked(triples, entities, None).T
+    counts = np.bincount(head, minlength=entities) + np.bincount(tail[tail != head], minlength=entities)
+    return counts.astype(np.int64, copy=False)
+
+
+def relation_popularity(triples: Any, num_relations: int) -> Int64[np.ndarray, "relations"]:
+    """How many triples each relation has.
+
+    Args:
+        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
+        num_relations: of the graph.
+
+    Raises:
+        ValueError: if an id is out of range.
+    """
+    relations = size("num_relations", num_relations)
+    counts = np.bincount(triples_checked(triples, None, relations)[:, 1], minlength=relations)
+    return counts.astype(np.int64, copy=False)
+
+
+def entity_relation_popularity(
+    triples: Any, entity: Any, relation: Any, *, num_relations: int
+) -> Int64[np.ndarray, "..."]:
+    """In how many triples an entity takes part with a relation, on either side; a loop counts once.
+
+    Args:
+        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
+        entity: id of each query, [queries]; one that is in no triple counts 0.
+        relation: id of each query, [queries].
+        num_relations: of the graph.
+
+    Raises:
+        ValueError: if an id is out of range or the shapes do not broadcast.
+
+    Examples:
+        >>> entity_relation_popularity([[0, 0, 1], [1, 0, 2], [1, 1, 2]], [1, 0], [0, 1], num_relations=2)
+        array([2, 0])
+    """
+    relations = size("num_relations", num_relations)
+    head, through, tail = triples_checked(triples, None, relations).T.astype(np.int64)
+    entity, relation = ids("entity", entity, _ANY), ids("relation", relation, relations)
+    checks.common_shape(entity=entity, relation=relation)
+    other = tail != head
+    pairs = np.concatenate([head * relations + through, (tail * relations + through)[other]])
+    pairs.sort()
+    wanted = entity * relations + relation
+    found = np.searchsorted(pairs, wanted, side="right") - np.searchsorted(pairs, wanted, side="left")
+    return np.asarray(found, np.int64)

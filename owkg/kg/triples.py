@@ -1,0 +1,69 @@
+"""Checks of triples and ids at the public boundary."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int32, Int64
+
+from owkg import checks
+
+COLUMNS = ("head", "relation", "tail")
+# Ids are int32.
+_MOST = 2**31 - 1
+
+
+def size(name: str, value: Any) -> int:
+    """`value` as the number of entities or relations: whole, from 1 to 2^31 - 1."""
+    array = checks.integer(name, value, 1)
+    checks.require(name, array, array <= _MOST, f"at most {_MOST}")
+    return checks.scalar(name, array)
+
+
+def side_checked(side: Any) -> str:
+    """`side` if it is "head" or "tail"; ValueError otherwise."""
+    if not isinstance(side, str) or side not in ("head", "tail"):
+        raise ValueError(f'`side` must be "head" or "tail", got {side!r}.')
+    return side
+
+
+def ids(name: str, value: Any, below: int) -> Int64[np.ndarray, "..."]:
+    """`value` as int64, every entry a whole number in [0, `below`); an empty array passes."""
+    array = _whole(name, value)
+    checks.require(name, array, (array >= 0) & (array < below), f"an id in [0, {below})")
+    return array.astype(np.int64, copy=False)
+
+
+def triples_checked(
+    triples: Any, num_entities: int | None, num_relations: int | None, *, name: str = "triples"
+) -> Int32[np.ndarray, "triples 3"]:
+    """`triples` as int32 [triples, 3] with ids in range; where a size is None, any id that fits passes."""
+    array = _whole(name, triples)
+    if array.ndim == 1 and array.size == 0:
+        array = array.reshape(0, 3)
+    if array.ndim != 2 or array.shape[1] != 3:
+        raise ValueError(f"`{name}` must be of shape [triples, 3], got {array.shape}.")
+    bounds = [_MOST if n is None else n for n in (num_entities, num_relations, num_entities)]
+    for i, (column, bound) in enumerate(zip(COLUMNS, bounds, strict=True)):
+        bad = _outside(array[:, i], bound)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(
+                f"`{name}` must hold {column} ids in [0, {bound}), got {array[row, i]} in row {row}."
+            )
+    return array.astype(np.int32, copy=False)
+
+
+def _outside(array: np.ndarray, bound: int) -> Bool[np.ndarray, "..."]:
+    return (array < 0) | (array >= bound)
+
+
+def _whole(name: str, value: Any) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except ValueError:  # nested lists of different lengths
+        array = np.asarray(None)
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.int64)
+    if isinstance(value, np.ma.MaskedArray) or array.dtype.kind not in "iu":
+        raise ValueError(f"`{name}` must be whole numbers (an integer array), got {value!r}.")
+    return array
