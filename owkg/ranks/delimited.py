@@ -1,0 +1,116 @@
+"""CSV and TSV files as tables of text, and where each row stands in its file."""
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+
+
+def separator(path: Path) -> str | None:
+    """The separator that the name promises: of .csv, .tsv, .csv.gz and .tsv.gz; None for other names."""
+    name = path.name.lower().removesuffix(".gz")
+    return "," if name.endswith(".csv") else "\t" if name.endswith(".tsv") else None
+
+
+def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
+    """A CSV or TSV file with a header line, all columns text, empty fields null; and where row i stands.
+
+    Fields may be quoted as in RFC 4180. A .gz file is unpacked.
+
+    Returns:
+        The table, and a function from a row (from 0) to "path, line N".
+
+    Raises:
+        ValueError: naming file and line: if a line has more or fewer fields than the header, a quotation
+            mark is open or out of place, a line is not UTF-8, or a column name is missing or given twice.
+    """
+    mark = separator(path) or ","
+    with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
+        file.read(1)
+    try:
+        table = pl.read_csv(path, separator=mark, infer_schema=False, glob=False)
+    except pl.exceptions.NoDataError:
+        raise ValueError(f"{path}: the file is empty.") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        _check_fields(path, mark)
+        _check_quotes(path, mark)
+        raise ValueError(f"{path}: {str(error).splitlines()[0]}.") from error
+    # The parser renames a second column of one name, so the names are read again.
+    _, header = next(_records(path, mark))
+    if twice := sorted({name for name in header if header.count(name) > 1 or not name}):
+        raise ValueError(f"{path}, line 1: each column needs a name of its own, got {', '.join(twice)!r}.")
+    # The parser fills up a line that is too short; then its last field is null.
+    if table.width and table[:, -1].null_count():
+        _check_fields(path, mark)
+    return table, lambda row: f"{path}, line {_line(path, mark, row)}"
+
+
+def _unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if packed else path.open("rb")
+
+
+def _records(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
+    """The line on which each record begins, with its fields; the header first. Slow: for messages only.
+
+    Raises:
+        ValueError: naming the line on which a record begins that cannot be read, or that is not UTF-8.
+    """
+    line = 1
+    try:
+        with io.TextIOWrapper(_unpacked(path), "utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=mark, strict=True)
+            seen = False
+            for record in reader:
+                # Blank lines before the header are skipped; later ones are records without a field.
+                seen = seen or bool(record)
+                if seen:
+                    yield line, record
+                line = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {line}: {error}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}, line {_undecodable(path)}: the text is not UTF-8.") from None
+    except (OSError, EOFError) as error:
+        raise ValueError(f"{path}: the file cannot be unpacked: {error}.") from None
+
+
+def _line(path: Path, mark: str, row: int) -> int:
+    for record, (line, _) in enumerate(_records(path, mark)):
+        if record == row + 1:
+            return line
+    raise ValueError(f"{path}: the file changed while it was read.")
+
+
+def _check_fields(path: Path, mark: str) -> None:
+    """Raises ValueError for the first line that cannot be split into as many fields as the header."""
+    columns = None
+    for line, record in _records(path, mark):
+        columns = len(record) if columns is None else columns
+        if len(record) != columns:
+            fields = "blank" if not record else f"{len(record)} fields instead of {columns}"
+            raise ValueError(f"{path}, line {line}: {fields}.")
+
+
+def _check_quotes(path: Path, mark: str) -> None:
+    """Raises ValueError for the first line that seems to have a quotation mark inside an unquoted field."""
+    out_of_place = re.compile(f'(?:^|{mark})[^{mark}"]+"')
+    with io.TextIOWrapper(_unpacked(path), "utf-8-sig") as file:
+        for number, text in enumerate(file, 1):
+            if out_of_place.search(text):
+                raise ValueError(f"{path}, line {number}: a quotation mark inside an unquoted field.")
+
+
+def _undecodable(path: Path) -> int:
+    with _unpacked(path) as file:
+        for number, text in enumerate(file, 1):
+            try:
+                text.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 1

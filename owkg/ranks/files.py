@@ -1,0 +1,81 @@
+"""The rank table as a file: Parquet, CSV or TSV, by the suffix of its name."""
+
+import gzip
+from os import PathLike
+from pathlib import Path
+from typing import IO, cast
+
+import polars as pl
+
+from owkg.files import written_aside
+from owkg.ranks.delimited import read_text_table, separator
+from owkg.ranks.table import validated, validated_at
+
+_SUFFIXES = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
+
+
+def read_ranks(path: str | PathLike[str]) -> pl.DataFrame:
+    """The rank table in a Parquet, CSV or TSV file, validated.
+
+    CSV and TSV files begin with a line of column names and say no types: labels and ids, and the columns
+    that a rank table does not know, come back as text. Parquet keeps every type.
+
+    Args:
+        path: ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+
+    Raises:
+        ValueError: naming the file and the row, for CSV and TSV its line, as `validated`; if the suffix
+            is unknown; or if the file is not what its suffix says.
+        OSError: if the file cannot be opened.
+    """
+    path = _named(path)
+    if separator(path) is not None:
+        table, place = read_text_table(path)
+        return validated_at(table, source=str(path), place=place)
+    return validated(read_parquet(path), source=str(path))
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """A Parquet file as it is; ValueError naming it if it is none."""
+    with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
+        file.read(1)
+    try:
+        return pl.read_parquet(path, glob=False)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path}: no Parquet file: {str(error).splitlines()[0]}.") from error
+
+
+def write_ranks(table: pl.DataFrame, path: str | PathLike[str]) -> None:
+    """Writes the rank table `table`, validated first, as a Parquet, CSV or TSV file.
+
+    The file is whole or not there; its folder is made if need be.
+
+    Args:
+        table: as `validated` takes it.
+        path: ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+
+    Raises:
+        ValueError: as `validated`; if the suffix is unknown; or if a column cannot be written as text.
+    """
+    path = _named(path)
+    table = validated(table)
+    mark = separator(path)
+    with written_aside(path) as aside:
+        try:
+            if mark is None:
+                table.write_parquet(aside)
+            elif path.suffix.lower() == ".gz":
+                # No name and no time in the packed file, so that equal tables give equal bytes.
+                with aside.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+                    table.write_csv(cast(IO[bytes], packed), separator=mark)
+            else:
+                table.write_csv(aside, separator=mark)
+        except pl.exceptions.PolarsError as error:
+            raise ValueError(f"{path}: {str(error).splitlines()[0]}.") from error
+
+
+def _named(path: str | PathLike[str]) -> Path:
+    path = Path(path)
+    if path.suffix.lower() != ".parquet" and separator(path) is None:
+        raise ValueError(f"{path}: a rank table's name ends in {_SUFFIXES}.")
+    return path

@@ -1,0 +1,168 @@
+"""The rank table: one row is one ranking task, the one table that every part speaks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+# The triple that is ranked, by label or by id.
+TRIPLE = ("head", "relation", "tail")
+RANKS = ("optimistic", "pessimistic", "candidates")
+REQUIRED = (*TRIPLE, "side", *RANKS)
+SIDES = ("head", "tail")
+
+# Least value of the columns of whole numbers; None: any whole number.
+_LEAST = dict.fromkeys(RANKS, 1) | {"popularity": 0, "relation_popularity": 0, "seed": None}
+_TEXT = ("side", "model", "category")
+
+# Up to here every whole number is a float64.
+_EXACT = 2**53
+
+# Where a row (from 0) stands, for messages.
+_Place = Callable[[int], str]
+
+
+def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
+    """The rank table `table`, every entry checked, its columns in their canonical types.
+
+    A row is one ranking task: one side of one triple.
+
+    | column | type | meaning |
+    |---|---|---|
+    | head, relation, tail | String or Int64 | the triple, by labels or by ids (at least 0) |
+    | side | String | "head" or "tail": the side that is predicted |
+    | optimistic, pessimistic | Int64 | 1-based ranks with ties counted for and against the target |
+    | candidates | Int64 | how many were ranked, the target among them |
+    | model | String | optional |
+    | seed | Int64 | optional |
+    | weight | Float64 | optional; finite, at least 0, some above 0 |
+    | popularity | Int64 | optional; training triples in which the answer appears |
+    | relation_popularity | Int64 | optional; those of them with this relation |
+    | category | String | optional; relation category, such as "1-N" |
+
+    Other columns are kept as they are, and so is the order of rows and columns.
+
+    Args:
+        table: a polars DataFrame. Whole numbers may come as floats or as text, such as 3.0 or "3".
+        source: what messages call the table; a file's path.
+
+    Raises:
+        ValueError: naming source, row (from 1), column and value: if a column is missing, the table is
+            empty, an entry is missing, a rank is not a whole number in [1, candidates], the optimistic rank
+            is above the pessimistic one, a side is unknown, or another entry is not what its column says.
+
+    Examples:
+        >>> import polars as pl
+        >>> row = {"head": "anna", "relation": "knows", "tail": "ben", "side": "tail"}
+        >>> ranks = {"optimistic": 2.0, "pessimistic": 3, "candidates": 90}
+        >>> validated(pl.DataFrame([row | ranks]))["optimistic"].to_list()
+        [2]
+        >>> validated(pl.DataFrame([row | ranks | {"candidates": 2}]))
+        Traceback (most recent call last):
+            ...
+        ValueError: table, row 1: pessimistic must be at most candidates (2), got 3.
+    """
+    return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
+
+
+def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
+    """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7"."""
+    if not isinstance(table, pl.DataFrame):
+        raise ValueError(f"`table` must be a polars DataFrame, got {table!r}.")
+    if missing := [name for name in REQUIRED if name not in table.columns]:
+        found = ", ".join(table.columns) or "none"
+        raise ValueError(f"{source}: no column {', '.join(missing)}; columns found: {found}.")
+    if table.is_empty():
+        raise ValueError(f"{source}: no rows.")
+    checked: list[pl.Series] = []
+    for name in table.columns:
+        column = table[name]
+        if name in TRIPLE:
+            checked.append(_label(column, source, place))
+        elif name in _TEXT:
+            checked.append(_text(column, source, place))
+        elif name in _LEAST:
+            checked.append(whole(column, _LEAST[name], source=source, place=place))
+        elif name == "weight":
+            checked.append(_weight(column, source, place))
+    table = table.with_columns(checked)
+    if table["head"].dtype != table["tail"].dtype:
+        raise ValueError(f"{source}: head and tail must both hold labels (text) or both ids (whole numbers).")
+    _refuse(table["side"], ~table["side"].is_in(SIDES), 'must be "head" or "tail"', place)
+    for low, high in (("pessimistic", "candidates"), ("optimistic", "pessimistic")):
+        above = table[low] > table[high]
+        if above.any():
+            bound = table[high][_first(above)]
+            _refuse(table[low], above, f"must be at most {high} ({bound})", place)
+    return table
+
+
+def _first(bad: pl.Series) -> int:
+    return int(bad.arg_true()[0])
+
+
+def _refuse(column: pl.Series, bad: pl.Series, must: str, place: _Place) -> None:
+    """Raises ValueError naming the first row of `bad`, the column and what stands there."""
+    if bad.any():
+        row = _first(bad)
+        raise ValueError(f"{place(row)}: {column.name} {must}, got {column[row]!r}.")
+
+
+def _refuse_nulls(column: pl.Series, place: _Place) -> None:
+    if column.null_count():
+        raise ValueError(f"{place(_first(column.is_null()))}: {column.name} is missing.")
+
+
+def _refuse_type(column: pl.Series, must: str, source: str) -> ValueError:
+    return ValueError(f"{source}: {column.name} must hold {must}, got values of type {column.dtype}.")
+
+
+def _label(column: pl.Series, source: str, place: _Place) -> pl.Series:
+    if column.dtype.is_integer():
+        return whole(column, 0, source=source, place=place)
+    return _text(column, source, place, must="labels (text) or ids (whole numbers)")
+
+
+def _text(column: pl.Series, source: str, place: _Place, must: str = "text") -> pl.Series:
+    _refuse_nulls(column, place)
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        raise _refuse_type(column, must, source)
+    return column.cast(pl.String)
+
+
+def _numbers(column: pl.Series, must: str, source: str, place: _Place) -> pl.Series:
+    """The column as Float64, none missing."""
+    _refuse_nulls(column, place)
+    if not (column.dtype.is_numeric() or column.dtype == pl.String):
+        raise _refuse_type(column, must, source)
+    numbers = column.cast(pl.Float64, strict=False)
+    _refuse(column, numbers.is_null(), "must be a number", place)
+    return numbers
+
+
+def whole(column: pl.Series, low: int | None, *, source: str, place: _Place) -> pl.Series:
+    """The column as Int64, every entry a whole number of at least `low`, given as number or as text."""
+    must = "must be a whole number" + ("" if low is None else f" of at least {low}")
+    _refuse_nulls(column, place)
+    if column.dtype.is_integer() or column.dtype == pl.String:
+        numbers = column.cast(pl.Int64, strict=False)
+        if column.dtype.is_integer():
+            _refuse(column, numbers.is_null(), f"{must}, below 2^63", place)
+    else:
+        numbers = None
+    if numbers is None or numbers.null_count():
+        floats = _numbers(column, "whole numbers", source, place)
+        exact = floats.is_finite() & (floats == floats.floor()) & (floats.abs() <= _EXACT)
+        _refuse(column, ~exact, must, place)
+        numbers = floats.cast(pl.Int64)
+    if low is not None:
+        _refuse(column, numbers < low, must, place)
+    return numbers
+
+
+def _weight(column: pl.Series, source: str, place: _Place) -> pl.Series:
+    weights = _numbers(column, "numbers", source, place)
+    _refuse(column, ~(weights.is_finite() & (weights >= 0)), "must be finite and at least 0", place)
+    if not (weights > 0).any():
+        raise ValueError(f"{source}: weight must be above 0 in some row, got 0 in all {len(weights)}.")
+    return weights

@@ -1,0 +1,70 @@
+"""One rank out of the optimistic and the pessimistic one: their mean, or a seeded draw."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from owkg import checks
+
+
+def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
+    """The realistic rank: the mean of the optimistic and the pessimistic one, so ending in .0 or .5.
+
+    Args:
+        optimistic, pessimistic: 1-based ranks of one shape, optimistic at most pessimistic.
+
+    Returns:
+        float64 ranks of that shape.
+
+    Raises:
+        ValueError: if a rank is not a whole number of at least 1, or the ranks are out of order.
+
+    Examples:
+        >>> realistic([1, 4], [2, 4]).tolist()
+        [1.5, 4.0]
+    """
+    low, high = _bounds(optimistic, pessimistic)
+    return (low + high) / 2
+
+
+def random_ranks(key: Any, optimistic: Any, pessimistic: Any) -> np.ndarray:
+    """Ranks drawn uniformly from the whole numbers optimistic, ..., pessimistic: ties broken at random.
+
+    Each draw takes 128 random bits modulo the number of tied ranks, so no rank's probability is off by
+    more than 2^-64 of itself. Ties are broken independently in each row.
+
+    Args:
+        key: of `jax.random.key`; consumed. Equal keys and ranks give equal results.
+        optimistic, pessimistic: 1-based ranks of one shape, optimistic at most pessimistic.
+
+    Returns:
+        int64 ranks of that shape.
+
+    Raises:
+        ValueError: as `realistic`, or if `key` is no key.
+
+    Examples:
+        >>> import jax
+        >>> drawn = random_ranks(jax.random.key(0), [3] * 1000, [5] * 1000)
+        >>> sorted(set(drawn.tolist()))
+        [3, 4, 5]
+    """
+    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if not is_key or key.shape != ():
+        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
+    low, high = _bounds(optimistic, pessimistic)
+    with jax.enable_x64(True):
+        return np.asarray(jax.random.randint(key, low.shape, low, high + 1, jnp.int64))
+
+
+def _bounds(optimistic: Any, pessimistic: Any) -> tuple[np.ndarray, np.ndarray]:
+    low = checks.integer("optimistic", optimistic, 1)
+    high = checks.integer("pessimistic", pessimistic, 1)
+    if low.shape != high.shape:
+        raise ValueError(
+            f"`optimistic` must have the shape of `pessimistic`, {high.shape}, got shape {low.shape}."
+        )
+    checks.require("optimistic", low, low <= high, "at most the pessimistic rank")
+    return low, high
