@@ -4,6 +4,8 @@ from owkg.kg.categories import CATEGORIES, relation_categories
 from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.known import KnownAnswers, answer_ranges, is_known, known_answers, num_candidates
 from owkg.kg.popularity import entity_popularity, entity_relation_popularity, relation_popularity
+from owkg.kg.read import read_graph
+from owkg.kg.write import write_labelled, write_openke
 
 __all__ = [
     "CATEGORIES",
@@ -17,6 +19,9 @@ __all__ = [
     "joined_splits",
     "known_answers",
     "num_candidates",
+    "read_graph",
     "relation_categories",
     "relation_popularity",
+    "write_labelled",
+    "write_openke",
 ]

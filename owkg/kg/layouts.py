@@ -1,0 +1,113 @@
+"""Layouts of a folder: which files of it hold what."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+LAYOUTS = ("labelled", "integer", "openke", "rotate", "libkge")
+
+# Splits that are read; other files of a folder are none of ours.
+SPLIT_NAME = r"(?:train|valid|dev|test|missing)(?:[_-][^.]*)?"
+_GZ = r"(?:\.gz)?"
+_TEXT_SPLIT = re.compile(rf"({SPLIT_NAME})\.(?:txt|tsv){_GZ}")
+_OPENKE_SPLIT = re.compile(rf"({SPLIT_NAME})2id\.txt{_GZ}")
+_LIBKGE_SPLIT = re.compile(rf"({SPLIT_NAME})\.del{_GZ}")
+_SPLITS = {
+    "labelled": _TEXT_SPLIT,
+    "integer": _TEXT_SPLIT,
+    "rotate": _TEXT_SPLIT,
+    "openke": _OPENKE_SPLIT,
+    "libkge": _LIBKGE_SPLIT,
+}
+# What each layout is known by, beside its splits.
+_MARKS = {
+    "openke": ("entity2id.txt", "relation2id.txt"),
+    "rotate": ("entities.dict", "relations.dict"),
+    "libkge": ("dataset.yaml", "entity_ids.del", "relation_ids.del"),
+}
+_LOOKED_FOR = (
+    "train.txt or train.tsv (labelled or integer triples), entities.dict and relations.dict (RotatE), "
+    "entity2id.txt and train2id.txt (OpenKE), dataset.yaml or entity_ids.del and train.del (LibKGE), "
+    "each also with .gz"
+)
+
+
+def files_in(folder: Path) -> list[str]:
+    """The names of the files in `folder`, sorted; ValueError if it is no folder."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: must be a folder of a knowledge graph, and there is no such folder.")
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+def marked_layouts(names: Iterable[str]) -> dict[str, list[str]]:
+    """The layouts with files of their own among `names`, and these files."""
+    plain = {name.removesuffix(".gz"): name for name in names}
+    marks = {
+        layout: [plain[mark] for mark in known if mark in plain]
+        + [name for name in plain.values() if layout != "rotate" and _SPLITS[layout].fullmatch(name)]
+        for layout, known in _MARKS.items()
+    }
+    return {layout: found for layout, found in marks.items() if found}
+
+
+def find_layout(folder: Path) -> str:
+    """The layout of `folder` by the names of its files: "labelled" stands for "integer" too.
+
+    Raises:
+        ValueError: if there are no files of any layout, or of more than one.
+    """
+    names = files_in(folder)
+    marked = marked_layouts(names)
+    if len(marked) > 1:
+        shown = "; ".join(f"{layout}: {', '.join(found)}" for layout, found in marked.items())
+        raise ValueError(f"{folder}: must be of one layout, got files of several ({shown}); name the layout.")
+    if marked:
+        return next(iter(marked))
+    if not any(_TEXT_SPLIT.fullmatch(name) for name in names):
+        found = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "") if names else "an empty folder"
+        raise ValueError(f"{folder}: must hold a knowledge graph: {_LOOKED_FOR}; got {found}.")
+    return "labelled"
+
+
+def find_file(folder: Path, name: str) -> Path:
+    """The file `name` or `name.gz` of `folder`; ValueError if there is neither, or both."""
+    there = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
+    if not there:
+        raise ValueError(f"{folder}: must hold {name}, and there is no such file.")
+    if len(there) > 1:
+        raise ValueError(f"{folder}: must hold one of {name} and {name}.gz, got both.")
+    return there[0]
+
+
+def split_files(folder: Path, layout: str) -> dict[str, Path]:
+    """The files of the splits by their name: train, valid and test first. A split "dev" is "valid".
+
+    Raises:
+        ValueError: if two files are of one split, or none is of "train".
+    """
+    found: dict[str, Path] = {}
+    names = files_in(folder)
+    for name in names:
+        if match := _SPLITS[layout].fullmatch(name):
+            split = "valid" if match[1] == "dev" else match[1]
+            if split in found:
+                both = f"{found[split].name} and {name}"
+                raise ValueError(f"{folder}: must hold one file of the split {split}, got {both}.")
+            found[split] = folder / name
+    return ordered_splits(found, folder, layout)
+
+
+def ordered_splits(found: dict[str, Path], folder: Path, layout: str) -> dict[str, Path]:
+    """`found` with train, valid and test first; ValueError if train is not there."""
+    if "train" not in found:
+        got = ", ".join(path.name for path in found.values()) or "no split that can be read"
+        raise ValueError(f"{folder}: must hold the split train (layout {layout}), got {got}.")
+    first = [name for name in ("train", "valid", "test") if name in found]
+    return {name: found[name] for name in first + sorted(found.keys() - set(first))}
+
+
+def graph_files(folder: Path) -> set[str]:
+    """The names of the files in `folder` that would be looked at when a graph is read from there."""
+    names = files_in(folder) if folder.exists() else []
+    marks = {name for found in marked_layouts(names).values() for name in found}
+    return marks | {name for name in names if _TEXT_SPLIT.fullmatch(name)}

@@ -1,0 +1,86 @@
+"""Text files line by line: whatever is wrong is named with its file and line."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+import polars as pl
+
+# A whole number as programs write it: no sign, no zero in front.
+WHOLE = "0|[1-9][0-9]*"
+# Enough of a bad line to find it by.
+_SHOWN = 80
+
+
+def line_error(path: Path, line: int, message: str) -> ValueError:
+    """The error of one line, counted from 1."""
+    return ValueError(f"{path}, line {line}: {message}")
+
+
+def read_lines(path: Path) -> pl.Series:
+    """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz".
+
+    Line ends may be LF or CR LF; a byte order mark in front and empty lines at the end are left out.
+
+    Raises:
+        ValueError: if the file is empty, no whole gzip file, or not UTF-8.
+    """
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: must be a whole gzip file ({error}).") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        byte = error.object[error.start]
+        raise line_error(path, line, f"must be UTF-8 text, got the byte 0x{byte:02x}.") from None
+    text = text.replace("\r\n", "\n").rstrip("\n")
+    if not text:
+        raise line_error(path, 1, "must hold something, got an empty file.")
+    return pl.Series("line", text.split("\n"), dtype=pl.String)
+
+
+def split_lines(
+    path: Path, lines: pl.Series, pattern: str, expected: str, *, separator: str | None, first: int = 1
+) -> pl.DataFrame:
+    """The named groups of `pattern` in every line, as columns of text.
+
+    Args:
+        path: that the lines come from.
+        lines: of the file, from line `first` on.
+        pattern: a regular expression that fits a whole good line.
+        expected: what a good line is, in words.
+        separator: of the columns, None for any white space; to say how many there are.
+        first: number of the first line.
+
+    Raises:
+        ValueError: naming the file and the first line that does not fit.
+    """
+    frame = lines.str.extract_groups(f"^{pattern}$").struct.unnest()
+    bad = frame.to_series(0).is_null()
+    if bad.any():
+        row = bad.arg_max() or 0
+        line = lines[row]
+        count = len(line.split(separator))
+        columns = f"{count} column{'' if count == 1 else 's'}, {line[:_SHOWN]!r}"
+        got = columns if line.strip() else "a blank line"
+        raise line_error(path, first + row, f"must be {expected}, got {got}.")
+    return frame
+
+
+def counted(path: Path, lines: pl.Series) -> pl.Series:
+    """The lines after the first, which has to say how many they are (OpenKE).
+
+    Raises:
+        ValueError: if it says something else.
+    """
+    said, follow = lines[0].strip(), len(lines) - 1
+    if said != str(follow):
+        message = f"must be the number of lines that follow, {follow}, got {lines[0][:_SHOWN]!r}."
+        raise line_error(path, 1, message)
+    if not follow:
+        raise line_error(path, 1, "must be followed by lines, got none.")
+    return lines[1:]

@@ -1,0 +1,251 @@
+"""Knowledge graphs from files."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Int32
+
+from owkg.kg.graph import KnowledgeGraph
+from owkg.kg.labels import read_labels
+from owkg.kg.layouts import LAYOUTS, find_file, find_layout, split_files
+from owkg.kg.lines import WHOLE, counted, line_error, read_lines, split_lines
+from owkg.kg.manifest import read_manifest
+from owkg.kg.triples import COLUMNS
+
+DUPLICATES = ("warn", "keep", "drop", "error")
+
+_LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
+_THREE_LABELS = "head, relation and tail, none empty, separated by tabs"
+
+
+def _id_pattern(*columns: str) -> str:
+    return "[ \t]*" + "[ \t]+".join(f"(?P<{column}>{WHOLE})" for column in columns) + "[ \t]*"
+
+
+_IDS = _id_pattern(*COLUMNS)
+_OPENKE_IDS = _id_pattern("head", "tail", "relation")
+
+
+class _Split(NamedTuple):
+    """The lines of a split as they stand in its file: three columns of text."""
+
+    path: Path
+    first: int  # number of the first line that holds a triple
+    frame: pl.DataFrame
+
+
+class _Tables(NamedTuple):
+    """A folder as text; `entities` and `relations` are None where no file gives the ids."""
+
+    entities: tuple[str, ...] | None
+    relations: tuple[str, ...] | None
+    splits: dict[str, _Split]
+    by_id: bool  # the columns hold ids, not labels
+    source: str = ""  # of the labels, for messages
+
+
+def read_graph(folder: Any, *, duplicates: str = "warn", layout: str | None = None) -> KnowledgeGraph:
+    """Reads a knowledge graph from a folder of one of the usual layouts.
+
+    - "labelled": `train.txt`, `valid.txt`, `test.txt`, lines of head, relation, tail, separated by tabs,
+      without a header (also PyKEEN, CoDEx). Ids are the sorted order of the labels (by code point),
+      over all splits, so they do not depend on the order of lines or splits.
+    - "integer": the same files with whole numbers in place of labels, separated by tabs or spaces. They
+      are the ids, and the labels are their digits; an id that no line holds is an entity all the same.
+      At least half of the ids below the largest have to be there.
+    - "rotate": `entities.dict` and `relations.dict` (id, tab, label), and the same files with labels or,
+      if the first line of train holds no three known labels, ids.
+    - "openke": `entity2id.txt`, `relation2id.txt`, `train2id.txt`, ...: the number of lines first; then label
+      and id, or the ids of head, tail, relation in this order.
+    - "libkge": `dataset.yaml`, or else `entity_ids.del`, `relation_ids.del`, `train.del`, ...
+
+    Splits are files whose name begins with train, valid, test or missing, as in `test_sparse.txt`;
+    "dev" is read as "valid". All may be packed (`.gz`). Other files are not looked at. Splits whose name
+    ends in "_negatives" hold false triples (CoDEx); they are read, and never count as facts.
+
+    Args:
+        folder: where the files are.
+        duplicates: what becomes of a triple that stands in one split more than once: "warn" keeps all and
+            warns with their number, "keep" keeps all, "drop" keeps the first, "error" refuses.
+        layout: one of the above; None looks at the files: "integer" if the first line of every split
+            is three whole numbers and no file names the ids.
+
+    Raises:
+        ValueError: if the folder is of no layout or of several, if there is no train split, or if a line is
+            malformed, blank, not UTF-8, or holds an unknown label or an id out of range; the message
+            begins with the file and, where there is one, the line.
+    """
+    if duplicates not in DUPLICATES:
+        raise ValueError(f"`duplicates` must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
+    if layout is not None and layout not in LAYOUTS:
+        raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
+    folder = Path(folder)
+    tables = _tables(folder, layout)
+    graph = _from_ids(tables) if tables.by_id else _from_labels(tables)
+    splits = {
+        name: _without_duplicates(triples, tables.splits[name], duplicates)
+        for name, triples in graph.splits.items()
+    }
+    return graph._replace(splits=splits)
+
+
+def _tables(folder: Path, layout: str | None) -> _Tables:
+    found = find_layout(folder) if layout is None else layout
+    match found:
+        case "openke":
+            return _openke(folder)
+        case "rotate":
+            return _rotate(folder)
+        case "libkge":
+            return _libkge(folder)
+    lines = {name: (path, read_lines(path)) for name, path in split_files(folder, found).items()}
+    first_lines = [line[0] for _, line in lines.values()]
+    are_ids = layout is None and all(re.fullmatch(_IDS, line) for line in first_lines)
+    by_id = are_ids or layout == "integer"
+    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in lines.items()}
+    return _Tables(None, None, splits, by_id)
+
+
+def _split(path: Path, lines: pl.Series, *, by_id: bool) -> _Split:
+    if by_id:
+        frame = split_lines(path, lines, _IDS, "three ids (whole numbers)", separator=None)
+    else:
+        frame = split_lines(path, lines, _LABELS, _THREE_LABELS, separator="\t")
+    return _Split(path, 1, frame)
+
+
+def _openke(folder: Path) -> _Tables:
+    entities = read_labels(find_file(folder, "entity2id.txt"), openke=True)
+    relations = read_labels(find_file(folder, "relation2id.txt"), openke=True)
+    splits = {}
+    for name, path in split_files(folder, "openke").items():
+        lines = counted(path, read_lines(path))
+        expected = "the ids of head, tail and relation (whole numbers)"
+        frame = split_lines(path, lines, _OPENKE_IDS, expected, separator=None, first=2)
+        splits[name] = _Split(path, 2, frame)
+    return _Tables(entities, relations, splits, by_id=True)
+
+
+def _rotate(folder: Path) -> _Tables:
+    entities = read_labels(find_file(folder, "entities.dict"), openke=False)
+    relations = read_labels(find_file(folder, "relations.dict"), openke=False)
+    lines = {name: (path, read_lines(path)) for name, path in split_files(folder, "rotate").items()}
+    line = lines["train"][1][0]
+    head, relation, tail = [*line.split("\t"), "", ""][:3]
+    known = head in entities and relation in relations and tail in entities
+    by_id = not known and re.fullmatch(_IDS, line) is not None
+    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in lines.items()}
+    return _Tables(entities, relations, splits, by_id, "entities.dict and relations.dict")
+
+
+def _libkge(folder: Path) -> _Tables:
+    if (folder / "dataset.yaml").is_file():
+        manifest = read_manifest(folder / "dataset.yaml")
+        entity_ids, relation_ids, files, sizes = manifest
+    else:
+        entity_ids, relation_ids = find_file(folder, "entity_ids.del"), find_file(folder, "relation_ids.del")
+        files, sizes = split_files(folder, "libkge"), {}
+    entities, relations = (read_labels(path, openke=False) for path in (entity_ids, relation_ids))
+    splits = {name: _split(path, read_lines(path), by_id=True) for name, path in files.items()}
+    found = {entity_ids: len(entities), relation_ids: len(relations)}
+    found |= {split.path: len(split.frame) for split in splits.values()}
+    for path, (size, line) in sizes.items():
+        if size != found[path]:
+            message = f"says {size} of {path.name}, which has {found[path]} lines."
+            raise line_error(folder / "dataset.yaml", line, message)
+    return _Tables(entities, relations, splits, by_id=True)
+
+
+def _from_labels(tables: _Tables) -> KnowledgeGraph:
+    frames = [split.frame for split in tables.splits.values()]
+    entities, relations = tables.entities, tables.relations
+    if entities is None or relations is None:
+        entities = _sorted_labels([frame[column] for frame in frames for column in ("head", "tail")])
+        relations = _sorted_labels([frame["relation"] for frame in frames])
+    kinds = {"entity": pl.Enum(list(entities)), "relation": pl.Enum(list(relations))}
+    splits = {}
+    for name, split in tables.splits.items():
+        ids = []
+        for column in COLUMNS:
+            kind = "relation" if column == "relation" else "entity"
+            found = split.frame[column].cast(kinds[kind], strict=False).to_physical()
+            if found.null_count():
+                row = found.is_null().arg_max() or 0
+                message = f"the {kind} {split.frame[column][row]!r} is not in {tables.source}."
+                raise line_error(split.path, split.first + row, message)
+            ids.append(found.cast(pl.Int32).to_numpy())
+        splits[name] = np.stack(ids, axis=1)
+    return KnowledgeGraph(entities, relations, splits)
+
+
+def _sorted_labels(columns: list[pl.Series]) -> tuple[str, ...]:
+    return tuple(pl.concat([column.unique() for column in columns]).unique().sort().to_list())
+
+
+def _from_ids(tables: _Tables) -> KnowledgeGraph:
+    columns = {
+        name: {column: split.frame[column].cast(pl.Int64, strict=False) for column in COLUMNS}
+        for name, split in tables.splits.items()
+    }
+    entities, relations = tables.entities, tables.relations
+    if entities is None or relations is None:
+        ids = columns.values()
+        heads_and_tails = [found[column] for found in ids for column in ("head", "tail")]
+        entities = _digits("entity", heads_and_tails, tables)
+        relations = _digits("relation", [found["relation"] for found in ids], tables)
+    splits = {}
+    for name, split in tables.splits.items():
+        for column, found in columns[name].items():
+            size = len(relations if column == "relation" else entities)
+            outside = ~(found < size).fill_null(False)
+            if outside.any():
+                row = outside.arg_max() or 0
+                message = f"the {column} must be an id in [0, {size}), got {split.frame[column][row]}."
+                raise line_error(split.path, split.first + row, message)
+        ids = [found.cast(pl.Int32).to_numpy() for found in columns[name].values()]
+        splits[name] = np.stack(ids, axis=1)
+    return KnowledgeGraph(entities, relations, splits)
+
+
+def _digits(kind: str, columns: list[pl.Series], tables: _Tables) -> tuple[str, ...]:
+    """The labels 0, 1, 2, ... up to the largest id."""
+    distinct = pl.concat([column.unique() for column in columns]).unique()
+    # Ids too long for 64 bits are null.
+    largest = 2**63 if distinct.null_count() else int(distinct.max())  # type: ignore[arg-type]
+    if largest + 1 > 2 * len(distinct):
+        raise ValueError(
+            f"{tables.splits['train'].path.parent}: must hold at least half of the {kind} ids up to the "
+            f"largest, {largest}, got {len(distinct)} of them; numbers that are labels need the layout labelled."
+        )
+    return tuple(map(str, range(largest + 1)))
+
+
+def _without_duplicates(
+    triples: Int32[np.ndarray, "before 3"], split: _Split, duplicates: str
+) -> Int32[np.ndarray, "after 3"]:
+    if duplicates == "keep":
+        return triples
+    rows = pl.DataFrame(triples, schema=list(COLUMNS), orient="row").select(pl.struct(COLUMNS)).to_series()
+    first = rows.is_first_distinct()
+    repeated = len(first) - int(first.sum())
+    if not repeated:
+        return triples
+    if duplicates == "drop":
+        return triples[first.to_numpy()]
+    if duplicates == "error":
+        row = (~first).arg_max() or 0
+        before = int(np.argmax((triples == triples[row]).all(axis=1)))
+        shown = " ".join(split.frame.select(COLUMNS).row(row))
+        message = f"the triple {shown!r} stands on line {split.first + before} already."
+        raise line_error(split.path, split.first + row, message)
+    warnings.warn(
+        f"{split.path}: {repeated} of {len(first)} lines repeat an earlier triple; all are kept "
+        '(duplicates="drop" keeps one of each).',
+        UserWarning,
+        stacklevel=3,
+    )
+    return triples

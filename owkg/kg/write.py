@@ -1,0 +1,104 @@
+"""Knowledge graphs into files."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.files import written_aside
+from owkg.kg.graph import KnowledgeGraph
+from owkg.kg.layouts import SPLIT_NAME, graph_files
+from owkg.kg.triples import COLUMNS, triples_checked
+
+# What would end a column or a line, or be taken for a byte order mark.
+_BREAKS = re.compile(r"[\t\n\r]|^\ufeff|^$")
+
+
+def write_labelled(graph: KnowledgeGraph, folder: Any) -> None:
+    """Writes a file a split, `train.txt`, ...: lines of head, relation, tail, separated by tabs.
+
+    The layout knows only what is in a triple: a warning tells how many entities and relations are in none.
+    Where all labels are whole numbers, only `read_graph(folder, layout="labelled")` takes them for labels.
+
+    Args:
+        graph: with a train split, and no empty one.
+        folder: made if it is not there; may hold no other files of a graph.
+
+    Raises:
+        ValueError: if a label is empty or holds a tab or an end of line, if a split is empty or its name is
+            none that `read_graph` reads, or if other files of a graph are there.
+    """
+    _check(graph)
+    for kind, labels, columns in (("entities", graph.entities, [0, 2]), ("relations", graph.relations, [1])):
+        used = np.unique(np.concatenate([triples[:, columns].ravel() for triples in graph.splits.values()]))
+        if used.size < len(labels):
+            unused = len(labels) - used.size
+            warnings.warn(f"{unused} {kind} are in no triple and are not written.", UserWarning, stacklevel=2)
+    entities, relations = pl.Series(graph.entities), pl.Series(graph.relations)
+    labels = (entities, relations, entities)
+    tables = {
+        f"{name}.txt": pl.DataFrame(
+            {c: label.gather(triples[:, i]) for i, (c, label) in enumerate(zip(COLUMNS, labels, strict=True))}
+        )
+        for name, triples in graph.splits.items()
+    }
+    _write(Path(folder), tables, counts=False)
+
+
+def write_openke(graph: KnowledgeGraph, folder: Any) -> None:
+    """Writes `entity2id.txt`, `relation2id.txt`, and `train2id.txt`, ...: the number of lines first.
+
+    Then label and id, or the ids of head, tail, relation in this order.
+
+    Args:
+        graph: with a train split, and no empty one.
+        folder: made if it is not there; may hold no other files of a graph.
+
+    Raises:
+        ValueError: as `write_labelled`, and if a label ends in a space.
+    """
+    _check(graph)
+    tables = {}
+    for kind, labels in (("entity", graph.entities), ("relation", graph.relations)):
+        for label in labels:
+            if label.endswith(" "):
+                raise ValueError(f"`graph` must have no {kind} label that ends in a space, got {label!r}.")
+        tables[f"{kind}2id.txt"] = pl.DataFrame({"label": labels, "id": range(len(labels))})
+    for name, triples in graph.splits.items():
+        head, relation, tail = triples.T
+        tables[f"{name}2id.txt"] = pl.DataFrame({"head": head, "tail": tail, "relation": relation})
+    _write(Path(folder), tables, counts=True)
+
+
+def _check(graph: KnowledgeGraph) -> None:
+    if "train" not in graph.splits:
+        raise ValueError(f"`graph` must have the split train, got {', '.join(graph.splits) or 'no splits'}.")
+    for kind, labels in (("entity", graph.entities), ("relation", graph.relations)):
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"`graph` must have each {kind} label once, got one twice.")
+        for label in labels:
+            if _BREAKS.search(label):
+                message = f"`graph` must have {kind} labels without tabs and line ends, and none empty"
+                raise ValueError(f"{message}, got {label!r}.")
+    for name, triples in graph.splits.items():
+        if not re.fullmatch(SPLIT_NAME, name) or name == "dev":
+            raise ValueError(
+                "`graph` must have splits whose names begin with train, valid, test or missing, "
+                f"got {name!r}."
+            )
+        if not triples_checked(triples, graph.num_entities, graph.num_relations, name="graph").size:
+            raise ValueError(f"`graph` must have triples in every split, got none in {name}.")
+
+
+def _write(folder: Path, tables: dict[str, pl.DataFrame], *, counts: bool) -> None:
+    if others := sorted(graph_files(folder) - tables.keys()):
+        raise ValueError(f"{folder}: must hold no other files of a graph, got {', '.join(others)}.")
+    for name, table in tables.items():
+        with written_aside(folder / name) as aside, aside.open("wb") as file:
+            if counts:
+                file.write(b"%d\n" % len(table))
+            separator = "\t" if not counts or "label" in table.columns else " "
+            table.write_csv(file, include_header=False, separator=separator, quote_style="never")
