@@ -1,6 +1,89 @@
-"""Rank metrics as data: the one definition that theory, simulation and evaluation share."""
+"""Rank metrics as data, and what they say of a table of ranks: value, chance level, interval."""
 
-from owkg.metrics.catalogue import FORMS, LOG_MRR, MR, MRR, hits_at, metric, power
+from owkg.metrics.catalogue import (
+    GMR,
+    HMR,
+    IGMR,
+    IMR,
+    LOG_MRR,
+    MR,
+    MRR,
+    hits_at,
+    power,
+    power_mean,
+)
+from owkg.metrics.judged import POOLED, UNJUDGED, Judged, judge
+from owkg.metrics.measures import (
+    Adjustment,
+    Summary,
+    Weighting,
+    macro,
+    macro_map,
+    macro_ndcg,
+    of,
+    probe,
+    stratified,
+    stratified_mrr,
+)
 from owkg.metrics.metric import Metric, checked
+from owkg.metrics.names import FORMS, adjusted, metric, pykeen_key, summary
+from owkg.metrics.retrieval import (
+    average_precision,
+    bpref,
+    inf_ap,
+    judged_at,
+    ndcg,
+    precision,
+    r_precision,
+    rbp,
+    rbp_residual,
+    recall,
+    reciprocal_rank,
+    success,
+)
 
-__all__ = ["FORMS", "LOG_MRR", "MR", "MRR", "Metric", "checked", "hits_at", "metric", "power"]
+__all__ = [
+    "FORMS",
+    "GMR",
+    "HMR",
+    "IGMR",
+    "IMR",
+    "LOG_MRR",
+    "MR",
+    "MRR",
+    "POOLED",
+    "UNJUDGED",
+    "Adjustment",
+    "Judged",
+    "Metric",
+    "Summary",
+    "Weighting",
+    "adjusted",
+    "average_precision",
+    "bpref",
+    "checked",
+    "hits_at",
+    "inf_ap",
+    "judge",
+    "judged_at",
+    "macro",
+    "macro_map",
+    "macro_ndcg",
+    "metric",
+    "ndcg",
+    "of",
+    "power",
+    "power_mean",
+    "precision",
+    "probe",
+    "pykeen_key",
+    "r_precision",
+    "rbp",
+    "rbp_residual",
+    "recall",
+    "reciprocal_rank",
+    "stratified",
+    "stratified_mrr",
+    "success",
+    "summary",
+]

@@ -1,26 +1,42 @@
-"""The named rank weights, and the names by which users know them."""
+"""The named rank weights: a mean of h(rank), or a function of such a mean."""
 
-import difflib
-import math
-import re
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import jax.numpy as jnp
 
 from owkg import checks
 from owkg.metrics.metric import Metric
 
-MRR = Metric("mrr", lambda rank: 1 / rank)
+
+def _rank(rank):
+    return rank
+
+
+def _reciprocal(rank):
+    return 1 / rank
+
+
+MRR = Metric("mrr", _reciprocal)
 """Mean reciprocal rank, h(r) = 1/r."""
 
 LOG_MRR = Metric("log-mrr", lambda rank: 1 / jnp.log2(1 + rank))
 """h(r) = log 2 / log(1 + r) (Yang et al. 2022, section 5). A mean over answers; not nDCG."""
 
-MR = Metric("mr", lambda rank: rank, larger_is_better=False)
+MR = Metric("mr", _rank, larger_is_better=False)
 """Mean rank, h(r) = r; smaller is better."""
+
+IMR = Metric("imr", _rank, link=_reciprocal)
+"""Inverse mean rank, 1 / mean of r (Hoyt et al. 2022, Table 2)."""
+
+HMR = Metric("hmr", _reciprocal, larger_is_better=False, link=_reciprocal)
+"""Harmonic mean rank, 1 / mean of 1/r (Hoyt et al. 2022, Table 2); smaller is better."""
+
+GMR = Metric("gmr", jnp.log, larger_is_better=False, link=jnp.exp)
+"""Geometric mean rank, exp(mean of log r) (Hoyt et al. 2022, Table 2); smaller is better."""
+
+IGMR = Metric("igmr", jnp.log, link=lambda mean: jnp.exp(-mean))
+"""Inverse geometric mean rank, exp(-mean of log r) (Hoyt et al. 2022, Table 2)."""
 
 
 def hits_at(k: int) -> Metric:
@@ -45,74 +61,42 @@ def power(p: float) -> Metric:
     return _power(checks.scalar("p", checks.real("p", p, 0, float("inf"), closed=False)))
 
 
+def power_mean(p: float) -> Metric:
+    """The power mean M_p of the ranks, (mean of r^p)^(1/p) (Hoyt et al. 2022, Table 3); smaller is better.
+
+    M_1 is the mean rank, M_-1 the harmonic mean rank; p = 0 is the geometric mean rank. Equal P give the
+    same object.
+
+    Raises:
+        ValueError: if `p` is not finite.
+    """
+    p = checks.scalar("p", checks.real("p", p, -float("inf"), float("inf")))
+    return GMR if p == 0 else _power_mean(p)
+
+
 @cache
 def _hits_at(k: int) -> Metric:
     return Metric(f"hits@{k}", lambda rank: (rank <= k).astype(rank.dtype))
 
 
+def shown(number: float) -> str:
+    """A parameter in the name of a metric: short, and read back as the same number."""
+    simple = Fraction(number).limit_denominator(99)
+    if float(f"{number:g}") == number:
+        return f"{number:g}"
+    return str(simple) if float(simple) == number else repr(number)
+
+
 @cache
 def _power(p: float) -> Metric:
-    simple = Fraction(p).limit_denominator(99)
-    shown = f"{p:g}" if float(f"{p:g}") == p else str(simple) if float(simple) == p else repr(p)
-    return Metric(f"p-mrr@{shown}", lambda rank: rank**-p)
+    return Metric(f"p-mrr@{shown(p)}", lambda rank: rank**-p)
 
 
-# What a name may look like after folding case and turning "_" and " " into "-".
-_PLAIN = {
-    "mrr": MRR,
-    "mean-reciprocal-rank": MRR,
-    "inverse-harmonic-mean-rank": MRR,
-    "log-mrr": LOG_MRR,
-    "mr": MR,
-    "mean-rank": MR,
-    "arithmetic-mean-rank": MR,
-    "sqrt-mrr": power(0.5),
-}
-_NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
-_HITS = re.compile(rf"hits?(?:@|-at-|-)?{_NUMBER}")
-_POWER = re.compile(rf"p-?mrr(?:@|-at-|-){_NUMBER}")
-_KNOWN = (*_PLAIN, "hits@1", "hits@3", "hits@5", "hits@10", "p-mrr@1/2", "p-mrr@1/3", "p-mrr@1/4")
-
-FORMS = ("mrr", "hits@K", "log-mrr", "p-mrr@P", "mr")
-"""The canonical names; K a whole number, P a number or a fraction such as 1/3."""
-
-
-def metric(name: str) -> Metric:
-    """The metric of that name; case, `_` against `-`, and the common aliases do not matter.
-
-    Args:
-        name: one of `FORMS`, or an alias: `hits_at_10`, `sqrt-mrr`, `inverse_harmonic_mean_rank`, ...
-
-    Raises:
-        ValueError: for an unknown name (the message names the near ones), or a bad K or P.
-
-    Examples:
-        >>> metric("hits_at_10").name, metric("p-mrr@1/3").name
-        ('hits@10', 'p-mrr@1/3')
-    """
-    if not isinstance(name, str):
-        raise ValueError(f"the name of a metric must be text, got {name!r}.")
-    folded = re.sub(r"[\s_]+", "-", re.sub(r"\s*@\s*", "@", name.strip().lower()))
-    if folded in _PLAIN:
-        return _PLAIN[folded]
-    if match := _HITS.fullmatch(folded):
-        return _named(name, lambda k: hits_at(int(k) if k.is_integer() else k), match[1])
-    if match := _POWER.fullmatch(folded):
-        return _named(name, power, match[1])
-    near = difflib.get_close_matches(folded, _KNOWN, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(near)}?" if near else f"known are {', '.join(FORMS)}."
-    raise ValueError(f"unknown metric {name!r}: {hint}")
-
-
-def _named(name: str, factory: Callable[[Any], Metric], text: str) -> Metric:
-    try:
-        above, _, under = text.partition("/")
-        value = float(above) / float(under or 1)
-    except (ValueError, ZeroDivisionError):
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"metric {name!r}: {text!r} is not a number.")
-    try:
-        return factory(value)
-    except ValueError as error:
-        raise ValueError(f"metric {name!r}: {error}") from None
+@cache
+def _power_mean(p: float) -> Metric:
+    return Metric(
+        f"power-mean@{shown(p)}",
+        lambda rank: rank**p,
+        larger_is_better=False,
+        link=lambda mean: mean ** (1 / p),
+    )

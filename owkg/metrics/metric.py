@@ -11,14 +11,17 @@ from jax import Array
 
 @dataclass(frozen=True)
 class Metric:
-    """The mean of h(rank) over the answers of a query; theory, simulation and evaluation all take it.
+    """The mean of h(rank), or a function of that mean; theory, simulation and evaluation all take it.
 
-    Two metrics are equal, and share compiled code, when name, weight function and direction are.
+    Two metrics are equal, and share compiled code, when their fields are.
 
     Attributes:
         name: what tables and files call it.
         weight: h, elementwise on an array of float ranks, each at least 1, written with `jax.numpy`.
         larger_is_better: False for metrics that fall as ranks improve, like the mean rank.
+        link: g of metrics g(mean of h), like the geometric mean rank exp(mean of log r); monotone, written
+            with `jax.numpy`. None is the identity. Expectations of such metrics are no means over queries:
+            `owkg.theory` and `owkg.simulate` refuse them.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -30,16 +33,19 @@ class Metric:
     name: str
     weight: Callable[[Array], Array]
     larger_is_better: bool = True
+    link: Callable[[Array], Array] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.weight):
             raise ValueError(f"`weight` must be a function of ranks, got {self.weight!r}.")
+        if self.link is not None and not callable(self.link):
+            raise ValueError(f"`link` must be a function of a mean, or None, got {self.link!r}.")
 
     def __str__(self) -> str:
         return self.name
 
 
-def checked(metric: Any) -> Metric:
+def probed(metric: Any) -> Metric:
     """`metric`, whose weight has been tried on an array of abstract ranks.
 
     Raises:
@@ -58,5 +64,18 @@ def checked(metric: Any) -> Metric:
     if getattr(weight, "shape", None) != (7,) or not jnp.isrealobj(jnp.zeros((), weight.dtype)):
         raise ValueError(
             f"`weight` of metric {metric.name!r} must give one real number a rank, got {weight}."
+        )
+    return metric
+
+
+def checked(metric: Any) -> Metric:
+    """`metric`, probed, and a plain mean of its rank weight.
+
+    Raises:
+        ValueError: as `probed`, and if the metric has a link.
+    """
+    if probed(metric).link is not None:
+        raise ValueError(
+            f"`metric` must be a mean of a rank weight here, got {metric.name!r}, a function of such a mean."
         )
     return metric

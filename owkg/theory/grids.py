@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from scipy import special
 
 from owkg import checks
-from owkg.metrics import Metric, checked
+from owkg.metrics import Metric, checked, sums
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.
@@ -20,58 +20,13 @@ _BATCH_ENTRIES = {"cpu": 2**11}
 _BATCH_ENTRIES_ELSEWHERE = 2**18
 
 
-# Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
-_LARGEST_RANK = 10**8
-
-
-def padded_size(largest: Any) -> int:
-    """A round number that is at least `largest`: few sizes, so few compilations.
-
-    Powers of two from 16 to 2**20, multiples of 2**20 above.
-    """
-    if largest > 2**20:
-        return -(-int(largest) // 2**20) * 2**20
-    return max(16, 1 << (int(largest) - 1).bit_length())
-
-
-def _new_prefix_sums(metric: Metric, largest_rank: int) -> np.ndarray:
-    # Evaluated now, in float64, even when a caller is under a trace.
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        ranks = jnp.arange(1, largest_rank + 1, dtype=jnp.float64)
-        weight = np.asarray(checked(metric).weight(ranks), np.float64)
-    if not np.isfinite(weight).all():
-        rank = int(np.argmin(np.isfinite(weight)))
-        raise ValueError(
-            f"`metric` must weigh every rank with a finite number, got {metric.name!r} with "
-            f"{weight[rank]} at rank {rank + 1}."
-        )
-    sums = np.zeros((2, padded_size(largest_rank) + 1))
-    np.cumsum(weight, out=sums[0, 1 : largest_rank + 1])
-    np.cumsum(weight**2, out=sums[1, 1 : largest_rank + 1])
-    # Ranks that no candidate can have: any finite number does.
-    sums[:, largest_rank + 1 :] = sums[:, largest_rank : largest_rank + 1]
-    sums.flags.writeable = False
-    return sums
-
-
-_prefix_sums = lru_cache(maxsize=8)(_new_prefix_sums)
-
-
 def prefix_sums(metric: Metric, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
-    """S1(x) = sum_{j <= x} h(j) and S2(x) = sum_{j <= x} h(j)^2, for x = 0 .. `largest_rank`.
-
-    The table is longer, of a round length; what lies behind `largest_rank` is finite and means nothing.
+    """The running sums of `owkg.metrics.sums`, of a metric that is a plain mean.
 
     Raises:
-        ValueError: if the metric's weight is not finite at some rank, or there are more than 10**8 ranks.
+        ValueError: as there, and if the metric has a link.
     """
-    largest_rank = int(largest_rank)
-    if largest_rank > _LARGEST_RANK:
-        raise ValueError(
-            f"`num_entities` must be below {_LARGEST_RANK:,} for exact sums, got {largest_rank:,}."
-        )
-    # Great tables are made anew each time rather than kept.
-    return (_prefix_sums if largest_rank <= 2**20 else _new_prefix_sums)(metric, largest_rank)
+    return sums.prefix_sums(checked(metric), largest_rank)
 
 
 def log_factorials(size: int) -> np.ndarray:

@@ -13,12 +13,12 @@ from scipy import special, stats
 
 from owkg import checks
 from owkg.metrics import Metric
+from owkg.metrics.sums import padded_size
 from owkg.openworld import Setting, SettingArguments, grid
 from owkg.theory.grids import (
     binomial_pmf,
     log_factorials,
     over_grid,
-    padded_size,
     prefix_sums,
 )
 

@@ -15,13 +15,13 @@ from jaxtyping import Array, Float
 
 from owkg import checks
 from owkg.metrics import Metric
+from owkg.metrics.sums import padded_size
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting, SettingArguments, World, grid
 from owkg.openworld.setting import broadcast, pair
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
     log_factorials,
     over_grid,
-    padded_size,
     prefix_sums,
 )
 

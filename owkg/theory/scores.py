@@ -13,6 +13,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array
 
 from owkg.metrics import Metric
+from owkg.metrics.sums import padded_size
 from owkg.openworld import INDEPENDENT, MissingModel, SettingArguments, grid
 from owkg.openworld.prediction import shift
 from owkg.theory import missing_counts
@@ -20,7 +21,6 @@ from owkg.theory.grids import (
     binomial_pmf,
     log_factorials,
     over_grid,
-    padded_size,
     prefix_sums,
 )
 

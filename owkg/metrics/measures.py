@@ -1,0 +1,203 @@
+"""What a table of ranks is summarised by, as data: a measure, whom it weighs, how chance is taken out."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+import jax.numpy as jnp
+import numpy as np
+
+from owkg import checks
+from owkg.metrics.catalogue import MRR, shown
+from owkg.metrics.metric import Metric
+
+
+@dataclass(frozen=True)
+class Median:
+    """The (weighted) median rank, or its inverse; ties spread over their ranks."""
+
+    inverse: bool = False
+
+
+@dataclass(frozen=True)
+class Probe:
+    """PROBE's rank transformer (r^-a - N^-a) / (1 - N^-a): 1 at rank 1, 0 at rank N (eq. 1 and 2).
+
+    Sharpness 0 is the limit 1 - ln r / ln N, infinity is Hits@1.
+    """
+
+    sharpness: float
+
+
+@dataclass(frozen=True)
+class BestAnswer:
+    """Of each question, the weight of its best answer's rank; a mean over questions."""
+
+    metric: Metric
+
+
+@dataclass(frozen=True)
+class AveragePrecision:
+    """Of each question, AP@k over its answers as trec_eval's map_cut_k; a mean over questions."""
+
+    cutoff: int
+
+
+@dataclass(frozen=True)
+class DiscountedGain:
+    """Of each question, nDCG@k over its answers as trec_eval's ndcg_cut_k; a mean over questions."""
+
+    cutoff: int
+
+
+class Spread(StrEnum):
+    """How ranks scatter; numbers without a chance level here."""
+
+    COUNT = "count"
+    STANDARD_DEVIATION = "standard deviation"
+    VARIANCE = "variance"
+    MEDIAN_ABSOLUTE_DEVIATION = "median absolute deviation"  # times 1.4826, as of a normal law
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """A number about the scatter of the ranks rather than how good they are."""
+
+    kind: Spread
+
+
+Measure = Metric | Median | Dispersion | Probe | BestAnswer | AveragePrecision | DiscountedGain
+MACRO = (BestAnswer, AveragePrecision, DiscountedGain)
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """Weight of a task beside its own: (popularity + 1)^-b (relation popularity + 1)^-c (N - 1)^d."""
+
+    popularity: float = 0.0
+    relation_popularity: float = 0.0
+    negatives: float = 0.0
+
+
+class Adjustment(StrEnum):
+    """What is done with a metric M, its chance expectation E and variance V, and its best value B."""
+
+    NONE = "none"
+    RATIO = "ratio"  # M / E
+    INDEX = "index"  # (M - E) / (B - E)
+    Z = "z"  # (M - E) / sqrt(V), signed so that larger is better
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One number about a table of ranks.
+
+    Attributes:
+        name: what tables and files call it.
+        measure: what is averaged.
+        weighting: how tasks weigh beside their own weight.
+        adjustment: how chance is taken out.
+    """
+
+    name: str
+    measure: Measure
+    weighting: Weighting = field(default=Weighting())
+    adjustment: Adjustment = Adjustment.NONE
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Which way the number goes as ranks improve; every index and z metric goes up."""
+        if self.adjustment in (Adjustment.INDEX, Adjustment.Z):
+            return True
+        if isinstance(self.measure, Median):
+            return self.measure.inverse
+        return not isinstance(self.measure, Metric) or self.measure.larger_is_better
+
+
+EQUAL = Weighting()
+
+
+def of(metric: Metric) -> Summary:
+    """The plain micro average of a metric: over ranking tasks, each with its own weight."""
+    return Summary(metric.name, metric)
+
+
+def probe(sharpness: float, robustness: float = 0.0, relation_robustness: float = 0.0) -> Summary:
+    """PROBE: the rank transformer of a sharpness, averaged with weights that fall with popularity.
+
+    Args:
+        sharpness: a >= 0 of the rank transformer; the limits 0 and infinity are allowed.
+        robustness: b >= 0, weights (popularity of the answer + 1)^-b.
+        relation_robustness: c >= 0, weights (relation popularity + 1)^-c, of the later extension.
+
+    Raises:
+        ValueError: if one is negative or NaN, or a robustness is infinite.
+
+    References:
+        How Sharp and Bias-Robust is a Model? Dual Evaluation Perspectives on Knowledge Graph Completion,
+        WSDM 2026; Generalized Rank-based Evaluation for Knowledge Graph Completion, 2026, eq. 1 to 5.
+    """
+    sharp = np.asarray(sharpness)
+    if not (sharp.ndim == 0 and sharp.dtype.kind == "f" and sharp == np.inf):
+        sharp = checks.real("sharpness", sharpness, 0, float("inf"))
+    a = checks.scalar("sharpness", sharp)
+    b = checks.scalar("robustness", checks.real("robustness", robustness, 0, float("inf")))
+    c = checks.scalar(
+        "relation_robustness", checks.real("relation_robustness", relation_robustness, 0, float("inf"))
+    )
+    parameters = [a, b] + ([c] if c else [])
+    name = f"probe@{','.join(shown(x) for x in parameters)}"
+    return Summary(name, Probe(a), Weighting(popularity=b, relation_popularity=c))
+
+
+def stratified(metric: Metric, exponent: float) -> Summary:
+    """A metric whose tasks weigh (popularity of the answer + 1)^-b (Mohamed et al. 2020).
+
+    The one added is the test triple itself: an answer that training never shows is met once.
+
+    Raises:
+        ValueError: if `exponent` is negative or not finite.
+    """
+    b = checks.scalar("exponent", checks.real("exponent", exponent, 0, float("inf")))
+    return Summary(f"strat-{metric.name}@{shown(b)}", metric, Weighting(popularity=b))
+
+
+def stratified_mrr(exponent: float) -> Summary:
+    """strat-mrr@B, `stratified` of the mean reciprocal rank."""
+    return stratified(MRR, exponent)
+
+
+def macro(metric: Metric) -> Summary:
+    """The mean over questions of the weight of the best answer's rank (Zhou et al. 2022)."""
+    return Summary(f"macro-{metric.name}", BestAnswer(metric))
+
+
+def macro_map(cutoff: int) -> Summary:
+    """The mean over questions of AP@k (Zhou et al. 2022 use k = 20)."""
+    return Summary(f"macro-map@{_cutoff(cutoff)}", AveragePrecision(_cutoff(cutoff)))
+
+
+def macro_ndcg(cutoff: int) -> Summary:
+    """The mean over questions of nDCG@k (Zhou et al. 2022 use k = 20)."""
+    return Summary(f"macro-ndcg@{_cutoff(cutoff)}", DiscountedGain(_cutoff(cutoff)))
+
+
+def _cutoff(k: int) -> int:
+    return checks.scalar("k", checks.integer("k", k, 1))
+
+
+@cache
+def probe_loss(sharpness: float) -> Metric:
+    """g of PROBE's score 1 - g(r) / g(N), as a rank weight: 1 - r^-a, computed stably; ln r at a = 0."""
+    if sharpness == 0:
+        return Metric("log rank", jnp.log, larger_is_better=False)
+    if sharpness == np.inf:
+        return Metric("missed", lambda rank: (rank > 1).astype(rank.dtype), larger_is_better=False)
+    return Metric(
+        f"1 - r^-{shown(sharpness)}",
+        lambda rank: -jnp.expm1(-sharpness * jnp.log(rank)),
+        larger_is_better=False,
+    )

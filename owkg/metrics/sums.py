@@ -1,0 +1,73 @@
+"""Tables of a rank weight over the ranks, and their running sums: what every exact mean is read from."""
+
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from owkg.metrics.metric import Metric, probed
+
+# Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
+_LARGEST_RANK = 10**8
+
+
+def padded_size(largest: Any) -> int:
+    """A round number that is at least `largest`: few sizes, so few compilations.
+
+    Powers of two from 16 to 2**20, multiples of 2**20 above.
+    """
+    if largest > 2**20:
+        return -(-int(largest) // 2**20) * 2**20
+    return max(16, 1 << (int(largest) - 1).bit_length())
+
+
+def rank_weights(metric: Metric, ranks: np.ndarray) -> Float[np.ndarray, "ranks"]:
+    """h of an array of ranks, in float64.
+
+    Raises:
+        ValueError: if the weight of some rank is not finite.
+    """
+    # Evaluated now, in float64, even when a caller is under a trace.
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        weight = np.asarray(probed(metric).weight(jnp.asarray(ranks, jnp.float64)), np.float64)
+    if not np.isfinite(weight).all():
+        first = int(np.argmin(np.isfinite(weight)))
+        raise ValueError(
+            f"`metric` must weigh every rank with a finite number, got {metric.name!r} with "
+            f"{weight[first]} at rank {float(ranks[first]):g}."
+        )
+    return weight
+
+
+def _new_prefix_sums(metric: Metric, largest_rank: int) -> np.ndarray:
+    weight = rank_weights(metric, np.arange(1, largest_rank + 1))
+    sums = np.zeros((2, padded_size(largest_rank) + 1))
+    np.cumsum(weight, out=sums[0, 1 : largest_rank + 1])
+    np.cumsum(weight**2, out=sums[1, 1 : largest_rank + 1])
+    # Ranks that no candidate can have: any finite number does.
+    sums[:, largest_rank + 1 :] = sums[:, largest_rank : largest_rank + 1]
+    sums.flags.writeable = False
+    return sums
+
+
+_prefix_sums = lru_cache(maxsize=16)(_new_prefix_sums)
+
+
+def prefix_sums(metric: Metric, largest_rank: Any) -> Float[np.ndarray, "2 ranks"]:
+    """S1(x) = sum_{j <= x} h(j) and S2(x) = sum_{j <= x} h(j)^2, for x = 0 .. `largest_rank`.
+
+    The table is longer, of a round length; what lies behind `largest_rank` is finite and means nothing.
+
+    Raises:
+        ValueError: if the metric's weight is not finite at some rank, or there are more than 10**8 ranks.
+    """
+    largest_rank = int(largest_rank)
+    if largest_rank > _LARGEST_RANK:
+        raise ValueError(
+            f"`num_entities` must be below {_LARGEST_RANK:,} for exact sums, got {largest_rank:,}."
+        )
+    # Great tables are made anew each time rather than kept.
+    return (_prefix_sums if largest_rank <= 2**20 else _new_prefix_sums)(metric, largest_rank)

@@ -1,0 +1,197 @@
+"""Ranking tasks as arrays: what the metrics are computed from."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float, Int
+
+from owkg import checks
+from owkg.ranks import validated
+
+
+class Tasks(NamedTuple):
+    """Ranking tasks, one entry each; a task is one side of one triple.
+
+    Attributes:
+        optimistic: 1-based rank with ties counted for the target.
+        pessimistic: 1-based rank with ties counted against it.
+        candidates: number of candidates, the target among them.
+        weight: of the task in averages; None: all 1.
+        question: id from 0 up, without gaps, of the question (known entity, relation, side) that the task
+            belongs to: its ranks are not independent. None: each task is a question of its own.
+        popularity: training triples in which the answer appears; None if not known.
+        relation_popularity: those of them with the relation of the triple; None if not known.
+    """
+
+    optimistic: Int[np.ndarray, "tasks"]
+    pessimistic: Int[np.ndarray, "tasks"]
+    candidates: Int[np.ndarray, "tasks"]
+    weight: Float[np.ndarray, "tasks"] | None = None
+    question: Int[np.ndarray, "tasks"] | None = None
+    popularity: Int[np.ndarray, "tasks"] | None = None
+    relation_popularity: Int[np.ndarray, "tasks"] | None = None
+
+    @property
+    def num_questions(self) -> int:
+        """How many questions the tasks belong to."""
+        return len(self.optimistic) if self.question is None else int(self.question.max()) + 1
+
+
+def tasks(
+    optimistic: Any,
+    pessimistic: Any = None,
+    candidates: Any = None,
+    *,
+    weight: Any = None,
+    question: Any = None,
+    popularity: Any = None,
+    relation_popularity: Any = None,
+) -> Tasks:
+    """Ranking tasks from arrays of one length, checked.
+
+    Args:
+        optimistic: 1-based ranks, ties counted for the target.
+        pessimistic: 1-based ranks, ties counted against it; those of `optimistic` when None (no ties).
+        candidates: a number of candidates for each task, or one for all; the target counts.
+        weight: of each task, finite and at least 0, some above; equal when None.
+        question: any whole number for each task, equal within a question; each task its own when None.
+        popularity: whole numbers from 0 up, or None.
+        relation_popularity: whole numbers from 0 up, or None.
+
+    Raises:
+        ValueError: naming the argument, if one has another length, a rank is not a whole number in
+            [1, candidates], an optimistic rank is above the pessimistic one, or a weight is no such number.
+
+    Examples:
+        >>> tasks([1, 4], [2, 4], 90).candidates.tolist()
+        [90, 90]
+    """
+    low = _whole("optimistic", optimistic, 1)
+    if low.ndim != 1:
+        raise ValueError(f"`optimistic` must have one axis, got an array of shape {low.shape}.")
+    if candidates is None:
+        raise ValueError("`candidates` must be given: chance levels depend on it, got None.")
+
+    def column(name: str, value: Any, least: int) -> np.ndarray:
+        array = _whole(name, value, least)
+        if array.shape not in ((), low.shape):
+            raise ValueError(f"`{name}` must have the shape of `optimistic`, {low.shape}, got {array.shape}.")
+        return np.broadcast_to(array, low.shape)
+
+    high = low if pessimistic is None else column("pessimistic", pessimistic, 1)
+    count = column("candidates", candidates, 1)
+    if high is not low:
+        checks.require("optimistic", low, low <= high, "at most the pessimistic rank")
+    checks.require("pessimistic", high, high <= count, "at most the number of candidates")
+    if weight is not None:
+        weight = checks.real("weight", weight, 0, np.inf)
+        if weight.shape != low.shape:
+            raise ValueError(f"`weight` must have the shape of `optimistic`, {low.shape}, got {weight.shape}.")
+        if not weight.any():
+            raise ValueError("`weight` must be above 0 for some task, got zeros only.")
+    return Tasks(
+        low,
+        high,
+        count,
+        weight,
+        None if question is None else _dense(column("question", question, 0)),
+        None if popularity is None else column("popularity", popularity, 0),
+        None if relation_popularity is None else column("relation_popularity", relation_popularity, 0),
+    )
+
+
+def _whole(name: str, value: Any, least: int) -> np.ndarray:
+    """`value` as whole numbers, without a copy where it is an array of them already."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "i" and value.size:
+        checks.require(name, value, value >= least, f"a whole number of at least {least}")
+        return value
+    return checks.integer(name, value, least)
+
+
+def _dense(codes: np.ndarray) -> np.ndarray:
+    """The codes renamed 0, 1, ... without gaps, in their order."""
+    largest = int(codes.max())
+    if largest < 4 * len(codes) + 64:  # a table of the codes is cheaper than sorting them
+        seen = np.zeros(largest + 1, bool)
+        seen[codes] = True
+        if seen.all():
+            return codes
+        return (np.cumsum(seen) - 1)[codes]
+    return np.unique(codes, return_inverse=True)[1]
+
+
+def part_of(tasks: Tasks, where: Any) -> Tasks:
+    """The tasks that `where`, a mask, a slice or an index array, chooses."""
+    cut = Tasks(*(None if column is None else column[where] for column in tasks))
+    return cut if cut.question is None else cut._replace(question=_dense(cut.question))
+
+
+def _codes(column: pl.Series) -> tuple[np.ndarray, int]:
+    """Whole numbers from 0 up that tell the entries of a column apart, and how many there may be."""
+    if not column.dtype.is_integer():
+        column = column.cast(pl.Categorical).to_physical()
+    codes = column.to_numpy().astype(np.int64)
+    low = codes.min()
+    if low < 0 or codes.max() > 4 * len(codes) + 64:
+        codes = np.unique(codes, return_inverse=True)[1]
+    return codes, int(codes.max()) + 1
+
+
+def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
+    """One code for each combination of the codes of several columns."""
+    codes, size = columns[0]
+    for more, count in columns[1:]:
+        if size * count >= 2**62:
+            codes = np.unique(codes, return_inverse=True)[1]
+            size = int(codes.max()) + 1
+        codes, size = codes * count + more, size * count
+    return codes, size
+
+
+def tasks_of(table: pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
+    """The tasks of a rank table, and the rows that they come from.
+
+    Tasks with the same side, relation and known entity (and model and seed) are one question. Rows that
+    say the same thing twice, the same task with the same ranks, are one task with the sum of their weights.
+
+    Args:
+        table: a rank table (`owkg.ranks`); checked.
+
+    Returns:
+        Tasks, and the table with one row for each of them.
+
+    Raises:
+        ValueError: as `owkg.ranks.validated`.
+    """
+    table = validated(table)
+    # Labels of heads and tails in one column: the same entity has the same code.
+    entities, count = _codes(pl.concat([table["head"], table["tail"].rename("head")]))
+    heads, tails = np.split(entities, 2)
+    is_tail = (table["side"] == "tail").to_numpy()
+    known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
+    more = [_codes(table[name]) for name in ("model", "seed") if name in table.columns]
+    question, size = _joined((is_tail.astype(np.int64), 2), _codes(table["relation"]), (known, count), *more)
+    question = _dense(question)
+    task, _ = _joined((question, int(question.max()) + 1), (answer, count))
+    if pl.Series(task).n_unique() < len(task):
+        table, question = _merged(table, task, question)
+    columns = {name: table[name].to_numpy() for name in ("optimistic", "pessimistic", "candidates")}
+    optional = {
+        name: table[name].to_numpy() if name in table.columns else None
+        for name in ("weight", "popularity", "relation_popularity")
+    }
+    return Tasks(**columns, question=question, **optional), table
+
+
+def _merged(table: pl.DataFrame, task: np.ndarray, question: np.ndarray) -> tuple[pl.DataFrame, np.ndarray]:
+    """The table with repeated rows as one, their weights added, and the question of each row."""
+    weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0).alias("weight")
+    columns = table.columns if "weight" in table.columns else [*table.columns, "weight"]
+    same = ["_task", *(name for name in table.columns if name != "weight")]
+    merged = (
+        table.with_columns(weight, _task=pl.Series(task), _question=pl.Series(question))
+        .group_by(same, maintain_order=True)
+        .agg(pl.col("weight").sum(), pl.col("_question").first())
+    )
+    return merged.select(columns), merged["_question"].to_numpy()

@@ -1,0 +1,72 @@
+"""The weight of a rank when candidates are tied: four rules, one of them exact."""
+
+from enum import StrEnum
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+
+from owkg.metrics.metric import Metric
+from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
+from owkg.metrics.tasks import Tasks
+
+
+class Ties(StrEnum):
+    """Where the target stands among the candidates that share its score.
+
+    With a the optimistic and b the pessimistic rank: at a, at b, at (a + b) / 2, or anywhere from a to b
+    with equal probability, whose weight is E[h] = (S1(b) - S1(a-1)) / (b - a + 1). Only the last leaves
+    every index and z metric of a constant scorer at 0.
+    """
+
+    OPTIMISTIC = "optimistic"
+    PESSIMISTIC = "pessimistic"
+    REALISTIC = "realistic"
+    EXACT = "exact"
+
+
+def _new_half_rank_weights(metric: Metric, largest: int) -> np.ndarray:
+    weights = rank_weights(metric, np.maximum(np.arange(2 * largest + 1), 2) / 2)
+    weights.flags.writeable = False
+    return weights
+
+
+_half_rank_weights = lru_cache(maxsize=32)(_new_half_rank_weights)
+
+
+def half_rank_weights(metric: Metric, largest_rank: int) -> Float[np.ndarray, "halves"]:
+    """h(k / 2) at index k, for k = 2 .. 2 `largest_rank` or beyond; the first two entries mean nothing."""
+    size = padded_size(largest_rank)
+    return (_half_rank_weights if size <= 2**20 else _new_half_rank_weights)(metric, size)
+
+
+def tie_expectation(metric: Metric, optimistic, pessimistic) -> Float[np.ndarray, "tasks"]:
+    """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
+
+    Args:
+        metric: gives h; a link is not applied.
+        optimistic: first rank of each tie, int [tasks].
+        pessimistic: last rank of each tie, int [tasks].
+    """
+    sums = prefix_sums(metric, int(np.max(pessimistic, initial=1)))[0]
+    return (sums[pessimistic] - sums[optimistic - 1]) / (pessimistic - optimistic + 1)
+
+
+def weights_of_ranks(metric: Metric, tasks: Tasks, ties: Ties) -> Float[np.ndarray, "tasks"]:
+    """h of each task's rank under a tie rule; a link is not applied."""
+    halves = half_rank_weights(metric, int(tasks.pessimistic.max()))
+    whole = np.ascontiguousarray(halves[::2])
+    weights = whole[tasks.optimistic]
+    if ties is Ties.OPTIMISTIC or tasks.optimistic is tasks.pessimistic:
+        return weights
+    tied = np.flatnonzero(tasks.optimistic < tasks.pessimistic)
+    if tied.size == 0:
+        return weights
+    low, high = tasks.optimistic[tied], tasks.pessimistic[tied]
+    if ties is Ties.PESSIMISTIC:
+        weights[tied] = whole[high]
+    elif ties is Ties.REALISTIC:
+        weights[tied] = halves[low + high]
+    else:
+        weights[tied] = tie_expectation(metric, low, high)
+    return weights
