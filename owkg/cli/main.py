@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.errors import guarded
+from owkg.cli.kg import kg_app
 from owkg.cli.power import power
 from owkg.cli.simulate import simulate
 from owkg.cli.theory import theory
@@ -48,6 +49,7 @@ app.command(
         "--num-queries 500",
     )
 )(power)
+app.add_typer(kg_app)
 
 
 def _version(value: bool) -> None:

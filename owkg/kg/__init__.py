@@ -5,6 +5,7 @@ from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.known import KnownAnswers, answer_ranges, is_known, known_answers, num_candidates
 from owkg.kg.popularity import entity_popularity, entity_relation_popularity, relation_popularity
 from owkg.kg.read import read_graph
+from owkg.kg.statistics import gini, graph_statistics
 from owkg.kg.write import write_labelled, write_openke
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "entity_popularity",
     "entity_relation_popularity",
     "fact_splits",
+    "gini",
+    "graph_statistics",
     "is_known",
     "joined_splits",
     "known_answers",

@@ -219,7 +219,7 @@ def _digits(kind: str, columns: list[pl.Series], tables: _Tables) -> tuple[str, 
     if largest + 1 > 2 * len(distinct):
         raise ValueError(
             f"{tables.splits['train'].path.parent}: must hold at least half of the {kind} ids up to the "
-            f"largest, {largest}, got {len(distinct)} of them; numbers that are labels need the layout labelled."
+            f"largest, {largest}, got {len(distinct)} of them; if they are labels, name the layout labelled."
         )
     return tuple(map(str, range(largest + 1)))
 

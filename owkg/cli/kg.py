@@ -1,0 +1,107 @@
+"""`owkg kg`: what is in a knowledge graph."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from owkg.cli import options
+
+kg_app = typer.Typer(
+    name="kg",
+    help="Knowledge graphs in files: labelled or integer triples, RotatE, OpenKE, LibKGE, CoDEx, PyKEEN.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@kg_app.command(
+    epilog="Examples:\n\nowkg kg info data/fb15k237\n\nowkg kg info data/fb15k237 --format json",
+)
+def info(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the graph, in any usual layout.")],
+    layout: Annotated[
+        str | None,
+        typer.Option(help="labelled, integer, openke, rotate or libkge; by the files when absent."),
+    ] = None,
+    form: options.OutputFormat = options.Format.TABLE,
+) -> None:
+    """Sizes, duplicates, leakage between splits, relation categories, questions and popularity.
+
+    Duplicates are triples that stand in a split already. Reversed: (h, r, t) where train links t to h by
+    any relation. Unseen: not in any training triple. Categories and popularity count training triples;
+    questions ask the distinct facts of all splits. Splits of false triples (CoDEx) are no facts.
+    """
+    from owkg import kg
+
+    statistics = kg.graph_statistics(kg.read_graph(folder, duplicates="keep", layout=layout))
+    if form is options.Format.JSON:
+        print(json.dumps({"folder": str(folder)} | statistics, indent=2, allow_nan=False))
+        return
+    _show(folder, statistics)
+
+
+def _show(folder: Path, statistics: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    absent = statistics["in_no_triple"]
+    sizes = [
+        f"{statistics[kind]:,} {kind}" + (f" ({absent[kind]:,} in no triple)" if absent[kind] else "")
+        for kind in ("entities", "relations")
+    ]
+    console.print(str(folder), style="bold", markup=False, soft_wrap=True)
+    console.print(", ".join(sizes), style="dim", soft_wrap=True)
+    _print(console, "split", {name: _split_row(name, statistics) for name in statistics["triples"]})
+    _print(console, "category", {_words(k): v for k, v in statistics["categories"].items()})
+    _print(console, "predicted side", statistics["answers_per_question"])
+    _print(console, "popularity in train", statistics["popularity"])
+
+
+def _split_row(name: str, statistics: dict[str, Any]) -> dict[str, Any]:
+    leakage = statistics["leakage"].get(name, {})
+    turned = statistics["reversed_in_train"].get(name, {})
+    unseen = statistics["unseen_in_train"].get(name, {})
+    return {
+        "triples": statistics["triples"][name],
+        "duplicates": statistics["duplicates"][name],
+        "in train": leakage.get("train"),
+        "in valid": leakage.get("valid"),
+        "reversed in train": turned.get("triples"),
+        "reversed share": turned.get("share"),
+        "unseen entities": unseen.get("entities"),
+        "unseen relations": unseen.get("relations"),
+        "triples with them": unseen.get("triples"),
+        "facts after all": statistics["false_triples"].get(name, {}).get("also_facts"),
+    }
+
+
+def _print(console: Any, title: str, rows: dict[str, dict[str, Any]]) -> None:
+    """A table of `rows`; columns without any value are left out."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    names = [
+        name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
+    ]
+    table = Table(box=box.SIMPLE)
+    table.add_column(title)
+    for name in names:
+        table.add_column(name, justify="right")
+    for row, values in rows.items():
+        table.add_row(row, *(_cell(values[name]) for name in names))
+    # Wider than the window rather than with digits cut off.
+    width = Console(width=10_000).measure(table).maximum
+    Console(width=max(console.width, width)).print(table)
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

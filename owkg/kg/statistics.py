@@ -1,0 +1,152 @@
+"""What a graph looks like in numbers, and what may be wrong with its splits."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.kg.categories import CATEGORIES, relation_categories
+from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits
+from owkg.kg.known import known_answers
+from owkg.kg.popularity import entity_popularity, relation_popularity
+from owkg.kg.triples import COLUMNS
+
+
+def graph_statistics(graph: KnowledgeGraph, *, threshold: float = 1.5) -> dict[str, Any]:
+    """Sizes, duplicates, leakage between splits, relation categories, questions and popularity.
+
+    Args:
+        graph: with a train split that is not empty.
+        threshold: of `relation_categories`.
+
+    Returns:
+        Nested dictionaries of plain numbers, ready for JSON:
+
+        - `entities`, `relations`: how many; `in_no_triple`: how many of them are in no split of facts.
+        - `triples`: by split. `duplicates`: by split, lines that repeat an earlier one.
+        - `leakage`: by split but train, how many of its triples are in train, and those of test in valid.
+        - `reversed_in_train`: by split but train, `triples` (h, r, t) with (t, any relation, h) in train, and
+          their `share`.
+        - `unseen_in_train`: by split but train, `entities` and `relations` that no training triple has,
+          and `triples` with any of them.
+        - `false_triples`: by split of false triples, `triples`, and how many of them stand in a split of
+          facts (`also_facts`).
+        - `categories`: by category, how many relations and training triples; `no_training_triple` last.
+        - `answers_per_question`: by the side that is predicted, over the distinct facts of all splits.
+        - `popularity`: in train, of `entities` and `relations`: `min`, `median`, `max`, `gini`.
+
+    Raises:
+        ValueError: if there is no training triple.
+    """
+    facts = fact_splits(graph)
+    if "train" not in facts or not len(facts["train"]):
+        raise ValueError(f"`graph` must have training triples, got splits {', '.join(facts) or 'none'}.")
+    train = facts["train"]
+    evaluated = {name: triples for name, triples in facts.items() if not name.startswith("train")}
+    everything = joined_splits(graph, list(facts))
+    return {
+        "entities": graph.num_entities,
+        "relations": graph.num_relations,
+        "in_no_triple": {
+            "entities": _count(entity_popularity(everything, graph.num_entities) == 0),
+            "relations": _count(relation_popularity(everything, graph.num_relations) == 0),
+        },
+        "triples": {name: len(triples) for name, triples in graph.splits.items()},
+        "duplicates": {name: _repeated(triples) for name, triples in graph.splits.items()},
+        "leakage": {name: _leakage(name, triples, facts) for name, triples in evaluated.items()},
+        "reversed_in_train": {name: _reversed(triples, train) for name, triples in evaluated.items()},
+        "unseen_in_train": {name: _unseen(triples, train, graph) for name, triples in evaluated.items()},
+        "false_triples": {
+            name: {"triples": len(triples), "also_facts": _shared(triples, everything)}
+            for name, triples in graph.splits.items()
+            if name not in facts
+        },
+        "categories": _categories(train, graph.num_relations, threshold),
+        "answers_per_question": {side: _questions(everything, side, graph) for side in ("head", "tail")},
+        "popularity": {
+            "entities": _spread(entity_popularity(train, graph.num_entities)),
+            "relations": _spread(relation_popularity(train, graph.num_relations)),
+        },
+    }
+
+
+def gini(values: Any) -> float:
+    """Gini coefficient: 0 where all values are equal, near 1 where one has everything.
+
+    With x_1 <= ... <= x_n: sum_i (2 i - n - 1) x_i / (n sum_i x_i).
+
+    Raises:
+        ValueError: if a value is negative or all are 0.
+
+    Examples:
+        >>> gini([1, 1, 1]), gini([0, 0, 0, 1])
+        (0.0, 0.75)
+    """
+    x = np.sort(checks.real("values", values, 0, np.inf).ravel())
+    checks.require("values", x[-1], x[-1] > 0, "above 0 somewhere")
+    ranks = np.arange(1, x.size + 1)
+    return float(((2 * ranks - x.size - 1) * x).sum() / (x.size * x.sum()))
+
+
+def _count(mask: np.ndarray) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _frame(triples: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame(triples, schema=list(COLUMNS), orient="row")
+
+
+def _repeated(triples: np.ndarray) -> int:
+    return len(triples) - _frame(triples).n_unique()
+
+
+def _shared(triples: np.ndarray, others: np.ndarray) -> int:
+    return len(_frame(triples).join(_frame(others), on=list(COLUMNS), how="semi"))
+
+
+def _leakage(name: str, triples: np.ndarray, facts: dict[str, np.ndarray]) -> dict[str, int]:
+    earlier = ("train", "valid") if name.startswith("test") else ("train",)
+    return {other: _shared(triples, facts[other]) for other in earlier if other in facts}
+
+
+def _reversed(triples: np.ndarray, train: np.ndarray) -> dict[str, Any]:
+    linked = _frame(train).select(head="tail", tail="head")
+    found = len(_frame(triples).join(linked, on=["head", "tail"], how="semi"))
+    return {"triples": found, "share": found / len(triples) if len(triples) else None}
+
+
+def _unseen(triples: np.ndarray, train: np.ndarray, graph: KnowledgeGraph) -> dict[str, int]:
+    entity = entity_popularity(train, graph.num_entities) == 0
+    relation = relation_popularity(train, graph.num_relations) == 0
+    head, through, tail = triples.T
+    return {
+        "entities": _count(entity & (entity_popularity(triples, graph.num_entities) > 0)),
+        "relations": _count(relation & (relation_popularity(triples, graph.num_relations) > 0)),
+        "triples": _count(entity[head] | entity[tail] | relation[through]),
+    }
+
+
+def _categories(train: np.ndarray, num_relations: int, threshold: float) -> dict[str, Any]:
+    categories = relation_categories(train, num_relations, threshold=threshold)
+    popularity = relation_popularity(train, num_relations)
+    found = {
+        name: {"relations": _count(categories == name), "triples": int(popularity[categories == name].sum())}
+        for name in (*CATEGORIES, "")
+    }
+    return found | {"no_training_triple": found.pop("")}
+
+
+def _questions(facts: np.ndarray, side: str, graph: KnowledgeGraph) -> dict[str, Any]:
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    answers = np.diff(known_answers(facts, side, **sizes).offsets)
+    return {"questions": len(answers), "mean": float(answers.mean()), "max": int(answers.max())}
+
+
+def _spread(popularity: np.ndarray) -> dict[str, Any]:
+    return {
+        "min": int(popularity.min()),
+        "median": float(np.median(popularity)),
+        "max": int(popularity.max()),
+        "gini": gini(popularity),
+    }
