@@ -84,7 +84,7 @@ def gini(values: Any) -> float:
         (0.0, 0.75)
     """
     x = np.sort(checks.real("values", values, 0, np.inf).ravel())
-    checks.require("values", x[-1], x[-1] > 0, "above 0 somewhere")
+    checks.require("values", x[-1:], x[-1:] > 0, "above 0 somewhere")
     ranks = np.arange(1, x.size + 1)
     return float(((2 * ranks - x.size - 1) * x).sum() / (x.size * x.sum()))
 
