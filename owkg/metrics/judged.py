@@ -146,7 +146,7 @@ def _checked(name: str, frame: Any, number: str) -> pl.DataFrame:
 def _named(name: str, column: pl.Series) -> pl.Series:
     """A column of names in one of two kinds, so that two frames can be matched."""
     for index in column.is_null().arg_true().head(1):
-        raise ValueError(f"`{name}` must have a {column.name} in every row, got none at index ({index},).")
+        raise ValueError(f"`{name}` must name the {column.name} in every row, got none at index ({index},).")
     if column.dtype.is_integer():
         if int(column.max()) >= 2**63:  # pyright: ignore[reportArgumentType]
             raise ValueError(f"`{name}` must name each {column.name} below 2**63, got {column.max()}.")

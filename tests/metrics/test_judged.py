@@ -338,7 +338,7 @@ def with_column(frame: pl.DataFrame, column: str, values: list) -> pl.DataFrame:
         (
             with_column(RUN, "answer", [None, "a"]),
             QRELS,
-            r"must have a answer in every row, got none at index \(0,\)",
+            r"must name the answer in every row, got none at index \(0,\)",
         ),
         (with_column(RUN, "answer", [1.5, 2]), QRELS, "`run` must name each answer by text or .*Float64"),
         (with_column(RUN, "answer", [1, 2]), QRELS, "`qrels` must name each answer as `run` does, by Int64"),
