@@ -164,9 +164,9 @@ def _graded(grade: pl.Series) -> pl.Series:
 
 
 def _ordered(score: pl.Series) -> pl.Series:
-    """The scores, none of which is missing or no number; -0.0 equals 0.0 in every sort."""
+    """The scores, none of which is missing or no number."""
     if not score.dtype.is_integer() and not score.dtype.is_float():
         raise ValueError(f"`score` must be a number, got {score.dtype}.")
     numbers = score.to_numpy()  # NaN where whole numbers are missing
     checks.require("score", numbers, ~np.isnan(numbers), "a number")
-    return score if score.dtype.is_integer() else score + 0.0
+    return score
