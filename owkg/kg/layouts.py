@@ -7,7 +7,7 @@ from pathlib import Path
 LAYOUTS = ("labelled", "integer", "openke", "rotate", "libkge")
 
 # Splits that are read; other files of a folder are none of ours.
-SPLIT_NAME = r"(?:train|valid|dev|test|missing)(?:[_-][^.]*)?"
+SPLIT_NAME = r"(?:train|valid|dev|test|missing)(?:[_-][\w-]*)?"
 _GZ = r"(?:\.gz)?"
 _TEXT_SPLIT = re.compile(rf"({SPLIT_NAME})\.(?:txt|tsv){_GZ}")
 _OPENKE_SPLIT = re.compile(rf"({SPLIT_NAME})2id\.txt{_GZ}")

@@ -1,0 +1,139 @@
+"""`owkg kg` as its users meet it."""
+
+import json
+
+import pytest
+
+from owkg import kg
+from owkg.cli.main import main
+
+FILES = {
+    "train.txt": "ann\tknows\tbob\nann\tknows\tbob\nbob\tlikes\tcy\n",
+    "test.txt": "cy\tlikes\tbob\nann\tknows\tbob\ndan\tknows\tann\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs a command line; gives (exit code, standard output, standard error)."""
+
+    def run_it(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_it
+
+
+def test_json_is_the_statistics_of_the_folder(call, folder):
+    code, out, err = call("kg", "info", folder, "--format", "json")
+    assert (code, err) == (0, "")
+    graph = kg.read_graph(folder, duplicates="keep")
+    assert json.loads(out) == {"folder": str(folder)} | kg.graph_statistics(graph)
+
+
+def test_duplicates_and_leakage_are_part_of_the_report(call, folder):
+    found = json.loads(call("kg", "info", folder, "--format", "json")[1])
+    assert found["duplicates"] == {"train": 1, "test": 0}
+    assert found["leakage"] == {"test": {"train": 1}}
+    assert found["reversed_in_train"]["test"]["triples"] == 1
+    assert found["unseen_in_train"]["test"] == {"entities": 1, "relations": 0, "triples": 1}
+
+
+def test_the_table_says_the_same(call, folder):
+    code, out, err = call("kg", "info", folder)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert ["4", "entities,", "2", "relations"] in lines
+    assert ["train", "3", "1", "-", "-", "-", "-", "-", "-"] in lines
+    assert ["test", "3", "0", "1", "1", "0.3333", "1", "0", "1"] in lines
+    assert ["1-1", "2", "3"] in lines
+    assert ["tail", "4", "1", "1"] in lines
+
+
+def test_columns_without_values_are_left_out(call, folder):
+    assert "in valid" not in call("kg", "info", folder)[1]
+    assert "facts after all" not in call("kg", "info", folder)[1]
+    (folder / "test_negatives.txt").write_text("cy\tknows\tcy\n")
+    (folder / "valid.txt").write_text("cy\tknows\tcy\n")
+    out = call("kg", "info", folder)[1]
+    assert "in valid" in out
+    assert "facts after all" in out
+
+
+def test_the_layout_can_be_named(call, folder):
+    for name in ("entity2id.txt", "relation2id.txt"):
+        (folder / name).write_text("1\nann\t0\n")
+    code, _, err = call("kg", "info", folder)
+    assert code == 2
+    assert "layout openke" in err
+    assert call("kg", "info", folder, "--layout", "labelled")[0] == 0
+
+
+def bad_lines(folder):
+    (folder / "test.txt").write_text("ann\tknows\tbob\nann\tknows\n")
+    return f"{folder / 'test.txt'}, line 2: "
+
+
+def empty(folder):
+    (folder / "test.txt").write_text("")
+    return f"{folder / 'test.txt'}, line 1: "
+
+
+def no_train(folder):
+    (folder / "train.txt").unlink()
+    return f"{folder}: must hold the split train"
+
+
+def binary(folder):
+    (folder / "test.txt").write_bytes(b"ann\tknows\t\xff\n")
+    return f"{folder / 'test.txt'}, line 1: must be UTF-8"
+
+
+@pytest.mark.parametrize("spoil", [bad_lines, empty, no_train, binary])
+def test_a_bad_folder_is_one_line_and_exit_code_2(call, folder, spoil):
+    begin = spoil(folder)
+    code, out, err = call("kg", "info", folder)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"owkg: error: {begin}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["/nowhere/at/all"], "/nowhere/at/all"),
+        ([], "DIR"),
+        ([".", "--layout", "x"], "--layout"),
+        ([".", "--format", "x"], "--format"),
+        ([".", "--bogus"], "--bogus"),
+    ],
+)
+def test_bad_arguments_are_named(call, arguments, named):
+    code, out, err = call("kg", "info", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("owkg: error: ")
+    assert named in err
+    assert err.count("\n") == 1
+    assert "`" not in err
+
+
+def test_help_shows_examples_and_options(call):
+    code, out, _ = call("kg", "info", "--help")
+    assert code == 0
+    for shown in ("Examples", "owkg kg info", "--layout", "--format", "DIR"):
+        assert shown in out
+
+
+def test_every_data_set_has_statistics(call, owkg_data):
+    for name in ("fb15k237", "nations", "codex-s", "family_tree_published/65"):
+        code, out, err = call("kg", "info", owkg_data / name, "--format", "json")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["triples"]["train"] > 0

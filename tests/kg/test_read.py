@@ -1,0 +1,354 @@
+"""Every layout is read as what it says, and every bad line is named with its file and number."""
+
+import gzip
+import re
+
+import numpy as np
+import pytest
+
+from owkg.kg import fact_splits, joined_splits, read_graph
+
+TRAIN = "ann\tknows\tbob\nbob\tknows\tcy\n"
+TEST = "cy\tlikes\tann\n"
+LABELLED = {"train.txt": TRAIN, "test.txt": TEST}
+TRIPLES = {"train": [("ann", "knows", "bob"), ("bob", "knows", "cy")], "test": [("cy", "likes", "ann")]}
+
+OPENKE = {
+    "entity2id.txt": "3\ncy\t0\nann\t1\nbob\t2\n",
+    "relation2id.txt": "2\nlikes\t0\nknows\t1\n",
+    # head, tail, relation
+    "train2id.txt": "2\n1 2 1\n2 0 1\n",
+    "test2id.txt": "1\n0\t1\t0\n",
+}
+DICTS = {"entities.dict": "0\tcy\n1\tann\n2\tbob\n", "relations.dict": "0\tlikes\n1\tknows\n"}
+ROTATE = DICTS | LABELLED
+ROTATE_IDS = DICTS | {"train.txt": "1\t1\t2\n2\t1\t0\n", "test.txt": "0 0  1\n"}
+MANIFEST = """\
+dataset:
+  # written by a program
+  files.entity_ids.filename: entity_ids.del
+  files.entity_ids.type: map
+  files.entity_strings.filename: none.del
+  files.entity_strings.type: idmap
+  files.relation_ids.filename: relation_ids.del
+  files.relation_ids.type: map
+  files.test.filename: held_out.del
+  files.test.size: 1
+  files.test.split_type: test
+  files.test.type: triples
+  files.train.filename: 'train.del'  # quoted
+  files.train.size: 2
+  files.train.type: triples
+  name: people
+  num_entities: 3
+  num_relations: 2
+  pickle: false
+"""
+IDS = {"entity_ids.del": "0\tcy\n1\tann\n2\tbob\n", "relation_ids.del": "0\tlikes\n1\tknows\n"}
+LIBKGE = IDS | {"dataset.yaml": MANIFEST, "train.del": "1\t1\t2\n2\t1\t0\n", "held_out.del": "0\t0\t1\n"}
+LIBKGE_BARE = IDS | {"train.del": "1\t1\t2\n2\t1\t0\n", "test.del": "0\t0\t1\n"}
+NESTED = """\
+dataset:
+  files:
+    train:
+      filename: train.del
+      type: triples
+    test:
+      filename: "held_out.del"
+      type: triples
+"""
+LAYOUTS = {
+    "labelled": LABELLED,
+    "openke": OPENKE,
+    "rotate": ROTATE,
+    "rotate with ids": ROTATE_IDS,
+    "libkge": LIBKGE,
+    "libkge beside labels": LIBKGE | LABELLED,
+    "libkge without a manifest": LIBKGE_BARE,
+    "libkge with a nested manifest": LIBKGE | {"dataset.yaml": NESTED},
+}
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Writes files, text or bytes, to a folder and gives the folder."""
+
+    def make(files):
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return tmp_path
+
+    return make
+
+
+def labels(graph):
+    """The splits of a graph with labels in place of ids."""
+    e, r = graph.entities, graph.relations
+    return {
+        name: [(e[h], r[p], e[t]) for h, p, t in triples.tolist()] for name, triples in graph.splits.items()
+    }
+
+
+# --- layouts
+
+
+@pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_layout(made, files):
+    graph = read_graph(made(files))
+    assert labels(graph) == TRIPLES
+    assert list(graph.splits) == ["train", "test"]
+    assert (graph.num_entities, graph.num_relations) == (3, 2)
+    for triples in graph.splits.values():
+        assert triples.dtype == np.int32
+        assert triples.flags.c_contiguous
+
+
+@pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_layout_packed_with_other_line_ends_a_mark_and_blank_lines_at_the_end(made, files):
+    def varied(name, text):
+        packed = name if name == "dataset.yaml" else f"{name}.gz"
+        return packed, b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode() + b"\r\n\r\n"
+
+    files = dict(varied(name, text) for name, text in files.items())
+    assert labels(read_graph(made(files))) == TRIPLES
+
+
+def test_ids_are_those_of_the_files(made):
+    for files in (OPENKE, ROTATE):
+        graph = read_graph(made(files), layout="openke" if files is OPENKE else "rotate")
+        assert graph.entities == ("cy", "ann", "bob")
+        assert graph.relations == ("likes", "knows")
+        assert graph.splits["train"].tolist() == [[1, 1, 2], [2, 1, 0]]
+        assert graph.splits["test"].tolist() == [[0, 0, 1]]
+
+
+def test_ids_of_labelled_files_are_the_sorted_order_of_all_splits(made):
+    graph = read_graph(made({"train.txt": "b\tr\té\n", "valid.txt": "a\tq\tZ\n"}))
+    assert graph.entities == ("Z", "a", "b", "é")
+    assert graph.relations == ("q", "r")
+    assert graph.splits["train"].tolist() == [[2, 1, 3]]
+
+
+def test_order_of_splits_and_other_files(made):
+    files = dict.fromkeys(
+        ("test_sparse.txt", "test.tsv", "dev.txt.gz", "missing.txt", "train.txt", "valid-easy.txt"), TRAIN
+    )
+    others = dict.fromkeys(("entities.txt", "README.md", "trainer.txt", "train.csv", "types.tsv"), "x")
+    graph = read_graph(made(files | others))
+    assert list(graph.splits) == ["train", "valid", "test", "missing", "test_sparse", "valid-easy"]
+
+
+def test_negatives_are_read_and_are_no_facts(made):
+    graph = read_graph(made(LABELLED | {"test_negatives.txt": "ann\tlikes\tann\n"}))
+    assert graph.splits["test_negatives"].tolist() == [[0, 1, 0]]
+    assert list(fact_splits(graph)) == ["train", "test"]
+
+
+def test_joined_splits(made):
+    graph = read_graph(made(LABELLED))
+    assert len(joined_splits(graph, ["train", "test"])) == 3
+    assert joined_splits(graph, []).shape == (0, 3)
+    with pytest.raises(ValueError, match="`split` must be one of train, test, got 'valid'"):
+        joined_splits(graph, ["valid"])
+
+
+def test_labels_are_kept_to_the_letter(made):
+    line = 'New York \t"in"\t#1\n\u00a0x\tNULL\tNA\nа,b\t \tx\u2028y\n'
+    assert labels(read_graph(made({"train.txt": line})))["train"] == [
+        ("New York ", '"in"', "#1"),
+        ("\u00a0x", "NULL", "NA"),
+        ("а,b", " ", "x\u2028y"),
+    ]
+
+
+def test_integers_are_ids(made):
+    graph = read_graph(made({"train.txt": "0\t0\t3\n10 1  2\n5 1 6\n", "test_full.txt": "7 0 4\n"}))
+    assert graph.entities == tuple(map(str, range(11)))  # 1, 8 and 9 are in no triple
+    assert graph.relations == ("0", "1")
+    assert graph.splits["train"].tolist() == [[0, 0, 3], [10, 1, 2], [5, 1, 6]]
+
+
+def test_integers_are_labels_where_not_all_columns_are_or_when_told(made):
+    words = made({"train.txt": "10\tr\t2\n007\tr\t2\n"})
+    assert read_graph(words).entities == ("007", "10", "2")
+    numbers = made({"train.txt": "10\t5\t2\n7\t5\t2\n"})
+    assert read_graph(numbers, layout="labelled").entities == ("10", "2", "7")
+    # A zero in front, as in the ids of WordNet, is no number.
+    assert read_graph(made({"train.txt": "007\t5\t2\n7\t5\t2\n"})).entities == ("007", "2", "7")
+
+
+def test_labels_come_before_ids_where_dictionaries_hold_numbers(made):
+    dicts = {"entities.dict": "0\t1\n1\t0\n", "relations.dict": "0\t0\n"}
+    graph = read_graph(made(dicts | {"train.txt": "1\t0\t0\n"}))
+    assert graph.splits["train"].tolist() == [[0, 0, 1]]
+
+
+def test_openke_labels_may_hold_spaces(made):
+    graph = read_graph(made(OPENKE | {"entity2id.txt": "3\nNew York 0\nann\t1 \nbob  2\n"}))
+    assert graph.entities == ("New York", "ann", "bob")
+
+
+# --- duplicates
+
+
+REPEATED = {"train.txt": TRAIN + TRAIN, "test.txt": TRAIN}
+
+
+def test_duplicates_are_warned_of_and_kept(made):
+    folder = made(REPEATED)
+    with pytest.warns(UserWarning, match=r"train\.txt: 2 of 4 lines repeat") as caught:
+        graph = read_graph(folder)
+    assert len(caught) == 1  # the same triple in another split is no duplicate
+    assert len(graph.splits["train"]) == 4
+
+
+def test_duplicates_are_kept_in_silence_or_dropped(made):
+    folder = made(REPEATED)
+    assert len(read_graph(folder, duplicates="keep").splits["train"]) == 4
+    dropped = read_graph(folder, duplicates="drop")
+    assert labels(dropped)["train"] == TRIPLES["train"]
+    assert len(dropped.splits["test"]) == 2
+
+
+def test_duplicates_are_refused_with_both_lines(made):
+    with pytest.raises(ValueError, match=r"train\.txt, line 3: .*'ann knows bob'.* on line 1"):
+        read_graph(made(REPEATED), duplicates="error")
+    openke = OPENKE | {"train2id.txt": "3\n1 2 1\n2 0 1\n2 0 1\n"}
+    with pytest.raises(ValueError, match=r"train2id\.txt, line 4: .*line 3"):
+        read_graph(made(openke), duplicates="error", layout="openke")
+
+
+# --- what is refused
+
+
+BAD_LINES = [
+    (LABELLED | {"test.txt": "cy\tlikes\n"}, "test.txt", 1, "2 columns"),
+    (LABELLED | {"train.txt": TRAIN + "a\tb\tc\td\n"}, "train.txt", 3, "4 columns"),
+    (LABELLED | {"train.txt": TRAIN + "ann knows bob\n"}, "train.txt", 3, "1 column,"),
+    (LABELLED | {"train.txt": "ann\t\tbob\n"}, "train.txt", 1, "none empty"),
+    (LABELLED | {"train.txt": TRAIN + "\n" + TRAIN}, "train.txt", 3, "blank"),
+    (LABELLED | {"train.txt": "\n" + TRAIN}, "train.txt", 1, "blank"),
+    (LABELLED | {"train.txt": TRAIN + "  \t \n"}, "train.txt", 3, "blank"),
+    (LABELLED | {"train.txt": TRAIN.encode() + b"\xff\tb\tc\n"}, "train.txt", 3, "0xff"),
+    (LABELLED | {"train.txt": TRAIN.encode("utf-16")}, "train.txt", 1, "UTF-8"),
+    (LABELLED | {"test.txt": ""}, "test.txt", 1, "empty"),
+    (LABELLED | {"test.txt": "\n\n"}, "test.txt", 1, "empty"),
+    (LABELLED | {"test.txt": b"\xef\xbb\xbf"}, "test.txt", 1, "empty"),
+    # integers
+    ({"train.txt": "0\t0\t1\n1\t0\tx\n"}, "train.txt", 2, "three ids"),
+    ({"train.txt": "0\t0\t1\n1\t0\t-1\n"}, "train.txt", 2, "three ids"),
+    ({"train.txt": "0\t0\t1\n1\t0\t1.0\n"}, "train.txt", 2, "three ids"),
+    ({"train.txt": "0\t0\t1\n1\t0\n"}, "train.txt", 2, "2 columns"),
+    # dictionaries
+    (ROTATE | {"test.txt": "cy\tlikes\tdan\n"}, "test.txt", 1, "entity 'dan' is not in"),
+    (ROTATE | {"test.txt": TEST + "cy\thates\tann\n"}, "test.txt", 2, "relation 'hates' is not in"),
+    (ROTATE_IDS | {"test.txt": "0 0 1\n0 0 3\n"}, "test.txt", 2, r"tail .* \[0, 3\), got 3"),
+    (ROTATE_IDS | {"test.txt": "0 2 1\n"}, "test.txt", 1, r"relation .* \[0, 2\), got 2"),
+    (ROTATE_IDS | {"test.txt": f"{'9' * 30} 0 1\n"}, "test.txt", 1, "head .* got 9{30}"),
+    (ROTATE | {"entities.dict": "0\tcy\n1\tann\n3\tbob\n"}, "entities.dict", 3, "below .*3, got 3"),
+    (ROTATE | {"entities.dict": "0\tcy\n1\tann\n1\tbob\n"}, "entities.dict", 3, "id '1' .* line 2"),
+    (ROTATE | {"entities.dict": "0\tcy\n1\tann\n2\tcy\n"}, "entities.dict", 3, "label 'cy' .* line 1"),
+    (ROTATE | {"entities.dict": "0\tcy\nann\t1\n2\tbob\n"}, "entities.dict", 2, "an id"),
+    (ROTATE | {"relations.dict": "0\tlikes\n\n1\tknows\n"}, "relations.dict", 2, "blank"),
+    # OpenKE
+    (OPENKE | {"train2id.txt": "1 2 1\n2 0 1\n"}, "train2id.txt", 1, "number of lines"),
+    (OPENKE | {"train2id.txt": "3\n1 2 1\n2 0 1\n"}, "train2id.txt", 1, "2, got '3'"),
+    (OPENKE | {"test2id.txt": "0\n"}, "test2id.txt", 1, "followed"),
+    (OPENKE | {"train2id.txt": "2\n1 2 1\n2 0\n"}, "train2id.txt", 3, "2 columns"),
+    (OPENKE | {"train2id.txt": "2\n1 2 1\n2 0 2\n"}, "train2id.txt", 3, "relation .* got 2"),
+    (OPENKE | {"train2id.txt": "2\n1 3 1\n2 0 1\n"}, "train2id.txt", 2, "tail .* got 3"),
+    (OPENKE | {"entity2id.txt": "2\ncy\t0\nann\t1\nbob\t2\n"}, "entity2id.txt", 1, "3, got '2'"),
+    (OPENKE | {"entity2id.txt": "3\ncy\t0\nann\t1\nbob\t3\n"}, "entity2id.txt", 4, "below"),
+    (OPENKE | {"entity2id.txt": "3\ncy\t0\nann\t1\nbob\t1\n"}, "entity2id.txt", 4, "line 3"),
+    (OPENKE | {"entity2id.txt": "3\ncy\t0\nann\nbob\t1\n"}, "entity2id.txt", 3, "a label and an id"),
+    # LibKGE
+    (LIBKGE | {"train.del": "1\t1\t2\n2\t1\t5\n"}, "train.del", 2, "tail .* got 5"),
+    (LIBKGE | {"entity_ids.del": "0\tcy\n1\tann\n9\tbob\n"}, "entity_ids.del", 3, "below"),
+    (LIBKGE | {"held_out.del": "0\t0\t1\n0\t0\t0\n"}, "dataset.yaml", 10, "says 1 of held_out.del, .* 2"),
+    (LIBKGE | {"dataset.yaml": MANIFEST + "  - x\n"}, "dataset.yaml", 20, "key: value"),
+    (LIBKGE | {"dataset.yaml": MANIFEST + "  name: x\n"}, "dataset.yaml", 20, "line 16 already"),
+    (LIBKGE | {"dataset.yaml": MANIFEST + "  more: [1, 2]\n"}, "dataset.yaml", 20, "plain value"),
+    (LIBKGE | {"dataset.yaml": MANIFEST.replace("s: 3", "s: 4")}, "dataset.yaml", 17, "says 4"),
+    (LIBKGE | {"dataset.yaml": MANIFEST.replace("s: 3", "s: x")}, "dataset.yaml", 17, "whole number"),
+    (
+        LIBKGE | {"dataset.yaml": MANIFEST.replace("test.type: triples", "test.type: quintuples")},
+        "dataset.yaml",
+        12,
+        "quintuples",
+    ),
+    (LIBKGE | {"dataset.yaml": MANIFEST.replace("held_out.del", "../x.del")}, "dataset.yaml", 9, "beside"),
+]
+
+
+@pytest.mark.parametrize(("files", "file", "line", "message"), BAD_LINES)
+def test_a_bad_line_is_named(made, files, file, line, message):
+    folder = made(files)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_graph(folder)
+    assert str(caught.value).startswith(f"{folder / file}, line {line}: ")
+
+
+BAD_FOLDERS = [
+    ({}, "got an empty folder"),
+    ({"notes.md": "x"}, "train.txt or train.tsv .* got notes.md"),
+    ({"test.txt": TEST}, r"must hold the split train \(layout labelled\), got test.txt"),
+    ({"train.txt": TRAIN, "train.tsv": TRAIN}, "one file of the split train, got train.tsv and train.txt"),
+    ({"train.txt": TRAIN, "train.txt.gz": TRAIN}, "one file of the split train"),
+    (LABELLED | {"dev.txt": TEST, "valid.txt": TEST}, "one file of the split valid"),
+    (OPENKE | DICTS, "several .openke: .*; rotate: .*entities.dict"),
+    (DICTS, "split train"),
+    (IDS, "split train"),
+    ({"train.txt": TRAIN, "entities.dict": DICTS["entities.dict"]}, "must hold relations.dict"),
+    ({k: v for k, v in OPENKE.items() if k != "entity2id.txt"}, "must hold entity2id.txt"),
+    ({k: v for k, v in OPENKE.items() if k != "train2id.txt"}, r"split train \(layout openke\), got test2id"),
+    (OPENKE | {"entity2id.txt.gz": OPENKE["entity2id.txt"]}, "got both"),
+    ({k: v for k, v in LIBKGE.items() if k != "held_out.del"}, "must hold held_out.del"),
+    (LIBKGE | {"dataset.yaml": "dataset:\n  name: x\n"}, "split train"),
+    ({"train.txt": "0\t0\t100\n"}, "half of the entity ids up to the largest, 100, got 2"),
+    ({"train.txt": f"0\t{'9' * 30}\t1\n"}, "half of the relation ids"),
+]
+
+
+@pytest.mark.parametrize(("files", "message"), BAD_FOLDERS)
+def test_a_bad_folder_is_named(made, files, message):
+    folder = made(files)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_graph(folder)
+    assert str(caught.value).startswith(f"{folder}: ")
+
+
+def test_a_folder_of_several_layouts_is_read_when_one_is_named(made):
+    folder = made(OPENKE | ROTATE | LIBKGE)
+    for layout in ("labelled", "openke", "rotate", "libkge"):
+        assert labels(read_graph(folder, layout=layout)) == TRIPLES
+
+
+@pytest.mark.parametrize("cut", [5, -9, -1])
+def test_a_broken_gzip_file_is_named(made, cut):
+    folder = made(LABELLED)
+    (folder / "valid.txt.gz").write_bytes(gzip.compress(TRAIN.encode() * 100)[:cut])
+    with pytest.raises(ValueError, match=re.escape(f"{folder / 'valid.txt.gz'}: must be a whole gzip file")):
+        read_graph(folder)
+
+
+def test_what_is_no_gzip_file_is_named(made):
+    folder = made(LABELLED)
+    (folder / "valid.txt.gz").write_text(TRAIN)
+    with pytest.raises(ValueError, match="whole gzip file"):
+        read_graph(folder)
+
+
+def test_what_is_no_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "nowhere", str(tmp_path / "nowhere")):
+        with pytest.raises(ValueError, match="no such folder"):
+            read_graph(path)
+
+
+def test_unknown_options_are_refused(made):
+    folder = made(LABELLED)
+    with pytest.raises(ValueError, match="`duplicates` must be one of warn, keep, drop, error, got 'x'"):
+        read_graph(folder, duplicates="x")
+    with pytest.raises(ValueError, match=r"`layout` must be one of labelled, .*, got 'x'"):
+        read_graph(folder, layout="x")
