@@ -100,10 +100,13 @@ def test_an_entity_and_many_relations_broadcast():
 
 def test_the_largest_ids_do_not_overflow():
     most = 2**31 - 1
-    triples = np.array([[most - 1, most - 1, most - 1], [most - 1, most - 1, 0]])
+    last = most - 1
+    triples = np.array([[last, last, last], [5, last, last], [last, last, 0], [5, last, last]])
     known = known_answers(triples, "head", num_entities=most, num_relations=most)
-    assert known.keys.tolist() == [most - 1, (most - 1) * most + most - 1]
-    assert num_candidates(known, triples).tolist() == [most, most]
+    assert known.keys.tolist() == [last, last * most + last]
+    assert known.offsets.tolist() == [0, 1, 3]
+    assert known.answers.tolist() == [last, 5, last]
+    assert num_candidates(known, triples).tolist() == [last, last, most, last]
 
 
 def test_without_triples_nothing_is_known():
