@@ -1,5 +1,6 @@
 """Rank metrics as data, and what they say of a table of ranks: value, chance level, interval."""
 
+from owkg.metrics.bootstrap import Interval
 from owkg.metrics.catalogue import (
     GMR,
     HMR,
@@ -12,6 +13,8 @@ from owkg.metrics.catalogue import (
     power,
     power_mean,
 )
+from owkg.metrics.estimate import Estimate
+from owkg.metrics.evaluate import evaluate
 from owkg.metrics.judged import POOLED, UNJUDGED, Judged, judge
 from owkg.metrics.measures import (
     Adjustment,
@@ -41,6 +44,8 @@ from owkg.metrics.retrieval import (
     reciprocal_rank,
     success,
 )
+from owkg.metrics.tasks import Tasks, part_of, tasks, tasks_of
+from owkg.metrics.ties import Ties, tie_expectation
 
 __all__ = [
     "FORMS",
@@ -54,14 +59,19 @@ __all__ = [
     "POOLED",
     "UNJUDGED",
     "Adjustment",
+    "Estimate",
+    "Interval",
     "Judged",
     "Metric",
     "Summary",
+    "Tasks",
+    "Ties",
     "Weighting",
     "adjusted",
     "average_precision",
     "bpref",
     "checked",
+    "evaluate",
     "hits_at",
     "inf_ap",
     "judge",
@@ -72,6 +82,7 @@ __all__ = [
     "metric",
     "ndcg",
     "of",
+    "part_of",
     "power",
     "power_mean",
     "precision",
@@ -86,4 +97,7 @@ __all__ = [
     "stratified_mrr",
     "success",
     "summary",
+    "tasks",
+    "tasks_of",
+    "tie_expectation",
 ]

@@ -1,5 +1,6 @@
 """The named rank weights: a mean of h(rank), or a function of such a mean."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
@@ -17,6 +18,17 @@ def _reciprocal(rank):
     return 1 / rank
 
 
+@dataclass(frozen=True)
+class Power:
+    """The link mean ** exponent; a class, so that chance levels can see the exponent."""
+
+    exponent: float
+
+    def __call__(self, mean):
+        """The linked value."""
+        return mean**self.exponent
+
+
 MRR = Metric("mrr", _reciprocal)
 """Mean reciprocal rank, h(r) = 1/r."""
 
@@ -26,10 +38,10 @@ LOG_MRR = Metric("log-mrr", lambda rank: 1 / jnp.log2(1 + rank))
 MR = Metric("mr", _rank, larger_is_better=False)
 """Mean rank, h(r) = r; smaller is better."""
 
-IMR = Metric("imr", _rank, link=_reciprocal)
+IMR = Metric("imr", _rank, link=Power(-1.0))
 """Inverse mean rank, 1 / mean of r (Hoyt et al. 2022, Table 2)."""
 
-HMR = Metric("hmr", _reciprocal, larger_is_better=False, link=_reciprocal)
+HMR = Metric("hmr", _reciprocal, larger_is_better=False, link=Power(-1.0))
 """Harmonic mean rank, 1 / mean of 1/r (Hoyt et al. 2022, Table 2); smaller is better."""
 
 GMR = Metric("gmr", jnp.log, larger_is_better=False, link=jnp.exp)
@@ -98,5 +110,5 @@ def _power_mean(p: float) -> Metric:
         f"power-mean@{shown(p)}",
         lambda rank: rank**p,
         larger_is_better=False,
-        link=lambda mean: mean ** (1 / p),
+        link=Power(1 / p),
     )

@@ -117,7 +117,7 @@ def _whole(k: float) -> Any:
 
 def _unknown(name: str, folded: str, known: tuple[str, ...]) -> ValueError:
     near = difflib.get_close_matches(folded, known, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(near)}?" if near else "`owkg metrics --list` shows all."
+    hint = f"did you mean {', '.join(near)}?" if near else "owkg metrics --list shows all."
     return ValueError(f"unknown metric {name!r}: {hint}")
 
 
@@ -254,7 +254,7 @@ _PYKEEN: dict[Measure, str] = {
 
 
 def pykeen_key(summary: Summary) -> str | None:
-    """PyKEEN's key of a summary, `inverse_harmonic_mean_rank` of mrr; None where PyKEEN has no such metric."""
+    """PyKEEN's key of a summary: `inverse_harmonic_mean_rank` of mrr; None where PyKEEN has none."""
     measure = summary.measure
     if summary.weighting != measures.EQUAL or isinstance(measure, BestAnswer):
         return None

@@ -24,13 +24,13 @@ class Tasks(NamedTuple):
         relation_popularity: those of them with the relation of the triple; None if not known.
     """
 
-    optimistic: Int[np.ndarray, "tasks"]
-    pessimistic: Int[np.ndarray, "tasks"]
-    candidates: Int[np.ndarray, "tasks"]
-    weight: Float[np.ndarray, "tasks"] | None = None
-    question: Int[np.ndarray, "tasks"] | None = None
-    popularity: Int[np.ndarray, "tasks"] | None = None
-    relation_popularity: Int[np.ndarray, "tasks"] | None = None
+    optimistic: Int[np.ndarray, "n"]
+    pessimistic: Int[np.ndarray, "n"]
+    candidates: Int[np.ndarray, "n"]
+    weight: Float[np.ndarray, "n"] | None = None
+    question: Int[np.ndarray, "n"] | None = None
+    popularity: Int[np.ndarray, "n"] | None = None
+    relation_popularity: Int[np.ndarray, "n"] | None = None
 
     @property
     def num_questions(self) -> int:
@@ -87,7 +87,7 @@ def tasks(
     if weight is not None:
         weight = checks.real("weight", weight, 0, np.inf)
         if weight.shape != low.shape:
-            raise ValueError(f"`weight` must have the shape of `optimistic`, {low.shape}, got {weight.shape}.")
+            raise ValueError(f"`weight` must have shape {low.shape}, as `optimistic`, got {weight.shape}.")
         if not weight.any():
             raise ValueError("`weight` must be above 0 for some task, got zeros only.")
     return Tasks(
@@ -123,7 +123,8 @@ def _dense(codes: np.ndarray) -> np.ndarray:
 
 def part_of(tasks: Tasks, where: Any) -> Tasks:
     """The tasks that `where`, a mask, a slice or an index array, chooses."""
-    cut = Tasks(*(None if column is None else column[where] for column in tasks))
+    columns: Any = (None if column is None else column[where] for column in tasks)
+    cut = Tasks(*columns)
     return cut if cut.question is None else cut._replace(question=_dense(cut.question))
 
 
@@ -171,27 +172,25 @@ def tasks_of(table: pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
     is_tail = (table["side"] == "tail").to_numpy()
     known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
     more = [_codes(table[name]) for name in ("model", "seed") if name in table.columns]
-    question, size = _joined((is_tail.astype(np.int64), 2), _codes(table["relation"]), (known, count), *more)
-    question = _dense(question)
+    sides = (is_tail.astype(np.int64), 2)
+    question = _dense(_joined(sides, _codes(table["relation"]), (known, count), *more)[0])
     task, _ = _joined((question, int(question.max()) + 1), (answer, count))
     if pl.Series(task).n_unique() < len(task):
         table, question = _merged(table, task, question)
-    columns = {name: table[name].to_numpy() for name in ("optimistic", "pessimistic", "candidates")}
-    optional = {
-        name: table[name].to_numpy() if name in table.columns else None
-        for name in ("weight", "popularity", "relation_popularity")
+    columns: dict[str, Any] = {
+        name: table[name].to_numpy() for name in Tasks._fields if name != "question" and name in table.columns
     }
-    return Tasks(**columns, question=question, **optional), table
+    return Tasks(**columns, question=question), table
 
 
 def _merged(table: pl.DataFrame, task: np.ndarray, question: np.ndarray) -> tuple[pl.DataFrame, np.ndarray]:
     """The table with repeated rows as one, their weights added, and the question of each row."""
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0).alias("weight")
-    columns = table.columns if "weight" in table.columns else [*table.columns, "weight"]
-    same = ["_task", *(name for name in table.columns if name != "weight")]
+    same = ["_task", "optimistic", "pessimistic", "candidates"]
     merged = (
         table.with_columns(weight, _task=pl.Series(task), _question=pl.Series(question))
         .group_by(same, maintain_order=True)
-        .agg(pl.col("weight").sum(), pl.col("_question").first())
+        .agg(pl.col("weight").sum(), pl.exclude("weight", *same).first())
     )
+    columns = table.columns if "weight" in table.columns else [*table.columns, "weight"]
     return merged.select(columns), merged["_question"].to_numpy()

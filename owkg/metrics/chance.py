@@ -1,0 +1,217 @@
+"""Chance: mean and variance of a metric when every rank is uniform on 1 .. its number of candidates.
+
+Means of a rank weight have them in closed form. So have the geometric mean and its inverse, a product of
+independent factors; the reciprocal of a mean, and its powers, come from the Laplace transform of that mean by
+a quadrature that converges exponentially. The rest is drawn (`owkg.metrics.drawn`).
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from owkg.metrics.metric import Metric
+from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
+
+
+class Chance(NamedTuple):
+    """Mean and variance under random ranking, and their standard errors: 0 where nothing was drawn.
+
+    Numbers, or arrays of one shape.
+    """
+
+    expectation: Any
+    variance: Any
+    expectation_standard_error: float = 0.0
+    variance_standard_error: float = 0.0
+
+
+def _new_moments(metric: Metric, size: int) -> Float[np.ndarray, "2 ranks"]:
+    first, second = prefix_sums(metric, size)[:, : size + 1] / np.maximum(np.arange(size + 1), 1)
+    variance = second - first**2
+    # What is left of equal weights is rounding.
+    moments = np.stack([first, np.where(variance > 1e-13 * second, variance, 0.0)])
+    moments.flags.writeable = False
+    return moments
+
+
+_moments = lru_cache(maxsize=32)(_new_moments)
+
+
+def rank_moments(metric: Metric, largest: int) -> Float[np.ndarray, "2 candidates"]:
+    """Mean and variance of h(rank), rank uniform on 1 .. N, at index N = 1 .. `largest` or beyond.
+
+    E = S1(N) / N and V = S2(N) / N - E^2 with S_i(N) the sum of h^i over 1 .. N (Hoyt et al. 2022,
+    appendix B, has them for h = r, 1/r and [r <= k]; this is any h).
+    """
+    size = padded_size(largest)
+    return (_moments if size <= 2**20 else _new_moments)(metric, size)
+
+
+# Below this share of the whole weight a task's cumulant series is exact: 0.01^9 / 9 is 1e-19.
+_SMALL_SHARE = 0.01
+_CUMULANTS = 8
+
+
+def geometric_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse: bool) -> Chance:
+    """Mean and variance of the weighted geometric mean of random ranks, or of its inverse; exact.
+
+    With shares e_i = w_i / sum w, E = prod E[r_i^e_i] and E of the square = prod E[r_i^(2 e_i)]
+    (Hoyt et al. 2022, appendix B, for equal weights). Small shares use the cumulants of log r, so that
+    the variance loses no digits to cancellation; at most 100 tasks can have a share above 1/100.
+
+    Args:
+        candidates: of each task.
+        weight: of each task; None: equal.
+        inverse: of 1 / GMR.
+    """
+    sign = -1.0 if inverse else 1.0
+    count = len(candidates)
+    share = np.full(count, 1 / count) if weight is None else weight / weight.sum()
+    small = share <= _SMALL_SHARE
+    kappa = log_rank_cumulants(int(candidates.max()))
+    at, e = candidates[small], share[small]
+    # log E[r^e] = sum of kappa_k e^k / k!; log E[r^2e] - 2 log E[r^e] starts at the second cumulant.
+    log_mean = log_ratio = 0.0
+    power = e.copy()
+    for k in range(1, _CUMULANTS + 1):
+        term = float(np.dot(kappa[k - 1][at], power)) * sign**k / special.factorial(k)
+        log_mean += term
+        log_ratio += term * (2.0**k - 2.0)
+        power *= e
+    for n, e in zip(candidates[~small], share[~small], strict=True):
+        logs = np.log(np.arange(1, n + 1))
+        once, twice = (special.logsumexp(sign * m * e * logs) - np.log(n) for m in (1, 2))
+        log_mean += once
+        log_ratio += twice - 2 * once
+    mean = np.exp(log_mean)
+    return Chance(float(mean), float(mean**2 * np.expm1(max(log_ratio, 0.0))))
+
+
+def _new_cumulants(size: int) -> Float[np.ndarray, "cumulants ranks"]:
+    numbers = np.maximum(np.arange(size + 1), 1)
+    logs = np.log(numbers)
+    # Moments about log N are those of log(rank / N), of the size of an exponential's: no cancellation.
+    raw = [np.ones(size + 1)]
+    sums = [np.cumsum(np.where(np.arange(size + 1) > 0, logs**j, 0.0)) / numbers for j in range(1, 9)]
+    for k in range(1, _CUMULANTS + 1):
+        terms = [special.comb(k, j) * (sums[j - 1] if j else 1.0) * (-logs) ** (k - j) for j in range(k + 1)]
+        raw.append(np.sum(terms, axis=0))
+    kappa: list[np.ndarray] = []
+    for k in range(1, _CUMULANTS + 1):
+        lower = sum(special.comb(k - 1, j - 1) * kappa[j - 1] * raw[k - j] for j in range(1, k))
+        kappa.append(raw[k] - lower)
+    kappa[0] = kappa[0] + logs
+    return np.stack(kappa)
+
+
+@lru_cache(maxsize=4)
+def _cumulants(size: int) -> np.ndarray:
+    cumulants = _new_cumulants(size)
+    cumulants.flags.writeable = False
+    return cumulants
+
+
+def log_rank_cumulants(largest: int) -> Float[np.ndarray, "cumulants ranks"]:
+    """The first eight cumulants of log r, r uniform on 1 .. N, at index N = 1 .. `largest` or beyond."""
+    return _cumulants(padded_size(largest))
+
+
+# Nodes of the trapezoidal rule in log t: spacing 0.25 leaves an error of about exp(-pi^2 / 0.25) = 1e-17.
+_SPACING = 0.25
+
+
+def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> Chance:
+    """Mean and variance of (mean of h(r_i))^-s over independent random ranks, each of equal weight.
+
+    E[M^-s] = 1/Gamma(s) * integral of t^(s-1) L(t) dt with L(t) = E[exp(-t M)] = prod_i L_i(t / n); the
+    Laplace transform of one h(r) is a running sum over the ranks. In log t the integrand is analytic in
+    a strip of width pi, so that the trapezoidal rule converges exponentially.
+
+    Args:
+        metric: gives h > 0.
+        power: s > 0; 1 for the inverse and the harmonic mean rank.
+        candidates: of each task.
+    """
+    sizes, counts = np.unique(candidates, return_counts=True)
+    total = len(candidates)
+    ranks = np.arange(1, int(sizes[-1]) + 1)
+    weights = rank_weights(metric, ranks)
+    mean = float(np.dot(counts, rank_moments(metric, int(sizes[-1]))[0][sizes])) / total
+
+    def log_transform(t: float) -> float:
+        # log1p of the mean of expm1 keeps its digits where a task hardly counts.
+        below = np.cumsum(np.expm1(-t / total * weights))
+        with np.errstate(divide="ignore"):  # a transform of 0
+            return float(np.dot(counts, np.log1p(below[sizes - 1] / sizes)))
+
+    # Around t = s / mean; to the left the integrand falls as t^s, to the right as L, at least as fast as
+    # exp(-t * smallest possible mean).
+    centre = np.log(power / mean)
+    left = centre - 40 / min(power, 1.0)
+    nodes: list[tuple[float, float]] = []
+    x, best = left, -np.inf
+    while True:
+        value = log_transform(np.exp(x))
+        nodes.append((x, value))
+        height = power * x + value
+        best = max(best, height)
+        # The second moment weighs the right end by another factor t^s.
+        if x > centre and 2 * power * x + value < max(2 * power * y + v for y, v in nodes) - 45:
+            break
+        x += _SPACING
+    x_nodes, log_l = (np.array(column) for column in zip(*nodes, strict=True))
+    log_first, log_second = (
+        special.logsumexp(s * x_nodes + log_l) + np.log(_SPACING) - special.gammaln(s)
+        for s in (power, 2 * power)
+    )
+    first = np.exp(log_first)
+    return Chance(float(first), float(max(first**2 * np.expm1(log_second - 2 * log_first), 0.0)))
+
+
+def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse: bool = False) -> Chance:
+    """Mean and variance of the weighted median of many random ranks, by the normal law of a count.
+
+    The median is above x when less than half of the weight lies on ranks up to x. That weight is a sum of
+    independent terms with known mean and variance; the normal law with the two at every x leaves a
+    relative error of order 1/n in the variance and less in the mean. Of an even number of equal weights the
+    median is the mean of two ranks; when exactly half lies up to x, x is between them.
+
+    Args:
+        candidates: of each task, at least some hundred tasks.
+        weight: of each task; None: equal.
+        inverse: of 1 / median.
+    """
+    equal = weight is None
+    weight = np.ones(len(candidates)) if weight is None else weight
+    largest = int(candidates.max())
+    size = largest + 1
+
+    def above(values: np.ndarray) -> np.ndarray:
+        """Sum of `values` over the tasks with more than x candidates, x = 0 .. largest."""
+        by_size = np.bincount(candidates, values, size)
+        return by_size.sum() - np.cumsum(by_size)
+
+    x = np.arange(size)
+    total = weight.sum()
+    mean = total - above(weight) + x * above(weight / candidates)
+    variance = x * above((weight**2) / candidates) - x.astype(float) ** 2 * above((weight / candidates) ** 2)
+    variance = np.where(variance > 1e-12 * total**2 / len(candidates), variance, 0.0)
+    deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
+    z = (mean - total / 2) / deviation
+    certain = np.heaviside(total / 2 - mean, 0.5)
+    upper = np.where(variance > 0, special.ndtr(-z), certain)  # P(median > x)
+    probability = -np.diff(upper, prepend=1.0)[1:]  # of a median of x = 1, 2, ...
+    values = 1 / x[1:] if inverse else x[1:].astype(float)
+    first = float(np.dot(probability, values))
+    spread = float(np.dot(probability, (values - first) ** 2))
+    if equal and len(candidates) % 2 == 0:
+        # So far a coin chose between the two ranks A <= B in the middle, which adds E[(B - A)^2] / 4; x
+        # lies between them with probability P(half up to x), their distance is nearly geometric.
+        between = np.where(variance > 0, np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * deviation), 0.0)
+        expected = np.maximum(above(1 / candidates), 1e-300)  # ranks at x + 1
+        gap = float(np.sum(between * (1 + np.exp(-expected)) / -np.expm1(-expected)))
+        spread -= gap / 4 * (first**4 if inverse else 1.0)
+    return Chance(first, max(spread, 0.0))

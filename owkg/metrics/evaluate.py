@@ -1,0 +1,262 @@
+"""Every summary of a set of ranking tasks, under every tie rule, in one pass over the ranks."""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from owkg import checks
+from owkg.metrics import chance, drawn, median
+from owkg.metrics.bootstrap import Interval, bounds, resampled_medians, resampled_sums
+from owkg.metrics.catalogue import GMR, IGMR, Power
+from owkg.metrics.chance import Chance
+from owkg.metrics.estimate import (
+    NAN,
+    Estimate,
+    adjusted_value,
+    averaged_estimate,
+    fixed_estimate,
+    influence,
+    linked,
+    plain_chance,
+    totals_of,
+)
+from owkg.metrics.measures import Dispersion, Measure, Median, Summary, Weighting
+from owkg.metrics.metric import Metric
+from owkg.metrics.parts import Parts, parts_by_ties, task_weight
+from owkg.metrics.tasks import Tasks
+from owkg.metrics.ties import Ties
+
+ALL_TIES = tuple(Ties)
+
+# Tasks from which on the normal law of `chance.median_chance` is exact enough.
+_MANY_TASKS = 512
+
+Estimates = dict[Ties, dict[str, Estimate]]
+
+
+@cache
+def _median_statistic(steps: int, inverse: bool):
+    def statistic(ranks, weight):
+        value = drawn.weighted_median(ranks, weight, steps)
+        return 1 / value if inverse else value
+
+    return statistic
+
+
+@cache
+def _linked_statistic(metric: Metric):
+    link = metric.link
+    assert link is not None
+
+    def statistic(ranks, weight):
+        return link(drawn.weighted_mean(metric.weight(ranks.astype(jnp.float64)), weight))
+
+    return statistic
+
+
+def _unless_equal(weight: np.ndarray | None) -> np.ndarray | None:
+    return None if weight is None or (weight == weight[0]).all() else weight
+
+
+def linked_chance(metric: Metric, candidates: np.ndarray, weight: np.ndarray | None, key: Any) -> Chance:
+    """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
+
+    Args:
+        metric: with a link.
+        candidates: of each task.
+        weight: of each task, some above 0; None: equal.
+        key: of `jax.random.key`, for what has to be drawn.
+    """
+    weight = _unless_equal(weight)
+    if metric in (GMR, IGMR):
+        return chance.geometric_chance(candidates, weight, inverse=metric == IGMR)
+    if weight is None and isinstance(metric.link, Power) and metric.link.exponent < 0:
+        return chance.reciprocal_chance(metric, -metric.link.exponent, candidates)
+    return drawn.drawn_chance(key, _linked_statistic(metric), candidates, weight)
+
+
+def median_chance(candidates: np.ndarray, weight: np.ndarray | None, key: Any, *, inverse: bool) -> Chance:
+    """Chance level of the median, or its inverse: drawn for few tasks, by a normal law for many."""
+    weight = _unless_equal(weight)
+    if len(candidates) > _MANY_TASKS:
+        return chance.median_chance(candidates, weight, inverse=inverse)
+    steps = int(candidates.max()).bit_length()
+    return drawn.drawn_chance(key, _median_statistic(steps, inverse), candidates, weight)
+
+
+class _Job(NamedTuple):
+    """An averaged summary under a tie rule, to be resampled."""
+
+    rule: Ties
+    summary: Summary
+    parts: Parts
+    chance: Chance | None
+
+
+def evaluate(
+    tasks: Tasks,
+    summaries: Iterable[Summary],
+    *,
+    ties: Iterable[Any] = ALL_TIES,
+    level: Any = 0.95,
+    interval: Any = Interval.ANALYTIC,
+    replicates: Any = 1000,
+    key: Any = None,
+    num_entities: int | None = None,
+) -> Estimates:
+    """Value, chance level, standard error and confidence interval of each summary under each tie rule.
+
+    Args:
+        tasks: at least one.
+        summaries: of different names.
+        ties: the rules.
+        level: of confidence, in (0, 1); None: no intervals, which is faster.
+        interval: by the central limit theorem over questions, or by the bootstrap over questions.
+        replicates: of the bootstrap.
+        key: of `jax.random.key`, for the bootstrap and for chance levels that have to be drawn; equal keys
+            give equal numbers. None: seed 0.
+        num_entities: N of PROBE's rank transformer; each task's candidates when None.
+
+    Returns:
+        Estimates by tie rule and by name. Summaries that the tasks do not have are left out: macro metrics
+        of questions whose tasks differ in their number of candidates.
+
+    Raises:
+        ValueError: if a summary needs a popularity that the tasks lack, or an argument is out of range.
+
+    Examples:
+        >>> from owkg.metrics import summary, tasks
+        >>> ranks = tasks([1, 4, 2], candidates=90)
+        >>> found = evaluate(ranks, [summary("mrr"), summary("amri")])
+        >>> round(found[Ties.REALISTIC]["mrr"].value, 4), round(found[Ties.EXACT]["amri"].value, 4)
+        (0.5833, 0.97)
+    """
+    summaries = tuple(summaries)
+    rules = tuple(_member("ties", Ties, rule) for rule in ties)
+    interval = _member("interval", Interval, interval)
+    if level is not None:
+        level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
+    bootstrap_key, chance_key = jax.random.split(jax.random.key(0) if key is None else key)
+    resampled = level is not None and interval is not Interval.ANALYTIC
+
+    groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
+    for summary in summaries:
+        groups.setdefault((summary.measure, summary.weighting), []).append(summary)
+    found: Estimates = {rule: {} for rule in rules}
+    jobs: list[_Job] = []
+    for (measure, weighting), group in groups.items():
+        if isinstance(measure, Dispersion):
+            for rule in rules:
+                value = Estimate(median.scatter(measure.kind, tasks, rule))
+                found[rule] |= {summary.name: value for summary in group}
+            continue
+        weight = task_weight(tasks, weighting)
+        if isinstance(measure, Median):
+            level_of_chance = median_chance(tasks.candidates, weight, chance_key, inverse=measure.inverse)
+            for rule in rules:
+                draws = (
+                    resampled_medians(bootstrap_key, tasks, rule, weight, replicates) if resampled else None
+                )
+                for summary in group:
+                    found[rule][summary.name] = _median_estimate(
+                        summary, tasks, rule, weight, level_of_chance, level, interval, draws
+                    )
+            continue
+        by_ties = parts_by_ties(
+            measure, weighting, tasks, rules, by_question=level is not None, num_entities=num_entities
+        )
+        if by_ties is None:
+            continue
+        fixed = None
+        if isinstance(measure, Metric) and measure.link is not None:
+            fixed = linked_chance(measure, tasks.candidates, weight, chance_key)
+        for rule in rules:
+            for summary in group:
+                found[rule][summary.name] = averaged_estimate(by_ties[rule], summary, fixed, level)
+                jobs.append(_Job(rule, summary, by_ties[rule], fixed))
+    if resampled:
+        for job, (low, high) in zip(
+            jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
+        ):
+            estimate = found[job.rule][job.summary.name]
+            found[job.rule][job.summary.name] = estimate._replace(ci_low=low, ci_high=high)
+    names = [summary.name for summary in summaries]
+    return {rule: {name: by[name] for name in names if name in by} for rule, by in found.items()}
+
+
+def _member(name: str, kind: Any, value: Any) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(member.value for member in kind)
+        raise ValueError(f"`{name}` must be one of {known}, got {value!r}.") from None
+
+
+def _median_estimate(
+    summary: Summary,
+    tasks: Tasks,
+    rule: Ties,
+    weight: np.ndarray | None,
+    chance_level: Chance,
+    level: Any,
+    interval: Interval,
+    draws: np.ndarray | None,
+) -> Estimate:
+    inverse = isinstance(summary.measure, Median) and summary.measure.inverse
+
+    def shown(rank):
+        return 1 / rank if inverse else rank
+
+    by_rank = median.distribution(tasks, rule, weight)
+    value = shown(median.quantile(by_rank, 0.5))
+    low = high = error = NAN
+    if level is not None and tasks.num_questions > 1:
+        error, ends = median.woodruff(tasks, rule, weight, by_rank, level)
+        low, high = sorted(shown(end) for end in ends)
+        error *= value**2 if inverse else 1.0
+        if draws is not None:
+            low, high = bounds(interval, value, shown(draws), level)
+    return fixed_estimate(summary, value, 1.0, chance_level, error, low, high)
+
+
+def _resampled_bounds(
+    key: Any, jobs: list[_Job], replicates: int, interval: Interval, level: Any
+) -> list[tuple[float, float]]:
+    """Bootstrap intervals of averaged summaries; all are computed on the same replicates."""
+    distinct = {id(array): array for job in jobs for array in job.parts}
+    # Tasks and questions may be counted apart: macro sums have the same questions.
+    rows = dict(zip(distinct, range(len(distinct)), strict=True))
+    if not distinct:
+        return []
+    sums = resampled_sums(key, np.stack(list(distinct.values())), replicates)
+    result = []
+    for job in jobs:
+        drawn_parts = Parts(*(sums[:, rows[id(array)]] for array in job.parts))
+        totals = totals_of(job.parts)
+        values = _values(job, drawn_parts)
+        value = float(_values(job, totals))
+        moved = influence(job.parts, totals, job.summary, value) if job.chance is None else None
+        if job.chance is not None:
+            moved = influence(job.parts, totals, None, float(totals.value / totals.weight))
+            moved = moved * np.sign(_values(job, totals._replace(value=totals.value * (1 + 1e-6))) - value)
+        result.append(bounds(interval, value, values, level, moved))
+    return result
+
+
+def _values(job: _Job, totals: Parts) -> np.ndarray:
+    """The summary's value at totals, or at an array of them."""
+    measure = job.summary.measure
+    metric = measure if isinstance(measure, Metric) else None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        level = job.chance or plain_chance(totals)
+        return adjusted_value(
+            job.summary,
+            linked(metric, totals.value / totals.weight),
+            level,
+            linked(metric, totals.best / totals.weight),
+        )

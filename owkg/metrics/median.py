@@ -1,0 +1,123 @@
+"""The median rank under every tie rule, its interval, and how ranks scatter."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import stats
+
+from owkg.metrics.measures import Spread
+from owkg.metrics.tasks import Tasks
+from owkg.metrics.ties import Ties
+
+# Running sums of weights are known up to this share of the whole.
+_ROUNDING = 1e-12
+
+
+class Distribution(NamedTuple):
+    """The weight that lies on each rank, ranks ascending.
+
+    Attributes:
+        rank: ending in .0, or .5 for realistic ranks.
+        share: of the whole weight up to and with this rank.
+    """
+
+    rank: Float[np.ndarray, "ranks"]
+    share: Float[np.ndarray, "ranks"]
+
+
+def span(tasks: Tasks, ties: Ties) -> tuple[Int[np.ndarray, "tasks"], Int[np.ndarray, "tasks"]]:
+    """First and last of the ranks, counted in halves, over which each task's weight is spread evenly."""
+    low, high = 2 * tasks.optimistic, 2 * tasks.pessimistic
+    if ties is Ties.OPTIMISTIC:
+        return low, low
+    if ties is Ties.PESSIMISTIC:
+        return high, high
+    if ties is Ties.REALISTIC:
+        middle = (low + high) // 2
+        return middle, middle
+    return low, high
+
+
+def distribution(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Distribution:
+    """How the weight lies on the ranks; under `Ties.EXACT` that of a tie lies evenly on its ranks."""
+    low, high = span(tasks, ties)
+    if low is high:
+        mass = np.bincount(low, weight)
+    else:
+        # Every whole rank of low .. high (in halves, so every second entry) gets the same.
+        each = (1.0 if weight is None else weight) / ((high - low) // 2 + 1)
+        size = int(high.max()) + 3
+        steps = np.bincount(low, each, size) - np.bincount(high + 2, each, size)
+        # Where steps cancel, rounding may leave a little; ranks that nobody has carry no weight.
+        covered = np.cumsum(
+            np.bincount(low // 2, minlength=size) - np.bincount(high // 2 + 1, minlength=size)
+        )
+        mass = np.zeros(size)
+        mass[::2] = np.where(covered[: len(mass[::2])] > 0, np.cumsum(steps[::2]), 0.0)
+    present = np.flatnonzero(mass > 0)
+    share = np.cumsum(mass[present])
+    return Distribution(present / 2, share / share[-1])
+
+
+def quantile(distribution: Distribution, level: float) -> float:
+    """The rank up to which `level` of the weight lies; between two ranks their mean, as medians do."""
+    rank, share = distribution
+    low = min(int(np.searchsorted(share, level - _ROUNDING)), len(rank) - 1)
+    high = min(int(np.searchsorted(share, level + _ROUNDING, side="right")), len(rank) - 1)
+    return float(rank[low] + rank[high]) / 2
+
+
+def share_below(
+    tasks: Tasks, ties: Ties, weight: np.ndarray | None, rank: float
+) -> Float[np.ndarray, "tasks"]:
+    """The weight of each task that lies on ranks up to `rank`."""
+    low, high = span(tasks, ties)
+    part = np.clip((np.floor(2 * rank) - low) // 2 + 1, 0, (high - low) // 2 + 1) / ((high - low) // 2 + 1)
+    return part if weight is None else part * weight
+
+
+def woodruff(
+    tasks: Tasks, ties: Ties, weight: np.ndarray | None, by_rank: Distribution, level: float
+) -> tuple[float, tuple[float, float]]:
+    """Standard error and confidence interval of the median, questions being independent (Woodruff 1952).
+
+    The share of weight up to the median has a standard error over questions; the ends are the ranks up
+    to which so much less and so much more than half of the weight lies.
+
+    Args:
+        tasks: of at least two questions.
+        ties: the rule.
+        weight: of each task; None: equal.
+        by_rank: `distribution` of the same.
+        level: of confidence.
+    """
+    below = share_below(tasks, ties, weight, quantile(by_rank, 0.5))
+    whole = np.ones(len(below)) if weight is None else weight
+    moved = (below - below.sum() / whole.sum() * whole) / whole.sum()
+    if tasks.question is not None:
+        moved = np.bincount(tasks.question, moved, tasks.num_questions)
+    count = len(moved)
+    error = np.sqrt(count / (count - 1) * np.dot(moved, moved))
+    reach = float(stats.t.ppf((1 + level) / 2, count - 1) * error)
+    low, high = (quantile(by_rank, float(np.clip(0.5 + x, 0, 1))) for x in (-reach, reach))
+    return (high - low) / (2 * float(stats.t.ppf((1 + level) / 2, count - 1))), (low, high)
+
+
+def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
+    """Count, standard deviation, variance or median absolute deviation of the ranks, as PyKEEN's.
+
+    The variance is that of the ranks as a population (of the spread ranks under `Ties.EXACT`), the
+    median absolute deviation is scaled by 1 / Phi^-1(3/4) = 1.4826.
+    """
+    if kind is Spread.COUNT:
+        return float(len(tasks.optimistic))
+    rank, share = distribution(tasks, ties, tasks.weight)
+    mass = np.diff(share, prepend=0.0)
+    if kind is Spread.MEDIAN_ABSOLUTE_DEVIATION:
+        away = np.abs(rank - quantile(Distribution(rank, share), 0.5))
+        order = np.argsort(away, kind="stable")
+        return quantile(Distribution(away[order], np.cumsum(mass[order])), 0.5) * 1.482602218505602
+    mean = np.dot(mass, rank)
+    variance = float(np.dot(mass, (rank - mean) ** 2))
+    return variance if kind is Spread.VARIANCE else float(np.sqrt(variance))
