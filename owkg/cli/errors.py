@@ -7,7 +7,14 @@ from collections.abc import Callable
 import typer
 
 # Arguments that come from an option of another name.
-_OPTIONS = {"spread": "--node-spread", "exponent": "--popularity-exponent", "k": "K", "p": "P"}
+_OPTIONS = {
+    "spread": "--node-spread",
+    "exponent": "--popularity-exponent",
+    "filter_splits": "--filter",
+    "num_candidates": "--candidates",
+    "k": "K",
+    "p": "P",
+}
 
 
 def _one_line(message: str) -> str:

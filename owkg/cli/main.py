@@ -9,6 +9,7 @@ import typer
 from owkg.cli.errors import guarded
 from owkg.cli.kg import kg_app
 from owkg.cli.power import power
+from owkg.cli.ranks import ranks_app
 from owkg.cli.simulate import simulate
 from owkg.cli.theory import theory
 
@@ -50,6 +51,7 @@ app.command(
     )
 )(power)
 app.add_typer(kg_app)
+app.add_typer(ranks_app)
 
 
 def _version(value: bool) -> None:

@@ -40,13 +40,22 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
         _check_quotes(path, mark)
         raise ValueError(f"{path}: {str(error).splitlines()[0]}.") from error
     # The parser renames a second column of one name, so the names are read again.
-    _, header = next(_records(path, mark))
-    if twice := sorted({name for name in header if header.count(name) > 1 or not name}):
+    names = header(path)
+    if twice := sorted({name for name in names if names.count(name) > 1 or not name}):
         raise ValueError(f"{path}, line 1: each column needs a name of its own, got {', '.join(twice)!r}.")
     # The parser fills up a line that is too short; then its last field is null.
     if table.width and table[:, -1].null_count():
         _check_fields(path, mark)
     return table, lambda row: f"{path}, line {_line(path, mark, row)}"
+
+
+def header(path: Path) -> list[str]:
+    """The column names of a CSV or TSV file, none if it is empty.
+
+    Raises:
+        ValueError: naming file and line, if the first line cannot be read.
+    """
+    return next((record for _, record in _records(path, separator(path) or ",")), [])
 
 
 def _unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:

@@ -28,7 +28,7 @@ def read_ranks(path: str | PathLike[str]) -> pl.DataFrame:
             is unknown; or if the file is not what its suffix says.
         OSError: if the file cannot be opened.
     """
-    path = _named(path)
+    path = path_checked(path)
     if separator(path) is not None:
         table, place = read_text_table(path)
         return validated_at(table, source=str(path), place=place)
@@ -57,7 +57,7 @@ def write_ranks(table: pl.DataFrame, path: str | PathLike[str]) -> None:
     Raises:
         ValueError: as `validated`; if the suffix is unknown; or if a column cannot be written as text.
     """
-    path = _named(path)
+    path = path_checked(path)
     table = validated(table)
     mark = separator(path)
     with written_aside(path) as aside:
@@ -74,7 +74,8 @@ def write_ranks(table: pl.DataFrame, path: str | PathLike[str]) -> None:
             raise ValueError(f"{path}: {str(error).splitlines()[0]}.") from error
 
 
-def _named(path: str | PathLike[str]) -> Path:
+def path_checked(path: str | PathLike[str]) -> Path:
+    """`path` if its suffix is that of a rank table; ValueError otherwise."""
     path = Path(path)
     if path.suffix.lower() != ".parquet" and separator(path) is None:
         raise ValueError(f"{path}: a rank table's name ends in {_SUFFIXES}.")

@@ -1,0 +1,194 @@
+"""`owkg ranks`: rank tables out of what models and other tools write."""
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from owkg.ranks.kinds import Kind
+
+ranks_app = typer.Typer(
+    name="ranks",
+    help="Rank tables: from score matrices, TREC runs, rank lists; between Parquet and CSV.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+# What can be said about which input; the rest would go unheard.
+_APPLIES = {
+    "kg": {Kind.SCORES, Kind.RUN},
+    "filter": {Kind.SCORES, Kind.RUN},
+    "qrels": {Kind.RUN},
+    "split": {Kind.RUN},
+    "num_entities": {Kind.RUN},
+    "tolerance": {Kind.SCORES, Kind.RUN},
+    "unanswered": {Kind.RUN},
+    "untied": {Kind.LIST},
+    "candidates": {Kind.LIST},
+}
+_WORDS = {
+    Kind.TABLE: "a rank table",
+    Kind.LIST: "a rank list",
+    Kind.SCORES: "score matrices",
+    Kind.RUN: "a TREC run",
+}
+
+
+@ranks_app.command(
+    epilog="Examples:\n\n"
+    "owkg ranks convert scores.npz --kg data/nations --out ranks.parquet\n\n"
+    "owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet\n\n"
+    "owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv\n\n"
+    "owkg ranks convert ranks.parquet --out ranks.csv",
+)
+def convert(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="INPUT", help="A rank table, rank list, .npz of scores, or TREC run."),
+    ],
+    out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
+    kind: Annotated[
+        Kind | None, typer.Option("--from", help="What INPUT is; by its name and content when absent.")
+    ] = None,
+    kg: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the graph: candidates, filter, popularity.")
+    ] = None,
+    filter_: Annotated[
+        str | None,
+        typer.Option(
+            "--filter",
+            help="Splits whose known answers leave the candidates, such as train,valid,test (what is taken "
+            "when absent and there is a graph), or none.",
+        ),
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Relevant answers of a run, in TREC's format.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="Split whose triples are the relevant answers of a run; test when absent."),
+    ] = None,
+    num_entities: Annotated[
+        int | None, typer.Option(help="Candidates of a run before filtering, without --kg.")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Scores that differ by at most this are ties; 0 when absent.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Name for the column model; of a run, its tag when absent.")
+    ] = None,
+    untied: Annotated[
+        bool, typer.Option("--untied", help="Take the column rank of a rank list as free of ties.")
+    ] = False,
+    candidates: Annotated[
+        int | None, typer.Option(help="Candidates of each row of a rank list without that column.")
+    ] = None,
+    unanswered: Annotated[
+        bool,
+        typer.Option(
+            "--unanswered",
+            help="Take relevant answers to questions that the run does not hold as not retrieved, "
+            "instead of an error.",
+        ),
+    ] = False,
+) -> None:
+    """Writes a rank table: one row for each ranking task.
+
+    Score matrices: .npz with arrays scores (a row a triple, a column an entity),
+    triples (head, relation, tail), side ("head" or "tail" is predicted), and
+    perhaps entity_labels and relation_labels. Larger scores are better.
+
+    Runs: lines of question, Q0, answer, rank, score, tag. A question is
+    "head|relation|?" or "?|relation|tail". Scores count, not ranks.
+    """
+    from owkg import ranks
+    from owkg.ranks.files import path_checked
+    from owkg.ranks.kinds import kind_of
+
+    out = path_checked(out)
+    kind = kind_of(source) if kind is None else kind
+    given = {
+        "kg": kg,
+        "filter": filter_,
+        "qrels": qrels,
+        "split": split,
+        "num_entities": num_entities,
+        "tolerance": tolerance,
+        "unanswered": unanswered or None,
+        "untied": untied or None,
+        "candidates": candidates,
+    }
+    for name, value in given.items():
+        if value is not None and kind not in _APPLIES[name]:
+            raise ValueError(f"`{name}` says nothing about {_WORDS[kind]}, which {source} is.")
+    notes: tuple[str, ...] = ()
+    graph = None
+    if kg is not None:
+        graph, notes = _read_graph(kg)
+    splits = None if filter_ is None else [] if filter_ == "none" else filter_.split(",")
+    width = 0.0 if tolerance is None else tolerance
+    if kind is Kind.SCORES:
+        filters: dict[str, Any] = {} if splits is None else {"filter_splits": splits}
+        table = ranks.ranks_from_matrix(source, graph, **filters, tolerance=width)
+    elif kind is Kind.RUN:
+        if graph is not None and qrels is None and split is None:
+            split = "test"
+        table, more = ranks.ranks_from_run(
+            source,
+            graph,
+            qrels=qrels,
+            split=split,
+            num_entities=num_entities,
+            filter_splits=splits,
+            tolerance=width,
+            unanswered=unanswered,
+        )
+        notes += more
+    elif kind is Kind.LIST:
+        if not untied:
+            raise ValueError(
+                f"{source}: a column rank says nothing of ties; with `untied` it is both the optimistic and "
+                "the pessimistic rank."
+            )
+        table = ranks.ranks_from_list(source, num_candidates=candidates)
+    else:
+        table = ranks.read_ranks(source)
+    if model is not None:
+        table = _named(source, table, model, kind)
+    ranks.write_ranks(table, out)
+    _report(out, table, notes)
+
+
+def _read_graph(folder: Path) -> tuple[Any, tuple[str, ...]]:
+    """The graph, and the warnings about it."""
+    from owkg.kg import read_graph
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        graph = read_graph(folder)
+    return graph, tuple(str(warning.message) for warning in caught)
+
+
+def _named(source: Path, table: Any, model: str, kind: Kind) -> Any:
+    """The table with `model` as its only model; ValueError if that would hide others."""
+    import polars as pl
+
+    if "model" in table.columns and (kind is not Kind.RUN or table["model"].n_unique() > 1):
+        found = ", ".join(repr(name) for name in table["model"].unique().sort()[:5])
+        raise ValueError(
+            f"`model` must be absent where {source} names models itself ({found}), got {model!r}."
+        )
+    return table.with_columns(model=pl.lit(model))
+
+
+def _report(out: Path, table: Any, notes: tuple[str, ...]) -> None:
+    sides = ", ".join(
+        f"{count:,} {side}" for side in ("head", "tail") if (count := (table["side"] == side).sum())
+    )
+    models = table["model"].n_unique() if "model" in table.columns else 1
+    several = f", {models:,} models" if models > 1 else ""
+    tied = (table["optimistic"] != table["pessimistic"]).mean()
+    print(f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied")
+    for note in notes:
+        print(f"note: {note}")

@@ -1,0 +1,41 @@
+"""What a file of ranks or scores is, by its name and its first line."""
+
+from enum import StrEnum
+from pathlib import Path
+
+from owkg.kg.lines import read_lines
+from owkg.ranks.delimited import header, separator
+
+
+class Kind(StrEnum):
+    """What can be converted to a rank table."""
+
+    TABLE = "table"  # a rank table
+    LIST = "list"  # ranks without their ties
+    SCORES = "scores"  # a .npz file of score matrices
+    RUN = "run"  # a TREC run
+
+
+def kind_of(path: Path) -> Kind:
+    """What the file is.
+
+    .npz holds scores, .parquet a rank table; so does .csv or .tsv, or a rank list if it has a column `rank`
+    and no column `optimistic`. Any other file is a run if its first line has six fields.
+
+    Raises:
+        ValueError: if it is none of these.
+        OSError: if it cannot be opened.
+    """
+    suffix = path.suffix.lower()
+    if suffix in (".npz", ".parquet"):
+        return Kind.SCORES if suffix == ".npz" else Kind.TABLE
+    if separator(path) is not None:
+        names = header(path)
+        return Kind.LIST if "rank" in names and "optimistic" not in names else Kind.TABLE
+    first = read_lines(path)[0]
+    if 6 not in (len(first.split()), len(first.split("\t"))):
+        raise ValueError(
+            f"{path}: neither .npz, .parquet, .csv, .tsv nor a TREC run, whose lines have 6 fields; "
+            f"the first line is {first[:80]!r}."
+        )
+    return Kind.RUN

@@ -1,0 +1,194 @@
+"""Score matrices in .npz files to a rank table."""
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.kg import KnowledgeGraph
+from owkg.kg.triples import triples_checked
+from owkg.ranks.build import FILTER_SPLITS, rank_table
+from owkg.ranks.scores import ranks_from_scores
+from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
+
+_ARRAYS = ("scores", "triples", "side")
+_LABELS = ("entity_labels", "relation_labels")
+
+
+def ranks_from_matrix(
+    path: Any,
+    graph: KnowledgeGraph | None = None,
+    *,
+    filter_splits: Sequence[str] = FILTER_SPLITS,
+    tolerance: float = 0.0,
+    model: str | None = None,
+) -> pl.DataFrame:
+    """The rank table of the scores in a .npz file.
+
+    The file holds `scores`, floats [n, entities], of all entities in the place of the answer, larger is
+    better; `triples`, integers [n, 3], head, relation, tail; `side`, n strings "head" or "tail", or one
+    for all; and may hold `entity_labels` [entities] and `relation_labels`.
+
+    Args:
+        path: of the file. It is never unpickled.
+        graph: with labels in the file, they are matched, in whatever order; without, ids are the graph's.
+        filter_splits: the other answers that these splits of the graph know leave the candidates. None
+            are possible, and without a graph necessary: raw ranks.
+        tolerance: scores that differ from the answer's by at most this are ties; absolute.
+        model: name for the column `model`; None: no such column.
+
+    Returns:
+        A rank table, one row a triple, in their order; with labels where graph or file has them.
+
+    Raises:
+        ValueError: naming the file: if it is not such a file, does not fit the graph, or a score is NaN.
+        OSError: if it cannot be opened.
+    """
+    path = Path(path)
+    arrays = _arrays(path)
+    scores, triples, side = (arrays[name] for name in _ARRAYS)
+    entities, relations = _labels(path, arrays, scores)
+    if graph is None and filter_splits:
+        raise ValueError(
+            f"`filter_splits` needs a graph (`kg`) that has these splits, got {', '.join(filter_splits)} "
+            "without one; no splits give raw ranks."
+        )
+    try:
+        if graph is not None:
+            graph = _in_order(graph, entities, relations, scores.shape[1])
+        parts = []
+        for one in SIDES:
+            rows = np.flatnonzero(side == one)
+            if not rows.size:
+                continue
+            # The usual file has one side: its scores are not copied.
+            own = scores if rows.size == len(scores) else scores[rows]
+            if graph is None:
+                part = _raw(own, triples[rows], one, entities, relations, tolerance=tolerance, model=model)
+            else:
+                part = rank_table(
+                    graph,
+                    own,
+                    triples[rows],
+                    one,
+                    filter_splits=filter_splits,
+                    tolerance=tolerance,
+                    model=model,
+                    popularity="train" in graph.splits,
+                )
+            parts.append(part.with_columns(_row=pl.Series(rows)))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return pl.concat(parts).sort("_row").drop("_row")
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of the file, those needed there and of their shapes; `side` one a triple."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise ValueError("one array instead of several")
+            if missing := [name for name in _ARRAYS if name not in file.files]:
+                found = ", ".join(file.files) or "none"
+                raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
+            arrays = {name: file[name] for name in file.files if name in _ARRAYS + _LABELS}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: no .npz file of scores: {error}.") from None
+    scores, triples, side = (arrays[name] for name in _ARRAYS)
+    if scores.ndim != 2 or not scores.size:
+        raise ValueError(f"{path}: scores must be of shape [n, entities], got shape {scores.shape}.")
+    if len(triples) != len(scores):
+        raise ValueError(f"{path}: triples must be {len(scores)}, one a row of scores, got {len(triples)}.")
+    if side.dtype.kind != "U" or side.size not in (1, len(scores)) or side.ndim > 1:
+        raise ValueError(
+            f"{path}: side must be one string, or {len(scores)}, got {side.dtype} of shape {side.shape}."
+        )
+    side = np.broadcast_to(side.reshape(-1), len(scores))
+    if not (known := np.isin(side, SIDES)).all():
+        row = int(np.argmin(known))
+        raise ValueError(f'{path}: side must be "head" or "tail", got {str(side[row])!r} in row {row}.')
+    return arrays | {"side": side}
+
+
+def _labels(
+    path: Path, arrays: dict[str, np.ndarray], scores: np.ndarray
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The labels of entities and relations, each None if the file has none."""
+    found: list[tuple[str, ...] | None] = []
+    for name in _LABELS:
+        labels = arrays.get(name)
+        if labels is None:
+            found.append(None)
+            continue
+        if labels.dtype.kind != "U" or labels.ndim != 1:
+            raise ValueError(f"{path}: {name} must be strings, got {labels.dtype} of shape {labels.shape}.")
+        values, counts = np.unique(labels, return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(f"{path}: {name} must be unique, got {str(values[counts > 1][0])!r} twice.")
+        found.append(tuple(labels.tolist()))
+    if found[0] is not None and len(found[0]) != scores.shape[1]:
+        raise ValueError(
+            f"{path}: entity_labels must be {scores.shape[1]}, one a column of scores, got {len(found[0])}."
+        )
+    return found[0], found[1]
+
+
+def _in_order(
+    graph: KnowledgeGraph,
+    entities: tuple[str, ...] | None,
+    relations: tuple[str, ...] | None,
+    columns: int,
+) -> KnowledgeGraph:
+    """The graph with the ids of the file: moving its triples is cheaper than moving columns of scores."""
+    if columns != graph.num_entities:
+        raise ValueError(
+            f"scores have {columns} columns, one an entity, but the graph has {graph.num_entities} entities."
+        )
+    splits = {name: triples.copy() for name, triples in graph.splits.items()}
+    if entities is not None:
+        place = _places("entity", graph.entities, entities)
+        for triples in splits.values():
+            triples[:, 0], triples[:, 2] = place[triples[:, 0]], place[triples[:, 2]]
+    if relations is not None:
+        # A relation that the file does not know keeps a number behind those that it knows.
+        given = set(relations)
+        relations += tuple(label for label in graph.relations if label not in given)
+        place = _places("relation", graph.relations, relations)
+        for triples in splits.values():
+            triples[:, 1] = place[triples[:, 1]]
+    return KnowledgeGraph(entities or graph.entities, relations or graph.relations, splits)
+
+
+def _places(kind: str, labels: tuple[str, ...], order: tuple[str, ...]) -> np.ndarray:
+    """Where each of `labels` stands in `order`, both being the same labels; int32."""
+    known = set(labels)
+    for label in order:
+        if label not in known:
+            raise ValueError(f"{kind}_labels hold {label!r}, which is no {kind} of the graph.")
+    place = {label: i for i, label in enumerate(order)}
+    return np.array([place[label] for label in labels], np.int32)
+
+
+def _raw(
+    scores: np.ndarray,
+    triples: np.ndarray,
+    side: str,
+    entities: tuple[str, ...] | None,
+    relations: tuple[str, ...] | None,
+    *,
+    tolerance: float,
+    model: str | None,
+) -> pl.DataFrame:
+    """The rank table of raw ranks; of labels where there are any, and of ids."""
+    triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
+    ranks = ranks_from_scores(scores, triples[:, 2 if side == "tail" else 0], tolerance=tolerance)
+    columns: dict[str, Any] = {}
+    for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):
+        columns[name] = ids if of is None else pl.Series(of, dtype=pl.String).gather(ids)
+    columns["side"] = pl.repeat(side, len(triples), eager=True)
+    columns |= {name: getattr(ranks, name) for name in RANKS}
+    table = pl.DataFrame(columns)
+    return validated(table if model is None else table.with_columns(model=pl.lit(model)))

@@ -1,0 +1,90 @@
+"""Ranks in lists that hold only the best candidates: counting within many short lists at once."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+
+class Answers(NamedTuple):
+    """Answers to questions, in the lists of several systems.
+
+    Attributes:
+        system: number of the system, [answers].
+        question: number of the question, [answers].
+        answer: entity id, [answers].
+    """
+
+    system: Int64[np.ndarray, "answers"]
+    question: Int64[np.ndarray, "answers"]
+    answer: Int64[np.ndarray, "answers"]
+
+
+class Counts(NamedTuple):
+    """Where each target stands in its system's list for its question.
+
+    Attributes:
+        asked: whether there is such a list, [targets].
+        retrieved: whether it holds the target.
+        above: how many candidates of the list score above the target; all of them if it is not there.
+        level: how many score no less.
+    """
+
+    asked: Bool[np.ndarray, "targets"]
+    retrieved: Bool[np.ndarray, "targets"]
+    above: Int64[np.ndarray, "targets"]
+    level: Int64[np.ndarray, "targets"]
+
+
+def counts_in_lists(
+    lists: Answers,
+    score: Float64[np.ndarray, "answers"],
+    candidate: Bool[np.ndarray, "answers"],
+    targets: Answers,
+    *,
+    tolerance: float,
+) -> Counts:
+    """Counts the candidates before each target.
+
+    Args:
+        lists: what the systems retrieved, each answer once in a list.
+        score: of each of them, not NaN; larger is better.
+        candidate: which of them count; no target does.
+        targets: the answers to find.
+        tolerance: scores that differ from the target's by at most this are no less and not above.
+    """
+    questions = 1 + max((int(a.question.max()) for a in (lists, targets) if len(a.question)), default=0)
+    in_list = lists.system * questions + lists.question
+    keys = np.unique(in_list)
+    number = np.searchsorted(keys, in_list)
+    of, asked = _located(keys, targets.system * questions + targets.question)
+    entities = 1 + max((int(a.answer.max()) for a in (lists, targets) if len(a.answer)), default=0)
+    facts = number * entities + lists.answer
+    order = np.argsort(facts)
+    place, found = _located(facts[order], of * entities + targets.answer)
+    retrieved = asked & found
+    own = np.full(len(place), np.inf)
+    own[retrieved] = score[order[place[retrieved]]]
+    # All lists in one increasing array: a list's number, then the place of the score among all scores.
+    values = np.unique(score[candidate])
+    width = len(values) + 1
+    ranked = np.sort(number[candidate] * width + np.searchsorted(values, score[candidate]))
+
+    def from_place(place: np.ndarray) -> np.ndarray:
+        return np.where(asked, end - np.searchsorted(ranked, of * width + place), 0)
+
+    end = np.searchsorted(ranked, (of + 1) * width)
+    everything = from_place(np.zeros(len(of), np.int64))
+    above = from_place(np.searchsorted(values, own + tolerance, side="right"))
+    level = from_place(np.searchsorted(values, own - tolerance, side="left"))
+    return Counts(
+        asked, retrieved, np.where(retrieved, above, everything), np.where(retrieved, level, everything)
+    )
+
+
+def _located(increasing: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each wanted value stands or would stand in an increasing array, and whether it does."""
+    place = np.searchsorted(increasing, wanted)
+    if not increasing.size:
+        return place, np.zeros(wanted.shape, bool)
+    return place, increasing[np.minimum(place, increasing.size - 1)] == wanted

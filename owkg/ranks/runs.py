@@ -1,0 +1,232 @@
+"""TREC runs to a rank table: the relevant answers among those retrieved and all the rest."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Int32
+
+from owkg import checks
+from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
+from owkg.kg.lines import line_error
+from owkg.ranks.build import FILTER_SPLITS, described, filter_facts
+from owkg.ranks.retrieved import Answers, counts_in_lists
+from owkg.ranks.scores import Ranks
+from owkg.ranks.table import SIDES, validated
+from owkg.ranks.trec import read_qrels, read_run
+
+
+class Converted(NamedTuple):
+    """A rank table, and what its user should know about how it came about, one sentence each."""
+
+    table: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+class _Run(NamedTuple):
+    """What was retrieved for the questions of one side, by ids."""
+
+    tags: tuple[str, ...]
+    tag: np.ndarray  # number of the tag of each row
+    triples: Int32[np.ndarray, "rows 3"]
+    score: np.ndarray
+
+
+class _Side(NamedTuple):
+    """The rows of one side; how many answers and questions were not found, how many questions not needed."""
+
+    table: pl.DataFrame
+    not_retrieved: int
+    not_asked: int
+    not_relevant: int
+
+
+def ranks_from_run(
+    path: Any,
+    graph: KnowledgeGraph | None = None,
+    *,
+    qrels: Any = None,
+    split: str | None = None,
+    num_entities: int | None = None,
+    filter_splits: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    unanswered: bool = False,
+) -> Converted:
+    """The rank table of a TREC run: one row for each relevant answer and each tag.
+
+    Lines are `question Q0 answer rank score tag`, questions `head|relation|?` or `?|relation|tail`
+    (`read_run`). As in trec_eval, the scores count, not the ranks.
+
+    A question's other relevant answers, and those that `filter_splits` know, leave the candidates. A
+    relevant answer that was not retrieved ties with all candidates that were not: its optimistic rank is
+    one more than the number of retrieved candidates, its pessimistic rank is the number of candidates.
+
+    Args:
+        path: the run; .gz is unpacked.
+        graph: whose labels the run uses, and whose entities are the candidates.
+        qrels: file of lines `question 0 answer relevance`, at least 1 for a relevant answer; or
+        split: of the graph, whose triples are the relevant answers, on the sides that the run asks for.
+        num_entities: candidates before filtering, where there is no graph.
+        filter_splits: of the graph; None: train, valid and test with a graph, none without.
+        tolerance: scores that differ by at most this are ties; absolute, in double precision.
+        unanswered: take the relevant answers to questions that are not in the run as not retrieved. Else
+            such questions are an error.
+
+    Returns:
+        The table, its column `model` the tag; with popularity and category if the graph has a split train.
+
+    Raises:
+        ValueError: naming file and line: if a line is malformed, a score is no number, an answer stands
+            twice under one question and tag, or a label is not in the graph; or if an argument is missing.
+        OSError: if a file cannot be opened.
+    """
+    _require_one("`qrels` or `split` must say which answers are relevant", qrels, split)
+    _require_one("`kg` or `num_entities` must say how many entities there are", graph, num_entities)
+    if graph is None and (split is not None or filter_splits):
+        raise ValueError(f"`kg` must be given for its splits, got none and {split or filter_splits!r}.")
+    width = float(checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf)))
+    path, judgements = Path(path), None if qrels is None else Path(qrels)
+    run = read_run(path)
+    judged = None if judgements is None else read_qrels(judgements)
+    if graph is None:
+        size = int(checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1)))
+        graph = _seen(size, run, judged)
+        facts = np.empty((0, 3), np.int32)
+    else:
+        size = graph.num_entities
+        facts = filter_facts(graph, FILTER_SPLITS if filter_splits is None else filter_splits)
+    run = _with_ids(path, run, graph)
+    if judgements is not None and judged is not None:
+        judged = _with_ids(judgements, judged, graph).filter(pl.col("relevance") >= 1)
+    tags = run["tag"].unique().sort()
+    sides = []
+    for side in SIDES:
+        own = run.filter(side=side)
+        if judged is not None:
+            relevant = _triples(judged.filter(side=side), side)
+        else:
+            relevant = _split(graph, split) if len(own) else np.empty((0, 3), np.int32)
+        number = own.select(pl.col("tag").replace_strict(tags, np.arange(len(tags)), return_dtype=pl.Int64))
+        retrieved = _Run(
+            tuple(tags), number.to_series().to_numpy(), _triples(own, side), own["score"].to_numpy()
+        )
+        try:
+            sides.append(_one_side(retrieved, relevant, side, graph, size, facts, width, unanswered))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    table = pl.concat([one.table for one in sides])
+    if table.is_empty():
+        raise ValueError(f"{path}: no answer to any question is relevant.")
+    table = validated(table, source=str(path))
+    notes = (
+        ("not_retrieved", "relevant answers were not retrieved: they tie with all candidates that were not"),
+        ("not_asked", "questions with relevant answers are not in the run: all their candidates tie"),
+        ("not_relevant", "questions of the run have no relevant answer, and so no row"),
+    )
+    counts = [(sum(getattr(one, name) for one in sides), what) for name, what in notes]
+    return Converted(table, tuple(f"{count:,} {what}" for count, what in counts if count))
+
+
+def _require_one(what: str, *values: Any) -> None:
+    given = sum(value is not None for value in values)
+    if given != 1:
+        raise ValueError(f"{what}, got {'both' if given else 'neither'}.")
+
+
+def _seen(size: int, run: pl.DataFrame, judged: pl.DataFrame | None) -> KnowledgeGraph:
+    """A graph without triples of the labels in the files; ValueError if they are more than `size`."""
+    frames = [run] if judged is None else [run, judged]
+    entities = pl.concat([frame[name] for frame in frames for name in ("entity", "answer")])
+    relations = pl.concat([frame["relation"] for frame in frames])
+    graph = KnowledgeGraph(tuple(entities.unique().sort()), tuple(relations.unique().sort()), {})
+    if graph.num_entities > size:
+        raise ValueError(
+            f"`num_entities` must be at least {graph.num_entities}, those that the files name, got {size}."
+        )
+    return graph
+
+
+def _with_ids(path: Path, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
+    """`frame` with ids of the graph in place of labels."""
+    kinds = {"entity": graph.entities, "relation": graph.relations, "answer": graph.entities}
+    for column, labels in kinds.items():
+        known = pl.Series(labels, dtype=pl.String)
+        ids = frame[column].replace_strict(
+            known, np.arange(len(labels), dtype=np.int32), default=None, return_dtype=pl.Int32
+        )
+        if ids.null_count():
+            line, label = frame.filter(ids.is_null()).select("line", column).row(0)
+            kind = "relation" if column == "relation" else "entity"
+            raise line_error(path, line, f"the graph has no {kind} {label!r}.")
+        frame = frame.with_columns(ids)
+    return frame
+
+
+def _triples(frame: pl.DataFrame, side: str) -> Int32[np.ndarray, "rows 3"]:
+    """The triple of each question and answer."""
+    order = ("entity", "relation", "answer") if side == "tail" else ("answer", "relation", "entity")
+    return np.stack([frame[name].to_numpy() for name in order], axis=1).astype(np.int32)
+
+
+def _split(graph: KnowledgeGraph, split: str | None) -> Int32[np.ndarray, "triples 3"]:
+    if split not in graph.splits:
+        raise ValueError(f"`split` must be one of {', '.join(graph.splits)}, got {split!r}.")
+    return graph.splits[split]
+
+
+def _one_side(
+    run: _Run,
+    relevant: np.ndarray,
+    side: str,
+    graph: KnowledgeGraph,
+    size: int,
+    facts: np.ndarray,
+    tolerance: float,
+    unanswered: bool,
+) -> _Side:
+    """The rows of one side, where the graph has `size` entities and `facts` are filtered."""
+    # Every system is asked every question.
+    triples = np.tile(relevant, (len(run.tags), 1))
+    system = np.repeat(np.arange(len(run.tags)), len(relevant))
+    lists = _answers(run.tag, run.triples, side, graph)
+    targets = _answers(system, triples, side, graph)
+    known = known_answers(
+        np.concatenate([facts, relevant]), side, num_entities=size, num_relations=graph.num_relations
+    )
+    counts = counts_in_lists(lists, run.score, ~is_known(known, run.triples), targets, tolerance=tolerance)
+    if not unanswered and not counts.asked.all():
+        row = int(np.argmin(counts.asked))
+        raise ValueError(
+            f"{_question(graph, triples[row], side)!r} has a relevant answer, but is not asked under the tag "
+            f"{run.tags[system[row]]!r}; with `unanswered` its answers count as not retrieved."
+        )
+    candidates = num_candidates(known, triples)
+    ranks = Ranks(1 + counts.above, np.where(counts.retrieved, 1 + counts.level, candidates), candidates)
+    table = described(
+        graph,
+        triples,
+        side,
+        ranks,
+        model=pl.Series(run.tags, dtype=pl.String).gather(system),
+        popularity="train" in graph.splits,
+    )
+    missed = np.stack([system, targets.question])[:, ~counts.asked]
+    return _Side(
+        table,
+        int((~counts.retrieved).sum()),
+        np.unique(missed, axis=1).shape[1],
+        len(np.setdiff1d(lists.question, targets.question)),
+    )
+
+
+def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: KnowledgeGraph) -> Answers:
+    head, relation, tail = triples.T.astype(np.int64)
+    entity, answer = (head, tail) if side == "tail" else (tail, head)
+    return Answers(system.astype(np.int64), entity * graph.num_relations + relation, answer)
+
+
+def _question(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:
+    head, relation, tail = graph.entities[triple[0]], graph.relations[triple[1]], graph.entities[triple[2]]
+    return f"{head}|{relation}|?" if side == "tail" else f"?|{relation}|{tail}"

@@ -1,0 +1,232 @@
+"""Scores to ranks: for each query, how many candidates score above the target, and how many no less."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int32, Int64
+
+from owkg import checks
+from owkg.ranks.sets import EntitySets, members, sets_checked
+
+# Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
+_CHUNK_BYTES = 2**23
+
+
+class Ranks(NamedTuple):
+    """The ranks of the target of each query, 1-based, and among how many candidates.
+
+    Attributes:
+        optimistic: all candidates that tie with the target stand behind it.
+        pessimistic: all of them stand before it.
+        candidates: how many there are, the target among them.
+    """
+
+    optimistic: Int64[np.ndarray, "queries"]
+    pessimistic: Int64[np.ndarray, "queries"]
+    candidates: Int64[np.ndarray, "queries"]
+
+
+def ranks_from_scores(
+    scores: Any,
+    target: Any,
+    *,
+    known: Any = None,
+    candidates: Any = None,
+    tolerance: Any = 0.0,
+    chunk: int | None = None,
+) -> Ranks:
+    """Ranks the target of each query among its candidates; a larger score is better.
+
+        optimistic  = 1 + #{candidates with score > target's score + tolerance}
+        pessimistic =     #{candidates with score >= target's score - tolerance}
+
+    both in the scores' own precision, and exact. The target is always a candidate, known or not. Known
+    answers cost O(answers); without `candidates` nothing the size of the scores is made.
+
+    Args:
+        scores: floats [queries, entities]. Infinities are numbers like others.
+        target: entity id of each query's answer, [queries].
+        known: the known answers of each query, which leave its candidates: `known_sets`, a pair
+            (offsets [queries + 1], ids), or a boolean mask [queries, entities]. None: raw ranks.
+        candidates: the entities that each query ranks, in one of the same forms; None: all.
+        tolerance: scores that differ from the target's by at most this are ties; absolute, at least 0.
+        chunk: queries in one call; changes memory and time, never the result.
+
+    Raises:
+        ValueError: if a score is NaN, also that of an entity that is no candidate, naming the query; or if
+            an argument is not of its shape, or an id out of range.
+
+    Examples:
+        >>> ranks_from_scores([[0.1, 0.7, 0.7, 0.9]], [1])
+        Ranks(optimistic=array([2]), pessimistic=array([3]), candidates=array([4]))
+        >>> ranks_from_scores([[0.1, 0.7, 0.7, 0.9]], [1], known=([0, 2], [1, 3]))
+        Ranks(optimistic=array([1]), pessimistic=array([2]), candidates=array([3]))
+    """
+    scores = _scores_checked(scores)
+    queries, entities = scores.shape
+    target = checks.integer("target", target, 0)
+    if target.shape != (queries,):
+        raise ValueError(f"`target` must have one id for each of {queries} queries, got {target.shape}.")
+    checks.require("target", target, target < entities, f"entity ids below {entities}")
+    left_out = None if known is None else sets_checked("known", known, queries, entities)
+    ranked = None if candidates is None else sets_checked("candidates", candidates, queries, entities)
+    high, low = _thresholds(scores, target, tolerance)
+    if chunk is None:
+        chunk = max(1, _CHUNK_BYTES // (entities * scores.dtype.itemsize))
+    else:
+        chunk = int(checks.scalar("chunk", checks.integer("chunk", chunk, 1)))
+    result = Ranks(*(np.empty(queries, np.int64) for _ in Ranks._fields))
+    with jax.enable_x64(True):
+        for begin in range(0, queries, chunk):
+            # All chunks are of one size: the last one reaches back.
+            begin = max(0, min(begin, queries - chunk))
+            end = min(begin + chunk, queries)
+            part = _rows(scores, begin, end, chunk)
+            own = slice(begin, end)
+            answer = np.arange(end - begin) * entities + target[own]
+            known_keys = _without(_members(left_out, begin, end, entities), answer)
+            if ranked is None:
+                above, level = _among_all(part, high[own], low[own], begin)
+                fewer_above, fewer_level, fewer = _among(part, known_keys, high[own], low[own])
+                parts = 1 + above - fewer_above, level - fewer_level, entities - fewer
+            else:
+                mask = np.zeros((len(part), entities), bool)
+                flat = mask.reshape(-1)
+                if isinstance(ranked, EntitySets):
+                    flat[members(ranked, begin, end, entities)] = True
+                else:
+                    mask[: end - begin] = ranked[begin:end]
+                flat[answer] = True
+                flat[known_keys] = False
+                above, level = _among_all(part, high[own], low[own], begin, mask)
+                parts = 1 + above, level, mask[: end - begin].sum(axis=1)
+            for column, values in zip(result, parts, strict=True):
+                column[own] = values
+    return result
+
+
+def _scores_checked(scores: Any) -> Any:
+    """The scores as a NumPy array, or as the JAX array that they are."""
+    array = scores if isinstance(scores, jax.Array) else np.asarray(scores)
+    if isinstance(scores, np.ma.MaskedArray) or not jnp.issubdtype(array.dtype, jnp.floating):
+        raise ValueError(f"`scores` must be floating-point numbers, got values of type {array.dtype}.")
+    if array.ndim != 2 or not array.size:
+        raise ValueError(f"`scores` must be of shape [queries, entities], got shape {array.shape}.")
+    return array
+
+
+def _thresholds(scores: Any, target: np.ndarray, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Score of each target plus and minus the tolerance, in the scores' precision."""
+    exact = checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf))
+    with np.errstate(over="ignore"):  # beyond the largest number is infinity, which compares rightly
+        width = np.asarray(exact).astype(scores.dtype)
+        if not np.isfinite(width):
+            raise ValueError(f"`tolerance` must be finite as {scores.dtype}, got {exact!r}.")
+        own = _gathered(scores, np.arange(target.size), target)
+        return own + width, own - width
+
+
+# --- all entities
+
+
+def _rows(scores: Any, begin: int, end: int, chunk: int) -> Any:
+    """Rows begin, ..., end - 1, and rows of zeros up to a number of rows that few calls share."""
+    if isinstance(scores, jax.Array):
+        return _jax_rows(scores, begin, size=end - begin)
+    rows = scores[begin:end]
+    if end - begin == chunk:
+        return rows
+    padded = min(chunk, 1 << (end - begin - 1).bit_length())
+    return np.concatenate([rows, np.zeros((padded - len(rows), rows.shape[1]), rows.dtype)])
+
+
+@jax.jit(static_argnames="size")
+def _jax_rows(scores: Float[Array, "queries entities"], begin: Any, *, size: int) -> Array:
+    return jax.lax.dynamic_slice_in_dim(scores, begin, size)
+
+
+def _among_all(
+    part: Any, high: np.ndarray, low: np.ndarray, begin: int, mask: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many of all entities, or those of the mask, score above `high` and at least `low`, by query."""
+    size, padding = len(high), len(part) - len(high)
+    bounds = (np.concatenate([bound, np.zeros(padding, bound.dtype)]) for bound in (high, low))
+    counts = _counts(part, *bounds) if mask is None else _counts(part, *bounds, mask)
+    above, level, nan = (np.asarray(count)[:size].astype(np.int64) for count in counts)
+    if nan.any():
+        query = int(np.argmax(nan > 0))
+        entity = int(np.argmax(np.isnan(np.asarray(part[query]))))
+        raise ValueError(f"`scores` must not be NaN, got NaN for query {begin + query}, entity {entity}.")
+    return above, level
+
+
+@jax.jit
+@jax.vmap
+def _counts(
+    scores: Float[Array, "entities"],
+    high: Float[Array, ""],
+    low: Float[Array, ""],
+    mask: Bool[Array, "entities"] | None = None,
+) -> tuple[Int32[Array, ""], ...]:
+    """Numbers of scores above `high`, of at least `low`, and of NaN, of one query in one reading."""
+    keys, above, level = _ordered(scores), _ordered(high), _ordered(low)
+    # Zero is 0 and minus zero is -1: to pass the one is to pass the other, to reach one to reach both.
+    above = keys > jnp.where(above == -1, 0, above)
+    level = keys >= jnp.where(level == 0, -1, level)
+    if mask is not None:
+        above, level = above & mask, level & mask
+    flags = tuple(flag.astype(jnp.int32) for flag in (above, level, scores != scores))
+    start = (jnp.int32(0),) * len(flags)
+    # One reduction of three numbers reads the scores once; three reductions take 30 times as long.
+    return jax.lax.reduce(flags, start, lambda a, b: tuple(x + y for x, y in zip(a, b, strict=True)), (0,))
+
+
+def _ordered(x: Float[Array, "..."]) -> Int[Array, "..."]:
+    """Whole numbers in the order of floats: XLA takes subnormal floats for zero, and so for ties."""
+    bits = jax.lax.bitcast_convert_type(x, {2: jnp.int16, 4: jnp.int32, 8: jnp.int64}[x.dtype.itemsize])
+    kind = jnp.iinfo(bits.dtype)
+    return bits ^ ((bits >> (kind.bits - 1)) & kind.max)
+
+
+# --- some entities
+
+
+def _members(sets: Any, begin: int, end: int, entities: int) -> Int64[np.ndarray, "members"]:
+    return np.empty(0, np.int64) if sets is None else members(sets, begin, end, entities)
+
+
+def _without(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The keys, increasing, that are not among `others`, increasing."""
+    if not (keys.size and others.size):
+        return keys
+    place = np.minimum(np.searchsorted(others, keys), others.size - 1)
+    return keys[others[place] != keys]
+
+
+def _among(
+    part: Any, keys: np.ndarray, high: np.ndarray, low: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How many of the entities in `keys` score above `high` and at least `low`, and how many there are."""
+    row, entity = np.divmod(keys, part.shape[1])
+    values = _gathered(part, row, entity)
+    above, level = row[values > high[row]], row[values >= low[row]]
+    count = len(high)
+    numbers = [np.bincount(rows, minlength=count) for rows in (above, level, row)]
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _gathered(scores: Any, row: np.ndarray, entity: np.ndarray) -> np.ndarray:
+    """scores[row, entity] as a NumPy array."""
+    if not isinstance(scores, jax.Array):
+        return scores[row, entity]
+    # Padded, so that few lengths are compiled.
+    room = np.zeros((2, 1 << max(row.size - 1, 0).bit_length()), np.int64)
+    room[:, : row.size] = row, entity
+    return np.asarray(_taken(scores, *room))[: row.size]
+
+
+@jax.jit
+def _taken(scores: Float[Array, "queries entities"], row: Any, entity: Any) -> Array:
+    return scores.at[row, entity].get(mode="promise_in_bounds")

@@ -1,0 +1,119 @@
+"""A set of entities for each query: which are known answers, or which are candidates."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from owkg import checks
+from owkg.kg import KnownAnswers, answer_ranges
+
+
+class EntitySets(NamedTuple):
+    """Query i has the entities `ids[start[i]:stop[i]]`; queries may share them.
+
+    Attributes:
+        start: where the entities of each query begin, [queries].
+        stop: where they end, [queries].
+        ids: entity ids, [ids]; twice in one set counts once.
+    """
+
+    start: np.ndarray
+    stop: np.ndarray
+    ids: np.ndarray
+
+
+def known_sets(known: KnownAnswers, entity: Any, relation: Any) -> EntitySets:
+    """The known answers of each query, as `ranks_from_scores` takes them. Nothing is copied.
+
+    Args:
+        known: of the side that is predicted.
+        entity: id of the known entity of each query, [queries].
+        relation: id of its relation, [queries].
+
+    Raises:
+        ValueError: if an id is out of range or the shapes do not broadcast.
+
+    Examples:
+        >>> from owkg.kg import known_answers
+        >>> known = known_answers([[0, 0, 1], [0, 0, 2]], "tail", num_entities=3, num_relations=1)
+        >>> sets = known_sets(known, [0, 1], [0, 0])
+        >>> sets.ids[sets.start[0] : sets.stop[0]].tolist(), int(sets.stop[1] - sets.start[1])
+        ([1, 2], 0)
+    """
+    return EntitySets(*answer_ranges(known, entity, relation), known.answers)
+
+
+def sets_checked(
+    name: str, value: Any, queries: int, entities: int
+) -> EntitySets | Bool[np.ndarray, "queries entities"]:
+    """`value` as sets, or as a mask when it is one.
+
+    Args:
+        name: of the argument, for messages.
+        value: `EntitySets`, a pair (offsets [queries + 1], ids [ids]), or a mask [queries, entities].
+        queries: how many there must be.
+        entities: ids are below.
+    """
+    shape = f"a mask [{queries}, {entities}], a pair (offsets, ids) or EntitySets"
+    if isinstance(value, tuple) and len(value) in (2, 3):
+        ids = _ids(name, value[-1], entities)
+        bounds = [
+            _whole(f"{name}: {of}", part) for of, part in zip(("start", "stop"), value[:-1], strict=False)
+        ]
+        if len(value) == 2:
+            offsets = bounds[0]
+            if offsets.size != queries + 1 or offsets[0] != 0 or offsets[-1] != ids.size:
+                raise ValueError(
+                    f"`{name}` must have {queries + 1} offsets from 0 to the {ids.size} ids, "
+                    f"got {offsets.size} offsets: {offsets}."
+                )
+            bounds = [offsets[:-1], offsets[1:]]
+        start, stop = bounds
+        if start.shape != (queries,) or stop.shape != (queries,):
+            raise ValueError(
+                f"`{name}` must have one set for each of {queries} queries, got {start.size} and {stop.size}."
+            )
+        inside = (start >= 0) & (start <= stop) & (stop <= ids.size)
+        checks.require(name, start, inside, f"sets that begin before they end, within the {ids.size} ids")
+        return EntitySets(start, stop, ids)
+    mask = np.asarray(value)
+    if mask.dtype != bool or mask.shape != (queries, entities):
+        raise ValueError(f"`{name}` must be {shape}, got {mask.dtype} values of shape {mask.shape}.")
+    return mask
+
+
+def members(
+    sets: EntitySets | Bool[np.ndarray, "queries entities"], begin: int, end: int, entities: int
+) -> Int64[np.ndarray, "members"]:
+    """The members of the sets of queries begin, ..., end - 1.
+
+    Returns:
+        (query - begin) * entities + id of each, increasing.
+    """
+    if not isinstance(sets, EntitySets):
+        return np.flatnonzero(sets[begin:end]).astype(np.int64, copy=False)
+    start = sets.start[begin:end]
+    sizes = sets.stop[begin:end] - start
+    ends = np.cumsum(sizes)
+    # Counting through all sets, and from there to where each set stands in `ids`.
+    place = np.arange(ends[-1]) + np.repeat(start - ends + sizes, sizes)
+    keys = np.repeat(np.arange(end - begin) * entities, sizes) + sets.ids[place]
+    return keys if (np.diff(keys) > 0).all() else np.unique(keys)
+
+
+def _whole(name: str, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError(f"`{name}` must be whole numbers along one axis, got {value!r}.")
+    return array.astype(np.int64)
+
+
+def _ids(name: str, value: Any, entities: int) -> np.ndarray:
+    array = np.asarray(value)
+    if not array.size:
+        return np.empty(0, np.int32)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError(f"`{name}` must hold entity ids along one axis, got {value!r}.")
+    checks.require(name, array, (array >= 0) & (array < entities), f"entity ids below {entities}")
+    return array
