@@ -1,6 +1,8 @@
 """Score matrices in .npz files to a rank table."""
 
+import re
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +83,9 @@ def ranks_from_matrix(
                 )
             parts.append(part.with_columns(_row=pl.Series(rows)))
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        # What comes from the file is no argument here.
+        message = re.sub("`(scores|triples|target)`", r"\1", str(error))
+        raise ValueError(f"{path}: {message}") from None
     return pl.concat(parts).sort("_row").drop("_row")
 
 
@@ -95,7 +99,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
                 found = ", ".join(file.files) or "none"
                 raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
             arrays = {name: file[name] for name in file.files if name in _ARRAYS + _LABELS}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path}: no .npz file of scores: {error}.") from None
     scores, triples, side = (arrays[name] for name in _ARRAYS)
     if scores.ndim != 2 or not scores.size:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32, Int64
 
 from owkg import checks
-from owkg.ranks.sets import EntitySets, members, sets_checked
+from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
 _CHUNK_BYTES = 2**23
@@ -68,7 +68,9 @@ def ranks_from_scores(
     queries, entities = scores.shape
     target = checks.integer("target", target, 0)
     if target.shape != (queries,):
-        raise ValueError(f"`target` must have one id for each of {queries} queries, got {target.shape}.")
+        raise ValueError(
+            f"`target` must have one id for each of {queries} queries, got shape {target.shape}."
+        )
     checks.require("target", target, target < entities, f"entity ids below {entities}")
     left_out = None if known is None else sets_checked("known", known, queries, entities)
     ranked = None if candidates is None else sets_checked("candidates", candidates, queries, entities)
@@ -109,7 +111,7 @@ def ranks_from_scores(
 
 def _scores_checked(scores: Any) -> Any:
     """The scores as a NumPy array, or as the JAX array that they are."""
-    array = scores if isinstance(scores, jax.Array) else np.asarray(scores)
+    array = scores if isinstance(scores, jax.Array) else as_array(scores)
     if isinstance(scores, np.ma.MaskedArray) or not jnp.issubdtype(array.dtype, jnp.floating):
         raise ValueError(f"`scores` must be floating-point numbers, got values of type {array.dtype}.")
     if array.ndim != 2 or not array.size:

@@ -58,9 +58,7 @@ def sets_checked(
     shape = f"a mask [{queries}, {entities}], a pair (offsets, ids) or EntitySets"
     if isinstance(value, tuple) and len(value) in (2, 3):
         ids = _ids(name, value[-1], entities)
-        bounds = [
-            _whole(f"{name}: {of}", part) for of, part in zip(("start", "stop"), value[:-1], strict=False)
-        ]
+        bounds = [_bounds(name, part) for part in value[:-1]]
         if len(value) == 2:
             offsets = bounds[0]
             if offsets.size != queries + 1 or offsets[0] != 0 or offsets[-1] != ids.size:
@@ -77,7 +75,7 @@ def sets_checked(
         inside = (start >= 0) & (start <= stop) & (stop <= ids.size)
         checks.require(name, start, inside, f"sets that begin before they end, within the {ids.size} ids")
         return EntitySets(start, stop, ids)
-    mask = np.asarray(value)
+    mask = as_array(value)
     if mask.dtype != bool or mask.shape != (queries, entities):
         raise ValueError(f"`{name}` must be {shape}, got {mask.dtype} values of shape {mask.shape}.")
     return mask
@@ -102,16 +100,24 @@ def members(
     return keys if (np.diff(keys) > 0).all() else np.unique(keys)
 
 
-def _whole(name: str, value: Any) -> np.ndarray:
-    array = np.asarray(value)
+def as_array(value: Any) -> np.ndarray:
+    """`value` as an array; an empty one of booleans for nested lists of different lengths."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.empty(0, bool)
+
+
+def _bounds(name: str, value: Any) -> np.ndarray:
+    array = as_array(value)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ValueError(f"`{name}` must be whole numbers along one axis, got {value!r}.")
+        raise ValueError(f"`{name}` must have offsets that are whole numbers, got {value!r}.")
     return array.astype(np.int64)
 
 
 def _ids(name: str, value: Any, entities: int) -> np.ndarray:
-    array = np.asarray(value)
-    if not array.size:
+    array = as_array(value)
+    if not array.size and array.dtype != bool:
         return np.empty(0, np.int32)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise ValueError(f"`{name}` must hold entity ids along one axis, got {value!r}.")

@@ -1,0 +1,105 @@
+"""The rank table of scores over a graph."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from owkg.kg import KnowledgeGraph, known_answers, num_candidates
+from owkg.ranks import rank_table
+
+SPLITS = ("train", "valid", "test")
+
+
+def random_graph(seed: int, entities: int = 5, relations: int = 2) -> KnowledgeGraph:
+    rng = np.random.default_rng(seed)
+    splits = {
+        name: np.stack([rng.integers(n, size=6) for n in (entities, relations, entities)], 1).astype(np.int32)
+        for name in SPLITS
+    }
+    names = tuple(f"e{i}" for i in range(entities)), tuple(f"r{i}" for i in range(relations))
+    return KnowledgeGraph(*names, splits)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    side=st.sampled_from(["head", "tail"]),
+    splits=st.sets(st.sampled_from(SPLITS)),
+)
+def test_against_sets_of_facts(seed, side, splits):
+    graph = random_graph(seed)
+    triples = graph.splits["test"]
+    scores = np.random.default_rng(seed).integers(0, 4, (len(triples), graph.num_entities)).astype(float)
+    table = rank_table(graph, scores, triples, side, filter_splits=sorted(splits), model="m")
+    facts = {tuple(t) for name in splits for t in graph.splits[name].tolist()}
+    train = graph.splits["train"].tolist()
+    for row, own, (h, r, t) in zip(table.iter_rows(named=True), scores, triples.tolist(), strict=True):
+        answer = h if side == "head" else t
+        others = [
+            own[e]
+            for e in range(graph.num_entities)
+            if e != answer and ((e, r, t) if side == "head" else (h, r, e)) not in facts
+        ]
+        assert row["optimistic"] == 1 + sum(s > own[answer] for s in others)
+        assert row["pessimistic"] == 1 + sum(s >= own[answer] for s in others)
+        assert row["candidates"] == 1 + len(others)
+        assert (row["head"], row["relation"], row["tail"]) == (f"e{h}", f"r{r}", f"e{t}")
+        assert (row["side"], row["model"]) == (side, "m")
+        assert row["popularity"] == sum(answer in (a, b) for a, _, b in train)
+        assert row["relation_popularity"] == sum(answer in (a, b) and q == r for a, q, b in train)
+
+
+def test_candidates_are_those_that_the_graph_counts():
+    graph = random_graph(1)
+    triples = graph.splits["test"]
+    facts = np.concatenate(list(graph.splits.values()))
+    for side in ("head", "tail"):
+        known = known_answers(facts, side, num_entities=5, num_relations=2)
+        table = rank_table(graph, np.zeros((6, 5)), triples, side)
+        assert table["candidates"].to_list() == num_candidates(known, triples).tolist()
+        assert table["pessimistic"].to_list() == table["candidates"].to_list()
+
+
+def test_columns_are_left_out_when_not_asked_for():
+    graph = random_graph(0)
+    table = rank_table(graph, np.zeros((6, 5)), graph.splits["test"], "tail", popularity=False)
+    assert table.columns == ["head", "relation", "tail", "side", "optimistic", "pessimistic", "candidates"]
+
+
+def test_tolerance_and_chunk_are_passed_on():
+    graph = random_graph(0)
+    scores = np.arange(30.0).reshape(6, 5)
+    for chunk in (None, 1, 4):
+        table = rank_table(graph, scores, graph.splits["test"], "tail", tolerance=100, chunk=chunk)
+        assert table["pessimistic"].to_list() == table["candidates"].to_list()
+        assert set(table["optimistic"]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"scores": np.zeros((6, 4))},
+            r"`scores` must be of shape \[triples, entities\], \(6, 5\), got shape",
+        ),
+        ({"side": "both"}, '`side` must be "head" or "tail", got \'both\''),
+        ({"triples": [[0, 0, 5]] * 6}, "`triples` must hold tail ids"),
+        ({"filter_splits": ["dev"]}, "`filter_splits` must be among train, valid, test, got 'dev'"),
+        ({"scores": np.full((6, 5), np.nan)}, "`scores` must not be NaN, got NaN for query 0"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    graph = random_graph(0)
+    call = {"scores": np.zeros((6, 5)), "triples": graph.splits["test"], "side": "tail"} | change
+    with pytest.raises(ValueError, match=message):
+        rank_table(graph, **call)
+
+
+def test_false_triples_are_no_filter_and_popularity_needs_train():
+    graph = random_graph(0)
+    graph.splits["test_negatives"] = graph.splits.pop("train")
+    call = {"scores": np.zeros((6, 5)), "triples": graph.splits["test"], "side": "tail"}
+    with pytest.raises(ValueError, match="`filter_splits` must be among valid, test, got 'test_negatives'"):
+        rank_table(graph, **call, filter_splits=["test_negatives"])
+    with pytest.raises(ValueError, match="`popularity` needs a split train, got valid, test, test_negatives"):
+        rank_table(graph, **call, filter_splits=["valid"])
