@@ -8,6 +8,7 @@ import typer
 
 from owkg.cli.errors import guarded
 from owkg.cli.kg import kg_app
+from owkg.cli.metrics import metrics
 from owkg.cli.power import power
 from owkg.cli.ranks import ranks_app
 from owkg.cli.simulate import simulate
@@ -50,6 +51,14 @@ app.command(
         "--num-queries 500",
     )
 )(power)
+app.command(
+    epilog=_examples(
+        "owkg metrics ranks.parquet",
+        "owkg metrics ranks.parquet --kg data/fb15k237 --by side,category --format json",
+        "owkg metrics transe.parquet complex.parquet --metric mrr,hits@10,amri --format latex",
+        "owkg metrics ranks.parquet --metric probe@0.5,0.5,macro-map@20 --interval bca --replicates 2000",
+    )
+)(metrics)
 app.add_typer(kg_app)
 app.add_typer(ranks_app)
 

@@ -30,6 +30,7 @@ from owkg.metrics.measures import (
 )
 from owkg.metrics.metric import Metric, checked
 from owkg.metrics.names import FORMS, adjusted, metric, pykeen_key, summary
+from owkg.metrics.report import Breakdown, default_group_summaries, default_summaries, report
 from owkg.metrics.retrieval import (
     average_precision,
     bpref,
@@ -44,6 +45,7 @@ from owkg.metrics.retrieval import (
     reciprocal_rank,
     success,
 )
+from owkg.metrics.reweight import reweighted
 from owkg.metrics.tasks import Tasks, part_of, tasks, tasks_of
 from owkg.metrics.ties import Ties, tie_expectation
 
@@ -59,6 +61,7 @@ __all__ = [
     "POOLED",
     "UNJUDGED",
     "Adjustment",
+    "Breakdown",
     "Estimate",
     "Interval",
     "Judged",
@@ -71,6 +74,8 @@ __all__ = [
     "average_precision",
     "bpref",
     "checked",
+    "default_group_summaries",
+    "default_summaries",
     "evaluate",
     "hits_at",
     "inf_ap",
@@ -93,6 +98,8 @@ __all__ = [
     "rbp_residual",
     "recall",
     "reciprocal_rank",
+    "report",
+    "reweighted",
     "stratified",
     "stratified_mrr",
     "success",

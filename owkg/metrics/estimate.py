@@ -65,17 +65,17 @@ def plain_chance(totals: Parts) -> Chance:
     return Chance(totals.chance / totals.weight, totals.variance / totals.weight**2)
 
 
-def _differ(best, expectation) -> np.ndarray:
+def _differ(best, expectation) -> Any:
     """Whether the best value is above or below chance by more than rounding."""
     return np.abs(best - expectation) > 1e-12 * np.abs(best)
 
 
-def _divided(above, below) -> np.ndarray:
+def _divided(above, below) -> Any:
     """The quotient; NaN where the divisor is 0."""
     return above / np.where(below != 0, below, np.nan)
 
 
-def adjusted_value(summary: Summary, value, chance: Chance, best) -> np.ndarray:
+def adjusted_value(summary: Summary, value, chance: Chance, best) -> Any:
     """M, M / E, (M - E) / (B - E) or (M - E) / sqrt(V); NaN where the divisor is 0: nothing to rank.
 
     Args:
@@ -86,7 +86,7 @@ def adjusted_value(summary: Summary, value, chance: Chance, best) -> np.ndarray:
     """
     mean, variance = chance.expectation, chance.variance
     if summary.adjustment is Adjustment.NONE:
-        return np.asarray(value)
+        return value
     if summary.adjustment is Adjustment.RATIO:
         return _divided(value, np.asarray(mean))
     if summary.adjustment is Adjustment.INDEX:

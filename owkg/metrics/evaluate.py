@@ -248,7 +248,7 @@ def _resampled_bounds(
     return result
 
 
-def _values(job: _Job, totals: Parts) -> np.ndarray:
+def _values(job: _Job, totals: Parts) -> Any:
     """The summary's value at totals, or at an array of them."""
     measure = job.summary.measure
     metric = measure if isinstance(measure, Metric) else None

@@ -92,19 +92,19 @@ def _folded(name: Any) -> str:
     return re.sub(r"[\s_]+", "-", folded)
 
 
-def _number(name: str, text: str) -> float:
+def _number(name: str, text: str, *, finite: bool) -> float:
     try:
         above, _, under = text.partition("/")
         value = float(above) / float(under or 1)
     except (ValueError, ZeroDivisionError):
         value = math.nan
-    if math.isnan(value):
+    if math.isnan(value) or (finite and math.isinf(value)):
         raise ValueError(f"metric {name!r}: {text!r} is not a number.")
     return value
 
 
-def _made(name: str, factory: Callable[..., Any], *texts: str | None) -> Any:
-    values = [_number(name, text) for text in texts if text is not None]
+def _made(name: str, factory: Callable[..., Any], *texts: str | None, finite: bool = True) -> Any:
+    values = [_number(name, text, finite=finite) for text in texts if text is not None]
     try:
         return factory(*values)
     except ValueError as error:
@@ -115,9 +115,9 @@ def _whole(k: float) -> Any:
     return int(k) if math.isfinite(k) and k.is_integer() else k
 
 
-def _unknown(name: str, folded: str, known: tuple[str, ...]) -> ValueError:
+def _unknown(name: str, folded: str, known: tuple[str, ...], otherwise: str) -> ValueError:
     near = difflib.get_close_matches(folded, known, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(near)}?" if near else "owkg metrics --list shows all."
+    hint = f"did you mean {', '.join(near)}?" if near else otherwise
     return ValueError(f"unknown metric {name!r}: {hint}")
 
 
@@ -150,7 +150,7 @@ def metric(name: str) -> Metric:
     folded = _folded(name)
     found = _metric_or_none(name, folded)
     if found is None:
-        raise _unknown(name, folded, _KNOWN_METRICS)
+        raise _unknown(name, folded, _KNOWN_METRICS, f"known are {', '.join(FORMS)}.")
     return found
 
 
@@ -161,7 +161,7 @@ def _plain(name: str, folded: str) -> Summary | None:
     if found := _metric_or_none(name, folded):
         return measures.of(found)
     if match := _PROBE.fullmatch(folded):
-        return _made(name, measures.probe, *match.groups())
+        return _made(name, measures.probe, *match.groups(), finite=False)
     if match := _AVERAGE_PRECISION.fullmatch(folded):
         return _made(name, lambda k: measures.macro_map(_whole(k)), match[1])
     if match := _DISCOUNTED_GAIN.fullmatch(folded):
@@ -233,7 +233,7 @@ def summary(name: str) -> Summary:
         text = str(error)
         raise ValueError(text if text.startswith("metric ") else f"metric {name!r}: {text}") from None
     if found is None:
-        raise _unknown(name, folded, _KNOWN_SUMMARIES)
+        raise _unknown(name, folded, _KNOWN_SUMMARIES, "owkg metrics --list shows all.")
     return found
 
 

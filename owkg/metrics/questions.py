@@ -87,7 +87,8 @@ def worst_value(measure: Macro, lists: Lists) -> Float[np.ndarray, "questions"]:
         return half_rank_weights(measure.metric, int(last.max()))[2 * last]
     first = np.arange(measure.cutoff)[:, None] + 1
     place = first - (lists.candidates - lists.answers)
-    gains = np.where(place > 0, _gain(measure, first, place), 0.0).sum(axis=0)
+    held = (place > 0) & (first <= lists.candidates)
+    gains = np.where(held, _gain(measure, first, place), 0.0).sum(axis=0)
     return gains / _ideal(measure, lists.answers)
 
 

@@ -1,5 +1,6 @@
 """Ranks: scores to ranks, the rank table and its files, converters, one rank out of a tie."""
 
+from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank_table
 from owkg.ranks.files import read_ranks, write_ranks
 from owkg.ranks.lists import ranks_from_list
@@ -14,7 +15,9 @@ __all__ = [
     "Converted",
     "EntitySets",
     "Ranks",
+    "annotated",
     "known_sets",
+    "other_candidates",
     "random_ranks",
     "rank_table",
     "ranks_from_list",
@@ -23,6 +26,7 @@ __all__ = [
     "ranks_from_scores",
     "read_ranks",
     "realistic",
+    "triple_ids",
     "validated",
     "write_ranks",
 ]

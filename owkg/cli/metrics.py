@@ -1,0 +1,252 @@
+"""`owkg metrics`: how good the ranks of a model are, with chance levels and confidence intervals."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from owkg.cli.progress import progress
+
+
+class MetricsFormat(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    LATEX = "latex"
+
+
+class Keys(StrEnum):
+    OWKG = "owkg"
+    PYKEEN = "pykeen"
+
+
+class IntervalName(StrEnum):
+    ANALYTIC = "analytic"
+    PERCENTILE = "percentile"
+    BCA = "bca"
+
+
+_DIVISIONS = ("side", "ties", "relation", "category", "popularity")
+
+
+def metrics(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE...", help="Rank tables, .parquet, .csv or .tsv; one row a model."),
+    ] = None,
+    kg: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the graph: popularity and relation categories."),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(help="Divide by side, ties, relation, category, popularity; several with commas."),
+    ] = "",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="A name that --list shows, or an alias; several with commas."),
+    ] = None,
+    ci: Annotated[float, typer.Option(help="Level of the confidence intervals, in (0, 1).")] = 0.95,
+    interval: Annotated[
+        IntervalName,
+        typer.Option(help="By the central limit theorem, or a bootstrap; both over whole questions."),
+    ] = IntervalName.ANALYTIC,
+    replicates: Annotated[int, typer.Option(help="Of the bootstrap.", min=2)] = 1000,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0, max=2**32 - 1)] = 0,
+    reweight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="uniform|FILE",
+            help="Weigh relations equally, or by a file of relation<TAB>share, in all micro metrics.",
+        ),
+    ] = None,
+    probe_entities: Annotated[
+        int | None,
+        typer.Option(help="N of PROBE's rank transformer for all tasks; each task's candidates when absent."),
+    ] = None,
+    form: Annotated[
+        MetricsFormat, typer.Option("--format", help="For people, programs, spreadsheets, papers.")
+    ] = MetricsFormat.TABLE,
+    keys: Annotated[
+        Keys, typer.Option(help="Of --format json: nested, or PyKEEN's side.ties.metric.")
+    ] = Keys.OWKG,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also draw the histogram of ranks and PROBE over its parameters."),
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Print every metric, with formula and source.")
+    ] = False,
+) -> None:
+    """Rank metrics of one or several models: value, confidence interval, chance level.
+
+    A confidence interval is for other questions of the same kind: whole questions are the sampling unit.
+    The chance level is the mean under random ranking, with each task's own number of candidates.
+    Tables show both sides together and realistic ranks, unless divided --by side,ties; JSON and CSV have
+    all sides and tie rules. "exact" is the expectation over a random order of ties.
+    """
+    from owkg.cli import metrics_output as output
+    from owkg.metrics import Ties
+
+    if list_:
+        output.print_listing(form)
+        return
+    if not files:
+        raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
+    divisions = _divisions(by)
+    summaries = _summaries(metric)
+    tables = _tables(files, kg, reweight)
+    everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
+    shown = {"ties": tuple(Ties) if everything or "ties" in divisions else (Ties.REALISTIC,)}
+    found = _found(
+        tables,
+        summaries,
+        seed,
+        by=[name for name in divisions if name not in ("side", "ties")],
+        sides=("head", "tail", "both") if everything or "side" in divisions else ("both",),
+        level=ci,
+        interval=interval.value,
+        replicates=replicates,
+        num_entities=probe_entities,
+        **shown,
+    )
+    if figures is not None:
+        from owkg.report.ranks import rank_figures
+
+        for path in rank_figures([table for _, table in tables], figures):
+            print(f"wrote {path}", file=sys.stderr)
+    if form is MetricsFormat.JSON:
+        output.print_json(found, keys is Keys.PYKEEN)
+    elif form is MetricsFormat.CSV:
+        print(found.write_csv(), end="")
+    elif form is MetricsFormat.LATEX:
+        output.print_latex(found, ci)
+    else:
+        output.print_tables(found, ci, [table for _, table in tables])
+
+
+def _divisions(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in _DIVISIONS:
+            raise ValueError(f"`by` must be of {', '.join(_DIVISIONS)}, got {name!r}.")
+    return names
+
+
+def _summaries(names: list[str] | None):
+    """The summaries that --metric names, each once; None when it is not given."""
+    from owkg.metrics import summary
+
+    if not names:
+        return None
+    try:
+        found = [summary(part) for name in names for part in _split(name)]
+    except ValueError as error:
+        raise ValueError(f"--metric: {error}") from None
+    return list({one.name: one for one in found}.values())
+
+
+def _split(text: str) -> list[str]:
+    """The names in a list with commas; a comma before a number belongs to the name before it (probe@1,0)."""
+    names: list[str] = []
+    for part in text.split(","):
+        stripped = part.strip()
+        if names and stripped and (stripped[0].isdigit() or stripped[0] == "."):
+            names[-1] += "," + stripped
+        else:
+            names.append(part)
+    return names
+
+
+def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tuple[Path, Any]]:
+    """The rank tables of the files, with what the graph adds, reweighted where asked, and with a model."""
+    import polars as pl
+
+    from owkg.kg import read_graph
+    from owkg.metrics import reweighted
+    from owkg.ranks import annotated, other_candidates, read_ranks
+
+    graph = None if kg is None else read_graph(kg, duplicates="keep")
+    shares = None if reweight in (None, "uniform") else _shares(Path(str(reweight)))
+    stems = [path.name.partition(".")[0] for path in files]
+    tables = []
+    for path, stem in zip(files, stems, strict=True):
+        table = read_ranks(path)
+        if graph is not None:
+            splits = [name for name in ("train", "valid", "test") if name in graph.splits]
+            try:
+                table = annotated(table, graph)
+                different = other_candidates(table, graph, filter_splits=splits)
+            except ValueError as error:
+                raise ValueError(f"{path}, with the graph {kg}: {error}") from None
+            if different:
+                _note(
+                    f"{path}: {different:,} of {len(table):,} tasks have another number of candidates than "
+                    f"{kg} filtered by {', '.join(splits)} gives them."
+                )
+        if reweight is not None:
+            table = reweighted(table, shares)
+        if len(files) > 1 and "model" not in table.columns:
+            name = stem if stems.count(stem) == 1 else str(path)
+            table = table.with_columns(model=pl.lit(name))
+        tables.append((path, table))
+    models = [set(table["model"].unique()) for _, table in tables if len(files) > 1]
+    for i, (path, _) in enumerate(tables):
+        for earlier in range(i if models else 0):
+            if both := models[i] & models[earlier]:
+                raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
+    return tables
+
+
+def _shares(path: Path) -> dict[str, float]:
+    """Relation and share of each line of a file."""
+    from owkg.kg.lines import read_lines
+
+    shares: dict[str, float] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        relation, _, share = line.rpartition("\t")
+        try:
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if not relation or not 0 <= value < float("inf") or relation in shares:
+            raise ValueError(
+                f"{path}, line {number}: must be a relation, each once, a tab and a share of at least 0, "
+                f"got {line!r}."
+            )
+        shares[relation] = value
+    return shares
+
+
+def _found(tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options: Any) -> Any:
+    """The reports of all tables, one under the other."""
+    import jax
+    import polars as pl
+
+    from owkg.metrics import report
+
+    frames = []
+    with progress("Computing", "parts") as update:
+        for path, table in tables:
+            key = jax.random.key(seed)
+            try:
+                frames.append(report(table, summaries, key=key, on_progress=update, **options))
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
+            missing = [s.name for s in summaries or () if s.name not in frames[-1]["metric"]]
+            if missing:
+                raise ValueError(
+                    f"--metric: {path} has no {', '.join(missing)}: the tasks of a question differ in their "
+                    "number of candidates, so that its answers are in no one list."
+                )
+            if "macro-mrr" not in frames[-1]["metric"] and summaries is None:
+                _note(
+                    f"{path}: no macro metrics: the tasks of a question differ in their number of candidates."
+                )
+    return pl.concat(frames)
+
+
+def _note(text: str) -> None:
+    print(f"owkg: note: {text}", file=sys.stderr)

@@ -1,0 +1,263 @@
+"""How `owkg metrics` prints: nested JSON, tables for people, LaTeX for papers."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from owkg.cli.output import number
+
+# What a table with a row a model shows when nothing is asked by name.
+_SHORT = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "amrr", "ahits@10", "macro-mrr")
+# More metrics than these do not fit side by side.
+_MOST_COLUMNS = 12
+
+
+def _entry(row: dict[str, Any]) -> dict[str, Any]:
+    """One number of the JSON output."""
+    keys = ("value", "expectation", "variance", "ci_low", "ci_high", "standard_error")
+    entry = {key: None if row[key] is None else number(row[key]) for key in keys}
+    if row["expectation_standard_error"]:  # drawn, not computed
+        entry |= {key: number(row[key]) for key in _DRAWN}
+    return entry
+
+
+_DRAWN = ("expectation_standard_error", "variance_standard_error")
+
+
+def _nested(found: pl.DataFrame) -> dict[str, Any]:
+    """side -> tie rule -> metric -> numbers."""
+    nested: dict[str, Any] = {}
+    for row in found.iter_rows(named=True):
+        nested.setdefault(row["side"], {}).setdefault(row["ties"], {})[row["metric"]] = _entry(row)
+    return nested
+
+
+def _pykeen(found: pl.DataFrame) -> dict[str, Any]:
+    """PyKEEN's keys, side.ties.metric, and its values; what PyKEEN does not know is left out."""
+    from owkg.metrics import pykeen_key, summary
+
+    keys = {name: pykeen_key(summary(name)) for name in found["metric"].unique()}
+    return {
+        f"{row['side']}.{row['ties']}.{key}": None if row["value"] is None else number(row["value"])
+        for row in found.iter_rows(named=True)
+        if (key := keys[row["metric"]]) and row["ties"] != "exact"
+    }
+
+
+def print_json(found: pl.DataFrame, pykeen: bool) -> None:
+    """side -> ties -> metric of one model; several models under `models`, groups under `by`.
+
+    Args:
+        found: what `owkg.metrics.report` returns.
+        pykeen: flat keys of PyKEEN in the place of side -> ties -> metric.
+    """
+    form = _pykeen if pykeen else _nested
+
+    def of_model(rows: pl.DataFrame) -> dict[str, Any]:
+        result = form(rows.filter(pl.col("by").is_null()))
+        groups = rows.filter(pl.col("by").is_not_null())
+        if not groups.is_empty():
+            result["by"] = {
+                by: {group: form(part) for (group,), part in inner.group_by(["group"], maintain_order=True)}
+                for (by,), inner in groups.group_by(["by"], maintain_order=True)
+            }
+        return result
+
+    models = list(found.group_by(["model"], maintain_order=True))
+    if len(models) == 1:
+        printed = of_model(models[0][1])
+    else:
+        printed = {"models": {name: of_model(rows) for (name,), rows in models}}
+    print(json.dumps(printed, indent=2, allow_nan=False))
+
+
+def _shown(value: float | None, digits: int = 4) -> str:
+    """A number of about `digits` decimals, of full length so that columns align; - for none."""
+    if value is None:
+        return "-"
+    size = abs(value)
+    if size >= 10_000:
+        return f"{value:,.0f}"
+    if size < 10.0**-digits and value:
+        return f"{value:.2e}"
+    return f"{value:,.{max(1, digits - len(str(int(size))) + 1)}f}"
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "" if row["ci_low"] is None else f"[{_shown(row['ci_low'])}, {_shown(row['ci_high'])}]"
+
+
+def print_tables(found: pl.DataFrame, ci: float, tables: Sequence[pl.DataFrame]) -> None:
+    """One model: a line a metric, a table for each side and tie rule. Otherwise: a line a model or group.
+
+    Args:
+        found: what `owkg.metrics.report` returns.
+        ci: level of the intervals.
+        tables: the rank tables, for what is said above.
+    """
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    tasks = sum(len(table) for table in tables)
+    tied = sum(int((table["optimistic"] < table["pessimistic"]).sum()) for table in tables)
+    whole = found.filter(pl.col("by").is_null())
+    models = whole["model"].n_unique()
+    single = models == 1 and len(found) == len(whole)
+    head = f"{tasks:,} ranking tasks"
+    if single:
+        head += f", {whole['questions'].max():,} questions"
+    console.print("[bold]Rank metrics[/bold]")
+    console.print(
+        f"{head}, {tied / tasks:.1%} tied; {ci:.0%} confidence intervals over questions",
+        style="dim",
+        soft_wrap=True,
+    )
+    if single:
+        for (side, ties), rows in whole.group_by(["side", "ties"], maintain_order=True):
+            _vertical(console, f"side {side}, {ties} ranks", rows)
+        return
+    names = list(found["metric"].unique(maintain_order=True))
+    if len(names) > _MOST_COLUMNS:
+        names = [name for name in _SHORT if name in names]
+        console.print("Some of the metrics; choose with --metric, see all with --format csv.", style="dim")
+    for (by,), rows in found.filter(pl.col("metric").is_in(names)).group_by(["by"], maintain_order=True):
+        _horizontal(console, rows, names, None if by is None else str(by), models > 1)
+
+
+def _print(console: Any, table: Any) -> None:
+    """Wider than the window rather than with digits cut off."""
+    from rich.console import Console
+
+    wide = Console(width=10_000)
+    Console(width=max(console.width, wide.measure(table).maximum), highlight=False).print(table)
+
+
+def _vertical(console: Any, title: str, rows: pl.DataFrame) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, title=title, title_justify="left")
+    table.add_column("metric")
+    for name in ("value", "confidence interval", "by chance", "deviation of chance"):
+        table.add_column(name, justify="right")
+    for row in rows.iter_rows(named=True):
+        deviation = None if row["variance"] is None else row["variance"] ** 0.5
+        table.add_row(
+            row["metric"],
+            f"{row['value']:,.0f}" if row["metric"] == "count" else _shown(row["value"]),
+            _interval(row).replace("[", "\\["),
+            "" if row["expectation"] is None else _shown(row["expectation"]),
+            "" if deviation is None else _shown(deviation),
+        )
+    _print(console, table)
+
+
+def _horizontal(console: Any, rows: pl.DataFrame, names: list[str], by: str | None, models: bool) -> None:
+    from rich import box
+    from rich.table import Table
+
+    keys = ["model"] * models + ["group"] * (by is not None)
+    keys += [key for key in ("side", "ties") if rows[key].n_unique() > 1]
+    present = [name for name in names if name in rows["metric"]]
+    table = Table(box=box.SIMPLE, title=None if by is None else f"by {by}", title_justify="left")
+    for key in keys:
+        table.add_column(str(by) if key == "group" else key)
+    table.add_column("tasks", justify="right")
+    for name in present:
+        table.add_column(name, justify="right")
+    for _, part in rows.group_by(["model", "group", "side", "ties"], maintain_order=True):
+        first = part.row(0, named=True)
+        cells = {
+            row["metric"]: f"{_shown(row['value'])}\n[dim]{_interval(row).replace('[', '\\[')}[/dim]"
+            for row in part.iter_rows(named=True)
+        }
+        table.add_row(
+            *(str(first[key]) for key in keys),
+            f"{first['tasks']:,}",
+            *(cells.get(name, "") for name in present),
+        )
+    _print(console, table)
+
+
+def _escaped(text: Any) -> str:
+    return "".join({"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$"}.get(c, c) for c in str(text))
+
+
+def print_latex(found: pl.DataFrame, ci: float) -> None:
+    r"""A booktabs table with a line a model (or group, side, tie rule); the best value of a metric is bold.
+
+    Args:
+        found: what `owkg.metrics.report` returns.
+        ci: level of the intervals.
+    """
+    from owkg.metrics import summary
+
+    names = list(found["metric"].unique(maintain_order=True))
+    if len(names) > _MOST_COLUMNS:
+        names = [name for name in _SHORT if name in names]
+    keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
+    print(
+        f"% values and {ci:.0%} confidence intervals over questions; needs \\usepackage{{booktabs}}".replace(
+            "%}", "}"
+        )
+    )
+    print(rf"\begin{{tabular}}{{{'l' * len(keys)}{'r' * len(names)}}}" + "\n" + r"\toprule")
+    print(" & ".join([*keys, *(_escaped(name) for name in names)]) + r" \\" + "\n" + r"\midrule")
+    comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
+    best: dict[tuple[str, str, str], float] = {}
+    for row in comparable.iter_rows(named=True):
+        at = (row["metric"], row["side"], row["ties"])
+        better = max if summary(row["metric"]).larger_is_better else min
+        best[at] = better(best.get(at, row["value"]), row["value"])
+    several = comparable["model"].n_unique() > 1
+    for _, part in found.group_by(["model", "by", "group", "side", "ties"], maintain_order=True):
+        rows = {row["metric"]: row for row in part.iter_rows(named=True)}
+        first = part.row(0, named=True)
+        cells = [_escaped("all" if first[key] is None else first[key]) for key in keys]
+        for name in names:
+            if name not in rows or rows[name]["value"] is None:
+                cells.append("--")
+                continue
+            row = rows[name]
+            value = _shown(row["value"], 3)
+            top = several and row["by"] is None and row["value"] == best[name, row["side"], row["ties"]]
+            low, high = row["ci_low"], row["ci_high"]
+            ends = "" if low is None else rf" {{\scriptsize [{_shown(low, 3)}, {_shown(high, 3)}]}}"
+            cells.append((rf"\textbf{{{value}}}" if top else value) + ends)
+        print(" & ".join(cells) + r" \\")
+    print(r"\bottomrule" + "\n" + r"\end{tabular}")
+
+
+def print_listing(form: Any) -> None:
+    """Every metric: name, formula, range, direction, chance level, source.
+
+    Args:
+        form: json and csv for programs; otherwise a table.
+    """
+    from owkg.metrics.listing import LISTING, Entry
+
+    rows = [entry._asdict() for entry in LISTING]
+    if form == "json":
+        print(json.dumps(rows, indent=2))
+        return
+    if form == "csv":
+        print(pl.DataFrame(rows).write_csv(), end="")
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=box.SIMPLE)
+    for name in Entry._fields:
+        table.add_column(name, no_wrap=name in ("name", "example"))
+    for entry in LISTING:
+        table.add_row(*(field.replace("[", r"\[") for field in entry))
+    _print(console, table)
+    console.print(
+        "r ranks, N candidates, n tasks, w weights; M a plain metric, E and V its mean and variance under "
+        "random ranking, B its best value.",
+        style="dim",
+    )

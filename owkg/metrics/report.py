@@ -1,0 +1,185 @@
+"""What a rank table says: every summary by model, side, tie rule, relation, category and popularity."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.metrics.estimate import Estimate
+from owkg.metrics.evaluate import evaluate
+from owkg.metrics.measures import Summary
+from owkg.metrics.names import summary
+from owkg.metrics.tasks import Tasks, part_of, tasks_of
+
+SIDES = ("head", "tail", "both")
+
+
+class Breakdown(StrEnum):
+    """What the tasks of a table may be divided by, beside side and tie rule."""
+
+    RELATION = "relation"
+    CATEGORY = "category"
+    POPULARITY = "popularity"
+
+
+_HITS = (1, 3, 5, 10)
+_PLAIN = (
+    *("mrr", *(f"hits@{k}" for k in _HITS), "mr", "median_rank", "gmr", "hmr", "imr", "igmr", "wgmr"),
+    *("amr", "amri", "amrr", "agmri", *(f"ahits@{k}" for k in _HITS)),
+    *("zmr", "zmrr", "zgmr", *(f"zhits@{k}" for k in _HITS)),
+    *("probe@1,0", "probe@0.5,0"),
+)
+_BY_POPULARITY = ("probe@1,0.5", "probe@0.5,0.5", "strat-mrr@0.5")
+_MACRO = ("macro-mrr", *(f"macro-hits@{k}" for k in _HITS), "macro-map@20", "macro-ndcg@20")
+_SPREAD = ("count",)
+_GROUPED = ("mrr", "hits@1", "hits@10", "amri", "amrr", "ahits@10", "macro-mrr")
+
+
+def default_summaries(*, popularity: bool) -> list[Summary]:
+    """What is reported when nothing else is asked.
+
+    Args:
+        popularity: whether the popularity of the answers is known.
+    """
+    names = (*_PLAIN, *(_BY_POPULARITY if popularity else ()), *_MACRO, *_SPREAD)
+    return [summary(name) for name in names]
+
+
+def default_group_summaries() -> list[Summary]:
+    """What is reported of each relation, category or popularity when nothing else is asked."""
+    return [summary(name) for name in _GROUPED]
+
+
+def popularity_bins(popularity: pl.Series) -> pl.Series:
+    """Decades of popularity as text: 0, 1-9, 10-99, ..."""
+    unique = popularity.unique().to_list()
+    names = ["0" if n == 0 else f"{10 ** (d := len(str(n)) - 1)}-{10 ** (d + 1) - 1}" for n in unique]
+    return popularity.replace_strict(unique, names, return_dtype=pl.String)
+
+
+def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
+    """The group of each row.
+
+    Raises:
+        ValueError: if the table lacks what it takes.
+    """
+    if breakdown.value not in rows.columns:
+        raise ValueError(
+            f"`by` must name a column of the rank table, got {breakdown.value}, which it lacks; given the "
+            "graph (`kg`), it is counted there."
+        )
+    column = rows[breakdown.value]
+    return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)
+
+
+def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
+    """Each label, in order, and the indices of its rows."""
+    codes = labels.to_frame("label").with_row_index("row")
+    groups = codes.group_by("label", maintain_order=True).agg("row")
+    found = dict(zip(groups["label"].to_list(), groups["row"].to_list(), strict=True))
+
+    def order(label: str) -> Any:
+        first = label.partition("-")[0]
+        return (0, int(first), label) if first.isdigit() and labels.name == "popularity" else (1, 0, label)
+
+    for label in sorted(found, key=order):
+        yield label, np.asarray(found[label])
+
+
+def report(
+    table: pl.DataFrame,
+    summaries: Iterable[Summary] | None = None,
+    *,
+    by: Iterable[Any] = (),
+    group_summaries: Iterable[Summary] | None = None,
+    sides: Sequence[str] = SIDES,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> pl.DataFrame:
+    """Every summary of a rank table, for each model, side and tie rule, and for each group of its tasks.
+
+    Args:
+        table: a rank table; checked. With a column `model`, each model is reported by itself.
+        summaries: what to compute; `default_summaries` when None.
+        by: `Breakdown`s; each divides the tasks by itself.
+        group_summaries: what to compute of each group; `summaries`, or `default_group_summaries` where
+            these are None.
+        sides: of head, tail and both; sides that the table lacks are left out.
+        on_progress: called with (done, total) parts of the table.
+        options: of `evaluate`.
+
+    Returns:
+        One row for each model, group, side, tie rule and summary, with the columns `model` (null without
+        one), `by` and `group` (null for the whole table), `side`, `ties`, `metric`, the fields of
+        `Estimate` (null where there is no number), `tasks` and `questions`.
+
+    Raises:
+        ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
+            table lacks.
+    """
+    tasks, rows = tasks_of(table)
+    breakdowns = [_breakdown(name) for name in by]
+    chosen = list(summaries) if summaries is not None else None
+    whole = chosen or default_summaries(popularity=tasks.popularity is not None)
+    grouped = list(group_summaries) if group_summaries is not None else chosen or default_group_summaries()
+    parts: list[tuple[str | None, str | None, str | None, np.ndarray, list[Summary]]] = []
+    models = _slices(rows["model"]) if "model" in rows.columns else [(None, np.arange(len(rows)))]
+    for model, index in models:
+        parts.append((model, None, None, index, whole))
+        for breakdown in breakdowns:
+            labels = _labels(rows[index], breakdown)
+            parts += [(model, breakdown.value, label, index[at], grouped) for label, at in _slices(labels)]
+    is_tail = (rows["side"] == "tail").to_numpy()
+    frames: list[pl.DataFrame] = []
+    for done, (model, name, group, index, wanted) in enumerate(parts):
+        for side in sides:
+            at = index if side == "both" else index[is_tail[index] == (side == "tail")]
+            if len(at):
+                frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, options))
+        if on_progress is not None:
+            on_progress(done + 1, len(parts))
+    if not frames:
+        raise ValueError(f"`sides` must name a side that the table has, got {', '.join(sides)}.")
+    return pl.concat(frames)
+
+
+def _breakdown(name: Any) -> Breakdown:
+    try:
+        return Breakdown(name)
+    except ValueError:
+        known = ", ".join(breakdown.value for breakdown in Breakdown)
+        raise ValueError(f"`by` must be of {known}, got {name!r}.") from None
+
+
+_SCHEMA: Any = {
+    "model": pl.String,
+    "by": pl.String,
+    "group": pl.String,
+    "side": pl.String,
+    "ties": pl.String,
+    "metric": pl.String,
+    **dict.fromkeys(Estimate._fields, pl.Float64),
+    "tasks": pl.Int64,
+    "questions": pl.Int64,
+}
+
+
+def _frame(
+    tasks: Tasks,
+    summaries: list[Summary],
+    model: str | None,
+    by: str | None,
+    group: str | None,
+    side: str,
+    options: dict[str, Any],
+) -> pl.DataFrame:
+    found = evaluate(tasks, summaries, **options)
+    sizes = (len(tasks.optimistic), tasks.num_questions)
+    rows = [
+        (model, by, group, side, rule.value, name, *estimate, *sizes)
+        for rule, estimates in found.items()
+        for name, estimate in estimates.items()
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row").fill_nan(None)

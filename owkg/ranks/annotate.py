@@ -1,0 +1,100 @@
+"""What a knowledge graph adds to a rank table: popularity, category, and a check of the candidates."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.kg import (
+    KnowledgeGraph,
+    entity_popularity,
+    entity_relation_popularity,
+    known_answers,
+    num_candidates,
+    relation_categories,
+)
+from owkg.ranks.build import FILTER_SPLITS, filter_facts
+from owkg.ranks.table import TRIPLE, validated
+
+
+def triple_ids(table: pl.DataFrame, graph: KnowledgeGraph) -> np.ndarray:
+    """The triples of a rank table by the ids of a graph, int32 [rows, 3].
+
+    Labels are looked up; whole numbers are ids, unless the graph's labels are whole numbers too.
+
+    Raises:
+        ValueError: naming the first row with an entity or a relation that the graph does not have.
+    """
+    names = (graph.entities, graph.relations, graph.entities)
+    ids = []
+    for column, labels in zip(TRIPLE, names, strict=True):
+        series = table[column]
+        at = pl.DataFrame({"label": list(labels)}, schema={"label": pl.String}).with_row_index("id")
+        if series.dtype.is_integer() and not at["label"].str.contains(r"^\d+$").all():
+            found = series.set((series < 0) | (series >= len(labels)), None).cast(pl.Int64)
+        else:
+            wanted = pl.DataFrame({"label": series.cast(pl.String)})
+            found = wanted.join(at, on="label", how="left", maintain_order="left")["id"].cast(pl.Int64)
+        if found.null_count():
+            row = int(found.is_null().arg_true()[0])
+            raise ValueError(f"row {row + 1}: the graph has no {_kind(column)} {series[row]!r}.")
+        ids.append(found.to_numpy())
+    return np.stack(ids, axis=1).astype(np.int32)
+
+
+def _kind(column: str) -> str:
+    return "relation" if column == "relation" else "entity"
+
+
+def annotated(table: Any, graph: KnowledgeGraph, *, train: str = "train") -> pl.DataFrame:
+    """The rank table with the columns popularity, relation_popularity and category, counted in a graph.
+
+    Columns that the table has already are kept.
+
+    Args:
+        table: a rank table; checked.
+        graph: with its entities and relations.
+        train: the split that is counted: training triples in which the answer appears, those of them with
+            the relation of the row, and the category of the relation.
+
+    Raises:
+        ValueError: as `validated`; if the graph lacks the split, or an entity or relation of the table.
+    """
+    table = validated(table)
+    if train not in graph.splits:
+        raise ValueError(f"`train` must be a split of the graph, {', '.join(graph.splits)}, got {train!r}.")
+    triples, facts = triple_ids(table, graph), graph.splits[train]
+    answer = np.where((table["side"] == "tail").to_numpy(), triples[:, 2], triples[:, 0])
+    relation = triples[:, 1]
+    counted = {
+        "popularity": entity_popularity(facts, graph.num_entities)[answer],
+        "relation_popularity": entity_relation_popularity(
+            facts, answer, relation, num_relations=graph.num_relations
+        ),
+        "category": relation_categories(facts, graph.num_relations)[relation],
+    }
+    new = {name: values for name, values in counted.items() if name not in table.columns}
+    return validated(table.with_columns(**{name: pl.Series(values) for name, values in new.items()}))
+
+
+def other_candidates(
+    table: Any, graph: KnowledgeGraph, *, filter_splits: Sequence[str] = FILTER_SPLITS
+) -> int:
+    """How many rows have another number of candidates than the graph's, filtered by the splits.
+
+    Args:
+        table: a rank table; checked.
+        graph: with its entities and relations.
+        filter_splits: whose known answers leave the candidates.
+    """
+    table = validated(table)
+    triples = triple_ids(table, graph)
+    facts = filter_facts(graph, filter_splits)
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    expected = np.zeros(len(table), np.int64)
+    for side in ("head", "tail"):
+        rows = (table["side"] == side).to_numpy()
+        if rows.any():
+            expected[rows] = num_candidates(known_answers(facts, side, **sizes), triples[rows])
+    return int((expected != table["candidates"].to_numpy()).sum())
