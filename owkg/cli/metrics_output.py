@@ -137,6 +137,7 @@ def _print(console: Any, table: Any) -> None:
 def _vertical(console: Any, title: str, rows: pl.DataFrame) -> None:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE, title=title, title_justify="left")
     table.add_column("metric")
@@ -147,7 +148,7 @@ def _vertical(console: Any, title: str, rows: pl.DataFrame) -> None:
         table.add_row(
             row["metric"],
             f"{row['value']:,.0f}" if row["metric"] == "count" else _shown(row["value"]),
-            _interval(row).replace("[", "\\["),
+            Text(_interval(row)),
             "" if row["expectation"] is None else _shown(row["expectation"]),
             "" if deviation is None else _shown(deviation),
         )
@@ -157,6 +158,7 @@ def _vertical(console: Any, title: str, rows: pl.DataFrame) -> None:
 def _horizontal(console: Any, rows: pl.DataFrame, names: list[str], by: str | None, models: bool) -> None:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     keys = ["model"] * models + ["group"] * (by is not None)
     keys += [key for key in ("side", "ties") if rows[key].n_unique() > 1]
@@ -170,7 +172,7 @@ def _horizontal(console: Any, rows: pl.DataFrame, names: list[str], by: str | No
     for _, part in rows.group_by(["model", "group", "side", "ties"], maintain_order=True):
         first = part.row(0, named=True)
         cells = {
-            row["metric"]: f"{_shown(row['value'])}\n[dim]{_interval(row).replace('[', '\\[')}[/dim]"
+            row["metric"]: Text.assemble(_shown(row["value"]), "\n", (_interval(row), "dim"))
             for row in part.iter_rows(named=True)
         }
         table.add_row(
@@ -248,13 +250,14 @@ def print_listing(form: Any) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(highlight=False)
     table = Table(box=box.SIMPLE)
     for name in Entry._fields:
         table.add_column(name, no_wrap=name in ("name", "example"))
     for entry in LISTING:
-        table.add_row(*(field.replace("[", r"\[") for field in entry))
+        table.add_row(*(Text(field) for field in entry))
     _print(console, table)
     console.print(
         "r ranks, N candidates, n tasks, w weights; M a plain metric, E and V its mean and variance under "

@@ -86,7 +86,8 @@ def _medians(
         share = jnp.cumsum(jnp.cumsum(steps.reshape(-1, 2), axis=0).reshape(-1))
         share = share / share[-1]
         middle = jnp.searchsorted(share, jnp.asarray([0.5 - 1e-9, 0.5 + 1e-9]), side="right")
-        return jnp.minimum(middle, grid - 1).sum() / 4.0
+        # A replicate that draws no weight has no median.
+        return jnp.where(jnp.isfinite(share[-1]), jnp.minimum(middle, grid - 1).sum() / 4.0, jnp.nan)
 
     return jax.lax.map(once, jnp.arange(replicates), batch_size=batch)
 

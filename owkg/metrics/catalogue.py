@@ -93,9 +93,9 @@ def _hits_at(k: int) -> Metric:
 
 def shown(number: float) -> str:
     """A parameter in the name of a metric: short, and read back as the same number."""
-    simple = Fraction(number).limit_denominator(99)
-    if float(f"{number:g}") == number:
+    if float(f"{number:g}") == number:  # infinity too, which is no fraction
         return f"{number:g}"
+    simple = Fraction(number).limit_denominator(99)
     return str(simple) if float(simple) == number else repr(number)
 
 

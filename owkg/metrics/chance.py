@@ -119,7 +119,8 @@ def log_rank_cumulants(largest: int) -> Float[np.ndarray, "cumulants ranks"]:
     return _cumulants(padded_size(largest))
 
 
-# Nodes of the trapezoidal rule in log t: spacing 0.25 leaves an error of about exp(-pi^2 / 0.25) = 1e-17.
+# Nodes of the trapezoidal rule in log t: spacing 0.25 leaves an error of about exp(-pi^2 / 0.25) = 1e-17
+# for s up to 1; t^s exp(-t) is narrower by sqrt(s) above.
 _SPACING = 0.25
 
 
@@ -151,6 +152,7 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
     # exp(-t * smallest possible mean).
     centre = np.log(power / mean)
     left = centre - 40 / min(power, 1.0)
+    spacing = _SPACING / np.sqrt(max(power, 1.0))
     nodes: list[tuple[float, float]] = []
     x, best = left, -np.inf
     while True:
@@ -161,10 +163,10 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
         # The second moment weighs the right end by another factor t^s.
         if x > centre and 2 * power * x + value < max(2 * power * y + v for y, v in nodes) - 45:
             break
-        x += _SPACING
+        x += spacing
     x_nodes, log_l = (np.array(column) for column in zip(*nodes, strict=True))
     log_first, log_second = (
-        special.logsumexp(s * x_nodes + log_l) + np.log(_SPACING) - special.gammaln(s)
+        special.logsumexp(s * x_nodes + log_l) + np.log(spacing) - special.gammaln(s)
         for s in (power, 2 * power)
     )
     first = np.exp(log_first)

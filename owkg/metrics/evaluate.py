@@ -214,6 +214,8 @@ def _median_estimate(
 
     by_rank = median.distribution(tasks, rule, weight)
     value = shown(median.quantile(by_rank, 0.5))
+    if not np.isfinite(value):  # no weight
+        return Estimate(NAN)
     low = high = error = NAN
     if level is not None and tasks.num_questions > 1:
         error, ends = median.woodruff(tasks, rule, weight, by_rank, level)
@@ -240,6 +242,9 @@ def _resampled_bounds(
         totals = totals_of(job.parts)
         values = _values(job, drawn_parts)
         value = float(_values(job, totals))
+        if not np.isfinite(value):  # no weight, or nothing to rank: no influence either
+            result.append((NAN, NAN))
+            continue
         moved = influence(job.parts, totals, job.summary, value) if job.chance is None else None
         if job.chance is not None:
             moved = influence(job.parts, totals, None, float(totals.value / totals.weight))

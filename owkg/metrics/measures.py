@@ -114,7 +114,8 @@ class Summary:
             return True
         if isinstance(self.measure, Median):
             return self.measure.inverse
-        return not isinstance(self.measure, Metric) or self.measure.larger_is_better
+        metric = self.measure.metric if isinstance(self.measure, BestAnswer) else self.measure
+        return not isinstance(metric, Metric) or metric.larger_is_better
 
 
 EQUAL = Weighting()
@@ -171,7 +172,13 @@ def stratified_mrr(exponent: float) -> Summary:
 
 
 def macro(metric: Metric) -> Summary:
-    """The mean over questions of the weight of the best answer's rank (Zhou et al. 2022)."""
+    """The mean over questions of the weight of the best answer's rank (Zhou et al. 2022).
+
+    Raises:
+        ValueError: if the metric has a link: what would be averaged over questions is not clear.
+    """
+    if metric.link is not None:
+        raise ValueError(f"`metric` of a macro mean must be a mean of a rank weight, got {metric.name!r}.")
     return Summary(f"macro-{metric.name}", BestAnswer(metric))
 
 

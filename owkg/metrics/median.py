@@ -40,7 +40,10 @@ def span(tasks: Tasks, ties: Ties) -> tuple[Int[np.ndarray, "tasks"], Int[np.nda
 
 
 def distribution(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Distribution:
-    """How the weight lies on the ranks; under `Ties.EXACT` that of a tie lies evenly on its ranks."""
+    """How the weight lies on the ranks; under `Ties.EXACT` that of a tie lies evenly on its ranks.
+
+    No rank at all where the whole weight is 0.
+    """
     low, high = span(tasks, ties)
     if low is high:
         mass = np.bincount(low, weight)
@@ -57,12 +60,17 @@ def distribution(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Distrib
         mass[::2] = np.where(covered[: len(mass[::2])] > 0, np.cumsum(steps[::2]), 0.0)
     present = np.flatnonzero(mass > 0)
     share = np.cumsum(mass[present])
-    return Distribution(present / 2, share / share[-1])
+    return Distribution(present / 2, share / share[-1:])
 
 
 def quantile(distribution: Distribution, level: float) -> float:
-    """The rank up to which `level` of the weight lies; between two ranks their mean, as medians do."""
+    """The rank up to which `level` of the weight lies; between two ranks their mean, as medians do.
+
+    NaN where there is no weight.
+    """
     rank, share = distribution
+    if rank.size == 0:
+        return float("nan")
     low = min(int(np.searchsorted(share, level - _ROUNDING)), len(rank) - 1)
     high = min(int(np.searchsorted(share, level + _ROUNDING, side="right")), len(rank) - 1)
     return float(rank[low] + rank[high]) / 2
@@ -113,6 +121,8 @@ def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
     if kind is Spread.COUNT:
         return float(len(tasks.optimistic))
     rank, share = distribution(tasks, ties, tasks.weight)
+    if rank.size == 0:
+        return float("nan")
     mass = np.diff(share, prepend=0.0)
     if kind is Spread.MEDIAN_ABSOLUTE_DEVIATION:
         away = np.abs(rank - quantile(Distribution(rank, share), 0.5))

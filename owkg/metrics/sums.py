@@ -12,6 +12,8 @@ from owkg.metrics.metric import Metric, probed
 
 # Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
 _LARGEST_RANK = 10**8
+# Above it a sum of squares is no float.
+_LARGEST_WEIGHT = 1e150
 
 
 def padded_size(largest: Any) -> int:
@@ -44,6 +46,11 @@ def rank_weights(metric: Metric, ranks: np.ndarray) -> Float[np.ndarray, "ranks"
 
 def _new_prefix_sums(metric: Metric, largest_rank: int) -> np.ndarray:
     weight = rank_weights(metric, np.arange(1, largest_rank + 1))
+    if np.abs(weight).max() > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"`metric` must weigh ranks up to {largest_rank:,} with numbers below {_LARGEST_WEIGHT:g}, "
+            f"got {metric.name!r}."
+        )
     sums = np.zeros((2, padded_size(largest_rank) + 1))
     np.cumsum(weight, out=sums[0, 1 : largest_rank + 1])
     np.cumsum(weight**2, out=sums[1, 1 : largest_rank + 1])

@@ -102,10 +102,10 @@ def tasks(
 
 
 def _whole(name: str, value: Any, least: int) -> np.ndarray:
-    """`value` as whole numbers, without a copy where it is an array of them already."""
+    """`value` as int64, without a copy where it is an array of them already."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "i" and value.size:
         checks.require(name, value, value >= least, f"a whole number of at least {least}")
-        return value
+        return value.astype(np.int64, copy=False)  # sums of two small integers may not fit their type
     return checks.integer(name, value, least)
 
 
