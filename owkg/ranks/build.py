@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg import checks
 from owkg.kg import (
     KnowledgeGraph,
     entity_popularity,
@@ -15,10 +16,10 @@ from owkg.kg import (
     known_answers,
     relation_categories,
 )
-from owkg.kg.triples import side_checked, triples_checked
+from owkg.kg.triples import triples_checked
 from owkg.ranks.scores import Ranks, ranks_from_scores
-from owkg.ranks.sets import known_sets
-from owkg.ranks.table import RANKS, TRIPLE, validated
+from owkg.ranks.sets import EntitySets, known_sets
+from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
 
 FILTER_SPLITS = ("train", "valid", "test")
 
@@ -27,13 +28,13 @@ def rank_table(
     graph: KnowledgeGraph,
     scores: Any,
     triples: Any,
-    side: str,
+    side: Any,
     *,
     filter_splits: Sequence[str] = FILTER_SPLITS,
-    tolerance: float = 0.0,
+    tolerance: Any = 0.0,
     model: str | None = None,
     popularity: bool = True,
-    chunk: int | None = None,
+    chunk: Any = None,
 ) -> pl.DataFrame:
     """Ranks the answer of each triple on one side among all entities, and describes it.
 
@@ -41,7 +42,7 @@ def rank_table(
         graph: that the triples are of.
         scores: floats [triples, entities], of all entities in the place of the answer; larger is better.
         triples: int [triples, 3], head, relation, tail.
-        side: the side that is predicted, "head" or "tail".
+        side: the side that is predicted, "head" or "tail"; one for all, or one a triple.
         filter_splits: the other answers that these splits know leave the candidates; none: raw ranks.
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
@@ -54,22 +55,32 @@ def rank_table(
     Raises:
         ValueError: as `ranks_from_scores`; if an id is out of range, or the graph has no such split.
     """
-    side = side_checked(side)
     triples = triples_checked(triples, graph.num_entities, graph.num_relations)
+    side = sides_checked(side, len(triples))
     shape = (len(triples), graph.num_entities)
     if np.shape(scores) != shape:
         raise ValueError(
             f"`scores` must be of shape [triples, entities], {shape}, got shape {np.shape(scores)}."
         )
-    head, relation, tail = triples.T
-    entity, answer = (head, tail) if side == "tail" else (tail, head)
-    known = None
-    if filter_splits:
-        facts = filter_facts(graph, filter_splits)
-        index = known_answers(facts, side, num_entities=graph.num_entities, num_relations=graph.num_relations)
-        known = known_sets(index, entity, relation)
+    known = _known(graph, triples, side, filter_splits) if filter_splits else None
+    answer = answers(triples, side)
     ranks = ranks_from_scores(scores, answer, known=known, tolerance=tolerance, chunk=chunk)
     return validated(described(graph, triples, side, ranks, model=model, popularity=popularity))
+
+
+def sides_checked(side: Any, count: int) -> np.ndarray:
+    """The side that is predicted for each of `count` triples, from one for all or one for each."""
+    array = np.asarray(side)
+    if array.dtype.kind != "U" or array.shape not in ((), (1,), (count,)):
+        got = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"`side` must be one string, or one for each of {count} triples, got {got}.")
+    checks.require("side", array, np.isin(array, SIDES), '"head" or "tail"')
+    return np.broadcast_to(array, count)
+
+
+def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
+    """The entity that is predicted of each triple."""
+    return np.where(side == "tail", triples[:, 2], triples[:, 0])
 
 
 def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndarray:
@@ -85,10 +96,28 @@ def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndar
     return joined_splits(graph, list(filter_splits))
 
 
+def _known(
+    graph: KnowledgeGraph, triples: np.ndarray, side: np.ndarray, filter_splits: Sequence[str]
+) -> EntitySets:
+    """The known answers to the question of each triple."""
+    facts = filter_facts(graph, filter_splits)
+    start, stop = np.zeros((2, len(triples)), np.int64)
+    ids = np.empty(0, np.int32)
+    for one in SIDES:
+        own = side == one
+        if not own.any():
+            continue
+        index = known_answers(facts, one, num_entities=graph.num_entities, num_relations=graph.num_relations)
+        sets = known_sets(index, triples[own, 0 if one == "tail" else 2], triples[own, 1])
+        start[own], stop[own] = len(ids) + sets.start, len(ids) + sets.stop
+        ids = np.concatenate([ids, sets.ids])
+    return EntitySets(start, stop, ids)
+
+
 def described(
     graph: KnowledgeGraph,
     triples: np.ndarray,
-    side: str,
+    side: np.ndarray,
     ranks: Ranks,
     *,
     model: str | pl.Series | None,
@@ -99,7 +128,7 @@ def described(
     Args:
         graph: that the ids are of.
         triples: int [triples, 3].
-        side: the side that is predicted.
+        side: the side that is predicted, one a triple.
         ranks: of their answers.
         model: one name, or one for each triple; None: no column `model`.
         popularity: add the columns popularity, relation_popularity and category.
@@ -110,20 +139,19 @@ def described(
     columns: dict[str, Any] = {
         column: of.gather(ids) for column, of, ids in zip(TRIPLE, names, triples.T, strict=True)
     }
-    columns["side"] = pl.repeat(side, len(triples), eager=True)
+    columns["side"] = pl.Series(side.tolist(), dtype=pl.String)
     columns |= {column: getattr(ranks, column) for column in RANKS}
     if model is not None:
         columns["model"] = pl.repeat(model, len(triples), eager=True) if isinstance(model, str) else model
     if popularity:
-        columns |= _popularity(graph, triples, side)
+        columns |= _popularity(graph, triples, answers(triples, side))
     return pl.DataFrame(columns)
 
 
-def _popularity(graph: KnowledgeGraph, triples: np.ndarray, side: str) -> dict[str, Any]:
+def _popularity(graph: KnowledgeGraph, triples: np.ndarray, answer: np.ndarray) -> dict[str, Any]:
     if "train" not in graph.splits:
         raise ValueError(f"`popularity` needs a split train, got {', '.join(graph.splits)}.")
     train, relation = graph.splits["train"], triples[:, 1]
-    answer = triples[:, 2 if side == "tail" else 0]
     return {
         "popularity": entity_popularity(train, graph.num_entities)[answer],
         "relation_popularity": entity_relation_popularity(

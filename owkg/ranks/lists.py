@@ -10,7 +10,7 @@ from owkg.ranks.delimited import read_text_table, separator
 from owkg.ranks.table import validated_at, whole
 
 
-def ranks_from_list(path: Any, *, num_candidates: int | None = None) -> pl.DataFrame:
+def ranks_from_list(path: Any, *, num_candidates: Any = None) -> pl.DataFrame:
     """The rank table of a CSV or TSV file with one column `rank`, taken as free of ties.
 
     The optimistic and the pessimistic rank are both the rank given; who asks for this states that the list

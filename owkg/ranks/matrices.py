@@ -12,9 +12,9 @@ import polars as pl
 
 from owkg.kg import KnowledgeGraph
 from owkg.kg.triples import triples_checked
-from owkg.ranks.build import FILTER_SPLITS, rank_table
+from owkg.ranks.build import FILTER_SPLITS, answers, rank_table, sides_checked
 from owkg.ranks.scores import ranks_from_scores
-from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
+from owkg.ranks.table import RANKS, TRIPLE, validated
 
 _ARRAYS = ("scores", "triples", "side")
 _LABELS = ("entity_labels", "relation_labels")
@@ -25,7 +25,7 @@ def ranks_from_matrix(
     graph: KnowledgeGraph | None = None,
     *,
     filter_splits: Sequence[str] = FILTER_SPLITS,
-    tolerance: float = 0.0,
+    tolerance: Any = 0.0,
     model: str | None = None,
 ) -> pl.DataFrame:
     """The rank table of the scores in a .npz file.
@@ -52,6 +52,10 @@ def ranks_from_matrix(
     path = Path(path)
     arrays = _arrays(path)
     scores, triples, side = (arrays[name] for name in _ARRAYS)
+    if scores.ndim != 2 or not scores.size:
+        raise ValueError(f"{path}: scores must be of shape [n, entities], got shape {scores.shape}.")
+    if len(triples) != len(scores):
+        raise ValueError(f"{path}: triples must be {len(scores)}, one a row of scores, got {len(triples)}.")
     entities, relations = _labels(path, arrays, scores)
     if graph is None and filter_splits:
         raise ValueError(
@@ -59,40 +63,31 @@ def ranks_from_matrix(
             "without one; no splits give raw ranks."
         )
     try:
-        if graph is not None:
+        if graph is None:
+            table = _raw(scores, triples, side, entities, relations, tolerance)
+        else:
             graph = _in_order(graph, entities, relations, scores.shape[1])
-        parts = []
-        for one in SIDES:
-            rows = np.flatnonzero(side == one)
-            if not rows.size:
-                continue
-            # The usual file has one side: its scores are not copied.
-            own = scores if rows.size == len(scores) else scores[rows]
-            if graph is None:
-                part = _raw(own, triples[rows], one, entities, relations, tolerance=tolerance, model=model)
-            else:
-                part = rank_table(
-                    graph,
-                    own,
-                    triples[rows],
-                    one,
-                    filter_splits=filter_splits,
-                    tolerance=tolerance,
-                    model=model,
-                    popularity="train" in graph.splits,
-                )
-            parts.append(part.with_columns(_row=pl.Series(rows)))
+            table = rank_table(
+                graph,
+                scores,
+                triples,
+                side,
+                filter_splits=filter_splits,
+                tolerance=tolerance,
+                popularity="train" in graph.splits,
+            )
     except ValueError as error:
         # What comes from the file is no argument here.
-        message = re.sub("`(scores|triples|target)`", r"\1", str(error))
+        message = re.sub("`(scores|triples|target|side)`", r"\1", str(error))
         raise ValueError(f"{path}: {message}") from None
-    return pl.concat(parts).sort("_row").drop("_row")
+    return table if model is None else table.with_columns(model=pl.lit(model))
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of the file, those needed there and of their shapes; `side` one a triple."""
+    """The arrays of the file, those needed among them."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream:
+            file = np.load(stream, allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
                 raise ValueError("one array instead of several")
             if missing := [name for name in _ARRAYS if name not in file.files]:
@@ -101,20 +96,10 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
             arrays = {name: file[name] for name in file.files if name in _ARRAYS + _LABELS}
     except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path}: no .npz file of scores: {error}.") from None
-    scores, triples, side = (arrays[name] for name in _ARRAYS)
-    if scores.ndim != 2 or not scores.size:
-        raise ValueError(f"{path}: scores must be of shape [n, entities], got shape {scores.shape}.")
-    if len(triples) != len(scores):
-        raise ValueError(f"{path}: triples must be {len(scores)}, one a row of scores, got {len(triples)}.")
-    if side.dtype.kind != "U" or side.size not in (1, len(scores)) or side.ndim > 1:
-        raise ValueError(
-            f"{path}: side must be one string, or {len(scores)}, got {side.dtype} of shape {side.shape}."
-        )
-    side = np.broadcast_to(side.reshape(-1), len(scores))
-    if not (known := np.isin(side, SIDES)).all():
-        row = int(np.argmin(known))
-        raise ValueError(f'{path}: side must be "head" or "tail", got {str(side[row])!r} in row {row}.')
-    return arrays | {"side": side}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):  # a member of the archive that is no array comes as bytes
+            raise ValueError(f"{path}: no .npz file of scores: {name} is no array.")
+    return arrays
 
 
 def _labels(
@@ -179,20 +164,17 @@ def _places(kind: str, labels: tuple[str, ...], order: tuple[str, ...]) -> np.nd
 def _raw(
     scores: np.ndarray,
     triples: np.ndarray,
-    side: str,
+    side: np.ndarray,
     entities: tuple[str, ...] | None,
     relations: tuple[str, ...] | None,
-    *,
-    tolerance: float,
-    model: str | None,
+    tolerance: Any,
 ) -> pl.DataFrame:
     """The rank table of raw ranks; of labels where there are any, and of ids."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
-    ranks = ranks_from_scores(scores, triples[:, 2 if side == "tail" else 0], tolerance=tolerance)
+    side = sides_checked(side, len(triples))
+    ranks = ranks_from_scores(scores, answers(triples, side), tolerance=tolerance)
     columns: dict[str, Any] = {}
     for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):
         columns[name] = ids if of is None else pl.Series(of, dtype=pl.String).gather(ids)
-    columns["side"] = pl.repeat(side, len(triples), eager=True)
-    columns |= {name: getattr(ranks, name) for name in RANKS}
-    table = pl.DataFrame(columns)
-    return validated(table if model is None else table.with_columns(model=pl.lit(model)))
+    columns["side"] = pl.Series(side.tolist(), dtype=pl.String)
+    return validated(pl.DataFrame(columns | {name: getattr(ranks, name) for name in RANKS}))

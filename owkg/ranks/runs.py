@@ -49,9 +49,9 @@ def ranks_from_run(
     *,
     qrels: Any = None,
     split: str | None = None,
-    num_entities: int | None = None,
+    num_entities: Any = None,
     filter_splits: Sequence[str] | None = None,
-    tolerance: float = 0.0,
+    tolerance: Any = 0.0,
     unanswered: bool = False,
 ) -> Converted:
     """The rank table of a TREC run: one row for each relevant answer and each tag.
@@ -207,7 +207,7 @@ def _one_side(
     table = described(
         graph,
         triples,
-        side,
+        np.full(len(triples), side),
         ranks,
         model=pl.Series(run.tags, dtype=pl.String).gather(system),
         popularity="train" in graph.splits,

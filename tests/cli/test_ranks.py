@@ -1,0 +1,211 @@
+"""`owkg ranks convert` as its users meet it."""
+
+import re
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.cli.main import main
+from owkg.kg import KnowledgeGraph, write_labelled
+from owkg.ranks import rank_table, read_ranks, write_ranks
+
+ENTITIES, RELATIONS = ("a", "b", "c", "d"), ("r",)
+TEST = np.array([[0, 0, 1], [2, 0, 3]], np.int32)
+GRAPH = KnowledgeGraph(
+    ENTITIES,
+    RELATIONS,
+    {
+        "train": np.array([[0, 0, 2], [1, 0, 3]], np.int32),
+        "valid": np.array([[3, 0, 3]], np.int32),
+        "test": TEST,
+    },
+)
+SCORES = np.array([[3.0, 1, 2, 1], [0, 0, 0, 0]])
+RUN = "a|r|? Q0 b 1 0.5 m\na|r|? Q0 c 2 0.7 m\nc|r|? Q0 d 1 0.5 m\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with an input of each kind; the current one."""
+    monkeypatch.chdir(tmp_path)
+    write_labelled(GRAPH, tmp_path / "graph")
+    np.savez("scores.npz", scores=SCORES, triples=TEST, side="tail")
+    (tmp_path / "system.run").write_text(RUN)
+    (tmp_path / "qrels").write_text("a|r|? 0 b 1\nc|r|? 0 d 1\n")
+    (tmp_path / "list.csv").write_text("head,relation,tail,side,rank\na,r,b,tail,2\n")
+    write_ranks(rank_table(GRAPH, SCORES, TEST, "tail"), "ranks.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def call(folder, capsys):
+    """Runs `owkg ranks convert ...`; gives (exit code, standard output, standard error)."""
+
+    def run_it(line: str) -> tuple[int, str, str]:
+        code = main(["ranks", "convert", *shlex.split(line)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_it
+
+
+def test_scores(call):
+    code, out, err = call("scores.npz --kg graph --out new/ranks.parquet --model m")
+    assert (code, err) == (0, "")
+    assert out == "wrote new/ranks.parquet: 2 ranks (2 tail), 100 % tied\n"
+    expected = rank_table(GRAPH, SCORES, TEST, "tail", model="m")
+    assert read_ranks("new/ranks.parquet").select(expected.columns).equals(expected)
+
+
+def test_filter_and_tolerance(call):
+    assert call("scores.npz --kg graph --filter none --tolerance 1 --out out.parquet")[0] == 0
+    expected = rank_table(GRAPH, SCORES, TEST, "tail", filter_splits=[], tolerance=1)
+    assert read_ranks("out.parquet").equals(expected)
+    assert call("scores.npz --kg graph --filter test,valid --out out.parquet")[0] == 0
+    expected = rank_table(GRAPH, SCORES, TEST, "tail", filter_splits=["test", "valid"])
+    assert read_ranks("out.parquet").equals(expected)
+
+
+def test_raw_scores_without_a_graph(call):
+    assert call("scores.npz --filter none --out out.csv")[0] == 0
+    assert read_ranks("out.csv")["candidates"].to_list() == [4, 4]
+
+
+def test_run_with_a_graph(call):
+    code, out, err = call("system.run --kg graph --out out.csv")
+    assert (code, err) == (0, "")
+    assert out == "wrote out.csv: 2 ranks (2 tail), 0 % tied\n"
+    table = read_ranks("out.csv")
+    assert table["model"].to_list() == ["m", "m"]
+    assert table.select("optimistic", "candidates").rows() == [(1, 3), (1, 4)]  # a r c is known from train
+    assert "popularity" in table.columns
+
+
+def test_run_with_qrels_and_notes(call, folder):
+    (folder / "system.run").write_text(RUN + "d|r|? Q0 a 1 1 m\n")
+    code, out, _ = call("system.run --qrels qrels --num-entities 9 --model mine --out out.csv")
+    assert code == 0
+    assert "note: 1 questions of the run have no relevant answer, and so no row\n" in out
+    assert read_ranks("out.csv").select("optimistic", "candidates", "model").rows() == [
+        (2, 9, "mine"),
+        (1, 9, "mine"),
+    ]
+
+
+def test_several_models_are_counted_and_not_renamed(call, folder):
+    (folder / "system.run").write_text(RUN + RUN.replace(" m\n", " n\n"))
+    code, out, _ = call("system.run --kg graph --out out.csv")
+    assert (code, out) == (0, "wrote out.csv: 4 ranks (4 tail), 2 models, 0 % tied\n")
+    code, _, err = call("system.run --kg graph --model one --out out.csv")
+    assert code == 2
+    assert "--model must be absent where system.run names models itself ('m', 'n'), got 'one'" in err
+
+
+def test_a_list_without_ties_only_when_said_so(call):
+    assert call("list.csv --untied --candidates 7 --out out.parquet")[0] == 0
+    assert read_ranks("out.parquet").select("optimistic", "pessimistic", "candidates").rows() == [(2, 2, 7)]
+    code, _, err = call("list.csv --candidates 7 --out out.parquet")
+    assert code == 2
+    assert "a column rank says nothing of ties; with --untied it is both" in err
+
+
+def test_tables_there_and_back(call):
+    for source, target in (("ranks.parquet", "a.csv"), ("a.csv", "b.tsv.gz"), ("b.tsv.gz", "c.parquet")):
+        assert call(f"{source} --out {target}")[0] == 0
+    assert read_ranks("c.parquet").equals(read_ranks("ranks.parquet"))
+
+
+def test_the_kind_can_be_said(call, folder):
+    (folder / "run.csv").write_text(RUN)
+    assert call("run.csv --out out.csv")[0] == 2
+    assert call("run.csv --from run --kg graph --out out.csv")[0] == 0
+    assert read_ranks("out.csv").height == 2
+
+
+def test_duplicates_in_the_graph_are_told(call, folder):
+    path = folder / "graph" / "train.txt"
+    path.write_text(path.read_text() + path.read_text())
+    code, out, err = call("scores.npz --kg graph --out out.csv")
+    assert (code, err) == (0, "")
+    assert re.search("note: .*twice|note: .*duplicate", out)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("none.npz --out out.csv", "No such file or directory: 'none.npz'"),
+        ("none.run --out out.csv", "No such file or directory: 'none.run'"),
+        ("none.csv --out out.csv", "No such file or directory: 'none.csv'"),
+        ("graph --out out.csv", "Is a directory: 'graph'"),
+        ("qrels --out out.csv", "qrels: neither .npz, .parquet, .csv, .tsv nor a TREC run"),
+        ("scores.npz --out out.json", "out.json: a rank table's name ends in .parquet, .csv, .tsv"),
+        ("scores.npz", "Missing option '--out'"),
+        (
+            "scores.npz --out out.csv",
+            "--filter needs a graph (--kg) that has these splits, got train, valid, test",
+        ),
+        (
+            "scores.npz --kg graph --filter dev --out out.csv",
+            "--filter must be among train, valid, test, got 'dev'",
+        ),
+        ("scores.npz --kg none --out out.csv", "none"),
+        (
+            "scores.npz --kg graph --tolerance -1 --out out.csv",
+            "--tolerance must be finite and at least 0, got -1",
+        ),
+        (
+            "scores.npz --kg graph --qrels qrels --out out.csv",
+            "--qrels says nothing about score matrices, which",
+        ),
+        ("scores.npz --kg graph --split test --out out.csv", "--split says nothing about score matrices"),
+        (
+            "ranks.parquet --kg graph --out out.csv",
+            "--kg says nothing about a rank table, which ranks.parquet is",
+        ),
+        ("ranks.parquet --untied --out out.csv", "--untied says nothing about a rank table"),
+        ("ranks.parquet --filter none --out out.csv", "--filter says nothing about a rank table"),
+        ("list.csv --unanswered --out out.csv", "--unanswered says nothing about a rank list"),
+        (
+            "list.csv --untied --out out.csv",
+            "list.csv: --candidates must be an option or the column candidates",
+        ),
+        ("system.run --candidates 9 --out out.csv", "--candidates says nothing about a TREC run"),
+        ("system.run --out out.csv", "--qrels or --split must say which answers are relevant, got neither"),
+        (
+            "system.run --qrels qrels --out out.csv",
+            "--kg or --num-entities must say how many entities there are",
+        ),
+        ("system.run --qrels none --num-entities 9 --out out.csv", "No such file or directory: 'none'"),
+        ("system.run --qrels qrels --num-entities 2 --out out.csv", "--num-entities must be at least 4"),
+        (
+            "system.run --kg graph --split dev --out out.csv",
+            "--split must be one of train, valid, test, got 'dev'",
+        ),
+        (
+            "system.run --kg graph --split train --out out.csv",
+            "with --unanswered its answers count as not retr",
+        ),
+        ("ranks.parquet --from run --kg graph --out out.csv", "ranks.parquet, line 1: must be UTF-8"),
+        ("scores.npz --from table --out out.csv", "scores.npz: a rank table's name ends in"),
+        ("system.run --from scores --kg graph --out out.csv", "system.run: no .npz file of scores"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(call, line, message):
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert err.startswith("owkg: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_nothing_is_written_when_a_row_is_bad(call, folder):
+    bad = pl.read_parquet("ranks.parquet").with_columns(candidates=pl.lit(1))
+    bad.write_csv("bad.csv")
+    code, _, err = call("bad.csv --out out.parquet")
+    assert (code, err) == (
+        2,
+        "owkg: error: bad.csv, line 2: pessimistic must be at most candidates (1), got 3.\n",
+    )
+    assert not (folder / "out.parquet").exists()

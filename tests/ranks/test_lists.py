@@ -1,0 +1,105 @@
+"""Rank lists without ties, and what a file is taken for."""
+
+import gzip
+
+import pytest
+
+from owkg.ranks import ranks_from_list
+from owkg.ranks.kinds import Kind, kind_of
+
+HEADER = "head,relation,tail,side,rank"
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(text, name="list.csv"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return save
+
+
+def test_a_rank_is_both_ranks(saved):
+    expected = ["head", "relation", "tail", "side", "optimistic", "pessimistic", "candidates"]
+    table = ranks_from_list(saved(f"{HEADER}\na,r,b,tail,3\nc,r,d,head,1.0\n"), num_candidates=9)
+    assert sorted(table.columns) == sorted(expected)
+    assert table.select(expected).rows() == [
+        ("a", "r", "b", "tail", 3, 3, 9),
+        ("c", "r", "d", "head", 1, 1, 9),
+    ]
+    table = ranks_from_list(saved(f"{HEADER},candidates\na,r,b,tail,3,7\n".replace(",", "\t"), "list.tsv"))
+    assert table["candidates"].to_list() == [7]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "message"),
+    [
+        (f"{HEADER}\na,r,b,tail,0\n", 9, ", line 2: rank must be a whole number of at least 1, got '0'"),
+        (f"{HEADER}\na,r,b,tail,2.5\n", 9, ", line 2: rank must be a whole number of at least 1, got '2.5'"),
+        (f"{HEADER}\na,r,b,tail,10\n", 9, ", line 2: pessimistic must be at most candidates (9), got 10"),
+        (
+            f"{HEADER}\na,r,b,tail,1\n",
+            None,
+            ": `num_candidates` must be an option or the column candidates, got it n",
+        ),
+        (
+            f"{HEADER},candidates\na,r,b,tail,1,9\n",
+            9,
+            ": `num_candidates` must be an option or the column candidates, got it t",
+        ),
+        (
+            f"{HEADER},optimistic\na,r,b,tail,1,1\n",
+            9,
+            ": a column rank beside optimistic: the ranks are not free of ties",
+        ),
+        (
+            "head,relation,tail,side\na,r,b,tail\n",
+            9,
+            ": no column rank; columns found: head, relation, tail, side",
+        ),
+        ("rank\n1\n", 9, ": no column head, relation, tail, side"),
+        (f"{HEADER}\na,r,b,tail\n", 9, ", line 2: 4 fields instead of 5"),
+    ],
+)
+def test_a_bad_list_is_named(saved, text, number, message):
+    path = saved(text)
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - compared below
+        ranks_from_list(path, num_candidates=number)
+    assert str(error.value).startswith(f"{path}{message}")
+
+
+def test_bad_arguments_are_named(saved):
+    path = saved(f"{HEADER}\na,r,b,tail,1\n")
+    with pytest.raises(ValueError, match="`num_candidates` must be a whole number of at least 1, got 0"):
+        ranks_from_list(path, num_candidates=0)
+    with pytest.raises(ValueError, match=r"a rank list's name ends in \.csv"):
+        ranks_from_list(saved("", "list.txt"), num_candidates=9)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("x.npz", "", Kind.SCORES),
+        ("x.parquet", "", Kind.TABLE),
+        ("x.csv", "head,optimistic\n", Kind.TABLE),
+        ("x.tsv", "head\trank\toptimistic\n", Kind.TABLE),
+        ("x.csv", "", Kind.TABLE),
+        ("x.csv", f"{HEADER}\n", Kind.LIST),
+        ("x.tsv", "tail\trank\n", Kind.LIST),
+        ("x.run", "a|r|? Q0 b 1 0.5 m\n", Kind.RUN),
+        ("x", "a|r|?\tQ0\tthe b\t1\t0.5\tm\n", Kind.RUN),
+    ],
+)
+def test_what_a_file_is(saved, name, text, kind):
+    assert kind_of(saved(text, name)) is kind
+
+
+def test_a_packed_list_is_seen(tmp_path):
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(f"{HEADER}\n".encode()))
+    assert kind_of(tmp_path / "x.csv.gz") is Kind.LIST
+
+
+@pytest.mark.parametrize("text", ["a b c\n", "", "one two three four five six seven\n"])
+def test_what_no_file_of_ranks_is(saved, text):
+    with pytest.raises(ValueError, match=r"x\.txt"):
+        kind_of(saved(text, "x.txt"))

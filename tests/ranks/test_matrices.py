@@ -1,0 +1,186 @@
+"""Score matrices in .npz files to ranks."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from owkg.kg import KnowledgeGraph, read_graph
+from owkg.ranks import rank_table, ranks_from_matrix
+
+ENTITIES = ("a", "b", "c", "d")
+RELATIONS = ("r", "s")
+TRIPLES = np.array([[0, 0, 1], [2, 1, 3], [0, 0, 2]])
+SCORES = np.random.default_rng(0).integers(0, 3, (3, 4)).astype(np.float32)
+GRAPH = KnowledgeGraph(
+    ENTITIES,
+    RELATIONS,
+    {
+        name: np.roll(TRIPLES, i, axis=0)[:2].astype(np.int32)
+        for i, name in enumerate(("train", "valid", "test"))
+    },
+)
+GOOD = {"scores": SCORES, "triples": TRIPLES, "side": np.array(["head", "tail", "tail"])}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(**arrays):
+        np.savez(tmp_path / "scores.npz", **arrays)
+        return tmp_path / "scores.npz"
+
+    return save
+
+
+def test_sides_may_mix_and_rows_keep_their_order(saved):
+    table = ranks_from_matrix(saved(**GOOD), GRAPH, model="m")
+    for i, side in enumerate(GOOD["side"]):
+        expected = rank_table(GRAPH, SCORES[i : i + 1], TRIPLES[i : i + 1], str(side), model="m")
+        assert table[i].select(expected.columns).equals(expected)
+    assert table.height == 3
+
+
+def test_labels_are_matched_in_any_order(saved):
+    order, swap = np.array([2, 0, 3, 1]), np.array([1, 0])
+    place = np.argsort(order)
+    moved = {
+        "scores": SCORES[:, order],
+        "triples": np.stack([place[TRIPLES[:, 0]], swap[TRIPLES[:, 1]], place[TRIPLES[:, 2]]], axis=1),
+        "entity_labels": np.array(ENTITIES)[order],
+        "relation_labels": np.array(RELATIONS)[swap],
+    }
+    expected = ranks_from_matrix(saved(**GOOD), GRAPH)
+    assert ranks_from_matrix(saved(**GOOD | moved), GRAPH).equals(expected)
+
+
+def test_relations_that_the_file_does_not_know_do_no_harm(saved):
+    scores, triples = SCORES[::2], TRIPLES[::2]  # of relation r
+    arrays = {"scores": scores, "triples": triples, "side": "tail", "relation_labels": np.array(["r"])}
+    assert ranks_from_matrix(saved(**arrays), GRAPH).equals(rank_table(GRAPH, scores, triples, "tail"))
+
+
+def test_raw_ranks_need_no_graph(saved):
+    table = ranks_from_matrix(saved(**GOOD), filter_splits=[])
+    assert table["head"].to_list() == TRIPLES[:, 0].tolist()
+    assert table["candidates"].to_list() == [4] * 3
+    labels = {"entity_labels": np.array(ENTITIES), "relation_labels": np.array(RELATIONS)}
+    named = ranks_from_matrix(saved(**GOOD | labels), filter_splits=[], model="m")
+    assert named["tail"].to_list() == ["b", "d", "c"]
+    assert named["model"].to_list() == ["m"] * 3
+    assert named["optimistic"].equals(table["optimistic"])
+
+
+def test_tolerance_is_passed_on(saved):
+    table = ranks_from_matrix(saved(**GOOD), GRAPH, tolerance=5)
+    assert table["pessimistic"].equals(table["candidates"].rename("pessimistic"))
+
+
+def test_filtering_needs_a_graph(saved):
+    with pytest.raises(
+        ValueError, match=r"`filter_splits` needs a graph \(`kg`\) that has these splits, got train"
+    ):
+        ranks_from_matrix(saved(**GOOD))
+
+
+NAN = np.where(np.arange(12).reshape(3, 4) == 6, np.nan, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": None}, ": no .npz file of scores: no array scores; arrays found: triples, side"),
+        ({"scores": NAN}, ": scores must not be NaN, got NaN for query 1, entity 2"),
+        ({"scores": SCORES.astype(int)}, ": scores must be floating-point numbers"),
+        ({"scores": SCORES[:, :3]}, ": scores have 3 columns, one an entity, but the graph has 4 entities"),
+        ({"scores": SCORES[0]}, ": scores must be of shape [n, entities], got shape (4,)"),
+        ({"scores": SCORES[:0], "triples": TRIPLES[:0]}, ": scores must be of shape [n, entities]"),
+        ({"scores": SCORES[:2]}, ": triples must be 2, one a row of scores, got 3"),
+        ({"triples": TRIPLES[:, :2]}, ": triples must be of shape [triples, 3], got (3, 2)"),
+        (
+            {"triples": TRIPLES + np.array([0, 0, 2])},
+            ": triples must hold tail ids in [0, 4), got 5 in row 1",
+        ),
+        ({"triples": TRIPLES + 0.5}, ": triples must be whole numbers"),
+        (
+            {"side": np.array(["head", "tail", "both"])},
+            ': side must be "head" or "tail", got \'both\' at index (2,)',
+        ),
+        (
+            {"side": np.array(["head", "tail"])},
+            ": side must be one string, or one for each of 3 triples, got <U4",
+        ),
+        ({"side": np.array(1)}, ": side must be one string, or one for each of 3 triples, got int64"),
+        (
+            {"side": np.array(["head"] * 3, object)},
+            ": no .npz file of scores: Object arrays cannot be loaded",
+        ),
+        (
+            {"entity_labels": np.array(["a", "b", "c", "z"])},
+            ": entity_labels hold 'z', which is no entity of",
+        ),
+        ({"entity_labels": np.array(["a", "b", "c", "c"])}, ": entity_labels must be unique, got 'c' twice"),
+        ({"entity_labels": np.array(["a", "b"])}, ": entity_labels must be 4, one a column of scores, got 2"),
+        ({"entity_labels": np.arange(4)}, ": entity_labels must be strings, got int64 of shape (4,)"),
+        ({"relation_labels": np.array(["r", "z"])}, ": relation_labels hold 'z', which is no relation of"),
+    ],
+)
+def test_a_bad_file_is_named(saved, change, message):
+    arrays = {name: array for name, array in (GOOD | change).items() if array is not None}
+    path = saved(**arrays)
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - compared below
+        ranks_from_matrix(path, GRAPH)
+    assert str(error.value).startswith(f"{path}{message}")
+
+
+def test_what_is_no_npz_file(tmp_path, saved):
+    path = tmp_path / "scores.npz"
+    for content in (b"", b"PK\x03\x04 and so on", b"\x80\x04N.", b"text"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"scores\.npz: no \.npz file of scores"):
+            ranks_from_matrix(path, GRAPH)
+    with path.open("wb") as file:
+        np.save(file, SCORES)
+    with pytest.raises(ValueError, match="one array instead of several"):
+        ranks_from_matrix(path, GRAPH)
+    content = saved(**GOOD).read_bytes()
+    at = zipfile.ZipFile(path).infolist()[0].header_offset + 200
+    path.write_bytes(content[:at] + b"\xff" + content[at + 1 :])
+    with pytest.raises(ValueError, match=r"scores\.npz: no \.npz file of scores: Bad CRC"):
+        ranks_from_matrix(path, GRAPH)
+    with pytest.raises(OSError, match="No such file"):
+        ranks_from_matrix(tmp_path / "none.npz", GRAPH)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_published_ranks_of_a_checkpoint(owkg_data, saved, dtype):
+    graph = read_graph(owkg_data / "nations")
+    with np.load(owkg_data / "checkpoints" / "nations_transe.npz", allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    entities, relations = (list(arrays[f"{kind}_labels"]) for kind in ("entity", "relation"))
+    triples = np.array(
+        [
+            [
+                entities.index(graph.entities[h]),
+                relations.index(graph.relations[r]),
+                entities.index(graph.entities[t]),
+            ]
+            for h, r, t in graph.splits["test"]
+        ]
+    )
+    head, relation, tail = triples.T
+    points = arrays["entity"].astype(dtype)
+    towards = points[head] + arrays["relation"].astype(dtype)[relation]
+    back = points[tail] + arrays["relation_inverse"].astype(dtype)[relation]
+    scores = [-np.abs(to[:, None] - points[None]).sum(-1) for to in (back, towards)]
+    path = saved(
+        scores=np.concatenate(scores),
+        triples=np.concatenate([triples] * 2),
+        side=np.repeat(["head", "tail"], len(triples)),
+        entity_labels=arrays["entity_labels"],
+        relation_labels=arrays["relation_labels"],
+    )
+    table = ranks_from_matrix(path, graph)
+    assert table.height == 402
+    realistic = (table["optimistic"] + table["pessimistic"]) / 2
+    assert realistic.mean() == pytest.approx(3.5323383084577116, rel=1e-12)
+    assert (1 / table["optimistic"]).mean() == pytest.approx(0.40267795361078945, rel=1e-12)
