@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from owkg.cli.main import main
+from owkg.cli.ranks import ranks_app
 from owkg.kg import KnowledgeGraph, write_labelled
 from owkg.ranks import rank_table, read_ranks, write_ranks
 
@@ -209,3 +210,19 @@ def test_nothing_is_written_when_a_row_is_bad(call, folder):
         "owkg: error: bad.csv, line 2: pessimistic must be at most candidates (1), got 3.\n",
     )
     assert not (folder / "out.parquet").exists()
+
+
+EPILOG = ranks_app.registered_commands[0].epilog or ""
+EXAMPLES = [line for line in EPILOG.splitlines() if line.startswith("owkg ")]
+
+
+def test_there_are_examples_of_several_kinds():
+    assert len({example.split()[3].split(".")[-1] for example in EXAMPLES}) >= 3
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_in_the_help_runs(call, example):
+    line = re.sub(r"data/\w+", "graph", example.removeprefix("owkg ranks convert ")).replace("judged.", "")
+    code, out, err = call(line)
+    assert (code, err) == (0, "")
+    assert out.startswith("wrote ranks.")
