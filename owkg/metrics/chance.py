@@ -68,24 +68,29 @@ def geometric_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inver
         inverse: of 1 / GMR.
     """
     sign = -1.0 if inverse else 1.0
-    count = len(candidates)
-    share = np.full(count, 1 / count) if weight is None else weight / weight.sum()
-    small = share <= _SMALL_SHARE
     kappa = log_rank_cumulants(int(candidates.max()))
-    at, e = candidates[small], share[small]
+    if weight is None:
+        # Equal shares: tasks of one size are one term.
+        counts = np.bincount(candidates)
+        sizes = np.flatnonzero(counts)
+        share, many = np.full(len(sizes), 1 / len(candidates)), counts[sizes].astype(np.float64)
+    else:
+        sizes, share, many = candidates, weight / weight.sum(), np.ones(len(candidates))
+    small = share <= _SMALL_SHARE
+    at, e = sizes[small], share[small]
     # log E[r^e] = sum of kappa_k e^k / k!; log E[r^2e] - 2 log E[r^e] starts at the second cumulant.
     log_mean = log_ratio = 0.0
-    power = e.copy()
+    power = many[small] * e
     for k in range(1, _CUMULANTS + 1):
         term = float(np.dot(kappa[k - 1][at], power)) * sign**k / special.factorial(k)
         log_mean += term
         log_ratio += term * (2.0**k - 2.0)
         power *= e
-    for n, e in zip(candidates[~small], share[~small], strict=True):
+    for n, e, times in zip(sizes[~small], share[~small], many[~small], strict=True):
         logs = np.log(np.arange(1, n + 1))
         once, twice = (special.logsumexp(sign * m * e * logs) - np.log(n) for m in (1, 2))
-        log_mean += once
-        log_ratio += twice - 2 * once
+        log_mean += times * once
+        log_ratio += times * (twice - 2 * once)
     mean = np.exp(log_mean)
     return Chance(float(mean), float(mean**2 * np.expm1(max(log_ratio, 0.0))))
 
@@ -140,13 +145,18 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
     total = len(candidates)
     ranks = np.arange(1, int(sizes[-1]) + 1)
     weights = rank_weights(metric, ranks)
+    lowest = float(weights.min())
     mean = float(np.dot(counts, rank_moments(metric, int(sizes[-1]))[0][sizes])) / total
 
     def log_transform(t: float) -> float:
-        # log1p of the mean of expm1 keeps its digits where a task hardly counts.
-        below = np.cumsum(np.expm1(-t / total * weights))
-        with np.errstate(divide="ignore"):  # a transform of 0
-            return float(np.dot(counts, np.log1p(below[sizes - 1] / sizes)))
+        # log1p of the mean of expm1 keeps its digits where a task hardly counts ...
+        below = np.cumsum(np.expm1(-t / total * weights))[sizes - 1] / sizes
+        logs = np.log1p(np.maximum(below, -0.5))
+        if (below < -0.5).any():  # ... and the mean of exp where it counts much, with few tasks.
+            means = np.cumsum(np.exp(-t / total * (weights - lowest)))[sizes - 1] / sizes
+            with np.errstate(divide="ignore"):  # a transform of 0
+                logs = np.where(below < -0.5, np.log(means) - t / total * lowest, logs)
+        return float(np.dot(counts, logs))
 
     # Around t = s / mean; to the left the integrand falls as t^s, to the right as L, at least as fast as
     # exp(-t * smallest possible mean).
@@ -186,20 +196,20 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse:
         weight: of each task; None: equal.
         inverse: of 1 / median.
     """
-    equal = weight is None
-    weight = np.ones(len(candidates)) if weight is None else weight
-    largest = int(candidates.max())
-    size = largest + 1
+    size = int(candidates.max()) + 1
+    x = np.arange(size)
+    # The number of tasks, the sum of their weights, and of the squares, by the number of candidates.
+    powers = [None, None] if weight is None else [weight, weight**2]
+    once, twice = (np.bincount(candidates, power, size).astype(np.float64) for power in powers)
 
-    def above(values: np.ndarray) -> np.ndarray:
-        """Sum of `values` over the tasks with more than x candidates, x = 0 .. largest."""
-        by_size = np.bincount(candidates, values, size)
+    def above(by_size: np.ndarray) -> np.ndarray:
+        """The sum over tasks with more than x candidates, x = 0 .. largest."""
         return by_size.sum() - np.cumsum(by_size)
 
-    x = np.arange(size)
-    total = weight.sum()
-    mean = total - above(weight) + x * above(weight / candidates)
-    variance = x * above((weight**2) / candidates) - x.astype(float) ** 2 * above((weight / candidates) ** 2)
+    sizes = np.maximum(x, 1)
+    total = once.sum()
+    mean = total - above(once) + x * above(once / sizes)
+    variance = x * above(twice / sizes) - x.astype(np.float64) ** 2 * above(twice / sizes**2.0)
     variance = np.where(variance > 1e-12 * total**2 / len(candidates), variance, 0.0)
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
     z = (mean - total / 2) / deviation
@@ -209,11 +219,11 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse:
     values = 1 / x[1:] if inverse else x[1:].astype(float)
     first = float(np.dot(probability, values))
     spread = float(np.dot(probability, (values - first) ** 2))
-    if equal and len(candidates) % 2 == 0:
+    if weight is None and len(candidates) % 2 == 0:
         # So far a coin chose between the two ranks A <= B in the middle, which adds E[(B - A)^2] / 4; x
         # lies between them with probability P(half up to x), their distance is nearly geometric.
         between = np.where(variance > 0, np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * deviation), 0.0)
-        expected = np.maximum(above(1 / candidates), 1e-300)  # ranks at x + 1
+        expected = np.maximum(above(once / sizes), 1e-300)  # ranks at x + 1
         gap = float(np.sum(between * (1 + np.exp(-expected)) / -np.expm1(-expected)))
         spread -= gap / 4 * (first**4 if inverse else 1.0)
     return Chance(first, max(spread, 0.0))

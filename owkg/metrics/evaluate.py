@@ -19,21 +19,23 @@ from owkg.metrics.estimate import (
     adjusted_value,
     averaged_estimate,
     fixed_estimate,
-    influence,
     linked,
     plain_chance,
-    totals_of,
+    slopes,
 )
 from owkg.metrics.measures import Dispersion, Measure, Median, Summary, Weighting
 from owkg.metrics.metric import Metric
-from owkg.metrics.parts import Parts, parts_by_ties, task_weight
+from owkg.metrics.parts import Parts, moments_of, parts_by_ties, task_weight
 from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties
 
 ALL_TIES = tuple(Ties)
 
-# Tasks from which on the normal law of `chance.median_chance` is exact enough.
+# Tasks of equal weight from which on the normal law of `chance.median_chance` is exact enough.
 _MANY_TASKS = 512
+
+# Candidates of one task, whose weights of ranks are all summed.
+_MOST = 10**8
 
 Estimates = dict[Ties, dict[str, Estimate]]
 
@@ -82,7 +84,9 @@ def linked_chance(metric: Metric, candidates: np.ndarray, weight: np.ndarray | N
 def median_chance(candidates: np.ndarray, weight: np.ndarray | None, key: Any, *, inverse: bool) -> Chance:
     """Chance level of the median, or its inverse: drawn for few tasks, by a normal law for many."""
     weight = _unless_equal(weight)
-    if len(candidates) > _MANY_TASKS:
+    # A few heavy tasks are few tasks, however many light ones there are.
+    effective = len(candidates) if weight is None else weight.sum() ** 2 / np.dot(weight, weight)
+    if effective > _MANY_TASKS:
         return chance.median_chance(candidates, weight, inverse=inverse)
     steps = int(candidates.max()).bit_length()
     return drawn.drawn_chance(key, _median_statistic(steps, inverse), candidates, weight)
@@ -98,20 +102,20 @@ class _Job(NamedTuple):
 
 
 def evaluate(
-    tasks: Tasks,
-    summaries: Iterable[Summary],
+    tasks: Any,
+    summaries: Any,
     *,
     ties: Iterable[Any] = ALL_TIES,
     level: Any = 0.95,
     interval: Any = Interval.ANALYTIC,
     replicates: Any = 1000,
     key: Any = None,
-    num_entities: int | None = None,
+    num_entities: Any = None,
 ) -> Estimates:
     """Value, chance level, standard error and confidence interval of each summary under each tie rule.
 
     Args:
-        tasks: at least one.
+        tasks: `Tasks`, at least one, each with at most 10**8 candidates.
         summaries: of different names.
         ties: the rules.
         level: of confidence, in (0, 1); None: no intervals, which is faster.
@@ -135,12 +139,23 @@ def evaluate(
         >>> round(found[Ties.REALISTIC]["mrr"].value, 4), round(found[Ties.EXACT]["amri"].value, 4)
         (0.5833, 0.97)
     """
+    if not isinstance(tasks, Tasks) or not len(tasks.optimistic):
+        raise ValueError(f"`tasks` must be Tasks, at least one, got {tasks!r}.")
+    checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
     summaries = tuple(summaries)
+    for summary in summaries:
+        if not isinstance(summary, Summary):
+            raise ValueError(f"`summaries` must be of owkg.metrics.summary, got {summary!r}.")
     rules = tuple(_member("ties", Ties, rule) for rule in ties)
     interval = _member("interval", Interval, interval)
     if level is not None:
         level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
+    if num_entities is not None:
+        num_entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1))
+    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if key is not None and not (is_key and key.shape == ()):
+        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
     bootstrap_key, chance_key = jax.random.split(jax.random.key(0) if key is None else key)
     resampled = level is not None and interval is not Interval.ANALYTIC
 
@@ -149,6 +164,7 @@ def evaluate(
         groups.setdefault((summary.measure, summary.weighting), []).append(summary)
     found: Estimates = {rule: {} for rule in rules}
     jobs: list[_Job] = []
+    tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
     for (measure, weighting), group in groups.items():
         if isinstance(measure, Dispersion):
             for rule in rules:
@@ -168,17 +184,25 @@ def evaluate(
                     )
             continue
         by_ties = parts_by_ties(
-            measure, weighting, tasks, rules, by_question=level is not None, num_entities=num_entities
+            measure,
+            weighting,
+            tasks,
+            rules,
+            by_question=level is not None,
+            num_entities=num_entities,
+            tallies=tallies.setdefault(weighting, {}),
         )
         if by_ties is None:
             continue
+        moments = moments_of(by_ties)
         fixed = None
         if isinstance(measure, Metric) and measure.link is not None:
             fixed = linked_chance(measure, tasks.candidates, weight, chance_key)
         for rule in rules:
             for summary in group:
-                found[rule][summary.name] = averaged_estimate(by_ties[rule], summary, fixed, level)
-                jobs.append(_Job(rule, summary, by_ties[rule], fixed))
+                found[rule][summary.name] = averaged_estimate(moments[rule], summary, fixed, level)
+                if resampled:
+                    jobs.append(_Job(rule, summary, by_ties[rule], fixed))
     if resampled:
         for job, (low, high) in zip(
             jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
@@ -206,13 +230,14 @@ def _median_estimate(
     level: Any,
     interval: Interval,
     draws: np.ndarray | None,
+    on_ranks: np.ndarray,
 ) -> Estimate:
     inverse = isinstance(summary.measure, Median) and summary.measure.inverse
 
     def shown(rank):
         return 1 / rank if inverse else rank
 
-    by_rank = median.distribution(tasks, rule, weight)
+    by_rank = median.distribution(on_ranks)
     value = shown(median.quantile(by_rank, 0.5))
     if not np.isfinite(value):  # no weight
         return Estimate(NAN)
@@ -230,38 +255,34 @@ def _resampled_bounds(
     key: Any, jobs: list[_Job], replicates: int, interval: Interval, level: Any
 ) -> list[tuple[float, float]]:
     """Bootstrap intervals of averaged summaries; all are computed on the same replicates."""
-    distinct = {id(array): array for job in jobs for array in job.parts}
-    # Tasks and questions may be counted apart: macro sums have the same questions.
-    rows = dict(zip(distinct, range(len(distinct)), strict=True))
+    distinct = {id(array): array for job in jobs for array in job.parts[:-1]}
     if not distinct:
         return []
-    sums = resampled_sums(key, np.stack(list(distinct.values())), replicates)
+    rows = dict(zip(distinct, range(len(distinct)), strict=True))
+    parts = np.stack(list(distinct.values()))
+    sums = resampled_sums(key, parts, replicates)
     result = []
     for job in jobs:
-        drawn_parts = Parts(*(sums[:, rows[id(array)]] for array in job.parts))
-        totals = totals_of(job.parts)
-        values = _values(job, drawn_parts)
-        value = float(_values(job, totals))
-        if not np.isfinite(value):  # no weight, or nothing to rank: no influence either
-            result.append((NAN, NAN))
-            continue
-        moved = influence(job.parts, totals, job.summary, value) if job.chance is None else None
-        if job.chance is not None:
-            moved = influence(job.parts, totals, None, float(totals.value / totals.weight))
-            moved = moved * np.sign(_values(job, totals._replace(value=totals.value * (1 + 1e-6))) - value)
-        result.append(bounds(interval, value, values, level, moved))
+        at = [rows[id(array)] for array in job.parts[:-1]]
+        totals = parts[at].sum(axis=1)
+        value = float(_value(job, totals))
+        moved = slopes(
+            totals, None if job.chance else job.summary, totals[1] / totals[0] if job.chance else value
+        )
+        # Of a metric with a link: the same up to a factor, whose sign is that of a step.
+        sign = np.sign(_value(job, totals * [1, 1 + 1e-6, 1, 1, 1]) - value) if job.chance else 1.0
+        influence = sign * (moved @ parts[at])
+        result.append(
+            bounds(interval, value, _value(job, sums[:, at].T), level, influence - influence.mean())
+        )
     return result
 
 
-def _values(job: _Job, totals: Parts) -> Any:
-    """The summary's value at totals, or at an array of them."""
+def _value(job: _Job, totals: np.ndarray) -> Any:
+    """The summary's value at the sums of weight, value, chance, variance and best, or at arrays of them."""
     measure = job.summary.measure
     metric = measure if isinstance(measure, Metric) else None
     with np.errstate(divide="ignore", invalid="ignore"):
+        mean, best = totals[1] / totals[0], totals[4] / totals[0]
         level = job.chance or plain_chance(totals)
-        return adjusted_value(
-            job.summary,
-            linked(metric, totals.value / totals.weight),
-            level,
-            linked(metric, totals.best / totals.weight),
-        )
+        return adjusted_value(job.summary, linked(metric, mean), level, linked(metric, best))

@@ -59,6 +59,17 @@ _SUMMARIES = {
     ),
     "rank-mad": Summary("median_absolute_deviation", Dispersion(Spread.MEDIAN_ABSOLUTE_DEVIATION)),
 }
+# PyKEEN's synonyms that no rule below makes.
+_SYNONYMS = {
+    "aamr": "amr",
+    "aamri": "amri",
+    "gmri": "agmri",
+    "mad": "rank-mad",
+    "rank-count": "count",
+    "std": "rank-std",
+    "var": "rank-var",
+    "zamr": "zmr",
+}
 _NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
 _HITS = re.compile(rf"h(?:its?)?(?:@|-at-|-)?{_NUMBER}")
 _POWER = re.compile(rf"p-?mrr(?:@|-at-|-){_NUMBER}")
@@ -227,6 +238,7 @@ def summary(name: str) -> Summary:
         'probe@0.5,0.25'
     """
     folded = _folded(name)
+    folded = _SYNONYMS.get(folded, folded)
     try:
         found = _plain(name, folded) or _adjusted(name, folded)
     except ValueError as error:

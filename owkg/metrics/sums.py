@@ -72,7 +72,7 @@ def prefix_sums(metric: Metric, largest_rank: Any) -> Float[np.ndarray, "2 ranks
         ValueError: if the metric's weight is not finite at some rank, or there are more than 10**8 ranks.
     """
     largest_rank = int(largest_rank)
-    if largest_rank > _LARGEST_RANK:
+    if largest_rank > padded_size(_LARGEST_RANK):
         raise ValueError(
             f"`num_entities` must be below {_LARGEST_RANK:,} for exact sums, got {largest_rank:,}."
         )

@@ -33,6 +33,12 @@ class Tasks(NamedTuple):
     relation_popularity: Int[np.ndarray, "n"] | None = None
 
     @property
+    def tied(self) -> bool:
+        """Whether some task shares its score with other candidates."""
+        same = self.optimistic is self.pessimistic
+        return not same and bool((self.optimistic < self.pessimistic).any())
+
+    @property
     def num_questions(self) -> int:
         """How many questions the tasks belong to."""
         return len(self.optimistic) if self.question is None else int(self.question.max()) + 1
@@ -125,7 +131,11 @@ def part_of(tasks: Tasks, where: Any) -> Tasks:
     """The tasks that `where`, a mask, a slice or an index array, chooses."""
     columns: Any = (None if column is None else column[where] for column in tasks)
     cut = Tasks(*columns)
-    return cut if cut.question is None else cut._replace(question=_dense(cut.question))
+    if tasks.optimistic is tasks.pessimistic:
+        cut = cut._replace(pessimistic=cut.optimistic)
+    if cut.question is None or not cut.question.size:
+        return cut
+    return cut._replace(question=_dense(cut.question))
 
 
 def _codes(column: pl.Series) -> tuple[np.ndarray, int]:
