@@ -12,7 +12,7 @@ from scipy import stats
 from owkg.metrics.chance import Chance
 from owkg.metrics.measures import Adjustment, Measure, Summary
 from owkg.metrics.metric import Metric
-from owkg.metrics.parts import Parts
+from owkg.metrics.parts import Moments
 
 NAN = float("nan")
 
@@ -60,9 +60,10 @@ def _slope(metric: Metric, mean: float) -> float:
         return float(_compiled_link(metric)[1](jnp.asarray(mean, jnp.float64)))
 
 
-def plain_chance(totals: Parts) -> Chance:
-    """Chance level of a weighted mean, or of an array of them."""
-    return Chance(totals.chance / totals.weight, totals.variance / totals.weight**2)
+def plain_chance(totals: Any) -> Chance:
+    """Chance level of a weighted mean, from the sums of weight, value, chance and variance (or arrays)."""
+    weight, _, chance, variance, _ = totals
+    return Chance(chance / weight, variance / weight**2)
 
 
 def _differ(best, expectation) -> Any:
@@ -111,38 +112,38 @@ def adjusted_chance(summary: Summary, chance: Chance, best: float) -> Chance:
     return Chance(0.0, 1.0) if variance > 0 else Chance(NAN, NAN)
 
 
-def totals_of(parts: Parts) -> Parts:
-    """The sums over all questions."""
-    return Parts(*(part.sum(keepdims=True)[0] for part in parts))
+def slopes(totals: Float[np.ndarray, "5"], summary: Summary | None, value: Any) -> Float[np.ndarray, "5"]:
+    """How fast the number changes with the sums of weight, value, chance, variance and best.
 
-
-def influence(
-    parts: Parts, totals: Parts, summary: Summary | None, value: Any
-) -> Float[np.ndarray, "questions"]:
-    """How much each question moves the number: its standard error is the root of their sum of squares.
-
-    The numbers are functions of sums over questions, the chance level among them: a question that is left
-    out takes its candidates along.
+    The chance level is a function of the questions too: a question that is left out takes its candidates
+    along.
 
     Args:
-        parts: of each question.
-        totals: of all.
+        totals: the sums.
         summary: without a link; None: the plain mean.
         value: of the summary.
     """
     adjustment = Adjustment.NONE if summary is None else summary.adjustment
+    weight, _, chance, variance, best = totals
     if adjustment is Adjustment.NONE:
-        return (parts.value - value * parts.weight) / totals.weight
+        return np.array([-value, 1.0, 0.0, 0.0, 0.0]) / weight
     if adjustment is Adjustment.RATIO:
-        return (parts.value - value * parts.chance) / totals.chance
-    above = parts.value - parts.chance
+        return np.array([0.0, 1.0, -value, 0.0, 0.0]) / chance
     if adjustment is Adjustment.INDEX:
-        return (above - value * (parts.best - parts.chance)) / (totals.best - totals.chance)
-    sign = 1.0 if summary is None or rises(summary.measure) else -1.0
-    return sign * above / np.sqrt(totals.variance) - value * parts.variance / (2 * totals.variance)
+        return np.array([0.0, 1.0, value - 1.0, 0.0, -value]) / (best - chance)
+    sign = (1.0 if summary is None or rises(summary.measure) else -1.0) / np.sqrt(variance)
+    return np.array([0.0, sign, -sign, -value / (2 * variance), 0.0])
 
 
-def averaged_estimate(parts: Parts, summary: Summary, chance: Chance | None, level: float | None) -> Estimate:
+def _error(moments: Moments, slope: Float[np.ndarray, "5"]) -> float:
+    """Standard error of a function of the sums, by linearisation; questions are the sampling units."""
+    count = moments.questions
+    return float(np.sqrt(max(slope @ moments.gram @ slope, 0.0) * count / (count - 1)))
+
+
+def averaged_estimate(
+    moments: Moments, summary: Summary, chance: Chance | None, level: float | None
+) -> Estimate:
     """What an averaged metric gives, its chance level, and its interval by the central limit theorem.
 
     Questions are independent, ranks within one are not: the standard error is the sandwich (linearisation)
@@ -151,22 +152,21 @@ def averaged_estimate(parts: Parts, summary: Summary, chance: Chance | None, lev
     between the values of the worst and the best ranking, those of an index below 1.
 
     Args:
-        parts: of each question, or totals where no interval is asked.
+        moments: over questions.
         summary: what is shown.
         chance: level of a metric with a link, held fixed; None: that of the mean.
         level: of confidence; None: no interval.
     """
-    totals = totals_of(parts)
-    if not totals.weight > 0:
+    totals, count = moments.totals, moments.questions
+    if not totals[0] > 0:
         return Estimate(NAN)
     metric = summary.measure if isinstance(summary.measure, Metric) else None
-    mean, top, bottom = (x / totals.weight for x in (totals.value, totals.best, totals.worst))
+    mean, top, bottom = (x / totals[0] for x in (totals[1], totals[4], moments.worst))
     best = float(linked(metric, top))
-    count = len(parts.weight)
     if chance is not None:
         value, error, ends = float(linked(metric, mean)), NAN, (NAN, NAN)
         if metric is not None and level is not None and count > 1:
-            width = _root(influence(parts, totals, None, mean))
+            width = _error(moments, slopes(totals, None, mean))
             reach = _student(level, count) * width
             ends = (max(mean - reach, min(top, bottom)), min(mean + reach, max(top, bottom)))
             ends = sorted(float(linked(metric, end)) for end in ends)
@@ -177,7 +177,7 @@ def averaged_estimate(parts: Parts, summary: Summary, chance: Chance | None, lev
     estimate = Estimate(value, *(float(x) for x in adjusted_chance(summary, plain, best)[:2]))
     if level is None or count < 2 or not np.isfinite(value):
         return estimate
-    error = _root(influence(parts, totals, summary, value))
+    error = _error(moments, slopes(totals, summary, value))
     low, high = (value + sign * _student(level, count) * error for sign in (-1, 1))
     if summary.adjustment is Adjustment.NONE:
         low, high = max(low, min(top, bottom)), min(high, max(top, bottom))
@@ -210,9 +210,3 @@ def fixed_estimate(
 
 def _student(level: float, count: int) -> float:
     return float(stats.t.ppf((1 + level) / 2, count - 1))
-
-
-def _root(moved: np.ndarray) -> float:
-    """Standard error from the influence of each question."""
-    count = len(moved)
-    return float(np.sqrt(count / (count - 1) * np.dot(moved, moved)))

@@ -174,14 +174,22 @@ def evaluate(
         weight = task_weight(tasks, weighting)
         if isinstance(measure, Median):
             level_of_chance = median_chance(tasks.candidates, weight, chance_key, inverse=measure.inverse)
-            for rule in rules:
+            tally = tallies.setdefault(weighting, {})
+            for rule in rules if tasks.tied else rules[:1]:
+                if rule not in tally:
+                    tally[rule] = median.mass(tasks, rule, weight)
                 draws = (
                     resampled_medians(bootstrap_key, tasks, rule, weight, replicates) if resampled else None
                 )
+                value, *uncertainty = _median_estimate(
+                    measure, tasks, rule, weight, tally[rule], level, interval, draws
+                )
                 for summary in group:
-                    found[rule][summary.name] = _median_estimate(
-                        summary, tasks, rule, weight, level_of_chance, level, interval, draws
+                    found[rule][summary.name] = fixed_estimate(
+                        summary, value, 1.0, level_of_chance, *uncertainty
                     )
+            for rule in () if tasks.tied else rules[1:]:
+                found[rule] |= {summary.name: found[rules[0]][summary.name] for summary in group}
             continue
         by_ties = parts_by_ties(
             measure,
@@ -222,33 +230,31 @@ def _member(name: str, kind: Any, value: Any) -> Any:
 
 
 def _median_estimate(
-    summary: Summary,
+    measure: Median,
     tasks: Tasks,
     rule: Ties,
     weight: np.ndarray | None,
-    chance_level: Chance,
+    on_ranks: np.ndarray,
     level: Any,
     interval: Interval,
     draws: np.ndarray | None,
-    on_ranks: np.ndarray,
-) -> Estimate:
-    inverse = isinstance(summary.measure, Median) and summary.measure.inverse
+) -> tuple[float, float, float, float]:
+    """Value, standard error and interval of the median or its inverse."""
 
-    def shown(rank):
-        return 1 / rank if inverse else rank
+    def shown(rank: Any) -> Any:
+        return 1 / rank if measure.inverse else rank
 
     by_rank = median.distribution(on_ranks)
+    if by_rank.rank.size == 0:
+        return NAN, NAN, NAN, NAN
     value = shown(median.quantile(by_rank, 0.5))
-    if not np.isfinite(value):  # no weight
-        return Estimate(NAN)
-    low = high = error = NAN
-    if level is not None and tasks.num_questions > 1:
-        error, ends = median.woodruff(tasks, rule, weight, by_rank, level)
-        low, high = sorted(shown(end) for end in ends)
-        error *= value**2 if inverse else 1.0
-        if draws is not None:
-            low, high = bounds(interval, value, shown(draws), level)
-    return fixed_estimate(summary, value, 1.0, chance_level, error, low, high)
+    if level is None or tasks.num_questions < 2:
+        return value, NAN, NAN, NAN
+    error, ends = median.woodruff(tasks, rule, weight, by_rank, level)
+    low, high = sorted(shown(end) for end in ends)
+    if draws is not None:
+        low, high = bounds(interval, value, shown(draws), level)
+    return value, error * (value**2 if measure.inverse else 1.0), low, high
 
 
 def _resampled_bounds(

@@ -39,28 +39,39 @@ def span(tasks: Tasks, ties: Ties) -> tuple[Int[np.ndarray, "tasks"], Int[np.nda
     return low, high
 
 
-def distribution(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Distribution:
-    """How the weight lies on the ranks; under `Ties.EXACT` that of a tie lies evenly on its ranks.
+def mass(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float[np.ndarray, "halves"]:
+    """The weight that lies on each rank, in halves: index 2 r is rank r; whole counts without weights.
 
-    No rank at all where the whole weight is 0.
+    Under `Ties.EXACT` that of a tie lies evenly on its ranks.
     """
-    low, high = span(tasks, ties)
-    if low is high:
-        mass = np.bincount(low, weight)
+    if ties is Ties.REALISTIC and tasks.tied:
+        return np.bincount(tasks.optimistic + tasks.pessimistic, weight).astype(np.float64)
+    if ties is not Ties.EXACT or not tasks.tied:
+        ranks = tasks.pessimistic if ties is Ties.PESSIMISTIC else tasks.optimistic
+        on_ranks = np.bincount(ranks, weight)
     else:
-        # Every whole rank of low .. high (in halves, so every second entry) gets the same.
-        each = (1.0 if weight is None else weight) / ((high - low) // 2 + 1)
-        size = int(high.max()) + 3
-        steps = np.bincount(low, each, size) - np.bincount(high + 2, each, size)
+        low, high = tasks.optimistic, tasks.pessimistic
+        on_ranks = np.bincount(low[low == high], None if weight is None else weight[low == high])
+        tied = low < high
+        low, high = low[tied], high[tied]
+        each = (1.0 if weight is None else weight[tied]) / (high - low + 1)
+        size = int(tasks.pessimistic.max()) + 2
+        steps = np.bincount(low, each, size) - np.bincount(high + 1, each, size)
         # Where steps cancel, rounding may leave a little; ranks that nobody has carry no weight.
-        covered = np.cumsum(
-            np.bincount(low // 2, minlength=size) - np.bincount(high // 2 + 1, minlength=size)
-        )
-        mass = np.zeros(size)
-        mass[::2] = np.where(covered[: len(mass[::2])] > 0, np.cumsum(steps[::2]), 0.0)
-    present = np.flatnonzero(mass > 0)
-    share = np.cumsum(mass[present])
-    return Distribution(present / 2, share / share[-1:])
+        covered = np.cumsum(np.bincount(low, minlength=size) - np.bincount(high + 1, minlength=size))
+        spread = np.where(covered > 0, np.cumsum(steps), 0.0)[:-1]
+        spread[: len(on_ranks)] += on_ranks
+        on_ranks = spread
+    halves = np.zeros(2 * len(on_ranks) - 1)
+    halves[::2] = on_ranks
+    return halves
+
+
+def distribution(on_halves: Float[np.ndarray, "halves"]) -> Distribution:
+    """How the weight lies on the ranks, from what `mass` has."""
+    present = np.flatnonzero(on_halves > 0)
+    share = np.cumsum(on_halves[present])
+    return Distribution(present / 2, share / share[-1])
 
 
 def quantile(distribution: Distribution, level: float) -> float:
@@ -120,14 +131,14 @@ def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
     """
     if kind is Spread.COUNT:
         return float(len(tasks.optimistic))
-    rank, share = distribution(tasks, ties, tasks.weight)
+    rank, share = distribution(mass(tasks, ties, tasks.weight))
     if rank.size == 0:
         return float("nan")
-    mass = np.diff(share, prepend=0.0)
+    shares = np.diff(share, prepend=0.0)
     if kind is Spread.MEDIAN_ABSOLUTE_DEVIATION:
         away = np.abs(rank - quantile(Distribution(rank, share), 0.5))
         order = np.argsort(away, kind="stable")
-        return quantile(Distribution(away[order], np.cumsum(mass[order])), 0.5) * 1.482602218505602
-    mean = np.dot(mass, rank)
-    variance = float(np.dot(mass, (rank - mean) ** 2))
+        return quantile(Distribution(away[order], np.cumsum(shares[order])), 0.5) * 1.482602218505602
+    mean = np.dot(shares, rank)
+    variance = float(np.dot(shares, (rank - mean) ** 2))
     return variance if kind is Spread.VARIANCE else float(np.sqrt(variance))

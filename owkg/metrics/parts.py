@@ -1,6 +1,7 @@
-"""The sums over each question that every averaged metric, its chance level and its interval are made of."""
+"""The sums over tasks that every averaged metric, its chance level and its interval are made of."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -8,6 +9,7 @@ from jaxtyping import Float
 from owkg.metrics import questions
 from owkg.metrics.chance import rank_moments
 from owkg.metrics.measures import MACRO, Measure, Probe, Weighting, probe_loss
+from owkg.metrics.median import mass
 from owkg.metrics.metric import Metric
 from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties, half_rank_weights, weights_of_ranks
@@ -16,7 +18,7 @@ from owkg.metrics.ties import Ties, half_rank_weights, weights_of_ranks
 class Parts(NamedTuple):
     """Sums over the tasks of each question, of weights w and of the weights h of ranks.
 
-    Of one question, or of all where nothing but the totals is asked.
+    Of one question each, or one entry for all where nothing but the totals is asked.
 
     Attributes:
         weight: sum of w.
@@ -24,15 +26,15 @@ class Parts(NamedTuple):
         chance: sum of w E[h], ranks uniform on 1 .. N.
         variance: sum of w^2 V[h], likewise.
         best: sum of w h(1).
-        worst: sum of w h(N).
+        worst: sum of w h(N), over all questions.
     """
 
-    weight: Float[np.ndarray, "*questions"]
-    value: Float[np.ndarray, "*questions"]
-    chance: Float[np.ndarray, "*questions"]
-    variance: Float[np.ndarray, "*questions"]
-    best: Float[np.ndarray, "*questions"]
-    worst: Float[np.ndarray, "*questions"]
+    weight: Float[np.ndarray, "questions"]
+    value: Float[np.ndarray, "questions"]
+    chance: Float[np.ndarray, "questions"]
+    variance: Float[np.ndarray, "questions"]
+    best: Float[np.ndarray, "questions"]
+    worst: float
 
 
 def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"] | None:
@@ -45,7 +47,7 @@ def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"
     for name, counts, exponent in (
         ("popularity", tasks.popularity, -weighting.popularity),
         ("relation_popularity", tasks.relation_popularity, -weighting.relation_popularity),
-        ("negatives", tasks.candidates - 2, weighting.negatives),
+        ("negatives", tasks.candidates, weighting.negatives),
     ):
         if exponent == 0:
             continue
@@ -54,22 +56,80 @@ def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"
                 f"a metric that weighs by {name.replace('_', ' ')} needs the column {name} in the rank "
                 "table, or the graph that it is counted in (`kg`)."
             )
-        factor = (counts + 1.0) ** exponent
+        factor = (counts + (-1.0 if name == "negatives" else 1.0)) ** exponent
         weight = factor if weight is None else weight * factor
     return weight
 
 
-def _sum(values: np.ndarray, tasks: Tasks, by_question: bool) -> np.ndarray:
-    """Sums of the tasks' values over each question, or over all."""
-    if not by_question:
-        return values.sum(keepdims=True)
-    if tasks.question is None:
-        return values
-    return np.bincount(tasks.question, values, tasks.num_questions)
+def _times(values: np.ndarray, *factors: np.ndarray | None) -> np.ndarray:
+    """`values`, a new array, times each factor that there is."""
+    for factor in factors:
+        if factor is not None:
+            values *= factor
+    return values
 
 
-def _weighted(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    return values if weight is None else values * weight
+class _Read(NamedTuple):
+    """How tables over ranks and over numbers of candidates are summed over the tasks.
+
+    Attributes:
+        of_ranks: sum of w h(rank) under a tie rule.
+        of_candidates: sum of w f(N), f a table; with True: of w^2 f(N).
+        weight: sum of w.
+    """
+
+    of_ranks: Callable[[Metric, Ties], np.ndarray]
+    of_candidates: Callable[[np.ndarray, bool], np.ndarray]
+    weight: np.ndarray
+
+
+def _by_question(tasks: Tasks, weight: np.ndarray | None, scale: np.ndarray | None) -> _Read:
+    """Sums over each question: every task is looked up in the table."""
+
+    def total(values: np.ndarray) -> np.ndarray:
+        if tasks.question is None:
+            return values
+        return np.bincount(tasks.question, values, tasks.num_questions)
+
+    def of_candidates(table: np.ndarray, squared: bool) -> np.ndarray:
+        twice = (scale, weight) if squared else ()
+        return total(_times(table[tasks.candidates], scale, weight, *twice))
+
+    ones = np.ones(len(tasks.optimistic)) if weight is None else weight
+    return _Read(
+        lambda metric, rule: total(_times(weights_of_ranks(metric, tasks, rule), scale, weight)),
+        of_candidates,
+        total(ones),
+    )
+
+
+def _in_all(
+    tasks: Tasks, weight: np.ndarray | None, scale: np.ndarray | None, tallies: dict[Any, np.ndarray]
+) -> _Read:
+    """Sums over all tasks: how much weight lies on each rank is counted once, for every metric."""
+    size = int(tasks.candidates.max()) + 1
+    factor = weight if scale is None else _times(scale.copy(), weight)
+
+    def tally(name: Any, count: Callable[[], np.ndarray]) -> np.ndarray:
+        if name not in tallies:
+            tallies[name] = count()
+        return tallies[name]
+
+    def of_ranks(metric: Metric, rule: Ties) -> np.ndarray:
+        on_ranks = tally(rule, lambda: mass(tasks, rule, factor))
+        halves = half_rank_weights(metric, size - 1)
+        return np.dot(on_ranks, halves[: len(on_ranks)])[None]
+
+    def of_candidates(table: np.ndarray, squared: bool) -> np.ndarray:
+        power = None if factor is None else factor**2 if squared else factor
+        on_candidates = tally(squared, lambda: np.bincount(tasks.candidates, power, size))
+        return np.dot(on_candidates, table[:size])[None]
+
+    return _Read(
+        of_ranks,
+        of_candidates,
+        np.array([float(len(tasks.optimistic)) if weight is None else weight.sum()]),
+    )
 
 
 def parts_by_ties(
@@ -80,6 +140,7 @@ def parts_by_ties(
     *,
     by_question: bool,
     num_entities: int | None = None,
+    tallies: dict[Any, np.ndarray] | None = None,
 ) -> dict[Ties, Parts] | None:
     """The sums of a measure under each tie rule; only `value` differs between them.
 
@@ -90,6 +151,7 @@ def parts_by_ties(
         rules: of ties.
         by_question: False: only the totals, arrays of one entry.
         num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
+        tallies: kept between calls with the same tasks and weighting, so that ranks are counted once.
 
     Returns:
         None where the measure is macro and the questions have no one list (`questions.lists`).
@@ -99,37 +161,27 @@ def parts_by_ties(
     weight = task_weight(tasks, weighting)
     metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
     assert isinstance(metric, Metric)
-    offset, scale = 0.0, None
-    if isinstance(measure, Probe):
-        offset, scale = 1.0, _probe_scale(metric, tasks, num_entities)
-
-    def total(values: np.ndarray) -> np.ndarray:
-        """The sum of w (offset + scale * values)."""
-        scaled = values if scale is None else offset + scale * values
-        return _sum(_weighted(scaled, weight), tasks, by_question)
-
+    scale = _probe_scale(metric, tasks, num_entities) if isinstance(measure, Probe) else None
+    in_all = _in_all(tasks, weight, scale, {} if tallies is None or scale is not None else tallies)
+    read = _by_question(tasks, weight, scale) if by_question else in_all
     largest = int(tasks.candidates.max())
-    moments = rank_moments(metric, largest)
-    ones = np.ones(len(tasks.optimistic))
-    variance = moments[1][tasks.candidates]
-    for factor in (scale, weight):
-        if factor is not None:
-            variance *= factor**2
-    fixed = {
-        "weight": _sum(_weighted(ones, weight), tasks, by_question),
-        "chance": total(moments[0][tasks.candidates]),
-        "variance": _sum(variance, tasks, by_question),
-        "best": total(half_rank_weights(metric, 1)[2] * ones),
-        "worst": total(half_rank_weights(metric, largest)[2 * tasks.candidates.astype(np.int64)]),
+    mean, variance = rank_moments(metric, largest)
+    halves = half_rank_weights(metric, largest)
+    # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
+    offset = read.weight if isinstance(measure, Probe) else 0.0
+    first = 1.0 if isinstance(measure, Probe) else float(halves[2])
+    last = in_all.of_candidates(halves[::2], False)
+    shared = {
+        "weight": read.weight,
+        "chance": offset + read.of_candidates(mean, False),
+        "variance": read.of_candidates(variance, True),
+        "best": read.weight if first == 1 else first * read.weight,
+        "worst": float(last[0] + np.sum(offset)),
     }
-    untied = tasks.optimistic is tasks.pessimistic or not (tasks.optimistic < tasks.pessimistic).any()
-    result: dict[Ties, Parts] = {}
-    for rule in rules:
-        if untied and result:
-            result[rule] = next(iter(result.values()))
-        else:
-            result[rule] = Parts(value=total(weights_of_ranks(metric, tasks, rule)), **fixed)
-    return result
+    if not tasks.tied:
+        same = Parts(value=offset + read.of_ranks(metric, rules[0]), **shared)
+        return dict.fromkeys(rules, same)
+    return {rule: Parts(value=offset + read.of_ranks(metric, rule), **shared) for rule in rules}
 
 
 def _probe_scale(loss: Metric, tasks: Tasks, num_entities: int | None) -> np.ndarray:
@@ -143,8 +195,10 @@ def _probe_scale(loss: Metric, tasks: Tasks, num_entities: int | None) -> np.nda
         sizes = np.full(len(tasks.candidates), num_entities)
     else:
         sizes = tasks.candidates
-    at_last = half_rank_weights(loss, int(sizes.max()))[2 * sizes.astype(np.int64)]
-    return np.where(sizes > 1, -1 / np.where(sizes > 1, at_last, 1.0), 0.0)
+    last = np.ascontiguousarray(half_rank_weights(loss, int(sizes.max()))[::2])
+    scale = np.zeros_like(last)
+    scale[2:] = -1 / last[2:]
+    return scale[sizes]
 
 
 def _macro_parts(
@@ -158,14 +212,52 @@ def _macro_parts(
         return values if by_question else values.sum(keepdims=True)
 
     mean, variance = questions.chance(measure, lists)
-    fixed = {
+    shared = {
         "weight": total(lists.weight),
         "chance": total(lists.weight * mean),
         "variance": total(lists.weight**2 * variance),
         "best": total(lists.weight * questions.best_value(measure, lists)),
-        "worst": total(lists.weight * questions.worst_value(measure, lists)),
+        "worst": float(np.dot(lists.weight, questions.worst_value(measure, lists))),
     }
-    return {
-        rule: Parts(value=total(lists.weight * questions.values(measure, lists, rule)), **fixed)
-        for rule in rules
-    }
+    values = {rule: questions.values(measure, lists, rule) for rule in (rules if tasks.tied else rules[:1])}
+    found = {rule: Parts(value=total(lists.weight * value), **shared) for rule, value in values.items()}
+    return {rule: found.get(rule, found[rules[0]]) for rule in rules}
+
+
+class Moments(NamedTuple):
+    """Sums over questions of the parts, and of their products: all that a standard error takes.
+
+    The parts are in the order of `Parts`: weight, value, chance, variance, best.
+
+    Attributes:
+        totals: sum of each part.
+        gram: sum of the product of each two, less the product of their sums over the number of questions.
+        worst: as in `Parts`.
+        questions: how many; 1 where only totals are known.
+    """
+
+    totals: Float[np.ndarray, "5"]
+    gram: Float[np.ndarray, "5 5"]
+    worst: float
+    questions: int
+
+
+def moments_of(by_ties: dict[Ties, Parts]) -> dict[Ties, Moments]:
+    """The moments of the parts under each tie rule; what the rules share is summed once."""
+    any_parts = next(iter(by_ties.values()))
+    count = len(any_parts.weight)
+    shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
+    of_shared = shared @ shared.T
+    found: dict[int, Moments] = {}
+    for parts in by_ties.values():
+        if id(parts) in found:
+            continue
+        order = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
+        cross = shared @ parts.value
+        gram = np.block([[parts.value @ parts.value, cross], [cross[:, None], of_shared]])[
+            np.ix_(order, order)
+        ]
+        totals = np.array([part.sum() for part in (parts.value, *shared)])[order]
+        centred = gram - np.outer(totals, totals) / count
+        found[id(parts)] = Moments(totals, centred, parts.worst, count)
+    return {rule: found[id(parts)] for rule, parts in by_ties.items()}

@@ -129,7 +129,7 @@ def test_every_form_is_a_name(form):
         ("mrrr", "mrr"),
         ("log-mr", "log-mrr"),
         ("sqrtmrr", "sqrt-mrr"),
-        ("h@10", "hits@10"),
+        ("htis@10", "hits@10"),
         ("hist@10", "hits@10"),
         ("mean-reciprocal", "mean-reciprocal-rank"),
         ("p-mrr", "p-mrr@"),

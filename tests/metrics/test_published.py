@@ -1,0 +1,244 @@
+"""The published tables and checkpoints of the ranking-metrics work (Hoyt et al. 2022), recomputed."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
+from owkg.metrics import Ties, evaluate, part_of, summary, tasks, tasks_of
+from owkg.ranks import rank_table
+
+# --- candidates.tsv: chance level of N ranks with N candidates each
+
+_COLUMNS = {
+    ("arithmetic_mean_rank", False): "mr",
+    ("arithmetic_mean_rank", True): "imr",
+    ("harmonic_mean_rank", False): "hmr",
+    ("harmonic_mean_rank", True): "mrr",
+    ("geometric_mean_rank", False): "gmr",
+    ("geometric_mean_rank", True): "igmr",
+    ("hits_at_1", True): "hits@1",
+    ("hits_at_10", True): "hits@10",
+    ("hits_at_100", True): "hits@100",
+}
+
+
+@pytest.fixture(scope="module")
+def levels(owkg_data):
+    """(name, number of candidates, published and own expectation, published and own variance)."""
+    table = pl.read_csv(owkg_data / "ranking_metrics" / "candidates.tsv", separator="\t")
+    own = {}
+    rows = []
+    for row in table.iter_rows(named=True):
+        name, count = _COLUMNS[row["metric"], row["inverted"]], row["candidate"]
+        if (name, count) not in own:
+            ranks = tasks(np.ones(count, np.int64), candidates=count)
+            own[name, count] = evaluate(ranks, [summary(name)], ties=["exact"], level=None)[Ties.EXACT][name]
+        found = own[name, count]
+        rows.append((name, count, row["expectation"], found.expectation, row["variance"], found.variance))
+    return pl.DataFrame(
+        rows,
+        schema=["name", "candidates", "expectation", "own_expectation", "variance", "own_variance"],
+        orient="row",
+    )
+
+
+@pytest.mark.parametrize("name", ["mr", "mrr", "hits@1", "hits@10", "hits@100"])
+def test_closed_columns_agree(levels, name):
+    rows = levels.filter(pl.col("name") == name)
+    assert len(rows) == 40
+    np.testing.assert_allclose(rows["own_expectation"], rows["expectation"], rtol=1e-11)
+    np.testing.assert_allclose(rows["own_variance"], rows["variance"], rtol=1e-10, atol=1e-300)
+
+
+def test_the_geometric_mean_is_published_exactly_in_its_expectation_and_drawn_in_its_variance(levels):
+    rows = levels.filter(pl.col("name") == "gmr")
+    # Their running product loses digits with a million candidates.
+    np.testing.assert_allclose(rows["own_expectation"], rows["expectation"], rtol=1e-8)
+    several = rows.filter(pl.col("candidates") > 1)
+    assert (np.abs(several["variance"] / several["own_variance"] - 1) > 1e-3).mean() > 0.9
+    _agrees_as_drawn(several)
+
+
+@pytest.mark.parametrize("name", ["imr", "hmr", "igmr"])
+def test_drawn_columns_agree_within_their_sampling_error(levels, name):
+    rows = levels.filter(pl.col("name") == name)
+    one = rows.filter(pl.col("candidates") == 1)
+    np.testing.assert_allclose(one["own_expectation"], 1, rtol=1e-15)
+    assert (one["own_variance"] == 0).all()
+    several = rows.filter(pl.col("candidates") > 1)
+    deviation = np.sqrt(several["own_variance"].to_numpy())
+    z = (several["expectation"] - several["own_expectation"]).to_numpy() / deviation * np.sqrt(1000)
+    assert np.abs(z).max() < 4  # as of 1,000 draws ...
+    assert 0.6 < np.sqrt(np.mean(z**2)) < 1.4  # ... and of no other number
+    _agrees_as_drawn(several)
+
+
+def _agrees_as_drawn(rows):
+    """Variances of 1,000 draws have a relative standard error of sqrt(2 / 1000), 4.5%, or so."""
+    error = rows["variance"].to_numpy() / rows["own_variance"].to_numpy() - 1
+    assert np.abs(error).max() < 0.22
+    assert abs(error.mean()) < 0.03
+
+
+@pytest.mark.parametrize("count", [2, 4, 5])
+def test_own_chance_of_the_geometric_mean_is_that_of_all_ranks(all_ranks, count):
+    ranks = all_ranks([count] * count)
+    for name, exact in (("gmr", np.exp(np.log(ranks).mean(1))), ("igmr", np.exp(-np.log(ranks).mean(1)))):
+        own = evaluate(tasks(ranks[0].astype(int), candidates=count), [summary(name)], level=None)
+        np.testing.assert_allclose(own[Ties.EXACT][name].expectation, exact.mean(), rtol=1e-13)
+        np.testing.assert_allclose(own[Ties.EXACT][name].variance, exact.var(), rtol=1e-12)
+
+
+# --- collated.tsv: index and z columns from the base metrics and the candidates of each data set
+
+
+@pytest.fixture(scope="module", params=["nations", "kinships", "wn18rr", "fb15k237"])
+def collated(request, owkg_data):
+    """The rows of a data set, and the numbers of candidates of its tasks."""
+    table = pl.read_csv(owkg_data / "ranking_metrics" / "collated.tsv", separator="\t")
+    facts = fact_splits(read_graph(owkg_data / request.param))
+    train = facts["train"]
+    entities, relations = np.unique(train[:, [0, 2]]), np.unique(train[:, 1])
+    # PyKEEN drops triples with entities or relations that train does not have.
+    seen = {
+        name: facts[name][
+            np.isin(facts[name][:, [0, 2]], entities).all(axis=1) & np.isin(facts[name][:, 1], relations)
+        ]
+        for name in ("train", "valid", "test")
+    }
+    known = np.concatenate(list(seen.values()))
+    size = int(facts["train"].max(initial=0)) + 1
+    size = max(size, *(int(x.max()) + 1 for x in facts.values()))
+    counts = [
+        num_candidates(known_answers(known, side, num_entities=size, num_relations=size), seen["test"])
+        for side in ("head", "tail")
+    ]
+    candidates = np.concatenate(counts) - (size - len(entities))
+    return table.filter(pl.col("dataset") == request.param), candidates
+
+
+_BASES = {
+    "mr": "arithmetic_mean_rank",
+    "mrr": "inverse_harmonic_mean_rank",
+    "gmr": "geometric_mean_rank",
+    "hits@1": "hits_at_1",
+    "hits@3": "hits_at_3",
+    "hits@5": "hits_at_5",
+    "hits@10": "hits_at_10",
+}
+
+
+def _levels(candidates):
+    ranks = tasks(np.ones(len(candidates), np.int64), candidates=candidates)
+    return evaluate(ranks, [summary(name) for name in _BASES], level=None)[Ties.EXACT]
+
+
+def test_collated_counts(collated):
+    rows, candidates = collated
+    assert (rows["count"] == len(candidates)).all()
+    assert len(rows) == 4
+
+
+def test_collated_index_columns(collated):
+    rows, candidates = collated
+    own = _levels(candidates)
+
+    def index(name):
+        chance = own[name].expectation
+        return (rows[_BASES[name]].to_numpy() - chance) / (1 - chance)
+
+    for name in ("hits@1", "hits@3", "hits@5", "hits@10"):
+        np.testing.assert_allclose(index(name), rows[f"adjusted_{_BASES[name]}"], rtol=1e-12)
+    # The mean rank and what is made of it are published in single precision.
+    ratio = rows["arithmetic_mean_rank"].to_numpy() / own["mr"].expectation
+    np.testing.assert_allclose(ratio, rows["adjusted_arithmetic_mean_rank"], rtol=3e-7)
+    published = rows["adjusted_arithmetic_mean_rank_index"]
+    np.testing.assert_allclose(index("mr"), published, rtol=1e-6, atol=1e-7)
+
+
+def test_the_published_amrr_takes_the_chance_of_a_continuous_rank_at_the_mean_number_of_candidates(collated):
+    rows, candidates = collated
+    mrr = rows["inverse_harmonic_mean_rank"].to_numpy()
+    mean = candidates.mean()
+    continuous = np.log(mean) / (mean - 1)
+    published = rows["adjusted_inverse_harmonic_mean_rank"].to_numpy()
+    np.testing.assert_allclose((mrr - continuous) / (1 - continuous), published, rtol=1e-6)
+    # Ours has the sum of 1 / r of each task, which is more.
+    assert _levels(candidates)["mrr"].expectation > 1.02 * continuous
+
+
+def test_published_z_and_agmri_leave_the_target_out_of_the_candidates(collated):
+    rows, candidates = collated
+    without, own = _levels(candidates - 1), _levels(candidates)
+    for name, base in _BASES.items():
+        value = rows[base].to_numpy()
+        chance = without[name]
+        z = (value - chance.expectation) / np.sqrt(chance.variance)
+        # Their zMR falls as ranks improve; in ours, and in their zGMR, larger is better.
+        sign = -1 if name == "gmr" else 1
+        published = rows[f"z_{base}"].to_numpy()
+        np.testing.assert_allclose(sign * z, published, rtol=1e-6 if name in ("mr", "gmr") else 1e-9)
+        right = (value - own[name].expectation) / np.sqrt(own[name].variance)
+        assert (np.abs(right - z) > 1e-6 * np.abs(z)).all()
+    index = (rows["geometric_mean_rank"].to_numpy() - without["gmr"].expectation) / (
+        1 - without["gmr"].expectation
+    )
+    np.testing.assert_allclose(index, rows["adjusted_geometric_mean_rank_index"], rtol=1e-6)
+
+
+# --- checkpoints: ranks of published models, and every metric that was published of them
+
+
+@pytest.fixture(scope="module", params=["nations", "kinships"])
+def checkpoint(request, owkg_data):
+    """The rank table of a TransE checkpoint, and what was published of it."""
+    name = request.param
+    graph = read_graph(owkg_data / name)
+    stored = np.load(owkg_data / "checkpoints" / f"{name}_transe.npz", allow_pickle=False)
+    published = json.loads((owkg_data / "checkpoints" / f"{name}_transe.expected.json").read_text())
+    entity = {label: i for i, label in enumerate(stored["entity_labels"].tolist())}
+    relation = {label: i for i, label in enumerate(stored["relation_labels"].tolist())}
+    entities = stored["entity"][[entity[label] for label in graph.entities]].astype(np.float64)
+    order = [relation[label] for label in graph.relations]
+    test = fact_splits(graph)["test"]
+    tables = []
+    for side, vectors in (("head", stored["relation_inverse"]), ("tail", stored["relation"])):
+        known = test[:, 2] if side == "head" else test[:, 0]
+        point = entities[known] + vectors[order].astype(np.float64)[test[:, 1]]
+        scores = -np.abs(point[:, None] - entities[None]).sum(axis=2)
+        tables.append(rank_table(graph, scores, test, side))
+    return pl.concat(tables), published
+
+
+def test_checkpoint_metrics_are_reproduced(checkpoint):
+    table, published = checkpoint
+    ranks, rows = tasks_of(table)
+    side = rows["side"].to_numpy()
+    for which, by_ties in published.items():
+        part = ranks if which == "both" else part_of(ranks, side == which)
+        names = {key: summary(key) for key in by_ties["realistic"]}
+        found = evaluate(part, set(names.values()), level=None)
+        for ties, by_key in by_ties.items():
+            assert set(by_key) == set(names)
+            for key, value in by_key.items():
+                if key == "adjusted_inverse_harmonic_mean_rank":
+                    continue  # below
+                own = found[Ties(ties)][names[key].name].value
+                np.testing.assert_allclose(own, value, rtol=1e-5, err_msg=f"{which} {ties} {key}")
+
+
+def test_checkpoint_amrr_follows_the_published_chance(checkpoint):
+    table, published = checkpoint
+    ranks, rows = tasks_of(table)
+    side = rows["side"].to_numpy()
+    for which, by_ties in published.items():
+        part = ranks if which == "both" else part_of(ranks, side == which)
+        mean = part.candidates.mean()
+        continuous = np.log(mean) / (mean - 1)
+        found = evaluate(part, [summary("mrr")], level=None)
+        for ties, by_key in by_ties.items():
+            own = (found[Ties(ties)]["mrr"].value - continuous) / (1 - continuous)
+            np.testing.assert_allclose(own, by_key["adjusted_inverse_harmonic_mean_rank"], rtol=1e-5)
