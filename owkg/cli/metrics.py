@@ -87,7 +87,9 @@ def metrics(
     Tables show both sides together and realistic ranks, unless divided --by side,ties; JSON and CSV have
     all sides and tie rules. "exact" is the expectation over a random order of ties.
     """
+    from owkg import checks
     from owkg.cli import metrics_output as output
+    from owkg.files import writable_folder
     from owkg.metrics import Ties
 
     if list_:
@@ -95,8 +97,11 @@ def metrics(
         return
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
+    checks.real("ci", ci, 0, 1, closed=False)
     divisions = _divisions(by)
     summaries = _summaries(metric)
+    if figures is not None:
+        writable_folder(figures)
     tables = _tables(files, kg, reweight)
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     shown = {"ties": tuple(Ties) if everything or "ties" in divisions else (Ties.REALISTIC,)}
@@ -234,7 +239,8 @@ def _found(tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options:
             try:
                 frames.append(report(table, summaries, key=key, on_progress=update, **options))
             except ValueError as error:
-                raise ValueError(f"{path}: {error}") from None
+                text = str(error).replace("`num_entities`", "`probe_entities`")
+                raise ValueError(f"{path}: {text}") from None
             missing = [s.name for s in summaries or () if s.name not in frames[-1]["metric"]]
             if missing:
                 raise ValueError(

@@ -37,7 +37,7 @@ def weighted_median(
     def smallest(above: Float[Array, ""]) -> Float[Array, ""]:
         """The smallest rank up to which more than `above` of the weight lies."""
 
-        def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: Any, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bounds
             middle = (low + high) // 2
             enough = jnp.sum(jnp.where(ranks <= middle, weight, 0.0)) > above

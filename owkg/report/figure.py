@@ -42,11 +42,18 @@ def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -
         yield fig, fig.subplots(rows, columns, **options)
 
 
-def save_figure(fig: Any, stem: Path) -> list[Path]:
-    """Writes `stem` as .png and .pdf and prints both paths."""
+def write_figure(fig: Any, stem: Path) -> list[Path]:
+    """Writes `stem` as .png and .pdf and returns both paths."""
     paths = [stem.with_name(stem.name + suffix) for suffix in (".png", ".pdf")]
     for path in paths:
         with written_aside(path) as aside:
             fig.savefig(aside)
+    return paths
+
+
+def save_figure(fig: Any, stem: Path) -> list[Path]:
+    """As `write_figure`, and prints both paths."""
+    paths = write_figure(fig, stem)
+    for path in paths:
         print(f"wrote {path}")
     return paths

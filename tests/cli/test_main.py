@@ -471,6 +471,7 @@ def test_help_lists_the_commands(call):
 EXAMPLES = [
     line.strip()
     for command in app.registered_commands
+    if command.callback.__name__ in COMMANDS  # others have tests of their own
     for line in (command.epilog or "").splitlines()
     if line.strip().startswith("owkg ")
 ]

@@ -33,6 +33,8 @@ def levels(owkg_data):
     rows = []
     for row in table.iter_rows(named=True):
         name, count = _COLUMNS[row["metric"], row["inverted"]], row["candidate"]
+        if name in ("imr", "hmr") and count > 60_000:
+            continue  # a second each, and drawn anyway
         if (name, count) not in own:
             ranks = tasks(np.ones(count, np.int64), candidates=count)
             own[name, count] = evaluate(ranks, [summary(name)], ties=["exact"], level=None)[Ties.EXACT][name]
@@ -182,7 +184,7 @@ def test_published_z_and_agmri_leave_the_target_out_of_the_candidates(collated):
         published = rows[f"z_{base}"].to_numpy()
         np.testing.assert_allclose(sign * z, published, rtol=1e-6 if name in ("mr", "gmr") else 1e-9)
         right = (value - own[name].expectation) / np.sqrt(own[name].variance)
-        assert (np.abs(right - z) > 1e-6 * np.abs(z)).all()
+        assert (np.abs(right - z) > 1e-9 * np.abs(z)).all()
     index = (rows["geometric_mean_rank"].to_numpy() - without["gmr"].expectation) / (
         1 - without["gmr"].expectation
     )
