@@ -8,9 +8,7 @@ to draw the same number of random bits and do nothing with them.
 """
 
 import random
-import resource
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +16,6 @@ from typing import Annotated
 import jax
 import numpy as np
 import polars as pl
-import psutil
 import typer
 
 from owkg import metrics, openworld, simulate, theory
@@ -26,6 +23,7 @@ from owkg.cli.script import Out, Quick, run_script
 from owkg.files import writable_folder
 from owkg.report.points import PublishedGrid
 from owkg.report.table import save_table
+from owkg.report.timing import fastest, machine, peak_gib
 from owkg.simulate.words import random_words
 
 # Trials of one setting, as many as the command line draws when nothing else is said.
@@ -64,17 +62,6 @@ def baseline_trial(
         else:
             rank += 1
     return total / tests
-
-
-def fastest(call: Callable[[], object], repeats: int) -> float:
-    """Seconds of the fastest of `repeats` calls, after one that compiles."""
-    call()
-    seconds = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
 
 
 def published_grid(config: Config) -> dict:
@@ -179,18 +166,12 @@ def main(
         baseline_seconds=2.0 if quick else 5.0,
         settings=50_000 if quick else 1_000_000,
     )
-    device = jax.devices()[0]
-    print(
-        f"jax {jax.__version__} on {len(jax.devices())} x {device.device_kind} ({device.platform}), "
-        f"{psutil.cpu_count()} CPU cores, {psutil.virtual_memory().total / 2**30:.0f} GiB"
-    )
+    print(machine())
     table = run(config)
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=60,
                    tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):  # fmt: skip
         print(table)
-    # Kilobytes on Linux, bytes on macOS.
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"peak memory of the process: {peak / 2**20:.2f} GiB (Linux)")
+    print(f"peak memory of the process: {peak_gib():.2f} GiB")
     save_table(table, out / "benchmark_simulation.csv")
 
 

@@ -1,0 +1,271 @@
+"""Speed of rank metrics, intervals and ranking, beside PyKEEN and ranx where installed, and beside limits.
+
+The limit of a pass over ranks or scores is the time that the machine needs to read the same bytes once; that
+of the bootstrap, to draw the same random numbers. PyKEEN computes the same metrics of the same ranks, one tie
+rule; its bootstrap draws single ranks, ours whole questions.
+
+    python benchmarks/metrics.py --out out
+
+PyKEEN and ranx are not installed with owkg: `pip install pykeen==1.11.1 ranx`.
+"""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+import polars as pl
+import typer
+
+from owkg import metrics, ranks
+from owkg.cli.script import Out, Quick, run_script
+from owkg.files import writable_folder
+from owkg.metrics import chance
+from owkg.report.table import save_table
+from owkg.report.timing import fastest, machine, once, peak_gib
+
+_PLAIN = ("mr", "mrr", "imr", "hmr", "gmr", "igmr", "median_rank", "hits@1", "hits@3", "hits@5", "hits@10")
+_NAMES = (
+    *_PLAIN,
+    *("amr", "amri", "amrr", "agmri", "aimr", "ahmri", "aigmr", "amedian_ranki"),
+    *("ahits@1", "ahits@3", "ahits@5", "ahits@10"),
+    *("zmr", "zmrr", "zgmr", "zimr", "zhmr", "zigmr", "zmedian_rank"),
+    *("zhits@1", "zhits@3", "zhits@5", "zhits@10", "count"),
+)
+_FIVE = ("mrr", "hits@1", "hits@10", "amri", "gmr")
+# FB15k-237: entities, and ranks of its test triples as PyKEEN keeps them.
+_ENTITIES = 14_541
+_TEST_RANKS = 40_876
+
+
+@dataclass(frozen=True)
+class Config:
+    """How much is timed."""
+
+    ranks: int = 10_000_000
+    replicates: int = 1000
+    peer_replicates: int = 20
+    queries: int = 4096
+    questions: int = 1000
+    depth: int = 1000
+    repeats: int = 3
+
+
+def drawn_ranks(count: int, *, tied: float = 0.2) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Optimistic and pessimistic ranks, candidates and questions of a model that is better than chance."""
+    rng = np.random.default_rng(0)
+    candidates = (_ENTITIES - rng.integers(0, 1500, count)).astype(np.int32)
+    optimistic = np.clip(np.ceil(candidates * rng.random(count) ** 4), 1, candidates).astype(np.int32)
+    width = np.where(rng.random(count) < tied, rng.integers(1, 50, count), 0)
+    pessimistic = np.minimum(optimistic + width, candidates).astype(np.int32)
+    question = np.sort(rng.integers(0, max(1, count * 7 // 10), count)).astype(np.int32)
+    return optimistic, pessimistic, candidates, question
+
+
+def pykeen_metrics() -> list[Any] | None:
+    """PyKEEN's rank metrics, Hits at 1, 3, 5, 10; None where it is not installed."""
+    if find_spec("pykeen") is None:
+        return None
+    from pykeen.evaluation import RankBasedEvaluator  # pyright: ignore[reportMissingImports]
+
+    return RankBasedEvaluator().metrics
+
+
+def time_metrics(config: Config, rows: list[tuple]) -> None:
+    """All metrics of many ranks, without and with intervals."""
+    optimistic, pessimistic, candidates, question = drawn_ranks(config.ranks)
+    summaries = [metrics.summary(name) for name in _NAMES]
+    columns = (optimistic, pessimistic, candidates)
+    read = fastest(lambda: [int(column.sum()) for column in columns], config.repeats)
+    what = f"{len(_NAMES)} metrics of {config.ranks:,} ranks"
+
+    tasks = metrics.tasks(*columns, question=question)
+    seconds = fastest(lambda: metrics.evaluate(tasks, summaries, level=None), config.repeats)
+    rows.append((f"{what}, 4 tie rules", config.ranks, seconds, seconds / read, peak_gib()))
+    exact = (metrics.Ties.EXACT,)
+    seconds = fastest(lambda: metrics.evaluate(tasks, summaries, ties=exact, level=None), config.repeats)
+    rows.append((f"{what}, 1 tie rule", config.ranks, seconds, seconds / read, peak_gib()))
+    seconds = once(lambda: metrics.evaluate(tasks, summaries, ties=exact))
+    rows.append(
+        (f"{what}, 1 tie rule, intervals by question", config.ranks, seconds, seconds / read, peak_gib())
+    )
+    rows.append(("reading these ranks once", config.ranks, read, 1.0, None))
+
+    peers = pykeen_metrics()
+    if peers is None:
+        print("PyKEEN is not installed: not timed")
+        return
+    realistic, counts = (optimistic + pessimistic) / 2, candidates.astype(np.int64)
+    seconds = once(lambda: [metric(ranks=realistic, num_candidates=counts) for metric in peers])
+    what = f"PyKEEN, {len(peers)} metrics of {config.ranks:,} ranks, 1 tie rule"
+    rows.append((what, config.ranks, seconds, seconds / read, peak_gib()))
+
+
+def time_bootstrap(config: Config, rows: list[tuple]) -> None:
+    """Replicates of five metrics on as many ranks as FB15k-237's test triples give."""
+    optimistic, pessimistic, candidates, question = drawn_ranks(_TEST_RANKS)
+    tasks = metrics.tasks(optimistic, pessimistic, candidates, question=question)
+    summaries = [metrics.summary(name) for name in _FIVE]
+    key = jax.random.key(0)
+    count = tasks.num_questions
+
+    @jax.jit
+    def draws(key: jax.Array) -> jax.Array:
+        keys = jax.random.split(key, config.replicates)
+        return jax.lax.map(lambda k: jax.random.bits(k, (count,)).sum(), keys, batch_size=64)
+
+    limit = fastest(lambda: jax.block_until_ready(draws(key)), config.repeats)
+
+    def bootstrap() -> object:
+        return metrics.evaluate(
+            tasks,
+            summaries,
+            ties=(metrics.Ties.REALISTIC,),
+            interval=metrics.Interval.BCA,
+            replicates=config.replicates,
+            key=key,
+        )
+
+    what = f"{config.replicates:,} replicates of 5 metrics on {_TEST_RANKS:,} ranks"
+    seconds = fastest(bootstrap, config.repeats)
+    rows.append((f"{what}, whole questions, BCa", config.replicates, seconds, seconds / limit, peak_gib()))
+    rows.append(("drawing these random numbers", config.replicates, limit, 1.0, None))
+    if find_spec("pykeen") is None:
+        return
+    from pykeen.metrics.ranking import rank_based_metric_resolver as resolver  # pyright: ignore[reportMissingImports]
+
+    peers = [
+        resolver.make(name, options)
+        for name, options in (
+            ("InverseHarmonicMeanRank", None),
+            ("HitsAtK", {"k": 1}),
+            ("HitsAtK", {"k": 10}),
+            ("AdjustedArithmeticMeanRankIndex", None),
+            ("GeometricMeanRank", None),
+        )
+    ]
+    realistic, counts = (optimistic + pessimistic) / 2, candidates.astype(np.int64)
+    rng = np.random.default_rng(0)
+
+    def resample() -> None:
+        for _ in range(config.peer_replicates):
+            picks = rng.integers(_TEST_RANKS, size=_TEST_RANKS)
+            for metric in peers:
+                metric(ranks=realistic[picks], num_candidates=counts[picks])
+
+    seconds = once(resample) * config.replicates / config.peer_replicates
+    what = f"PyKEEN, the same, single ranks (from {config.peer_replicates} replicates)"
+    rows.append((what, config.replicates, seconds, seconds / limit, None))
+
+
+def time_chance(config: Config, rows: list[tuple]) -> None:
+    """The chance level of the harmonic mean rank: quadrature against PyKEEN's drawing."""
+    _, _, candidates, _ = drawn_ranks(_TEST_RANKS)
+    seconds = fastest(lambda: chance.reciprocal_chance(metrics.HMR, 1.0, candidates), config.repeats)
+    rows.append((f"chance level of hmr, {_TEST_RANKS:,} tasks, exact", 1, seconds, None, None))
+    if find_spec("pykeen") is None:
+        return
+    from pykeen.metrics.ranking import HarmonicMeanRank  # pyright: ignore[reportMissingImports]
+
+    counts, found, draws = candidates.astype(np.int64), [], 100
+    generator = np.random.default_rng(0)
+    seconds = once(
+        lambda: found.append(
+            HarmonicMeanRank().numeric_expected_value(
+                num_candidates=counts, num_samples=draws, generator=generator, memory_intense=False
+            )
+        )
+    )
+    error = abs(found[0] / chance.reciprocal_chance(metrics.HMR, 1.0, candidates).expectation - 1)
+    what = f"PyKEEN, the same, {draws} draws ({error:.2%} off)"
+    rows.append((what, 1, seconds, None, None))
+
+
+def time_ranking(config: Config, rows: list[tuple]) -> None:
+    """Scores to ranks, raw, beside reading the scores once."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(config.queries, _ENTITIES)).astype(np.float32)
+    target = rng.integers(0, _ENTITIES, config.queries)
+    read = fastest(lambda: float(scores.sum()), config.repeats)
+    seconds = fastest(lambda: ranks.ranks_from_scores(scores, target), config.repeats)
+    what = f"ranks of {config.queries:,} x {_ENTITIES:,} scores"
+    rows.append((what, scores.size, seconds, seconds / read, peak_gib()))
+    rows.append(("reading these scores once", scores.size, read, 1.0, None))
+
+
+def time_retrieval(config: Config, rows: list[tuple]) -> None:
+    """AP, nDCG@20 and reciprocal rank of judged lists, beside ranx and trec_eval."""
+    rng = np.random.default_rng(0)
+    names = np.array([f"d{i:06d}" for i in range(config.depth)])
+    questions = np.repeat([f"q{i:05d}" for i in range(config.questions)], config.depth)
+    answers, scores = np.tile(names, config.questions), rng.random(config.questions * config.depth)
+    grades = (rng.random(scores.size) < 0.02).astype(np.int64)
+    run = pl.DataFrame({"question": questions, "answer": answers, "score": scores})
+    qrels = pl.DataFrame({"question": questions, "answer": answers, "grade": grades})
+    qrels = qrels.filter(rng.random(scores.size) < 0.5)
+
+    def ours() -> None:
+        judged = metrics.judge(run, qrels)
+        metrics.average_precision(judged), metrics.ndcg(judged, 20), metrics.reciprocal_rank(judged)
+
+    what = f"AP, nDCG@20, RR of {config.questions:,} lists of {config.depth:,}"
+    rows.append((what, scores.size, fastest(ours, config.repeats), None, peak_gib()))
+    if find_spec("ranx") is None and find_spec("pytrec_eval") is None:
+        print("neither ranx nor pytrec_eval is installed: not timed")
+        return
+    as_dict: list[dict] = []
+    for frame, value in ((run, "score"), (qrels, "grade")):
+        nested: dict[str, dict[str, Any]] = {}
+        for question, answer, number in frame.select("question", "answer", value).iter_rows():
+            nested.setdefault(question, {})[answer] = number
+        as_dict.append(nested)
+    if find_spec("ranx") is not None:
+        import ranx  # pyright: ignore[reportMissingImports]
+
+        def theirs() -> None:
+            ranx.evaluate(ranx.Qrels(as_dict[1]), ranx.Run(as_dict[0]), ["map", "ndcg@20", "mrr"])
+
+        rows.append(("ranx, the same, from dictionaries", scores.size, fastest(theirs, 1), None, None))
+    if find_spec("pytrec_eval") is not None:
+        import pytrec_eval  # pyright: ignore[reportMissingImports]
+
+        def trec_eval() -> None:
+            wanted = {"map", "ndcg_cut_20", "recip_rank"}
+            pytrec_eval.RelevanceEvaluator(as_dict[1], wanted).evaluate(as_dict[0])
+
+        rows.append(
+            ("pytrec_eval, the same, from dictionaries", scores.size, fastest(trec_eval, 1), None, None)
+        )
+
+
+def run(config: Config) -> pl.DataFrame:
+    """The table: what, how much, seconds, rate, ratio to the limit, memory."""
+    rows: list[tuple] = []
+    for part in (time_metrics, time_bootstrap, time_chance, time_ranking, time_retrieval):
+        part(config, rows)
+    columns = ["what", "count", "seconds", "times_limit", "peak_gib"]
+    return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).with_columns(
+        per_second=pl.col("count") / pl.col("seconds")
+    )
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Quick = False,
+    repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 3,
+) -> None:
+    """Times rank metrics, intervals and ranking, and writes the table."""
+    writable_folder(out)
+    sizes = {"ranks": 1_000_000, "replicates": 200, "queries": 512, "questions": 200} if quick else {}
+    print(machine())
+    table = run(Config(repeats=repeats, **sizes))
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=80,
+                   tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):  # fmt: skip
+        print(table)
+    save_table(table, out / "benchmark_metrics.csv")
+
+
+if __name__ == "__main__":
+    run_script(main)
