@@ -21,7 +21,9 @@ _UNCHECKED = {
     "owkg.kg.known",  # refuses by ValueError
     "owkg.kg.popularity",  # refuses by ValueError
     "owkg.metrics.catalogue",  # `k: int` is given floats; refuses by ValueError
+    "owkg.metrics.measures",  # `cutoff: int` is given floats; refuses by ValueError
     "owkg.metrics.metric",  # refuses by ValueError
+    "owkg.metrics.names",  # refuses by ValueError
     "owkg.openworld.missing",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.openworld.prediction",  # `np.ndarray` where NumPy scalars come and go
     "owkg.simulate.classification",  # strengths are `""`, and work for `[size]` as well

@@ -160,7 +160,7 @@ def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
     return codes, size
 
 
-def tasks_of(table: pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
+def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
     """The tasks of a rank table, and the rows that they come from.
 
     Tasks with the same side, relation and known entity (and model and seed) are one question. Rows that

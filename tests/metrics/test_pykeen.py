@@ -44,7 +44,7 @@ def test_values_and_chance_levels(name, side, ties):
         own, where = found[summary(key).name], f"{name} {side} {ties} {key}"
         if weighted and _is_dispersion(key) and key != "count":
             continue  # they leave weights out of the moments, and the scale out of the weighted MAD
-        rtol = 1e-12
+        rtol = 1e-10 if key == "z_geometric_mean_rank" else 1e-12  # theirs loses digits
         if not np.isfinite(own.value):
             # One candidate a task, or no variance: there is no such number; they divide by 1e-12.
             assert recorded["value"] == 0, where
