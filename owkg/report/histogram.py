@@ -87,26 +87,28 @@ def draw_histograms(models: Mapping[str, Tasks], axes: Any) -> None:
         models: by name.
         axes: a panel for each, and perhaps more, in an array.
     """
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     edges = rank_edges(max(int(tasks.candidates.max()) for tasks in models.values()))
     found = {name: rank_histogram(tasks, edges) for name, tasks in models.items()}
     ties = any(histogram.tied > _MANY_TIES for histogram in found.values())
     ticks = edges[:: -(-len(edges) // 9)]
     for panel, (name, histogram) in zip(axes.flat, found.items(), strict=False):
-        panel.stairs(histogram.realistic, edges, fill=True, color=COLOURS[0], alpha=0.55, label="ranks")
+        panel.stairs(
+            histogram.realistic, edges, fill=True, color=COLOURS[0], alpha=0.55, label="realistic ranks"
+        )
         if histogram.tied > _MANY_TIES:
             for values, style, label in (
-                (histogram.optimistic, ":", "ties for the answer"),
-                (histogram.pessimistic, "--", "ties against it"),
+                (histogram.optimistic, ":", "optimistic"),
+                (histogram.pessimistic, "--", "pessimistic"),
             ):
                 panel.stairs(values, edges, color=COLOURS[0], ls=style, lw=1.1, label=label)
-        panel.stairs(histogram.random, edges, color="0.25", lw=1.2, label="random ranking")
+        panel.stairs(histogram.random, edges, color="0.25", lw=1.2, label="by chance")
         panel.set_xscale("log", base=2)
         panel.xaxis.set_major_locator(FixedLocator(ticks))
         panel.xaxis.set_minor_locator(NullLocator())
         panel.xaxis.set_major_formatter(FuncFormatter(lambda rank, _: f"{rank:,.0f}"))
-        panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
         panel.set_xlim(edges[0], edges[-1])
         panel.grid(axis="x", visible=False)
         panel.set_title(name + (f" ({histogram.tied:.0%} tied)" if ties else ""))

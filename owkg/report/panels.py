@@ -1,4 +1,4 @@
-"""Small multiples: one panel a model, at most three in a row."""
+"""Small multiples: one panel a model."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ _IN_A_ROW = 3
 
 
 def panel_grid(count: int) -> tuple[int, int]:
-    """Rows and columns for `count` panels.
+    """Rows and columns for `count` panels, at most three in a row.
 
     Examples:
-        >>> panel_grid(2), panel_grid(5)
-        ((1, 2), (2, 3))
+        >>> panel_grid(2), panel_grid(4), panel_grid(5)
+        ((1, 2), (2, 2), (2, 3))
     """
-    columns = min(count, _IN_A_ROW)
+    columns = 2 if count == 4 else min(count, _IN_A_ROW)
     return -(-count // columns), columns
 
 

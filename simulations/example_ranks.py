@@ -1,0 +1,140 @@
+"""Rank tables to try `owkg metrics` on: four scorers of a small knowledge graph made on the spot.
+
+A scorer that gives every entity the same score shows what tie rules do: its optimistic MRR is 1, its exact
+AMRR 0. The others are chance, how often an entity answered the relation in training, and the truth under
+noise, rounded to one decimal so that some candidates are tied.
+
+    python simulations/example_ranks.py --out out
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from owkg.cli.script import Out, Quick, Seed, run_script
+from owkg.files import writable_folder
+from owkg.kg import KnowledgeGraph, joined_splits, write_labelled
+from owkg.metrics import Ties, evaluate, summary, tasks_of
+from owkg.ranks import rank_table, write_ranks
+
+SIDES = ("head", "tail")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sizes of the graph, the share of facts in valid and in test, and the noise of the oracle's scores."""
+
+    entities: int = 400
+    relations_of_a_kind: int = 3
+    facts: int = 400  # of each relation, before repeated ones are dropped
+    held_out: float = 0.1
+    noise: float = 0.7
+    seed: int = 0
+
+
+def made_graph(config: Config, rng: np.random.Generator) -> KnowledgeGraph:
+    """A graph with as many 1-1, 1-N, N-1 and N-N relations, whose popular entities are few.
+
+    Entities differ in popularity as in Zipf's law. On the side of a relation that has many entities for one
+    of the other, each appears once.
+    """
+    number = config.entities
+    popularity = rng.permutation(1 / np.arange(1, number + 1))
+    popularity /= popularity.sum()
+
+    def once() -> np.ndarray:
+        return rng.permutation(number)[: config.facts]
+
+    def often(few: int) -> np.ndarray:
+        chosen = rng.choice(number, few, replace=False, p=popularity)
+        weight = popularity[chosen] / popularity[chosen].sum()
+        return rng.choice(chosen, min(config.facts, number), p=weight)
+
+    few, many = number // 8, number // 2
+    names, facts = [], []
+    for kind, head, tail in (
+        ("one_to_one", once, once),
+        ("one_to_many", lambda: often(few), once),
+        ("many_to_one", once, lambda: often(few)),
+        ("many_to_many", lambda: often(many), lambda: often(many)),
+    ):
+        for i in range(config.relations_of_a_kind):
+            pairs = np.unique(np.stack([head(), tail()], axis=1), axis=0)
+            facts.append(np.insert(pairs, 1, len(names), axis=1))
+            names.append(f"{kind}_{i + 1}")
+    triples = rng.permutation(np.concatenate(facts)).astype(np.int32)
+    held = int(config.held_out * len(triples))
+    splits = {"train": triples[2 * held :], "valid": triples[:held], "test": triples[held : 2 * held]}
+    width = len(str(number - 1))
+    return KnowledgeGraph(tuple(f"e{i:0{width}d}" for i in range(number)), tuple(names), splits)
+
+
+def scored(graph: KnowledgeGraph, side: str, noise: float, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """By the name of the scorer, a score of every entity in the place of each test answer of one side."""
+    test, entities = graph.splits["test"], graph.num_entities
+    answer, known = (2, 0) if side == "tail" else (0, 2)
+    shape = (len(test), entities)
+    seen = np.zeros((graph.num_relations, entities))
+    np.add.at(seen, (graph.splits["train"][:, 1], graph.splits["train"][:, answer]), 1)
+    facts = joined_splits(graph, list(graph.splits))
+    true = np.zeros((entities, graph.num_relations, entities))
+    true[facts[:, known], facts[:, 1], facts[:, answer]] = 1
+    oracle = true[test[:, known], test[:, 1]] + noise * rng.standard_normal(shape)
+    return {
+        "constant": np.zeros(shape),
+        "random": rng.random(shape),
+        "frequency": seen[test[:, 1]],
+        "oracle": oracle.round(1),
+    }
+
+
+def run(config: Config) -> tuple[KnowledgeGraph, dict[str, pl.DataFrame]]:
+    """The graph, and the rank table of each scorer, both sides."""
+    rng = np.random.default_rng(config.seed)
+    graph = made_graph(config, rng)
+    of_side = {side: scored(graph, side, config.noise, rng) for side in SIDES}
+    tables = {
+        name: pl.concat(
+            rank_table(graph, of_side[side][name], graph.splits["test"], side, model=name, popularity=False)
+            for side in SIDES
+        )
+        for name in of_side["head"]
+    }
+    return graph, tables
+
+
+def printed_table(tables: dict[str, pl.DataFrame]) -> None:
+    """MRR under each tie rule, and AMRR under the exact one."""
+    print(f"{'scorer':>10}" + "".join(f"{rule:>13}" for rule in Ties) + f"{'exact AMRR':>13}")
+    for name, table in tables.items():
+        found = evaluate(tasks_of(table)[0], [summary("mrr"), summary("amrr")], level=None)
+        values = [found[rule]["mrr"].value for rule in Ties] + [found[Ties.EXACT]["amrr"].value]
+        print(f"{name:>10}" + "".join(f"{round(value, 4) + 0.0:13.4f}" for value in values))
+
+
+def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
+    """Writes a small knowledge graph and rank tables of four scorers of it."""
+    folder = out / "example"
+    writable_folder(folder)
+    config = Config(seed=seed, entities=120, facts=120) if quick else Config(seed=seed)
+    graph, tables = run(config)
+    write_labelled(graph, folder / "graph")
+    print(f"wrote {folder / 'graph'}")
+    for name, table in tables.items():
+        path = folder / f"{name}.parquet"
+        write_ranks(table, path)
+        print(f"wrote {path}: {len(table):,} ranks")
+    print("MRR under each tie rule:")
+    printed_table(tables)
+    files = " ".join(str(folder / f"{name}.parquet") for name in tables)
+    print("to try next:")
+    print(f"  owkg kg info {folder / 'graph'}")
+    print(f"  owkg metrics {files} --by ties --metric mrr,amrr,amri,zmrr")
+    print(f"  owkg metrics {folder / 'oracle.parquet'} --kg {folder / 'graph'} --by category")
+    print(f"  owkg metrics {files} --kg {folder / 'graph'} --figures {out}")
+
+
+if __name__ == "__main__":
+    run_script(main)
