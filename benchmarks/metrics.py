@@ -208,7 +208,7 @@ def time_retrieval(config: Config, rows: list[tuple]) -> None:
 
     def ours() -> None:
         judged = metrics.judge(run, qrels)
-        metrics.average_precision(judged), metrics.ndcg(judged, 20), metrics.reciprocal_rank(judged)
+        _ = metrics.average_precision(judged), metrics.ndcg(judged, 20), metrics.reciprocal_rank(judged)
 
     what = f"AP, nDCG@20, RR of {config.questions:,} lists of {config.depth:,}"
     rows.append((what, scores.size, fastest(ours, config.repeats), None, peak_gib()))

@@ -154,6 +154,25 @@ def check_finite(value: Any, where: str = "") -> None:
         raise ValueError(f"PyKEEN gives {value} for {where}.")
 
 
+def scorers() -> dict[str, dict[str, float]]:
+    """Realistic metrics of scorers without information, 5 queries of 14 candidates, from scores on."""
+    import torch  # pyright: ignore
+    from pykeen.evaluation.ranks import Ranks  # pyright: ignore
+
+    found = {}
+    for name, score in (("nan", math.nan), ("constant", 0.0)):
+        scores = torch.full((5, 14), score)
+        ranks = Ranks.from_scores(true_score=scores[:, :1], all_scores=scores)
+        realistic, counts = ranks.realistic.numpy(), ranks.number_of_options.numpy()
+        found[name] = {
+            key: float(metric(ranks=realistic, num_candidates=counts))
+            for key, metric in metrics().items()
+            if key in ("inverse_harmonic_mean_rank", "hits_at_10")
+            or (key == "adjusted_inverse_harmonic_mean_rank" and name == "constant")
+        }
+    return found
+
+
 def main() -> int:
     """Records and writes the file; the exit code is 2 where that cannot be done."""
     parser = argparse.ArgumentParser(description="Records PyKEEN's rank metrics on small sets of ranks.")
@@ -189,6 +208,7 @@ def main() -> int:
         "realistic_only": [
             key for key, m in found.items() if tuple(m.supported_rank_types) == ("realistic",)
         ],
+        "scorers": scorers(),
         "sets": sets,
     }
     text = json.dumps(record, separators=(",", ":"), allow_nan=False).replace('{"name"', '\n{"name"') + "\n"
