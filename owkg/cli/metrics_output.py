@@ -78,6 +78,8 @@ def _shown(value: float | None, digits: int = 4) -> str:
     if value is None:
         return "-"
     size = abs(value)
+    if size < 1e-12:  # rounding
+        value = size = 0.0
     if size >= 10_000:
         return f"{value:,.0f}"
     if size < 10.0**-digits and value:

@@ -138,7 +138,12 @@ def slopes(totals: Float[np.ndarray, "5"], summary: Summary | None, value: Any) 
 def _error(moments: Moments, slope: Float[np.ndarray, "5"]) -> float:
     """Standard error of a function of the sums, by linearisation; questions are the sampling units."""
     count = moments.questions
-    return float(np.sqrt(max(slope @ moments.gram @ slope, 0.0) * count / (count - 1)))
+    square = slope @ moments.gram @ slope
+    size = np.abs(moments.gram) + np.outer(np.abs(moments.totals), np.abs(moments.totals)) / count
+    # What is left when everything cancels is rounding.
+    if square <= 1e-14 * (np.abs(slope) @ size @ np.abs(slope)):
+        return 0.0
+    return float(np.sqrt(square * count / (count - 1)))
 
 
 def averaged_estimate(
