@@ -147,6 +147,8 @@ def evaluate(
         if not isinstance(summary, Summary):
             raise ValueError(f"`summaries` must be of owkg.metrics.summary, got {summary!r}.")
     rules = tuple(_member("ties", Ties, rule) for rule in ties)
+    if not rules:
+        raise ValueError("`ties` must name at least one rule, got none.")
     interval = _member("interval", Interval, interval)
     if level is not None:
         level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
@@ -185,8 +187,10 @@ def evaluate(
                     measure, tasks, rule, weight, tally[rule], level, interval, draws
                 )
                 for summary in group:
-                    found[rule][summary.name] = fixed_estimate(
-                        summary, value, 1.0, level_of_chance, *uncertainty
+                    found[rule][summary.name] = (
+                        Estimate(NAN)  # no weight
+                        if np.isnan(value)
+                        else fixed_estimate(summary, value, 1.0, level_of_chance, *uncertainty)
                     )
             for rule in () if tasks.tied else rules[1:]:
                 found[rule] |= {summary.name: found[rules[0]][summary.name] for summary in group}
@@ -272,6 +276,9 @@ def _resampled_bounds(
         at = [rows[id(array)] for array in job.parts[:-1]]
         totals = parts[at].sum(axis=1)
         value = float(_value(job, totals))
+        if not np.isfinite(value):  # no weight, or nothing to rank: no influence either
+            result.append((NAN, NAN))
+            continue
         moved = slopes(
             totals, None if job.chance else job.summary, totals[1] / totals[0] if job.chance else value
         )

@@ -71,7 +71,7 @@ def distribution(on_halves: Float[np.ndarray, "halves"]) -> Distribution:
     """How the weight lies on the ranks, from what `mass` has."""
     present = np.flatnonzero(on_halves > 0)
     share = np.cumsum(on_halves[present])
-    return Distribution(present / 2, share / share[-1])
+    return Distribution(present / 2, share / share[-1:])  # nothing where no rank has weight
 
 
 def quantile(distribution: Distribution, level: float) -> float:

@@ -27,7 +27,7 @@ from owkg.metrics.sums import rank_weights
             (name, False)
             for name in ("mr", "hmr", "gmr", "median_rank", "wgmr", "power-mean@2", "strat-mr@1")
         ),
-        *((name, False) for name in ("amr", "agmr", "ahmr", "amedian_rank", "macro-mr")),
+        *((name, False) for name in ("amr", "agmr", "ahmr", "amedian_rank", "macro-mr", "power-mean@2")),
         *((name, True) for name in ("amri", "agmri", "amrr", "zmr", "zgmr", "zmrr", "zmedian_rank")),
         *((name, True) for name in ("probe@1,0", "macro-mrr", "macro-map@5", "macro-ndcg@5", "zmacro-mr")),
     ],

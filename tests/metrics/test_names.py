@@ -246,8 +246,21 @@ def test_what_cannot_be_adjusted(plain, adjustment):
 
 @pytest.mark.parametrize(
     "name",
-    ["wgmr", "probe@1,0", "strat-mrr@1", "macro-mrr", "macro-map@3", "agmr", "aimr", "zhmr", "zmedian_rank"]
-    + ["log-mrr", "p-mrr@0.5", "power-mean@2", "ahmri"],
+    [
+        "wgmr",
+        "probe@1,0",
+        "strat-mrr@1",
+        "macro-mrr",
+        "macro-map@3",
+        "agmr",
+        "aimr",
+        "zhmr",
+        "zmedian_rank",
+        "log-mrr",
+        "p-mrr@0.5",
+        "power-mean@2",
+        "ahmri",
+    ],
 )
 def test_what_pykeen_does_not_have(name):
     assert pykeen_key(summary(name)) is None

@@ -9,8 +9,18 @@ from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
 
 @pytest.mark.parametrize(
     ("largest", "size"),
-    [(1, 16), (16, 16), (17, 32), (1000, 1024), (1024, 1024), (1025, 2048), (2**20, 2**20)]
-    + [(2**20 + 1, 2**21), (2**21, 2**21), (3 * 2**20 - 5, 3 * 2**20)],
+    [
+        (1, 16),
+        (16, 16),
+        (17, 32),
+        (1000, 1024),
+        (1024, 1024),
+        (1025, 2048),
+        (2**20, 2**20),
+        (2**20 + 1, 2**21),
+        (2**21, 2**21),
+        (3 * 2**20 - 5, 3 * 2**20),
+    ],
 )
 def test_padded_size(largest, size):
     assert padded_size(largest) == size

@@ -1,0 +1,113 @@
+"""The median rank and the scatter of ranks, under every tie rule."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from owkg.metrics import Ties, evaluate, part_of, summary, tasks
+from owkg.metrics.measures import Spread
+from owkg.metrics.median import Distribution, distribution, mass, quantile, scatter, share_below, woodruff
+
+
+@st.composite
+def ranked(draw):
+    """Tasks with ties, and whole weights (None: equal)."""
+    rows = draw(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), min_size=1, max_size=15))
+    low = np.array([a for a, _ in rows])
+    weight = draw(st.none() | st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows)))
+    weight = None if weight is None or not any(weight) else np.array(weight, float)
+    return tasks(low, low + [b for _, b in rows], 20, weight=weight)
+
+
+def _spread(made, rule):
+    """Every rank and its weight, counted in twelfths, so that ties of up to four ranks are whole."""
+    values = []
+    weights = np.ones(len(made.optimistic)) if made.weight is None else made.weight
+    for low, high, weight in zip(made.optimistic, made.pessimistic, weights, strict=True):
+        ranks = {
+            Ties.OPTIMISTIC: [low],
+            Ties.PESSIMISTIC: [high],
+            Ties.REALISTIC: [(low + high) / 2],
+            Ties.EXACT: range(low, high + 1),
+        }[rule]
+        for rank in ranks:
+            values += [rank] * int(12 * weight / len(ranks))
+    return np.array(values, float)
+
+
+@pytest.mark.parametrize("rule", list(Ties))
+@given(made=ranked())
+def test_median_and_scatter_by_hand(rule, made):
+    values = _spread(made, rule)
+    by_rank = distribution(mass(made, rule, made.weight))
+    median = np.median(values)
+    assert quantile(by_rank, 0.5) == median
+    np.testing.assert_allclose(scatter(Spread.VARIANCE, made, rule), values.var(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        scatter(Spread.STANDARD_DEVIATION, made, rule), values.std(), rtol=1e-9, atol=1e-7
+    )
+    away = np.median(np.abs(values - median)) * 1.482602218505602
+    np.testing.assert_allclose(scatter(Spread.MEDIAN_ABSOLUTE_DEVIATION, made, rule), away, rtol=1e-12)
+    assert scatter(Spread.COUNT, made, rule) == len(made.optimistic)
+    for rank in (0.5, 1, 3.5, 4, 30):
+        below = share_below(made, rule, made.weight, rank).sum()
+        np.testing.assert_allclose(below, (values <= rank).sum() / 12, rtol=1e-12)
+    np.testing.assert_allclose(by_rank.share[-1], 1)
+    assert (np.diff(by_rank.rank) > 0).all()
+
+
+def test_the_scale_of_weights_does_not_matter():
+    rng = np.random.default_rng(0)
+    for scale in (1e-9, 1 / 3, 0.1, 7.7, 1e9):
+        for count in (2, 3, 10, 100):
+            ranks = rng.integers(1, 50, count)
+            made = tasks(ranks, candidates=60, weight=np.full(count, scale))
+            assert quantile(distribution(mass(made, Ties.EXACT, made.weight)), 0.5) == np.median(ranks)
+
+
+def test_quantile():
+    by_rank = Distribution(np.array([1.0, 2, 5]), np.array([0.25, 0.5, 1.0]))
+    levels = (0, 0.1, 0.25, 0.3, 0.5, 0.51, 1)
+    assert [quantile(by_rank, level) for level in levels] == [1, 1, 1.5, 2, 3.5, 5, 5]
+    assert np.isnan(quantile(Distribution(np.empty(0), np.empty(0)), 0.5))
+
+
+def test_no_weight_has_no_median():
+    made = part_of(tasks([1, 4, 2], [1, 5, 2], 9, weight=[1, 0, 0]), slice(1, 3))
+    names = ["median_rank", "zmedian_rank", "variance", "standard_deviation", "median_absolute_deviation"]
+    for interval in ("analytic", "bca"):
+        found = evaluate(made, [summary(n) for n in [*names, "mrr"]], interval=interval, replicates=10)
+        for rule in Ties:
+            for name in [*names, "mrr"]:
+                assert np.isnan(found[rule][name].value)
+                assert np.isnan(found[rule][name].expectation)
+
+
+def test_woodruff_is_the_interval_of_order_statistics():
+    ranks = np.random.default_rng(1).permutation(np.arange(1, 402))
+    made = tasks(ranks, candidates=500)
+    by_rank = distribution(mass(made, Ties.EXACT, None))
+    error, (low, high) = woodruff(made, Ties.EXACT, None, by_rank, 0.95)
+    reach = 1.966 * np.sqrt(0.25 / 400)
+    np.testing.assert_allclose((low, high), (401 * (0.5 - reach), 401 * (0.5 + reach)), atol=1.01)
+    np.testing.assert_allclose(error, (high - low) / (2 * 1.9659), rtol=1e-3)
+
+
+def test_woodruff_counts_questions_not_tasks():
+    ranks = np.random.default_rng(2).permutation(np.arange(1, 202))
+    alone = tasks(ranks, candidates=500)
+    tripled = tasks(np.repeat(ranks, 3), candidates=500, question=np.repeat(np.arange(201), 3))
+    by_hand = evaluate(alone, [summary("median_rank")])[Ties.EXACT]["median_rank"]
+    found = evaluate(tripled, [summary("median_rank")])[Ties.EXACT]["median_rank"]
+    assert (found.ci_low, found.ci_high) == (by_hand.ci_low, by_hand.ci_high)
+    np.testing.assert_allclose(found.standard_error, by_hand.standard_error, rtol=1e-12)
+
+
+def test_inverse_median():
+    made = tasks([1, 4, 8, 8, 9], candidates=20)
+    found = evaluate(made, [summary("median_rank"), summary("inverse_median_rank")])[Ties.EXACT]
+    plain, inverse = found["median_rank"], found["inverse_median_rank"]
+    assert inverse.value == 1 / plain.value == 1 / 8
+    assert (inverse.ci_low, inverse.ci_high) == (1 / plain.ci_high, 1 / plain.ci_low)
+    np.testing.assert_allclose(inverse.standard_error, plain.standard_error / 64, rtol=1e-12)
