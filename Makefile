@@ -41,6 +41,16 @@ demo: $(STAMP)
 	@$(BIN)/python simulations/queries_required.py --quick --out $(OUT)
 	@echo "==> closed form against Monte Carlo against published"
 	@$(BIN)/python simulations/closed_form_table.py --quick --out $(OUT)
+	@echo "==> a small graph, and the ranks of four scorers of it"
+	@$(BIN)/python simulations/example_ranks.py --out $(OUT)
+	@$(BIN)/owkg kg info $(OUT)/example/graph
+	@echo "==> the same ranks under four tie rules: a constant scorer has optimistic MRR 1, exact AMRR 0 (owkg metrics)"
+	@$(BIN)/owkg metrics $(OUT)/example/constant.parquet $(OUT)/example/random.parquet $(OUT)/example/oracle.parquet --by ties --metric mrr,hits@10,amri,amrr,zmrr
+	@echo "==> every metric of one scorer, and its figures; of two scorers, which one PROBE puts first"
+	@$(BIN)/owkg metrics $(OUT)/example/oracle.parquet --kg $(OUT)/example/graph
+	@$(BIN)/owkg metrics $(OUT)/example/frequency.parquet $(OUT)/example/oracle.parquet --kg $(OUT)/example/graph --figures $(OUT)
+	@echo "==> rank metrics against the number of candidates"
+	@$(BIN)/python simulations/chance_adjustment.py --quick --out $(OUT)
 	@echo "==> done; everything is under $(OUT)/"
 
 lint: $(STAMP)
@@ -56,6 +66,8 @@ test: $(STAMP)
 bench: $(STAMP)
 	@echo "==> speed of the simulator and of the exact moments"
 	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
+	@echo "==> speed of rank metrics, intervals and ranking"
+	@$(BIN)/python benchmarks/metrics.py --out $(OUT)
 
 docs: $(STAMP)
 	@echo "==> executing the notebooks"

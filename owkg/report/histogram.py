@@ -105,7 +105,7 @@ def draw_histograms(models: Mapping[str, Tasks], axes: Any) -> None:
                 panel.stairs(values, edges, color=COLOURS[0], ls=style, lw=1.1, label=label)
         panel.stairs(histogram.random, edges, color="0.25", lw=1.2, label="by chance")
         panel.set_xscale("log", base=2)
-        panel.xaxis.set_major_locator(FixedLocator(ticks))
+        panel.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
         panel.xaxis.set_minor_locator(NullLocator())
         panel.xaxis.set_major_formatter(FuncFormatter(lambda rank, _: f"{rank:,.0f}"))
         panel.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))

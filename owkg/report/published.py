@@ -21,18 +21,30 @@ _COLUMNS = {
 }
 
 
+def data_file(*parts: str) -> Path | None:
+    """The file of that name under the folder that OWKG_DATA names; None when OWKG_DATA is not set.
+
+    Raises:
+        ValueError: if OWKG_DATA is set and the file is not there.
+    """
+    folder = os.environ.get("OWKG_DATA")
+    if not folder:
+        return None
+    path = Path(folder, *parts)
+    if not path.is_file():
+        raise ValueError(f"OWKG_DATA is set to {folder}, but there is no file {path}.")
+    return path
+
+
 def published_simulations() -> pl.DataFrame | None:
     """The table `$OWKG_DATA/open_world_simulation/published.csv`; None when OWKG_DATA is not set.
 
     Raises:
         ValueError: if OWKG_DATA is set and the file is not there or not such a table.
     """
-    folder = os.environ.get("OWKG_DATA")
-    if not folder:
+    path = data_file("open_world_simulation", "published.csv")
+    if path is None:
         return None
-    path = Path(folder) / "open_world_simulation" / "published.csv"
-    if not path.is_file():
-        raise ValueError(f"OWKG_DATA is set to {folder}, but there is no file {path}.")
     try:
         table = pl.read_csv(path, schema_overrides=_COLUMNS)
     except pl.exceptions.PolarsError as error:
