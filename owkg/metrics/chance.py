@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy import special
 
 from owkg.metrics.metric import Metric
-from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
+from owkg.metrics.sums import kept_by_size, padded_size, prefix_sums, rank_weights
 
 
 class Chance(NamedTuple):
@@ -37,7 +37,7 @@ def _new_moments(metric: Metric, size: int) -> Float[np.ndarray, "2 ranks"]:
     return moments
 
 
-_moments = lru_cache(maxsize=32)(_new_moments)
+_moments = kept_by_size(_new_moments)
 
 
 def rank_moments(metric: Metric, largest: int) -> Float[np.ndarray, "2 candidates"]:
@@ -46,8 +46,7 @@ def rank_moments(metric: Metric, largest: int) -> Float[np.ndarray, "2 candidate
     E = S1(N) / N and V = S2(N) / N - E^2 with S_i(N) the sum of h^i over 1 .. N (Hoyt et al. 2022,
     appendix B, has them for h = r, 1/r and [r <= k]; this is any h).
     """
-    size = padded_size(largest)
-    return (_moments if size <= 2**20 else _new_moments)(metric, size)
+    return _moments(metric, padded_size(largest))
 
 
 # Below this share of the whole weight a task's cumulant series is exact: 0.01^9 / 9 is 1e-19.
@@ -112,7 +111,7 @@ def _new_cumulants(size: int) -> Float[np.ndarray, "cumulants ranks"]:
     return np.stack(kappa)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _cumulants(size: int) -> np.ndarray:
     cumulants = _new_cumulants(size)
     cumulants.flags.writeable = False

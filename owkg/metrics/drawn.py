@@ -14,7 +14,7 @@ from owkg.metrics.sums import padded_size
 
 # Draws of a whole test set that leave the variance with a relative standard error below 0.5%
 # (sqrt(2 / draws) for a nearly normal statistic), and a bound on the ranks drawn in all.
-_DRAWS = 2**17
+DRAWS = 2**17
 _RANKS = 2**27
 _FEWEST_DRAWS = 2**8
 # Ranks in memory at a time.
@@ -62,11 +62,14 @@ def _drawn(
 
 
 def drawn_chance(
-    key: Any, statistic: Callable, candidates: np.ndarray, weight: np.ndarray | None = None
+    key: Any,
+    statistic: Callable,
+    candidates: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    draws: int = DRAWS,
 ) -> Chance:
     """Mean and variance of a statistic of random ranks, with standard errors.
-
-    Draws 131,072 test sets, fewer where they would take more than 134 million ranks in all.
 
     Args:
         key: of `jax.random.key`; equal keys give equal results.
@@ -74,10 +77,11 @@ def drawn_chance(
             object for one statistic, so that it is compiled once.
         candidates: of each task, below 2^31.
         weight: of each task; None: equal.
+        draws: of a whole test set; fewer where they would take more than 134 million ranks in all.
     """
     count = len(candidates)
     size = padded_size(count)
-    draws = int(min(_DRAWS, max(_FEWEST_DRAWS, _RANKS // size)))
+    draws = int(min(draws, max(_FEWEST_DRAWS, _RANKS // size)))
     share = np.zeros(size)
     share[:count] = 1 / count if weight is None else weight / weight.sum()
     padded = np.ones(size, np.int32)

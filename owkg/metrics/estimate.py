@@ -213,5 +213,6 @@ def fixed_estimate(
     )
 
 
+@lru_cache(maxsize=1024)
 def _student(level: float, count: int) -> float:
     return float(stats.t.ppf((1 + level) / 2, count - 1))

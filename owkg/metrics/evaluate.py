@@ -64,7 +64,14 @@ def _unless_equal(weight: np.ndarray | None) -> np.ndarray | None:
     return None if weight is None or (weight == weight[0]).all() else weight
 
 
-def linked_chance(metric: Metric, candidates: np.ndarray, weight: np.ndarray | None, key: Any) -> Chance:
+def linked_chance(
+    metric: Metric,
+    candidates: np.ndarray,
+    weight: np.ndarray | None,
+    key: Any,
+    *,
+    draws: int = drawn.DRAWS,
+) -> Chance:
     """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
 
     Args:
@@ -72,16 +79,24 @@ def linked_chance(metric: Metric, candidates: np.ndarray, weight: np.ndarray | N
         candidates: of each task.
         weight: of each task, some above 0; None: equal.
         key: of `jax.random.key`, for what has to be drawn.
+        draws: how often.
     """
     weight = _unless_equal(weight)
     if metric in (GMR, IGMR):
         return chance.geometric_chance(candidates, weight, inverse=metric == IGMR)
     if weight is None and isinstance(metric.link, Power) and metric.link.exponent < 0:
         return chance.reciprocal_chance(metric, -metric.link.exponent, candidates)
-    return drawn.drawn_chance(key, _linked_statistic(metric), candidates, weight)
+    return drawn.drawn_chance(key, _linked_statistic(metric), candidates, weight, draws=draws)
 
 
-def median_chance(candidates: np.ndarray, weight: np.ndarray | None, key: Any, *, inverse: bool) -> Chance:
+def median_chance(
+    candidates: np.ndarray,
+    weight: np.ndarray | None,
+    key: Any,
+    *,
+    inverse: bool,
+    draws: int = drawn.DRAWS,
+) -> Chance:
     """Chance level of the median, or its inverse: drawn for few tasks, by a normal law for many."""
     weight = _unless_equal(weight)
     # A few heavy tasks are few tasks, however many light ones there are.
@@ -89,7 +104,7 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, key: Any, *
     if effective > _MANY_TASKS:
         return chance.median_chance(candidates, weight, inverse=inverse)
     steps = int(candidates.max()).bit_length()
-    return drawn.drawn_chance(key, _median_statistic(steps, inverse), candidates, weight)
+    return drawn.drawn_chance(key, _median_statistic(steps, inverse), candidates, weight, draws=draws)
 
 
 class _Job(NamedTuple):
@@ -111,6 +126,7 @@ def evaluate(
     replicates: Any = 1000,
     key: Any = None,
     num_entities: Any = None,
+    draws: Any = drawn.DRAWS,
 ) -> Estimates:
     """Value, chance level, standard error and confidence interval of each summary under each tie rule.
 
@@ -124,6 +140,8 @@ def evaluate(
         key: of `jax.random.key`, for the bootstrap and for chance levels that have to be drawn; equal keys
             give equal numbers. None: seed 0.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
+        draws: random test sets for chance levels that have to be drawn: their variance has a relative
+            standard error of about sqrt(2 / draws).
 
     Returns:
         Estimates by tie rule and by name. Summaries that the tasks do not have are left out: macro metrics
@@ -153,6 +171,7 @@ def evaluate(
     if level is not None:
         level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
+    draws = checks.scalar("draws", checks.integer("draws", draws, 2))
     if num_entities is not None:
         num_entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1))
     is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
@@ -175,7 +194,9 @@ def evaluate(
             continue
         weight = task_weight(tasks, weighting)
         if isinstance(measure, Median):
-            level_of_chance = median_chance(tasks.candidates, weight, chance_key, inverse=measure.inverse)
+            level_of_chance = median_chance(
+                tasks.candidates, weight, chance_key, inverse=measure.inverse, draws=draws
+            )
             tally = tallies.setdefault(weighting, {})
             for rule in rules if tasks.tied else rules[:1]:
                 if rule not in tally:
@@ -209,7 +230,7 @@ def evaluate(
         moments = moments_of(by_ties)
         fixed = None
         if isinstance(measure, Metric) and measure.link is not None:
-            fixed = linked_chance(measure, tasks.candidates, weight, chance_key)
+            fixed = linked_chance(measure, tasks.candidates, weight, chance_key, draws=draws)
         for rule in rules:
             for summary in group:
                 found[rule][summary.name] = averaged_estimate(moments[rule], summary, fixed, level)

@@ -118,12 +118,12 @@ def _in_all(
     def of_ranks(metric: Metric, rule: Ties) -> np.ndarray:
         on_ranks = tally(rule, lambda: mass(tasks, rule, factor))
         halves = half_rank_weights(metric, size - 1)
-        return np.dot(on_ranks, halves[: len(on_ranks)])[None]
+        return (on_ranks * halves[: len(on_ranks)]).sum(keepdims=True)
 
     def of_candidates(table: np.ndarray, squared: bool) -> np.ndarray:
         power = None if factor is None else factor**2 if squared else factor
-        on_candidates = tally(squared, lambda: np.bincount(tasks.candidates, power, size))
-        return np.dot(on_candidates, table[:size])[None]
+        counted = tally(squared, lambda: np.bincount(tasks.candidates, power, size).astype(np.float64))
+        return (counted * table[:size]).sum(keepdims=True)
 
     return _Read(
         of_ranks,

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain
 from owkg.metrics.metric import Metric
-from owkg.metrics.sums import prefix_sums, rank_weights
+from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
 from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties, half_rank_weights
 
@@ -185,7 +185,7 @@ def first_place(
     cases, back = np.unique(np.stack([ahead, size, answers]), axis=1, return_inverse=True)
     ahead, size, answers = cases
     result = np.zeros((2, len(ahead)))
-    sums = prefix_sums(metric, int((ahead + size).max()))
+    sums = prefix_sums(metric, padded_size((ahead + size).max()))
     single = answers == 1
     for row, total in zip(result, sums, strict=True):
         row[single] = (total[ahead + size] - total[ahead])[single] / size[single]
@@ -199,11 +199,10 @@ def first_place(
         begin += len(rows)
         j = np.arange(int(_reach(size, answers)[rows].max()))
         n, k = size[rows, None], answers[rows, None]
-        # P(j + 1) / P(j) = (n - j - k + 1) / (n - j), P(1) = k / n.
-        with np.errstate(divide="ignore"):
-            steps = np.log(np.maximum(n - j - k + 1, 0)) - np.log(np.maximum(n - j, 1))
-        steps[:, 0] = np.log(k[:, 0] / n[:, 0])
-        probability = np.exp(np.cumsum(steps, axis=1))
+        # P(1) = k / n, and P(j + 1) / P(j) = (n - j - k + 1) / (n - j).
+        probability = np.maximum(n - j - k + 1, 0) / np.maximum(n - j, 1)
+        probability[:, 0] = k[:, 0] / n[:, 0]
+        np.cumprod(probability, axis=1, out=probability)
         h = weight[np.minimum(ahead[rows, None] + j, len(weight) - 1)]
         result[0, rows] = (probability * h).sum(axis=1)
         result[1, rows] = (probability * h**2).sum(axis=1)

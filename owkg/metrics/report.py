@@ -34,6 +34,8 @@ _PLAIN = (
 _BY_POPULARITY = ("probe@1,0.5", "probe@0.5,0.5", "strat-mrr@0.5")
 _MACRO = ("macro-mrr", *(f"macro-hits@{k}" for k in _HITS), "macro-map@20", "macro-ndcg@20")
 _SPREAD = ("count",)
+# Random test sets for the chance level of a group, where it has to be drawn; there may be hundreds of groups.
+_GROUP_DRAWS = 2**13
 _GROUPED = ("mrr", "hits@1", "hits@10", "amri", "amrr", "ahits@10", "macro-mrr")
 
 
@@ -121,9 +123,9 @@ def report(
     """
     tasks, rows = tasks_of(table)
     breakdowns = [_breakdown(name) for name in by]
-    chosen = list(summaries) if summaries is not None else None
-    whole = chosen or default_summaries(popularity=tasks.popularity is not None)
-    grouped = list(group_summaries) if group_summaries is not None else chosen or default_group_summaries()
+    asked = list(summaries) if summaries is not None else None
+    whole = asked or default_summaries(popularity=tasks.popularity is not None)
+    grouped = list(group_summaries) if group_summaries is not None else asked or default_group_summaries()
     parts: list[tuple[str | None, str | None, str | None, np.ndarray, list[Summary]]] = []
     models = _slices(rows["model"]) if "model" in rows.columns else [(None, np.arange(len(rows)))]
     for model, index in models:
@@ -137,7 +139,8 @@ def report(
         for side in sides:
             at = index if side == "both" else index[is_tail[index] == (side == "tail")]
             if len(at):
-                frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, options))
+                chosen = {"draws": _GROUP_DRAWS} | options if name else options
+                frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, chosen))
         if on_progress is not None:
             on_progress(done + 1, len(parts))
     if not frames:

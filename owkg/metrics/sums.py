@@ -1,5 +1,6 @@
 """Tables of a rank weight over the ranks, and their running sums: what every exact mean is read from."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -60,7 +61,13 @@ def _new_prefix_sums(metric: Metric, largest_rank: int) -> np.ndarray:
     return sums
 
 
-_prefix_sums = lru_cache(maxsize=16)(_new_prefix_sums)
+def kept_by_size(build: Callable[[Metric, int], np.ndarray]) -> Callable[[Metric, int], np.ndarray]:
+    """`build(metric, size)` with its tables kept: many small ones, a few of up to 2**20, none beyond."""
+    small, large = lru_cache(maxsize=1024)(build), lru_cache(maxsize=16)(build)
+    return lambda metric, size: (small if size <= 2**15 else large if size <= 2**20 else build)(metric, size)
+
+
+_prefix_sums = kept_by_size(_new_prefix_sums)
 
 
 def prefix_sums(metric: Metric, largest_rank: Any) -> Float[np.ndarray, "2 ranks"]:
@@ -76,5 +83,4 @@ def prefix_sums(metric: Metric, largest_rank: Any) -> Float[np.ndarray, "2 ranks
         raise ValueError(
             f"`num_entities` must be below {_LARGEST_RANK:,} for exact sums, got {largest_rank:,}."
         )
-    # Great tables are made anew each time rather than kept.
-    return (_prefix_sums if largest_rank <= 2**20 else _new_prefix_sums)(metric, largest_rank)
+    return _prefix_sums(metric, largest_rank)

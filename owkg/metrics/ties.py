@@ -1,13 +1,12 @@
 """The weight of a rank when candidates are tied: four rules, one of them exact."""
 
 from enum import StrEnum
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
 from owkg.metrics.metric import Metric
-from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
+from owkg.metrics.sums import kept_by_size, padded_size, prefix_sums, rank_weights
 from owkg.metrics.tasks import Tasks
 
 
@@ -31,13 +30,12 @@ def _new_half_rank_weights(metric: Metric, largest: int) -> np.ndarray:
     return weights
 
 
-_half_rank_weights = lru_cache(maxsize=32)(_new_half_rank_weights)
+_half_rank_weights = kept_by_size(_new_half_rank_weights)
 
 
 def half_rank_weights(metric: Metric, largest_rank: int) -> Float[np.ndarray, "halves"]:
     """h(k / 2) at index k, for k = 2 .. 2 `largest_rank` or beyond; the first two entries mean nothing."""
-    size = padded_size(largest_rank)
-    return (_half_rank_weights if size <= 2**20 else _new_half_rank_weights)(metric, size)
+    return _half_rank_weights(metric, padded_size(largest_rank))
 
 
 def tie_expectation(metric: Metric, optimistic, pessimistic) -> Float[np.ndarray, "tasks"]:
@@ -48,7 +46,7 @@ def tie_expectation(metric: Metric, optimistic, pessimistic) -> Float[np.ndarray
         optimistic: first rank of each tie, int [tasks].
         pessimistic: last rank of each tie, int [tasks].
     """
-    sums = prefix_sums(metric, int(np.max(pessimistic, initial=1)))[0]
+    sums = prefix_sums(metric, padded_size(np.max(pessimistic, initial=1)))[0]
     return (sums[pessimistic] - sums[optimistic - 1]) / (pessimistic - optimistic + 1)
 
 

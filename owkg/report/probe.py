@@ -71,7 +71,7 @@ def _levels(low: float, high: float, most: int) -> list[float]:
     margin = 0.01 * (high - low)
     if not margin > 1e-9:
         return []
-    ticks = MaxNLocator(most).tick_values(low, high)
+    ticks = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
     return [float(x) for x in ticks if low + margin < x < high - margin]
 
 
