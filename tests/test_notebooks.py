@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from owkg import openworld, theory
+from owkg import metrics, openworld, theory
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -83,3 +83,23 @@ def test_closed_forms_covers_every_formula():
     }
     models = {"Independent", "NodeBased", "PopularityBased", "Score"}
     assert formulas | models <= used, sorted((formulas | models) - used)
+
+
+# What the functions of these modules take is no rank table: judged lists, and a user's rank weight.
+OTHER_MATTERS = {"owkg.metrics.judged", "owkg.metrics.retrieval", "owkg.metrics.metric"}
+
+
+def test_rank_metrics_covers_every_function_of_rank_tables():
+    cells = code_cells(nbformat.read(ROOT / "notebooks" / "rank_metrics.ipynb", as_version=4))
+    nodes = [node for cell in cells for node in ast.walk(ast.parse(cell.source))]
+    used = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "metrics"
+    }
+    functions = {name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))}
+    expected = {name for name in functions if getattr(metrics, name).__module__ not in OTHER_MATTERS}
+    assert {"evaluate", "reweighted", "tie_expectation"} <= expected
+    assert expected <= used, sorted(expected - used)
+    # The witnesses of the macro metrics are judged lists.
+    assert {"judge", "average_precision", "ndcg"} <= used

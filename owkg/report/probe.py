@@ -128,7 +128,7 @@ def draw_surfaces(
     blank_panels(axes, len(surfaces))
     fig.draw_without_rendering()  # numbers on contours lie along them only once the panels have their sizes
     for panel, values in zip(axes.flat, fine.values(), strict=False):
-        _contours(panel, values, 8, lambda x: f"{x:.3g}")
+        _contours(panel, values, 9, lambda x: f"{x:.3g}")
 
 
 def _palette(count: int) -> list[Any]:

@@ -5,8 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+
+from owkg import metrics
+from owkg.kg import read_graph
+from owkg.ranks import other_candidates, read_ranks
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,7 +48,84 @@ def test_published_points_are_compared(owkg_data, tmp_path):
     assert (tmp_path / "figure1_published.csv").exists()
 
 
-@pytest.mark.parametrize("name", ["figure1_expectation", "closed_form_table"])
+def test_chance_adjustment(tmp_path):
+    done = script("chance_adjustment", "--quick", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in (".csv", "_models.csv", ".png", ".pdf"):
+        assert (tmp_path / f"chance_adjustment{name}").stat().st_size > 500
+    levels = pl.read_csv(tmp_path / "chance_adjustment.csv").filter(metric="mr")
+    candidates = levels["candidates"].to_numpy()
+    np.testing.assert_allclose(levels["expectation"], (candidates + 1) / 2, rtol=1e-12)
+    np.testing.assert_allclose(levels["variance"], (candidates**2 - 1) / 12 / candidates, rtol=1e-12)
+    models = pl.read_csv(tmp_path / "chance_adjustment_models.csv")
+    known = models.filter(pl.col("metric").is_in(["mr", "mrr", "hits@10"]), model="knows or guesses")
+    adjusted = known["index"].drop_nulls()
+    np.testing.assert_allclose(adjusted, 0.3, rtol=1e-9)
+    # Hits@10 of at most ten candidates is 1 by chance, and has no index.
+    gaps = known.filter(pl.col("index").is_null())
+    assert set(gaps["metric"]) == {"hits@10"}
+    assert gaps["candidates"].max() <= 10 < known.filter(metric="hits@10").drop_nulls()["candidates"].min()
+
+
+def test_published_chance_levels_are_compared(owkg_data, tmp_path):
+    done = script("chance_adjustment", "--quick", "--out", tmp_path, data=owkg_data)
+    assert done.returncode == 0
+    lines = [line for line in done.stdout.splitlines() if line.startswith("published")]
+    assert [line.split()[1].rstrip(":,") for line in lines] == [
+        *("mr", "mrr", "gmr", "hits@10", "imr", "hmr", "igmr")
+    ]
+    table = pl.read_csv(tmp_path / "chance_adjustment_published.csv")
+    closed = table.filter(pl.col("metric").is_in(["mr", "mrr", "hits@10"]))
+    for column in ("expectation", "variance"):
+        np.testing.assert_allclose(closed[f"own_{column}"], closed[column], rtol=1e-6, atol=1e-300)
+
+
+def test_example_ranks_and_the_commands_it_prints(tmp_path):
+    done = script("example_ranks", "--quick", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    folder = tmp_path / "example"
+    graph = read_graph(folder / "graph")
+    tables = {path.stem: read_ranks(path) for path in folder.glob("*.parquet")}
+    assert set(tables) == {"constant", "random", "frequency", "oracle"}
+    found = {}
+    for name, table in tables.items():
+        assert table["model"].unique().to_list() == [name]
+        assert len(table) == 2 * len(graph.splits["test"])
+        assert other_candidates(table, graph) == 0
+        summaries = [metrics.summary("mrr"), metrics.summary("amrr"), metrics.summary("zmrr")]
+        found[name] = metrics.evaluate(metrics.tasks_of(table)[0], summaries, level=None)
+    constant = found["constant"]
+    assert constant["optimistic"]["mrr"].value == 1
+    assert abs(constant["exact"]["amrr"].value) < 1e-12
+    assert (tables["random"]["optimistic"] == tables["random"]["pessimistic"]).all()
+    assert abs(found["random"]["exact"]["zmrr"].value) < 4
+    assert (tables["oracle"]["optimistic"] < tables["oracle"]["pessimistic"]).any()
+    assert found["oracle"]["exact"]["zmrr"].value > 10
+    commands = [line.split() for line in done.stdout.splitlines() if line.startswith("  owkg ")]
+    assert [command[1] for command in commands] == ["kg", "metrics", "metrics", "metrics"]
+    for command in commands:
+        tried = subprocess.run(
+            [sys.executable, "-m", *command],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            check=False,
+        )
+        assert tried.returncode == 0, tried.stderr
+    drawn = ("rank_histogram", "probe_surface", "probe_order")
+    assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".pdf"))
+
+
+def test_equal_seeds_give_equal_example_ranks(tmp_path):
+    tables = []
+    for out, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert script("example_ranks", "--quick", "--seed", seed, "--out", tmp_path / out).returncode == 0
+        tables.append(read_ranks(tmp_path / out / "example" / "oracle.parquet"))
+    assert tables[0].equals(tables[1])
+    assert not tables[0].equals(tables[2])
+
+
+@pytest.mark.parametrize("name", ["figure1_expectation", "closed_form_table", "chance_adjustment"])
 def test_bad_places_are_named_before_any_work(name, tmp_path):
     (tmp_path / "file").write_text("")
     done = script(name, "--out", tmp_path / "file" / "out")
