@@ -201,11 +201,11 @@ def evaluate(
             for rule in rules if tasks.tied else rules[:1]:
                 if rule not in tally:
                     tally[rule] = median.mass(tasks, rule, weight)
-                draws = (
+                medians = (
                     resampled_medians(bootstrap_key, tasks, rule, weight, replicates) if resampled else None
                 )
                 value, *uncertainty = _median_estimate(
-                    measure, tasks, rule, weight, tally[rule], level, interval, draws
+                    measure, tasks, rule, weight, tally[rule], level, interval, medians
                 )
                 for summary in group:
                     found[rule][summary.name] = (

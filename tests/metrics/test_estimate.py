@@ -1,0 +1,248 @@
+"""From sums to numbers: adjustments, their slopes, standard errors, and the coverage of intervals."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from owkg.metrics import MR, MRR, Interval, Ties, evaluate, summary, tasks, tasks_of
+from owkg.metrics.chance import Chance
+from owkg.metrics.estimate import adjusted_chance, adjusted_value, plain_chance, slopes
+from owkg.metrics.median import distribution, mass, woodruff
+from owkg.metrics.parts import parts_by_ties
+
+AVERAGED = ["mrr", "mr", "hits@3", "amr", "amri", "amrr", "zmr", "zmrr", "ahits@3", "zhits@3"]
+AVERAGED += ["probe@0.5,0.5", "aprobe@1,1", "zprobe@1,1", "macro-map@3", "amacro-map@3", "zmacro-ndcg@4"]
+
+
+def test_adjustments():
+    chance = Chance(4.0, 9.0)
+    assert adjusted_value(summary("mr"), 2.0, chance, 1.0) == 2
+    assert adjusted_value(summary("amr"), 2.0, chance, 1.0) == 0.5
+    assert adjusted_value(summary("amri"), 2.0, chance, 1.0) == pytest.approx(2 / 3)
+    assert adjusted_value(summary("zmr"), 2.0, chance, 1.0) == pytest.approx(2 / 3)
+    assert adjusted_value(summary("zmrr"), 7.0, chance, 10.0) == pytest.approx(1)
+    assert adjusted_value(summary("amrr"), 7.0, chance, 10.0) == pytest.approx(0.5)
+    assert adjusted_chance(summary("mr"), chance, 1.0) == chance
+    assert adjusted_chance(summary("amr"), chance, 1.0)[:2] == (1, 9 / 16)
+    assert adjusted_chance(summary("amri"), chance, 1.0)[:2] == (0, 1)
+    assert adjusted_chance(summary("zmr"), chance, 1.0)[:2] == (0, 1)
+
+
+def test_nothing_to_rank_is_no_number():
+    nothing = Chance(1.0, 0.0)
+    for name in ("amri", "zmr", "amrr", "zmrr"):
+        assert np.isnan(adjusted_value(summary(name), 1.0, nothing, 1.0))
+        assert np.isnan(adjusted_chance(summary(name), nothing, 1.0)[:2]).all()
+
+
+@pytest.mark.parametrize("name", ["mr", "amr", "amri", "zmr", "amrr", "zmrr", "mrr"])
+def test_slopes_by_finite_differences(name):
+    totals = np.array([20.0, 61.0, 92.0, 33.0, 20.0])
+    if name.endswith("mrr"):
+        totals = np.array([20.0, 13.0, 8.0, 1.5, 20.0])
+    made = summary(name)
+
+    def value(totals):
+        best = totals[4] / totals[0]
+        return float(adjusted_value(made, totals[1] / totals[0], plain_chance(totals), best))
+
+    steps = 1e-6 * totals
+    numeric = [
+        (value(totals + step) - value(totals - step)) / (2 * size)
+        for step, size in zip(np.diag(steps), steps, strict=True)
+    ]
+    np.testing.assert_allclose(slopes(totals, made, value(totals)), numeric, rtol=1e-6, atol=1e-9)
+
+
+def test_the_standard_error_of_a_mean():
+    ranks = np.array([1, 5, 2, 40, 3, 3, 8])
+    found = evaluate(tasks(ranks, candidates=50), [summary("mrr"), summary("mr")], level=0.9)[Ties.EXACT]
+    for name, x in (("mrr", 1 / ranks), ("mr", ranks)):
+        error = x.std(ddof=1) / np.sqrt(len(x))
+        np.testing.assert_allclose(found[name].standard_error, error, rtol=1e-11)
+        reach = stats.t.ppf(0.95, len(x) - 1) * error
+        ends = np.clip([x.mean() - reach, x.mean() + reach], *((0.02, 1) if name == "mrr" else (1, 50)))
+        np.testing.assert_allclose((found[name].ci_low, found[name].ci_high), ends, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", AVERAGED)
+def test_the_standard_error_is_that_of_linearisation(full_table, name):
+    made, _ = tasks_of(full_table)
+    wanted = summary(name)
+    parts = parts_by_ties(wanted.measure, wanted.weighting, made, (Ties.EXACT,), by_question=True)[Ties.EXACT]
+    found = evaluate(made, [wanted], ties=["exact"])[Ties.EXACT][name]
+    sums = np.stack(parts[:5])
+
+    def value(weight):
+        totals = sums @ weight
+        return float(
+            adjusted_value(wanted, totals[1] / totals[0], plain_chance(totals), totals[4] / totals[0])
+        )
+
+    count = sums.shape[1]
+    one = np.ones(count)
+    np.testing.assert_allclose(value(one), found.value, rtol=1e-12)
+    moved = np.array([(value(one + d) - value(one - d)) / 2e-5 for d in 1e-5 * np.eye(count)])
+    error = np.sqrt(count / (count - 1) * np.sum((moved - moved.mean()) ** 2))
+    np.testing.assert_allclose(found.standard_error, error, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", ["gmr", "hmr", "imr", "igmr", "power-mean@2", "wgmr", "agmri", "zgmr", "zhmr"]
+)
+def test_the_interval_of_a_link_is_that_of_its_mean(full_table, name):
+    made, _ = tasks_of(full_table)
+    wanted = summary(name)
+    inner = {"gmr": np.log, "igmr": np.log, "hmr": np.reciprocal, "imr": np.positive}
+    plain = name.removeprefix("w").removeprefix("a").removeprefix("z").removesuffix("i")
+    h = {**inner, "power-mean@2": np.square}[plain]
+    weight = made.weight * ((made.candidates - 1) if name == "wgmr" else 1)
+    tie = [h(np.arange(a, b + 1.0)).mean() for a, b in zip(made.optimistic, made.pessimistic, strict=True)]
+    value = np.bincount(made.question, weight * tie)
+    total = np.bincount(made.question, weight)
+    mean = value.sum() / total.sum()
+    count = made.num_questions
+    width = np.sqrt(count / (count - 1) * np.sum((value - mean * total) ** 2)) / total.sum()
+    reach = stats.t.ppf(0.975, count - 1) * width
+    outer = {
+        "gmr": np.exp,
+        "igmr": lambda m: np.exp(-m),
+        "hmr": np.reciprocal,
+        "imr": np.reciprocal,
+        "power-mean@2": np.sqrt,
+    }[plain]
+    found = evaluate(made, [wanted, summary(plain)], ties=["exact"])[Ties.EXACT]
+    ends = sorted([outer(mean - reach), outer(mean + reach)])
+    values = np.array([outer(mean), *ends])
+    if wanted.adjustment != "none":
+        level = found[plain]
+        if name.startswith("a"):
+            values = (values - level.expectation) / (1 - level.expectation)
+        else:
+            values = (level.expectation - values) / np.sqrt(level.variance)
+        ends = sorted(values[1:])
+    own = found[name]
+    np.testing.assert_allclose(own.value, values[0], rtol=1e-9)
+    np.testing.assert_allclose((own.ci_low, own.ci_high), ends, rtol=1e-8)
+    numeric = abs(outer(mean + 1e-6) - outer(mean - 1e-6)) / 2e-6 * width
+    if wanted.adjustment == "none":
+        np.testing.assert_allclose(own.standard_error, numeric, rtol=1e-5)
+
+
+def test_one_question_has_no_interval():
+    names = [*AVERAGED, "gmr", "zgmr", "median_rank", "hmr"]
+    for question in (None, [0, 0, 0]):
+        size = 1 if question is None else 3
+        made = tasks(np.full(size, 2), candidates=9, question=question, popularity=np.zeros(size, int))
+        for interval in Interval:
+            found = evaluate(
+                made, [summary(name) for name in names], interval=interval, replicates=5, ties=["exact"]
+            )[Ties.EXACT]
+            for name in names:
+                assert np.isfinite(found[name].value), name
+                if interval is Interval.ANALYTIC:
+                    assert np.isnan(found[name].standard_error), name
+                    assert np.isnan([found[name].ci_low, found[name].ci_high]).all(), name
+
+
+def test_intervals_stay_between_the_worst_and_the_best():
+    made = tasks([1, 1, 1, 30], candidates=30)
+    names = ["mrr", "mr", "gmr", "hits@1", "amri", "amrr", "agmri", "hmr", "imr", "probe@1,0"]
+    found = evaluate(made, [summary(name) for name in names], level=0.999)[Ties.EXACT]
+    for name in ("mrr", "hits@1", "probe@1,0", "imr"):
+        assert 0 <= found[name].ci_low < found[name].value < found[name].ci_high <= 1, name
+    for name in ("mr", "gmr", "hmr"):
+        assert 1 <= found[name].ci_low < found[name].value < found[name].ci_high <= 30 + 1e-9, name
+    for name in ("amri", "amrr", "agmri"):
+        assert found[name].ci_low < found[name].value < found[name].ci_high <= 1, name
+
+
+# --- coverage
+
+COVERED = ["mrr", "hits@10", "amri", "zmrr", "gmr", "macro-map@20", "macro-mrr"]
+
+
+def _questions(rng, count):
+    """Tasks of questions whose ranks are alike: N u^4 of a uniform u with an effect of the question."""
+    answers = 1 + rng.poisson(1.0, count)
+    question = np.repeat(np.arange(count), answers)
+    candidates = rng.integers(2000, 4000, count)[question]
+    normal = (rng.normal(size=count)[question] + rng.normal(size=len(question))) / np.sqrt(2)
+    ranks = np.ceil(candidates * special.ndtr(normal) ** 4).astype(int)
+    return tasks(np.maximum(ranks, 1), candidates=candidates, question=question)
+
+
+@pytest.fixture(scope="module")
+def truth():
+    # A whole population: 200,000 questions, so 1 / 30 of the standard error of 200.
+    made = _questions(np.random.default_rng(100), 200_000)
+    found = evaluate(made, [summary(name) for name in COVERED], ties=["exact"], level=None)[Ties.EXACT]
+    values = {name: estimate.value for name, estimate in found.items()}
+    values["median_rank"] = np.median(made.optimistic)
+    values["zmrr"] *= np.sqrt(200 / 200_000)  # z metrics grow with the number of tasks
+    return values
+
+
+def _coverage(truth, interval, repetitions, seed, level, **options):
+    rng = np.random.default_rng(seed)
+    wanted = [summary(name) for name in COVERED]
+    hits = dict.fromkeys([*COVERED, "median_rank"], 0)
+    for _ in range(repetitions):
+        made = _questions(rng, 200)
+        found = evaluate(made, wanted, ties=["optimistic"], interval=interval, level=level, **options)
+        ends = {name: (e.ci_low, e.ci_high) for name, e in found[Ties.OPTIMISTIC].items()}
+        # Without its chance level, which would be drawn.
+        by_rank = distribution(mass(made, Ties.OPTIMISTIC, None))
+        ends["median_rank"] = woodruff(made, Ties.OPTIMISTIC, None, by_rank, level)[1]
+        for name, (low, high) in ends.items():
+            hits[name] += low <= truth[name] <= high
+    return {name: count / repetitions for name, count in hits.items()}
+
+
+def test_coverage_of_analytic_intervals(truth):
+    for name, share in _coverage(truth, "analytic", 250, 1, 0.95).items():
+        assert 0.91 < share < 0.985, (name, share)
+
+
+def test_coverage_at_another_level(truth):
+    for name, share in _coverage(truth, "analytic", 100, 2, 0.8).items():
+        assert 0.68 < share < 0.91, (name, share)
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_coverage_of_the_bootstrap(truth, interval):
+    for name, share in _coverage(truth, interval, 50, 3, 0.9, replicates=200).items():
+        assert 0.76 < share <= 1, (name, share)
+
+
+@pytest.mark.parametrize("interval", list(Interval))
+def test_a_higher_level_is_wider(full_table, interval):
+    made, _ = tasks_of(full_table)
+    names = ["mrr", "mr", "gmr", "amri", "zmrr", "median_rank", "macro-map@5"]
+    widths = []
+    for level in (0.5, 0.9, 0.95, 0.99):
+        found = evaluate(
+            made, [summary(name) for name in names], level=level, interval=interval, ties=["exact"]
+        )[Ties.EXACT]
+        assert all(found[name].ci_low <= found[name].value <= found[name].ci_high for name in names)
+        widths.append([found[name].ci_high - found[name].ci_low for name in names])
+    widths = np.array(widths)
+    assert (np.diff(widths, axis=0) >= 0).all()
+    assert (widths[2] > widths[0]).all()
+    assert (np.diff(widths[:, :5], axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("level", [0, 1, 90, 95.0, -0.5, float("nan"), "0.95", [0.9, 0.95], True])
+def test_bad_level(level):
+    with pytest.raises(ValueError, match="`level`"):
+        evaluate(tasks([1, 2], candidates=9), [summary("mrr")], level=level)
+
+
+def test_parts_of_mr_and_mrr_differ():
+    # The direction decides the sign of z alone.
+    made = tasks([1, 2, 1], candidates=9)
+    found = evaluate(made, [summary("zmr"), summary("zmrr")], level=None)[Ties.EXACT]
+    assert found["zmr"].value > 0
+    assert found["zmrr"].value > 0
+    assert MR.larger_is_better is False
+    assert MRR.larger_is_better is True
