@@ -30,6 +30,7 @@ from owkg.metrics.measures import (
 )
 from owkg.metrics.metric import Metric, checked
 from owkg.metrics.names import FORMS, adjusted, metric, pykeen_key, summary
+from owkg.metrics.published import adjusted_from
 from owkg.metrics.report import Breakdown, default_group_summaries, default_summaries, report
 from owkg.metrics.retrieval import (
     average_precision,
@@ -71,6 +72,7 @@ __all__ = [
     "Ties",
     "Weighting",
     "adjusted",
+    "adjusted_from",
     "average_precision",
     "bpref",
     "checked",

@@ -1,0 +1,51 @@
+"""Chance taken out of a number that was published without its ranks."""
+
+from typing import Any
+
+import numpy as np
+
+from owkg import checks
+from owkg.metrics.chance import Chance
+from owkg.metrics.estimate import adjusted_value
+from owkg.metrics.evaluate import evaluate
+from owkg.metrics.measures import MACRO, Adjustment, Dispersion, Summary
+from owkg.metrics.tasks import tasks
+from owkg.metrics.ties import Ties
+
+
+def adjusted_from(summary: Any, value: Any, candidates: Any, *, weight: Any = None, key: Any = None) -> float:
+    """The adjusted metric of a table of ranks of which only the plain metric is known.
+
+    Adjustments need the plain metric and the candidates of each task, not the ranks, so published numbers can
+    be adjusted (Hoyt et al. 2022): `kg.num_candidates` of both sides gives the candidates of a benchmark.
+
+    Args:
+        summary: an adjusted one, such as `metrics.summary("amri")`; not macro, not by popularity.
+        value: of the plain metric, MR for amri.
+        candidates: whole numbers, of each task.
+        weight: of each task; equal when None.
+        key: of `jax.random.key`, for chance levels that have to be drawn.
+
+    Returns:
+        The adjusted value; NaN where there is nothing to rank.
+
+    Raises:
+        ValueError: if `summary` is no such one, or another argument is out of range.
+
+    Examples:
+        >>> from owkg.metrics import summary
+        >>> round(adjusted_from(summary("amri"), 219.0, [14_541] * 1000), 4)
+        0.97
+    """
+    if not isinstance(summary, Summary) or summary.adjustment is Adjustment.NONE:
+        raise ValueError(f"`summary` must be an adjusted metric, such as amri, got {summary!r}.")
+    if isinstance(summary.measure, (*MACRO, Dispersion)):
+        raise ValueError(f"`summary` must be a mean over ranking tasks, got {summary.name}.")
+    value = checks.scalar("value", checks.real("value", value, -np.inf, np.inf))
+    counts = checks.integer("candidates", candidates, 1)
+    plain = Summary("plain", summary.measure, summary.weighting)
+    # Ranks of a perfect model: its value is the best one, its chance level that of any.
+    perfect = tasks(np.ones(counts.shape, np.int64), candidates=counts, weight=weight)
+    found = evaluate(perfect, [plain], ties=[Ties.EXACT], level=None, key=key)[Ties.EXACT]["plain"]
+    chance = Chance(found.expectation, found.variance)
+    return float(adjusted_value(summary, value, chance, found.value))
