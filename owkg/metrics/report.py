@@ -121,6 +121,9 @@ def report(
         ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
             table lacks.
     """
+    for side in sides:
+        if side not in SIDES:
+            raise ValueError(f"`sides` must be of {', '.join(SIDES)}, got {side!r}.")
     tasks, rows = tasks_of(table)
     breakdowns = [_breakdown(name) for name in by]
     asked = list(summaries) if summaries is not None else None
@@ -135,14 +138,14 @@ def report(
             parts += [(model, breakdown.value, label, index[at], grouped) for label, at in _slices(labels)]
     is_tail = (rows["side"] == "tail").to_numpy()
     frames: list[pl.DataFrame] = []
-    for done, (model, name, group, index, wanted) in enumerate(parts):
-        for side in sides:
-            at = index if side == "both" else index[is_tail[index] == (side == "tail")]
-            if len(at):
-                chosen = {"draws": _GROUP_DRAWS} | options if name else options
-                frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, chosen))
+    jobs = [(*part, side) for part in parts for side in sides]
+    for done, (model, name, group, index, wanted, side) in enumerate(jobs):
+        at = index if side == "both" else index[is_tail[index] == (side == "tail")]
+        if len(at):
+            chosen = {"draws": _GROUP_DRAWS} | options if name else options
+            frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, chosen))
         if on_progress is not None:
-            on_progress(done + 1, len(parts))
+            on_progress(done + 1, len(jobs))
     if not frames:
         raise ValueError(f"`sides` must name a side that the table has, got {', '.join(sides)}.")
     return pl.concat(frames)

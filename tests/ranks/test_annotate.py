@@ -1,0 +1,86 @@
+"""What a graph adds to a rank table."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.kg import KnowledgeGraph
+from owkg.ranks import annotated, other_candidates, rank_table, triple_ids
+
+GRAPH = KnowledgeGraph(
+    ("a", "b", "c", "d"),
+    ("r", "s"),
+    {
+        "train": np.array([[0, 0, 1], [0, 0, 2], [3, 1, 1], [1, 1, 1]], np.int32),
+        "valid": np.array([[0, 0, 3]], np.int32),
+        "test": np.array([[2, 0, 1], [0, 1, 1]], np.int32),
+    },
+)
+TEST = GRAPH.splits["test"]
+TABLE = pl.concat([rank_table(GRAPH, np.zeros((2, 4)), TEST, side) for side in ("head", "tail")])
+BARE = TABLE.drop("popularity", "relation_popularity", "category")
+IDS = BARE.with_columns(
+    head=pl.Series([2, 0, 2, 0]), relation=pl.Series([0, 1, 0, 1]), tail=pl.Series([1, 1, 1, 1])
+)
+
+
+@pytest.mark.parametrize("table", [BARE, IDS], ids=["labels", "ids"])
+def test_popularity_and_category_are_counted_in_train(table):
+    found = annotated(table, GRAPH)
+    # Answers: c, a (heads), b, b (tails); a loop counts once.
+    assert found["popularity"].to_list() == [1, 2, 3, 3]
+    assert found["relation_popularity"].to_list() == [1, 0, 1, 2]
+    assert found["category"].to_list() == ["1-N", "N-1", "1-N", "N-1"]
+    assert found.drop("popularity", "relation_popularity", "category").equals(table)
+
+
+def test_what_the_table_says_is_kept():
+    table = BARE.with_columns(popularity=pl.lit(77), category=pl.lit("mine"))
+    found = annotated(table, GRAPH)
+    assert found["popularity"].to_list() == [77] * 4
+    assert found["category"].to_list() == ["mine"] * 4
+    assert found["relation_popularity"].to_list() == [1, 0, 1, 2]
+
+
+def test_the_same_as_rank_table_gives():
+    assert annotated(BARE, GRAPH).select(TABLE.columns).equals(TABLE)
+
+
+def test_triple_ids():
+    np.testing.assert_array_equal(triple_ids(BARE, GRAPH), np.concatenate([TEST, TEST]))
+    np.testing.assert_array_equal(triple_ids(IDS, GRAPH), np.concatenate([TEST, TEST]))
+
+
+def test_labels_that_are_numbers_are_labels():
+    graph = KnowledgeGraph(("10", "20", "3", "4"), ("7", "8"), GRAPH.splits)
+    table = BARE.with_columns(head=pl.lit(3), relation=pl.lit(7), tail=pl.lit(20))
+    np.testing.assert_array_equal(triple_ids(table, graph), np.tile([2, 0, 1], (4, 1)))
+
+
+def test_candidates_of_the_graph():
+    assert other_candidates(BARE, GRAPH) == 0
+    off = BARE.with_columns(candidates=pl.Series([4, *BARE["candidates"].to_list()[1:]]))
+    assert other_candidates(off, GRAPH) == int(BARE["candidates"][0] != 4)
+    assert other_candidates(BARE, GRAPH, filter_splits=["valid"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [("head", "nobody", "row 1: the graph has no entity 'nobody'"), ("relation", "q", "no relation 'q'")],
+)
+def test_unknown_labels(column, value, shown):
+    with pytest.raises(ValueError, match=shown):
+        annotated(BARE.with_columns(pl.lit(value).alias(column)), GRAPH)
+
+
+@pytest.mark.parametrize("value", [4, 2**40])
+def test_ids_out_of_range(value):
+    with pytest.raises(ValueError, match=f"no entity {value}"):
+        annotated(IDS.with_columns(head=pl.lit(value)), GRAPH)
+
+
+def test_a_graph_without_the_split():
+    with pytest.raises(ValueError, match="train"):
+        annotated(BARE, GRAPH, train="training")
+    with pytest.raises(ValueError, match="filter_splits"):
+        other_candidates(BARE, GRAPH, filter_splits=["all"])
