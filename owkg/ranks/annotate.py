@@ -6,15 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.kg import (
-    KnowledgeGraph,
-    entity_popularity,
-    entity_relation_popularity,
-    known_answers,
-    num_candidates,
-    relation_categories,
-)
-from owkg.ranks.build import FILTER_SPLITS, filter_facts
+from owkg.kg import KnowledgeGraph, known_answers, num_candidates
+from owkg.ranks.build import FILTER_SPLITS, answers, filter_facts
+from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.table import TRIPLE, validated
 
 
@@ -64,18 +58,9 @@ def annotated(table: Any, graph: KnowledgeGraph, *, train: str = "train") -> pl.
     table = validated(table)
     if train not in graph.splits:
         raise ValueError(f"`train` must be a split of the graph, {', '.join(graph.splits)}, got {train!r}.")
-    triples, facts = triple_ids(table, graph), graph.splits[train]
-    answer = np.where((table["side"] == "tail").to_numpy(), triples[:, 2], triples[:, 0])
-    relation = triples[:, 1]
-    counted = {
-        "popularity": entity_popularity(facts, graph.num_entities)[answer],
-        "relation_popularity": entity_relation_popularity(
-            facts, answer, relation, num_relations=graph.num_relations
-        ),
-        "category": relation_categories(facts, graph.num_relations)[relation],
-    }
-    new = {name: values for name, values in counted.items() if name not in table.columns}
-    return validated(table.with_columns(**{name: pl.Series(values) for name, values in new.items()}))
+    triples = triple_ids(table, graph)
+    counted = popularity_columns(graph, triples, answers(triples, table["side"].to_numpy()), train=train)
+    return validated(table.with_columns(**{k: v for k, v in counted.items() if k not in table.columns}))
 
 
 def other_candidates(

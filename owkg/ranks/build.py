@@ -7,16 +7,9 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.kg import (
-    KnowledgeGraph,
-    entity_popularity,
-    entity_relation_popularity,
-    fact_splits,
-    joined_splits,
-    known_answers,
-    relation_categories,
-)
+from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg.triples import triples_checked
+from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.scores import Ranks, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
 from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
@@ -50,7 +43,9 @@ def rank_table(
         chunk: queries in one call; changes memory and time, never the result.
 
     Returns:
-        A rank table (`validated`), one row a triple, in their order, with labels.
+        A rank table (`validated`), one row a triple, in their order, with labels. Its column `filtered` is
+        true if `filter_splits` know every one of the triples, so that the answers to one question left each
+        other's candidates.
 
     Raises:
         ValueError: as `ranks_from_scores`; if an id is out of range, or the graph has no such split.
@@ -62,10 +57,11 @@ def rank_table(
         raise ValueError(
             f"`scores` must be of shape [triples, entities], {shape}, got shape {np.shape(scores)}."
         )
-    known = _known(graph, triples, side, filter_splits) if filter_splits else None
+    known, filtered = _known(graph, triples, side, filter_splits) if filter_splits else (None, False)
     answer = answers(triples, side)
     ranks = ranks_from_scores(scores, answer, known=known, tolerance=tolerance, chunk=chunk)
-    return validated(described(graph, triples, side, ranks, model=model, popularity=popularity))
+    table = described(graph, triples, side, ranks, filtered=filtered, model=model, popularity=popularity)
+    return validated(table)
 
 
 def sides_checked(side: Any, count: int) -> np.ndarray:
@@ -98,11 +94,11 @@ def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndar
 
 def _known(
     graph: KnowledgeGraph, triples: np.ndarray, side: np.ndarray, filter_splits: Sequence[str]
-) -> EntitySets:
-    """The known answers to the question of each triple."""
+) -> tuple[EntitySets, bool]:
+    """The known answers to the question of each triple; whether every triple itself is known."""
     facts = filter_facts(graph, filter_splits)
     start, stop = np.zeros((2, len(triples)), np.int64)
-    ids = np.empty(0, np.int32)
+    ids, all_known = np.empty(0, np.int32), True
     for one in SIDES:
         own = side == one
         if not own.any():
@@ -111,7 +107,8 @@ def _known(
         sets = known_sets(index, triples[own, 0 if one == "tail" else 2], triples[own, 1])
         start[own], stop[own] = len(ids) + sets.start, len(ids) + sets.stop
         ids = np.concatenate([ids, sets.ids])
-    return EntitySets(start, stop, ids)
+        all_known = all_known and bool(is_known(index, triples[own]).all())
+    return EntitySets(start, stop, ids), all_known
 
 
 def described(
@@ -120,6 +117,7 @@ def described(
     side: np.ndarray,
     ranks: Ranks,
     *,
+    filtered: bool,
     model: str | pl.Series | None,
     popularity: bool,
 ) -> pl.DataFrame:
@@ -130,6 +128,7 @@ def described(
         triples: int [triples, 3].
         side: the side that is predicted, one a triple.
         ranks: of their answers.
+        filtered: whether the other answers to their questions left the candidates.
         model: one name, or one for each triple; None: no column `model`.
         popularity: add the columns popularity, relation_popularity and category.
     """
@@ -141,21 +140,11 @@ def described(
     }
     columns["side"] = pl.Series(side.tolist(), dtype=pl.String)
     columns |= {column: getattr(ranks, column) for column in RANKS}
+    columns["filtered"] = pl.repeat(filtered, len(triples), dtype=pl.Boolean, eager=True)
     if model is not None:
         columns["model"] = pl.repeat(model, len(triples), eager=True) if isinstance(model, str) else model
     if popularity:
-        columns |= _popularity(graph, triples, answers(triples, side))
+        if "train" not in graph.splits:
+            raise ValueError(f"`popularity` needs a split train, got {', '.join(graph.splits)}.")
+        columns |= popularity_columns(graph, triples, answers(triples, side))
     return pl.DataFrame(columns)
-
-
-def _popularity(graph: KnowledgeGraph, triples: np.ndarray, answer: np.ndarray) -> dict[str, Any]:
-    if "train" not in graph.splits:
-        raise ValueError(f"`popularity` needs a split train, got {', '.join(graph.splits)}.")
-    train, relation = graph.splits["train"], triples[:, 1]
-    return {
-        "popularity": entity_popularity(train, graph.num_entities)[answer],
-        "relation_popularity": entity_relation_popularity(
-            train, answer, relation, num_relations=graph.num_relations
-        ),
-        "category": pl.Series(relation_categories(train, graph.num_relations)[relation], dtype=pl.String),
-    }

@@ -43,7 +43,8 @@ def ranks_from_matrix(
         model: name for the column `model`; None: no such column.
 
     Returns:
-        A rank table, one row a triple, in their order; with labels where graph or file has them.
+        A rank table, one row a triple, in their order; with labels where graph or file has them. Its column
+        `filtered` is that of `rank_table`, and false without a graph.
 
     Raises:
         ValueError: naming the file: if it is not such a file, does not fit the graph, or a score is NaN.
@@ -177,4 +178,5 @@ def _raw(
     for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):
         columns[name] = ids if of is None else pl.Series(of, dtype=pl.String).gather(ids)
     columns["side"] = pl.Series(side.tolist(), dtype=pl.String)
-    return validated(pl.DataFrame(columns | {name: getattr(ranks, name) for name in RANKS}))
+    columns |= {name: getattr(ranks, name) for name in RANKS}
+    return validated(pl.DataFrame(columns).with_columns(filtered=False))

@@ -33,6 +33,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     | side | String | "head" or "tail": the side that is predicted |
     | optimistic, pessimistic | Int64 | 1-based ranks with ties counted for and against the target |
     | candidates | Int64 | how many were ranked, the target among them |
+    | filtered | Boolean | optional; whether the other answers to its question left the candidates |
     | model | String | optional |
     | seed | Int64 | optional |
     | weight | Float64 | optional; finite, at least 0, some above 0 |
@@ -43,7 +44,8 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     Other columns are kept as they are, and so is the order of rows and columns.
 
     Args:
-        table: a polars DataFrame. Whole numbers may come as floats or as text, such as 3.0 or "3".
+        table: a polars DataFrame. Whole numbers may come as floats or as text, such as 3.0 or "3"; what is
+            true or false, as the text "true" or "false".
         source: what messages call the table; a file's path.
 
     Raises:
@@ -71,7 +73,9 @@ def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
         raise ValueError(f"`table` must be a polars DataFrame, got {table!r}.")
     if missing := [name for name in REQUIRED if name not in table.columns]:
         found = ", ".join(table.columns) or "none"
-        raise ValueError(f"{source}: no column {', '.join(missing)}; columns found: {found}.")
+        untied = "rank" in table.columns and {"optimistic", "pessimistic"} & set(missing)
+        hint = "; a column rank without ties: owkg ranks convert --untied" if untied else ""
+        raise ValueError(f"{source}: no column {', '.join(missing)}; columns found: {found}{hint}.")
     if table.is_empty():
         raise ValueError(f"{source}: no rows.")
     checked: list[pl.Series] = []
@@ -85,6 +89,8 @@ def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
             checked.append(whole(column, _LEAST[name], source=source, place=place))
         elif name == "weight":
             checked.append(_weight(column, source, place))
+        elif name == "filtered":
+            checked.append(_flag(column, source, place))
     table = table.with_columns(checked)
     if table["head"].dtype != table["tail"].dtype:
         raise ValueError(f"{source}: head and tail must both hold labels (text) or both ids (whole numbers).")
@@ -166,3 +172,15 @@ def _weight(column: pl.Series, source: str, place: _Place) -> pl.Series:
     if not (weights > 0).any():
         raise ValueError(f"{source}: weight must be above 0 in some row, got 0 in all {len(weights)}.")
     return weights
+
+
+def _flag(column: pl.Series, source: str, place: _Place) -> pl.Series:
+    """The column as Boolean, given as such or as the text that CSV files have for it."""
+    _refuse_nulls(column, place)
+    if column.dtype == pl.Boolean:
+        return column
+    must = "true or false"
+    if column.dtype != pl.String:
+        raise _refuse_type(column, must, source)
+    _refuse(column, ~column.is_in(["true", "false"]), f"must be {must}", place)
+    return column == "true"

@@ -63,7 +63,30 @@ def test_candidates_are_those_that_the_graph_counts():
 def test_columns_are_left_out_when_not_asked_for():
     graph = random_graph(0)
     table = rank_table(graph, np.zeros((6, 5)), graph.splits["test"], "tail", popularity=False)
-    assert table.columns == ["head", "relation", "tail", "side", "optimistic", "pessimistic", "candidates"]
+    triple = ["head", "relation", "tail", "side"]
+    assert table.columns == [*triple, "optimistic", "pessimistic", "candidates", "filtered"]
+
+
+@pytest.mark.parametrize("side", ["head", "tail", ["head", "tail"] * 3])
+@pytest.mark.parametrize(
+    ("splits", "filtered"),
+    [(SPLITS, True), (["test"], True), (["train", "valid"], False), ([], False)],
+)
+def test_filtered_says_whether_the_filter_knows_every_triple(side, splits, filtered):
+    graph = random_graph(3)
+    test = graph.splits["test"]
+    others = {tuple(t) for name in ("train", "valid") for t in graph.splits[name].tolist()}
+    assert not {tuple(t) for t in test.tolist()} <= others
+    table = rank_table(graph, np.zeros((6, 5)), test, side, filter_splits=splits)
+    assert table["filtered"].to_list() == [filtered] * 6
+
+
+def test_filtered_is_false_if_the_filter_does_not_know_one_triple():
+    graph = random_graph(3)
+    facts = {tuple(t) for triples in graph.splits.values() for t in triples.tolist()}
+    unknown = next((h, 0, t) for h in range(5) for t in range(5) if (h, 0, t) not in facts)
+    triples = np.concatenate([graph.splits["test"], [unknown]])
+    assert not rank_table(graph, np.zeros((7, 5)), triples, "tail")["filtered"].any()
 
 
 def test_tolerance_and_chunk_are_passed_on():

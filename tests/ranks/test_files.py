@@ -39,6 +39,7 @@ def tasks(draw):
         "optimistic": draw(st.integers(1, pessimistic)),
         "pessimistic": pessimistic,
         "candidates": candidates,
+        "filtered": draw(st.booleans()),
         "model": draw(LABELS),
         "seed": draw(st.integers(-(2**62), 2**62)),
         "weight": draw(st.floats(1e-300, 1e300)),

@@ -38,6 +38,7 @@ def test_sides_may_mix_and_rows_keep_their_order(saved):
         expected = rank_table(GRAPH, SCORES[i : i + 1], TRIPLES[i : i + 1], str(side), model="m")
         assert table[i].select(expected.columns).equals(expected)
     assert table.height == 3
+    assert table["filtered"].to_list() == [True] * 3
 
 
 def test_labels_are_matched_in_any_order(saved):
@@ -63,6 +64,7 @@ def test_raw_ranks_need_no_graph(saved):
     table = ranks_from_matrix(saved(**GOOD), filter_splits=[])
     assert table["head"].to_list() == TRIPLES[:, 0].tolist()
     assert table["candidates"].to_list() == [4] * 3
+    assert table["filtered"].to_list() == [False] * 3
     labels = {"entity_labels": np.array(ENTITIES), "relation_labels": np.array(RELATIONS)}
     named = ranks_from_matrix(saved(**GOOD | labels), filter_splits=[], model="m")
     assert named["tail"].to_list() == ["b", "d", "c"]

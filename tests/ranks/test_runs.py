@@ -92,6 +92,7 @@ def test_ranks_are_what_counting_gives(tmp_path_factory, world, tolerance, split
     )
     columns = ["head", "relation", "tail", "side", "optimistic", "pessimistic", "candidates", "model"]
     assert Counter(table.select(columns).iter_rows()) == oracle(graph, lines, tolerance, splits)
+    assert table["filtered"].all()
 
 
 @pytest.mark.parametrize("side", ["head", "tail"])

@@ -18,6 +18,7 @@ GOOD = {
     "candidates": [9, 4, 3],
 }
 OPTIONAL = {
+    "filtered": [True, False, True],
     "model": ["m", "m", "n"],
     "seed": [0, -1, 2],
     "weight": [0.0, 1.5, 2.0],
@@ -42,12 +43,14 @@ def test_canonical_types():
         pessimistic=["1", "4.0", "3"],
         weight=["0", "1e-3", "2"],
         seed=[0.0, 1.0, 2.0],
+        filtered=["true", "false", "true"],
     ).with_columns(pl.col("side").cast(pl.Categorical), pl.col("candidates").cast(pl.UInt16))
     checked = validated(odd)
     assert checked.select("optimistic", "pessimistic", "candidates", "seed").dtypes == [pl.Int64] * 4
     assert checked["pessimistic"].to_list() == [1, 4, 3]
     assert checked["weight"].to_list() == [0.0, 1e-3, 2.0]
     assert checked["side"].dtype == pl.String
+    assert checked["filtered"].to_list() == [True, False, True]
 
 
 def test_ids_stay_whole_numbers_and_labels_stay_text():
@@ -86,6 +89,8 @@ BAD_VALUES = [
     ("relation_popularity", -1, "row 2: relation_popularity must be a whole number of at least 0, got -1"),
     ("category", None, "row 2: category is missing"),
     ("model", None, "row 2: model is missing"),
+    ("filtered", None, "row 2: filtered is missing"),
+    ("filtered", "yes", "row 2: filtered must be true or false, got 'yes'"),
 ]
 
 
@@ -96,7 +101,8 @@ def test_a_bad_value_is_named_with_its_row_and_column(column, value, message):
     kind = pl.Float64 if isinstance(value, float) else None
     bad = table(**OPTIONAL).with_columns(pl.Series(column, values, kind, strict=False))
     if isinstance(value, str) and column not in ("side",):
-        bad = bad.with_columns(pl.Series(column, [str(v) for v in values]))
+        text = ["true" if v is True else str(v) for v in values]
+        bad = bad.with_columns(pl.Series(column, text))
     with pytest.raises(ValueError) as error:  # noqa: PT011 - compared whole
         validated(bad, source="mine")
     assert str(error.value).rstrip(".") == f"mine, {message}"
@@ -115,6 +121,7 @@ def test_a_bad_value_is_named_with_its_row_and_column(column, value, message):
             "head must hold labels (text) or ids (whole numbers), got values of type F",
         ),
         ("tail", [0, 1, 2], "head and tail must both hold labels (text) or both ids"),
+        ("filtered", [0, 1, 1], "filtered must hold true or false, got values of type Int64"),
         ("model", [0, 1, 2], "model must hold text, got values of type Int64"),
     ],
 )
@@ -134,6 +141,16 @@ def test_missing_columns_are_named_with_those_found():
         ValueError, match=r"^t: no column side, candidates; columns found: head, rel.*istic\.$"
     ):
         validated(table().drop("side", "candidates"), source="t")
+
+
+def test_a_column_rank_is_pointed_to_its_converter():
+    bare = table().drop("optimistic", "pessimistic").with_columns(rank=pl.lit(1))
+    with pytest.raises(
+        ValueError, match=r"candidates, rank; a column rank without ties: owkg ranks convert "
+    ):
+        validated(bare)
+    with pytest.raises(ValueError, match=r"columns found: .*candidates, rank\.$"):
+        validated(table(rank=[1, 1, 1]).drop("side"))
 
 
 def test_an_empty_table_is_refused():
