@@ -182,9 +182,20 @@ def macro(metric: Metric) -> Summary:
     return Summary(f"macro-{metric.name}", BestAnswer(metric))
 
 
+# The variance of AP@k by chance takes k steps over up to k answers met.
+_DEEPEST = 1000
+
+
 def macro_map(cutoff: int) -> Summary:
-    """The mean over questions of AP@k (Zhou et al. 2022 use k = 20)."""
-    return Summary(f"macro-map@{_cutoff(cutoff)}", AveragePrecision(_cutoff(cutoff)))
+    """The mean over questions of AP@k (Zhou et al. 2022 use k = 20), k at most 1,000 as trec_eval's.
+
+    Raises:
+        ValueError: if `cutoff` is no whole number in [1, 1000].
+    """
+    k = _cutoff(cutoff)
+    if k > _DEEPEST:
+        raise ValueError(f"`k` of macro-map must be at most {_DEEPEST:,}, got {k}.")
+    return Summary(f"macro-map@{k}", AveragePrecision(k))
 
 
 def macro_ndcg(cutoff: int) -> Summary:

@@ -56,9 +56,16 @@ def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"
                 f"a metric that weighs by {name.replace('_', ' ')} needs the column {name} in the rank "
                 "table, or the graph that it is counted in (`kg`)."
             )
-        factor = (counts + (-1.0 if name == "negatives" else 1.0)) ** exponent
+        base = counts + (-1.0 if name == "negatives" else 1.0)
+        if abs(exponent) * np.log(max(base.max(), 2.0)) > 200:
+            # Only ratios count; with the largest at 1 no power overflows, nor do all of them vanish.
+            base = base / (base.min() if exponent < 0 else base.max())
+        factor = base**exponent
         weight = factor if weight is None else weight * factor
-    return weight
+    largest = 1.0 if weight is None else weight.max()
+    if weight is None or largest == 0 or 1e-100 < largest < 1e100:
+        return weight
+    return weight / largest
 
 
 def _times(values: np.ndarray, *factors: np.ndarray | None) -> np.ndarray:
@@ -154,7 +161,7 @@ def parts_by_ties(
         tallies: kept between calls with the same tasks and weighting, so that ranks are counted once.
 
     Returns:
-        None where the measure is macro and the questions have no one list (`questions.lists`).
+        None where the measure is macro and the questions have no one list (`questions.answers_of`).
     """
     if isinstance(measure, MACRO):
         return _macro_parts(measure, tasks, rules, by_question)
@@ -204,12 +211,15 @@ def _probe_scale(loss: Metric, tasks: Tasks, num_entities: int | None) -> np.nda
 def _macro_parts(
     measure: questions.Macro, tasks: Tasks, rules: tuple[Ties, ...], by_question: bool
 ) -> dict[Ties, Parts] | None:
-    lists = questions.lists(tasks)
+    lists = questions.answers_of(tasks)
     if lists is None:
         return None
+    measure = questions.shortened(measure, lists)
 
     def total(values: np.ndarray) -> np.ndarray:
-        return values if by_question else values.sum(keepdims=True)
+        if not by_question:
+            return values.sum(keepdims=True)
+        return np.bincount(lists.question, values, tasks.num_questions)
 
     mean, variance = questions.chance(measure, lists)
     shared = {

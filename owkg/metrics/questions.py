@@ -6,6 +6,7 @@ non-answers, and AP and nDCG need no scores. Answers whose scores are tied share
 rank; a random order inside such a block has expectations in closed form. Random ranking is one block.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,58 +21,67 @@ from owkg.metrics.ties import Ties, half_rank_weights
 Macro = BestAnswer | AveragePrecision | DiscountedGain
 
 
-class Lists(NamedTuple):
-    """The answers of every question, sorted by rank; questions one after the other.
+class Answers(NamedTuple):
+    """The answers of every ranked list, sorted by rank; lists one after the other.
+
+    A list is a question's under one model and seed.
 
     Attributes:
         optimistic, pessimistic: filtered ranks.
-        question: of each answer.
-        first: index of the first answer of each question.
-        place: 1 for the best answer of its question, 2 for the next, ...
-        answers: of each question, how many.
-        candidates: of each question, how long the list of its answers and all non-answers is.
-        weight: of each question, the mean weight of its tasks.
+        ranking: id of each answer's list.
+        first: index of the first answer of each list.
+        place: 1 for the best answer of its list, 2 for the next, ...
+        answers: of each list, how many.
+        candidates: of each list, how long it is with its answers and all non-answers.
+        weight: of each list, the mean weight of its tasks.
+        question: of each list.
     """
 
     optimistic: Int[np.ndarray, "answers"]
     pessimistic: Int[np.ndarray, "answers"]
-    question: Int[np.ndarray, "answers"]
-    first: Int[np.ndarray, "questions"]
+    ranking: Int[np.ndarray, "answers"]
+    first: Int[np.ndarray, "lists"]
     place: Int[np.ndarray, "answers"]
-    answers: Int[np.ndarray, "questions"]
-    candidates: Int[np.ndarray, "questions"]
-    weight: Float[np.ndarray, "questions"]
+    answers: Int[np.ndarray, "lists"]
+    candidates: Int[np.ndarray, "lists"]
+    weight: Float[np.ndarray, "lists"]
+    question: Int[np.ndarray, "lists"]
 
 
-def lists(tasks: Tasks) -> Lists | None:
-    """The tasks as one list a question; None if the tasks of a question differ in their candidates.
+def answers_of(tasks: Tasks) -> Answers | None:
+    """The tasks as ranked lists; None if they are in no one list each.
 
-    A question whose answers were ranked among different candidates, as by sampling negatives for each
-    triple, has no one list.
+    A question whose answers were ranked among different numbers of candidates, as by sampling negatives for
+    each triple, has no one list; nor is the place of an answer known from ranks that count the question's
+    other answers as negatives.
     """
+    if tasks.filtered is not None and not tasks.filtered.all():
+        return None
     n = len(tasks.optimistic)
     question = np.arange(n) if tasks.question is None else tasks.question
-    order = np.lexsort((tasks.pessimistic, tasks.optimistic, question))
-    question = question[order]
-    first = np.flatnonzero(np.diff(question, prepend=-1))
+    ranking = question if tasks.ranking is None else tasks.ranking
+    order = np.lexsort((tasks.pessimistic, tasks.optimistic, ranking))
+    ranking = ranking[order]
+    first = np.flatnonzero(np.diff(ranking, prepend=-1))
     answers = np.diff(first, append=n)
     candidates = tasks.candidates[order]
     if (candidates != np.repeat(candidates[first], answers)).any():
         return None
     weight = np.ones(n) if tasks.weight is None else tasks.weight[order]
-    return Lists(
+    return Answers(
         tasks.optimistic[order],
         tasks.pessimistic[order],
-        question,
+        ranking,
         first,
         np.arange(n) - np.repeat(first, answers) + 1,
         answers,
         candidates[first] + answers - 1,
         np.add.reduceat(weight, first) / answers,
+        question[order][first],
     )
 
 
-def best_value(measure: Macro, lists: Lists) -> Float[np.ndarray, "questions"]:
+def best_value(measure: Macro, lists: Answers) -> Float[np.ndarray, "questions"]:
     """What a perfect ranking gets: 1, but trec_eval's AP@k of a question with more than k answers less."""
     if isinstance(measure, AveragePrecision):
         return np.minimum(lists.answers, measure.cutoff) / lists.answers
@@ -80,16 +90,13 @@ def best_value(measure: Macro, lists: Lists) -> Float[np.ndarray, "questions"]:
     return np.ones(len(lists.answers))
 
 
-def worst_value(measure: Macro, lists: Lists) -> Float[np.ndarray, "questions"]:
+def worst_value(measure: Macro, lists: Answers) -> Float[np.ndarray, "questions"]:
     """What a ranking with all answers at the end gets."""
     if isinstance(measure, BestAnswer):
         last = lists.candidates - lists.answers + 1
         return half_rank_weights(measure.metric, int(last.max()))[2 * last]
-    first = np.arange(measure.cutoff)[:, None] + 1
-    place = first - (lists.candidates - lists.answers)
-    held = (place > 0) & (first <= lists.candidates)
-    gains = np.where(held, _gain(measure, first, place), 0.0).sum(axis=0)
-    return gains / _ideal(measure, lists.answers)
+    ahead = lists.candidates - lists.answers
+    return _block_gain(measure, 0, ahead, lists.answers, lists.answers) / _ideal(measure, lists.answers)
 
 
 def _gain(measure: AveragePrecision | DiscountedGain, position, place):
@@ -107,7 +114,7 @@ def _ideal(measure: AveragePrecision | DiscountedGain, answers: np.ndarray) -> n
     return discounts[np.minimum(answers, measure.cutoff) - 1]
 
 
-def values(measure: Macro, lists: Lists, ties: Ties) -> Float[np.ndarray, "questions"]:
+def values(measure: Macro, lists: Answers, ties: Ties) -> Float[np.ndarray, "questions"]:
     """The measure of every question under a tie rule; its expectation under `Ties.EXACT`.
 
     AP@k is sum of place / position over the answers up to position k, over the number of answers; nDCG@k
@@ -118,7 +125,7 @@ def values(measure: Macro, lists: Lists, ties: Ties) -> Float[np.ndarray, "quest
     low, high = lists.optimistic, lists.pessimistic
     halves = {Ties.OPTIMISTIC: 2 * low, Ties.PESSIMISTIC: 2 * high}.get(ties, low + high)
     if ties is not Ties.OPTIMISTIC:  # another order, perhaps, than that of the optimistic ranks
-        halves = halves[np.lexsort((halves, lists.question))]
+        halves = halves[np.lexsort((halves, lists.ranking))]
     if isinstance(measure, BestAnswer):
         best = halves[lists.first]
         return half_rank_weights(measure.metric, int(best.max()) // 2 + 1)[best]
@@ -127,7 +134,7 @@ def values(measure: Macro, lists: Lists, ties: Ties) -> Float[np.ndarray, "quest
     return np.add.reduceat(gains, lists.first) / _ideal(measure, lists.answers)
 
 
-def _exact(measure: Macro, lists: Lists) -> np.ndarray:
+def _exact(measure: Macro, lists: Answers) -> np.ndarray:
     """Expectations over a random order of every block of tied answers and non-answers."""
     new = (
         (np.diff(lists.optimistic, prepend=-1) != 0)
@@ -145,6 +152,13 @@ def _exact(measure: Macro, lists: Lists) -> np.ndarray:
     gains = _block_gain(measure, before, ahead, size, block_answers)
     first_block = np.flatnonzero(lists.place[start] == 1)
     return np.add.reduceat(gains, first_block) / _ideal(measure, lists.answers)
+
+
+def shortened(measure: Macro, lists: Answers) -> Macro:
+    """The measure with a cutoff of at most the longest list, which changes nothing but the work."""
+    if isinstance(measure, BestAnswer):
+        return measure
+    return replace(measure, cutoff=min(measure.cutoff, int(lists.candidates.max())))
 
 
 def _block_gain(measure, before, ahead, size, answers) -> np.ndarray:
@@ -214,11 +228,11 @@ def _reach(size: np.ndarray, answers: np.ndarray) -> np.ndarray:
     return np.minimum(size - answers + 1, np.ceil(50 * size / answers).astype(np.int64) + 1)
 
 
-def chance(measure: Macro, lists: Lists) -> Float[np.ndarray, "2 questions"]:
+def chance(measure: Macro, lists: Answers) -> Float[np.ndarray, "2 questions"]:
     """Mean and variance of the measure of every question under random ranking, exact.
 
-    AP and nDCG by going down the first k positions with the law of the number of answers met so far, and
-    the first two moments of the sum of gains on each of its values.
+    AP by going down the first k positions with the law of the number of answers met so far, and the first
+    two moments of the sum of gains on each of its values.
     """
     if isinstance(measure, BestAnswer):
         nothing = np.zeros_like(lists.answers)
@@ -226,12 +240,31 @@ def chance(measure: Macro, lists: Lists) -> Float[np.ndarray, "2 questions"]:
         return np.stack([first, np.maximum(second - first**2, 0)])
     cases, back = np.unique(np.stack([lists.candidates, lists.answers]), axis=1, return_inverse=True)
     n, k = cases
-    first, second = _gain_moments(measure, n, k) / np.stack([_ideal(measure, k), _ideal(measure, k) ** 2])
-    return np.stack([first, np.maximum(second - first**2, 0)])[:, back.reshape(-1)]
+    if isinstance(measure, DiscountedGain):
+        moments = _discounted_moments(measure.cutoff, n, k)
+    else:
+        first, second = _precision_moments(measure.cutoff, n, k)
+        moments = np.stack([first, np.maximum(second - first**2, 0)])
+    ideal = _ideal(measure, k)
+    return (moments / np.stack([ideal, ideal**2]))[:, back.reshape(-1)]
 
 
-def _gain_moments(measure, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:
-    depth = measure.cutoff
+def _discounted_moments(cutoff: int, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:
+    """Mean and variance of the sum of discounts d over k of n positions, chosen at random.
+
+    Mean pi S1, variance pi (1 - pi) (S2 - (S1^2 - S2) / (n - 1)) with pi = k / n and S1, S2 sums of d and d^2
+    over the first positions: two positions both hold answers with covariance -pi (1 - pi) / (n - 1).
+    """
+    discounts = 1 / np.log2(1 + np.arange(1, cutoff + 1))
+    depth = np.minimum(n, cutoff) - 1
+    once, twice = np.cumsum(discounts)[depth], np.cumsum(discounts**2)[depth]
+    share = k / n
+    pairs = (once**2 - twice) / np.maximum(n - 1, 1)
+    return np.stack([share * once, np.maximum(share * (1 - share) * (twice - pairs), 0)])
+
+
+def _precision_moments(depth: int, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:
+    """E[X] and E[X^2] of X = sum of place / position over the answers in the first `depth` positions."""
     most = min(depth, int(k.max()))
     met = np.arange(most + 1)  # answers met so far
     probability = np.zeros((len(n), most + 1))
@@ -240,7 +273,7 @@ def _gain_moments(measure, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2
     for position in range(1, min(depth, int(n.max())) + 1):
         left = np.maximum(n - position + 1, 1)[:, None]
         hit = np.clip((k[:, None] - met) / left, 0, 1) * (n[:, None] >= position)
-        gain = _gain(measure, position, met + 1)
+        gain = (met + 1) / position
         found = [
             hit * probability,
             hit * (mean + gain * probability),

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from owkg import checks
 from owkg.ranks import validated
@@ -19,9 +19,13 @@ class Tasks(NamedTuple):
         candidates: number of candidates, the target among them.
         weight: of the task in averages; None: all 1.
         question: id from 0 up, without gaps, of the question (known entity, relation, side) that the task
-            belongs to: its ranks are not independent. None: each task is a question of its own.
+            belongs to: its ranks are not independent, whatever model or seed they are of. None: each task
+            is a question of its own.
         popularity: training triples in which the answer appears; None if not known.
         relation_popularity: those of them with the relation of the triple; None if not known.
+        ranking: id of the one list that the task is of: its question's under one model and seed. None: each
+            question has one list.
+        filtered: whether the other answers of its question left the candidates; None: they did.
     """
 
     optimistic: Int[np.ndarray, "n"]
@@ -31,6 +35,8 @@ class Tasks(NamedTuple):
     question: Int[np.ndarray, "n"] | None = None
     popularity: Int[np.ndarray, "n"] | None = None
     relation_popularity: Int[np.ndarray, "n"] | None = None
+    ranking: Int[np.ndarray, "n"] | None = None
+    filtered: Bool[np.ndarray, "n"] | None = None
 
     @property
     def tied(self) -> bool:
@@ -163,8 +169,9 @@ def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
 def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
     """The tasks of a rank table, and the rows that they come from.
 
-    Tasks with the same side, relation and known entity (and model and seed) are one question. Rows that
-    say the same thing twice, the same task with the same ranks, are one task with the sum of their weights.
+    Tasks with the same side, relation and known entity are of one question, and under the same model and
+    seed of one ranked list. Rows that say the same thing twice, the same task with the same ranks, are one
+    task with the sum of their weights.
 
     Args:
         table: a rank table (`owkg.ranks`); checked.
@@ -173,7 +180,7 @@ def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
         Tasks, and the table with one row for each of them.
 
     Raises:
-        ValueError: as `owkg.ranks.validated`.
+        ValueError: as `owkg.ranks.validated`, or if two rows rank one task of one model and seed differently.
     """
     table = validated(table)
     # Labels of heads and tails in one column: the same entity has the same code.
@@ -181,26 +188,41 @@ def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
     heads, tails = np.split(entities, 2)
     is_tail = (table["side"] == "tail").to_numpy()
     known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
-    more = [_codes(table[name]) for name in ("model", "seed") if name in table.columns]
+    runs = [_codes(table[name]) for name in ("model", "seed") if name in table.columns]
     sides = (is_tail.astype(np.int64), 2)
-    question = _dense(_joined(sides, _codes(table["relation"]), (known, count), *more)[0])
-    task, _ = _joined((question, int(question.max()) + 1), (answer, count))
-    if pl.Series(task).n_unique() < len(task):
-        table, question = _merged(table, task, question)
+    asked = _joined(sides, _codes(table["relation"]), (known, count))
+    ranking = _dense(_joined(asked, *runs)[0])
+    task, _ = _joined((ranking, int(ranking.max()) + 1), (answer, count))
+    ids = pl.DataFrame({"_task": task, "_question": _dense(asked[0]), "_ranking": ranking})
+    if ids["_task"].n_unique() < len(ids):
+        table, ids = _merged(table, ids)
     columns: dict[str, Any] = {
-        name: table[name].to_numpy() for name in Tasks._fields if name != "question" and name in table.columns
+        name: table[name].to_numpy() for name in Tasks._fields if name in table.columns and name not in _IDS
     }
-    return Tasks(**columns, question=question), table
+    question = ids["_question"].to_numpy()
+    return Tasks(**columns, question=question, ranking=ids["_ranking"].to_numpy() if runs else None), table
 
 
-def _merged(table: pl.DataFrame, task: np.ndarray, question: np.ndarray) -> tuple[pl.DataFrame, np.ndarray]:
-    """The table with repeated rows as one, their weights added, and the question of each row."""
+# Columns that are made here, whatever a table calls so.
+_IDS = ("question", "ranking")
+
+
+def _merged(table: pl.DataFrame, ids: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The table with repeated rows as one, their weights added, and the ids of each row."""
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0).alias("weight")
     same = ["_task", "optimistic", "pessimistic", "candidates"]
     merged = (
-        table.with_columns(weight, _task=pl.Series(task), _question=pl.Series(question))
+        table.with_columns(weight, *ids)
+        .with_row_index("_row")
         .group_by(same, maintain_order=True)
         .agg(pl.col("weight").sum(), pl.exclude("weight", *same).first())
     )
+    again = merged["_task"].is_duplicated()
+    if again.any():
+        first, second = merged.filter(again).sort("_task", "_row")["_row"][:2]
+        raise ValueError(
+            f"rows {first + 1} and {second + 1} rank the same task differently; a column model or seed "
+            "tells runs apart."
+        )
     columns = table.columns if "weight" in table.columns else [*table.columns, "weight"]
-    return merged.select(columns), merged["_question"].to_numpy()
+    return merged.select(columns), merged.select(ids.columns)

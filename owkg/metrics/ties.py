@@ -15,7 +15,8 @@ class Ties(StrEnum):
 
     With a the optimistic and b the pessimistic rank: at a, at b, at (a + b) / 2, or anywhere from a to b
     with equal probability, whose weight is E[h] = (S1(b) - S1(a-1)) / (b - a + 1). Only the last leaves
-    every index and z metric of a constant scorer at 0.
+    every index and z metric of a constant scorer at 0; those of functions of a mean, g(mean of E[h]), up to
+    the curvature of g, which falls as one over the number of tasks.
     """
 
     OPTIMISTIC = "optimistic"

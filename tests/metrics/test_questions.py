@@ -44,7 +44,7 @@ def _filtered(levels, is_answer):
 
 def _lists(low, high, others):
     made = tasks(low, high, others + 1, question=np.zeros(len(low), int))
-    found = q.lists(made)
+    found = q.answers_of(made)
     assert found is not None
     return found
 
@@ -198,7 +198,7 @@ def test_questions_without_one_list_are_left_out():
     for interval in ("analytic", "percentile"):
         found = evaluate(made, [summary(name) for name in names], interval=interval, replicates=10)
         assert all(list(by) == ["mrr"] for by in found.values())
-    assert q.lists(made) is None
+    assert q.answers_of(made) is None
     alone = tasks([1, 1, 2], candidates=[3, 4, 4])
     assert list(evaluate(alone, [macro(MRR)])[Ties.EXACT]) == ["macro-mrr"]
 

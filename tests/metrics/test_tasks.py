@@ -108,7 +108,7 @@ def test_part_of(full_table):
     mask = made.optimistic <= 3
     for where in (mask, np.flatnonzero(mask)):
         part = part_of(made, where)
-        for name in Tasks._fields:
+        for name in set(Tasks._fields) - {"ranking", "filtered"}:
             if name != "question":
                 np.testing.assert_array_equal(getattr(part, name), getattr(made, name)[mask])
         assert part.num_questions == len(set(made.question[mask].tolist()))
@@ -146,12 +146,25 @@ def test_questions_of_a_table():
 
 
 @pytest.mark.parametrize("name", ["model", "seed"])
-def test_models_and_seeds_have_questions_of_their_own(name):
+def test_models_and_seeds_share_questions_but_not_lists(name):
     values = ("m", "n") if name == "model" else (-1, 2)
     rows = [_row(tail=tail, **{name: value}) for tail in "bc" for value in values]
-    question = tasks_of(pl.DataFrame(rows))[0].question
-    assert len(set(question.tolist())) == 2
-    assert question[0] == question[2] != question[1]
+    made = tasks_of(pl.DataFrame(rows))[0]
+    assert made.question.tolist() == [0] * 4
+    assert len(set(made.ranking.tolist())) == 2
+    assert made.ranking[0] == made.ranking[2] != made.ranking[1]
+    assert tasks_of(pl.DataFrame([_row()]))[0].ranking is None
+
+
+def test_more_seeds_are_no_more_questions(full_table):
+    """The same ranks under five seeds say as much as under one, but to chance."""
+    seeds = [full_table.with_columns(seed=pl.lit(seed)) for seed in range(5)]
+    names = [summary(name) for name in ("mrr", "amri", "gmr", "median_rank", "macro-mrr", "macro-map@3")]
+    once, often = (evaluate(tasks_of(table)[0], names) for table in (full_table, pl.concat(seeds)))
+    for rule, by_name in once.items():
+        for name, one in by_name.items():
+            for key in ("value", "standard_error", "ci_low", "ci_high"):
+                assert getattr(often[rule][name], key) == pytest.approx(getattr(one, key), rel=1e-9), (rule, name)
 
 
 def test_the_same_label_on_both_sides_is_the_same_entity():
@@ -171,18 +184,28 @@ def test_repeated_rows_are_one_task():
 
 
 @pytest.mark.parametrize("change", [{"optimistic": 2}, {"pessimistic": 3}, {"candidates": 10}])
-def test_the_same_task_with_other_ranks_stays(change):
-    made, table = tasks_of(pl.DataFrame([_row(), _row(**change)]))
-    assert len(table) == 2
-    assert made.weight is None or (made.weight == 1).all()
-    assert made.question.tolist() == [0, 0]
+def test_two_ranks_of_one_task_are_refused(change):
+    rows = [_row(), _row(tail="c"), _row(**change)]
+    with pytest.raises(ValueError, match="rows 1 and 3 rank the same task differently"):
+        tasks_of(pl.DataFrame(rows))
+    # Unless of two seeds.
+    made, table = tasks_of(pl.DataFrame([row | {"seed": i} for i, row in enumerate(rows)]))
+    assert len(table) == 3
+    assert made.question.tolist() == [0, 0, 0]
 
 
 def test_a_table_without_repetition_is_kept_as_it_is(full_table):
     made, table = tasks_of(full_table)
     assert table.equals(full_table)
-    for name in set(Tasks._fields) - {"question"}:
+    for name in set(Tasks._fields) - {"question", "ranking", "filtered"}:
         np.testing.assert_array_equal(getattr(made, name), full_table[name].to_numpy())
+
+
+def test_ranks_that_count_other_answers_have_no_macro_metric(full_table):
+    names = [summary("mrr"), summary("macro-mrr")]
+    for filtered, expected in ((True, {"mrr", "macro-mrr"}), (False, {"mrr"})):
+        found = evaluate(tasks_of(full_table.with_columns(filtered=pl.lit(filtered)))[0], names)
+        assert all(set(by_name) == expected for by_name in found.values())
 
 
 @pytest.mark.parametrize("table", [None, {}, [1], "ranks.csv", pl.DataFrame({"head": ["a"]})])
