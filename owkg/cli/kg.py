@@ -23,7 +23,7 @@ def info(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the graph, in any usual layout.")],
     layout: Annotated[
         str | None,
-        typer.Option(help="labelled, integer, openke, rotate or libkge; by the files when absent."),
+        typer.Option(help="labelled, integer, openke, rotate, libkge or pykeen; by the files when absent."),
     ] = None,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:

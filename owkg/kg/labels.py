@@ -34,6 +34,20 @@ def read_labels(path: Path, *, openke: bool) -> tuple[str, ...]:
         separator=None if openke else "\t",
         first=first,
     )
+    return labels_by_id(path, frame, first=first)
+
+
+def labels_by_id(path: Path, frame: pl.DataFrame, *, first: int) -> tuple[str, ...]:
+    """The labels in the order of their ids.
+
+    Args:
+        path: that `frame` comes from.
+        frame: columns id and label, as text, a row a line.
+        first: number of the first line.
+
+    Raises:
+        ValueError: as `read_labels`.
+    """
     ids = frame["id"].cast(pl.Int64, strict=False)
     outside = ~(ids < len(frame)).fill_null(False)
     if outside.any():

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-LAYOUTS = ("labelled", "integer", "openke", "rotate", "libkge")
+LAYOUTS = ("labelled", "integer", "openke", "rotate", "libkge", "pykeen")
 
 # Splits that are read; other files of a folder are none of ours.
 SPLIT_NAME = r"(?:train|valid|dev|test|missing)(?:[_-][\w-]*)?"
@@ -12,6 +12,9 @@ _GZ = r"(?:\.gz)?"
 _TEXT_SPLIT = re.compile(rf"({SPLIT_NAME})\.(?:txt|tsv){_GZ}")
 _OPENKE_SPLIT = re.compile(rf"({SPLIT_NAME})2id\.txt{_GZ}")
 _LIBKGE_SPLIT = re.compile(rf"({SPLIT_NAME})\.del{_GZ}")
+# The triples of a PyKEEN factory, and the folders of factories that a data set of PyKEEN holds.
+FACTORY_TRIPLES = "numeric_triples.tsv"
+_FACTORIES = {"training": "train", "validation": "valid", "testing": "test"}
 _SPLITS = {
     "labelled": _TEXT_SPLIT,
     "integer": _TEXT_SPLIT,
@@ -19,16 +22,19 @@ _SPLITS = {
     "openke": _OPENKE_SPLIT,
     "libkge": _LIBKGE_SPLIT,
 }
+# Layouts whose splits have names that no other layout gives.
+_OWN_SPLITS = ("openke", "libkge")
 # What each layout is known by, beside its splits.
 _MARKS = {
     "openke": ("entity2id.txt", "relation2id.txt"),
     "rotate": ("entities.dict", "relations.dict"),
     "libkge": ("dataset.yaml", "entity_ids.del", "relation_ids.del"),
+    "pykeen": (FACTORY_TRIPLES, *(f"{folder}/{FACTORY_TRIPLES}" for folder in _FACTORIES)),
 }
 _LOOKED_FOR = (
     "train.txt or train.tsv (labelled or integer triples), entities.dict and relations.dict (RotatE), "
     "entity2id.txt and train2id.txt (OpenKE), dataset.yaml or entity_ids.del and train.del (LibKGE), "
-    "each also with .gz"
+    "numeric_triples.tsv or training/numeric_triples.tsv (PyKEEN), each also with .gz"
 )
 
 
@@ -39,12 +45,32 @@ def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_file())
 
 
+def _nested(folder: Path) -> list[str]:
+    """The names of the files of triples in the folders of a PyKEEN data set."""
+    names = [f"{name}/{FACTORY_TRIPLES}{end}" for name in _FACTORIES for end in ("", ".gz")]
+    return [name for name in names if (folder / name).is_file()]
+
+
+def factory_folders(folder: Path) -> dict[str, Path]:
+    """The folders of PyKEEN's triples factories by split: those of a data set, or `folder` as "train".
+
+    Raises:
+        ValueError: if `folder` is a factory and a data set, or a data set without a training factory.
+    """
+    own = [name for name in files_in(folder) if name.removesuffix(".gz") == FACTORY_TRIPLES]
+    found = {split: folder / name for name, split in _FACTORIES.items() if (folder / name).is_dir()}
+    if own and _nested(folder):
+        both = f"{own[0]} and {', '.join(_nested(folder))}"
+        raise ValueError(f"{folder}: must be one triples factory or hold several, got {both}.")
+    return {"train": folder} if own else ordered_splits(found, folder, "pykeen")
+
+
 def marked_layouts(names: Iterable[str]) -> dict[str, list[str]]:
     """The layouts with files of their own among `names`, and these files."""
     plain = {name.removesuffix(".gz"): name for name in names}
     marks = {
         layout: [plain[mark] for mark in known if mark in plain]
-        + [name for name in plain.values() if layout != "rotate" and _SPLITS[layout].fullmatch(name)]
+        + [name for name in plain.values() if layout in _OWN_SPLITS and _SPLITS[layout].fullmatch(name)]
         for layout, known in _MARKS.items()
     }
     return {layout: found for layout, found in marks.items() if found}
@@ -57,7 +83,7 @@ def find_layout(folder: Path) -> str:
         ValueError: if there are no files of any layout, or of more than one.
     """
     names = files_in(folder)
-    marked = marked_layouts(names)
+    marked = marked_layouts(names + _nested(folder))
     if len(marked) > 1:
         shown = "; ".join(f"{layout}: {', '.join(found)}" for layout, found in marked.items())
         raise ValueError(f"{folder}: must be of one layout, got files of several ({shown}); name the layout.")
@@ -108,6 +134,6 @@ def ordered_splits(found: dict[str, Path], folder: Path, layout: str) -> dict[st
 
 def graph_files(folder: Path) -> set[str]:
     """The names of the files in `folder` that would be looked at when a graph is read from there."""
-    names = files_in(folder) if folder.exists() else []
+    names = files_in(folder) + _nested(folder) if folder.exists() else []
     marks = {name for found in marked_layouts(names).values() for name in found}
     return marks | {name for name in names if _TEXT_SPLIT.fullmatch(name)}

@@ -71,6 +71,40 @@ def split_lines(
     return frame
 
 
+def ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:
+    """A column of whole numbers, as text, as Int32 ids in [0, `size`).
+
+    Args:
+        path: that the column comes from.
+        column: of text that matches `WHOLE`, named as messages call it.
+        size: number of ids.
+        first: number of the first line.
+
+    Raises:
+        ValueError: naming the file and the first line with another number.
+    """
+    found = column.cast(pl.Int64, strict=False)  # null where it does not fit
+    outside = ~(found < size).fill_null(False)
+    if outside.any():
+        row = outside.arg_max() or 0
+        message = f"the {column.name} must be an id in [0, {size}), got {column[row]}."
+        raise line_error(path, first + row, message)
+    return found.cast(pl.Int32)
+
+
+def headed(path: Path, lines: pl.Series, header: str) -> pl.Series:
+    """The lines after the first, which has to be `header`.
+
+    Raises:
+        ValueError: if it is another one, or no line follows.
+    """
+    if lines[0] != header:
+        raise line_error(path, 1, f"must be the header {header!r}, got {lines[0][:_SHOWN]!r}.")
+    if len(lines) == 1:
+        raise line_error(path, 1, "must be followed by lines, got none.")
+    return lines[1:]
+
+
 def counted(path: Path, lines: pl.Series) -> pl.Series:
     """The lines after the first, which has to say how many they are (OpenKE).
 

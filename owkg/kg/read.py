@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
+from owkg.kg.factory import read_factory
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.labels import read_labels
-from owkg.kg.layouts import LAYOUTS, find_file, find_layout, split_files
-from owkg.kg.lines import WHOLE, counted, line_error, read_lines, split_lines
+from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
+from owkg.kg.lines import WHOLE, counted, ids_below, line_error, read_lines, split_lines
 from owkg.kg.manifest import read_manifest
 from owkg.kg.triples import COLUMNS
 
@@ -62,6 +63,10 @@ def read_graph(folder: Any, *, duplicates: str = "warn", layout: str | None = No
     - "openke": `entity2id.txt`, `relation2id.txt`, `train2id.txt`, ...: the number of lines first; then label
       and id, or the ids of head, tail, relation in this order.
     - "libkge": `dataset.yaml`, or else `entity_ids.del`, `relation_ids.del`, `train.del`, ...
+    - "pykeen": what PyKEEN saves of a triples factory (`entity_to_id.tsv.gz`, `relation_to_id.tsv.gz`,
+      `numeric_triples.tsv.gz`, with header lines), read as the split train; or of a data set: the folders
+      `training`, `validation`, `testing` of factories. Ids are those of training; labels that only
+      the others have come after them. Pickles (`base.pth`, `metadata.pth`) are not opened.
 
     Splits are files whose name begins with train, valid, test or missing, as in `test_sparse.txt`;
     "dev" is read as "valid". All may be packed (`.gz`). Other files are not looked at. Splits whose name
@@ -102,6 +107,8 @@ def _tables(folder: Path, layout: str | None) -> _Tables:
             return _rotate(folder)
         case "libkge":
             return _libkge(folder)
+        case "pykeen":
+            return _pykeen(folder)
     lines = {name: (path, read_lines(path)) for name, path in split_files(folder, found).items()}
     first_lines = [line[0] for _, line in lines.values()]
     are_ids = layout is None and all(re.fullmatch(_IDS, line) for line in first_lines)
@@ -160,6 +167,15 @@ def _libkge(folder: Path) -> _Tables:
     return _Tables(entities, relations, splits, by_id=True)
 
 
+def _pykeen(folder: Path) -> _Tables:
+    factories = {name: read_factory(path) for name, path in factory_folders(folder).items()}
+    # Each factory has ids of its own, which the labels join.
+    entities = dict.fromkeys(label for factory in factories.values() for label in factory.entities)
+    relations = dict.fromkeys(label for factory in factories.values() for label in factory.relations)
+    splits = {name: _Split(f.path, f.first, f.triples) for name, f in factories.items()}
+    return _Tables(tuple(entities), tuple(relations), splits, by_id=False)
+
+
 def _from_labels(tables: _Tables) -> KnowledgeGraph:
     frames = [split.frame for split in tables.splits.values()]
     entities, relations = tables.entities, tables.relations
@@ -187,33 +203,22 @@ def _sorted_labels(columns: list[pl.Series]) -> tuple[str, ...]:
 
 
 def _from_ids(tables: _Tables) -> KnowledgeGraph:
-    columns = {
-        name: {column: split.frame[column].cast(pl.Int64, strict=False) for column in COLUMNS}
-        for name, split in tables.splits.items()
-    }
     entities, relations = tables.entities, tables.relations
     if entities is None or relations is None:
-        ids = columns.values()
-        heads_and_tails = [found[column] for found in ids for column in ("head", "tail")]
-        entities = _digits("entity", heads_and_tails, tables)
-        relations = _digits("relation", [found["relation"] for found in ids], tables)
+        entities = _digits("entity", ("head", "tail"), tables)
+        relations = _digits("relation", ("relation",), tables)
+    sizes = (len(entities), len(relations), len(entities))
     splits = {}
-    for name, split in tables.splits.items():
-        for column, found in columns[name].items():
-            size = len(relations if column == "relation" else entities)
-            outside = ~(found < size).fill_null(False)
-            if outside.any():
-                row = outside.arg_max() or 0
-                message = f"the {column} must be an id in [0, {size}), got {split.frame[column][row]}."
-                raise line_error(split.path, split.first + row, message)
-        ids = [found.cast(pl.Int32).to_numpy() for found in columns[name].values()]
-        splits[name] = np.stack(ids, axis=1)
+    for name, (path, first, frame) in tables.splits.items():
+        ids = [ids_below(path, frame[c], n, first=first) for c, n in zip(COLUMNS, sizes, strict=True)]
+        splits[name] = np.stack([found.to_numpy() for found in ids], axis=1)
     return KnowledgeGraph(entities, relations, splits)
 
 
-def _digits(kind: str, columns: list[pl.Series], tables: _Tables) -> tuple[str, ...]:
+def _digits(kind: str, columns: tuple[str, ...], tables: _Tables) -> tuple[str, ...]:
     """The labels 0, 1, 2, ... up to the largest id."""
-    distinct = pl.concat([column.unique() for column in columns]).unique()
+    found = [split.frame[column] for split in tables.splits.values() for column in columns]
+    distinct = pl.concat([ids.cast(pl.Int64, strict=False).unique() for ids in found]).unique()
     # Ids too long for 64 bits are null.
     largest = 2**63 if distinct.null_count() else int(distinct.max())  # type: ignore[arg-type]
     if largest + 1 > 2 * len(distinct):

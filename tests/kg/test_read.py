@@ -57,6 +57,20 @@ dataset:
       filename: "held_out.del"
       type: triples
 """
+FACTORY = {
+    "entity_to_id.tsv.gz": "id\tlabel\n0\tcy\n1\tann\n2\tbob\n",
+    "relation_to_id.tsv.gz": "id\tlabel\n0\tlikes\n1\tknows\n",
+    "numeric_triples.tsv.gz": "head\trelation\ttail\n1\t1\t2\n2\t1\t0\n",
+    "base.pth": b"\x80\x02 a pickle that nobody opens",
+}
+TESTING = FACTORY | {"numeric_triples.tsv.gz": "head\trelation\ttail\n0\t0\t1\n"}
+
+
+def inside(folder, files):
+    return {f"{folder}/{name}": content for name, content in files.items()}
+
+
+PYKEEN = inside("training", FACTORY) | inside("testing", TESTING) | {"metadata.pth": b"\x80\x02"}
 LAYOUTS = {
     "labelled": LABELLED,
     "openke": OPENKE,
@@ -66,6 +80,8 @@ LAYOUTS = {
     "libkge beside labels": LIBKGE | LABELLED,
     "libkge without a manifest": LIBKGE_BARE,
     "libkge with a nested manifest": LIBKGE | {"dataset.yaml": NESTED},
+    "pykeen": PYKEEN,
+    "pykeen beside labels": PYKEEN | LABELLED,
 }
 
 
@@ -76,6 +92,7 @@ def made(tmp_path):
     def make(files):
         for name, content in files.items():
             data = content.encode() if isinstance(content, str) else content
+            (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
         return tmp_path
 
@@ -107,7 +124,9 @@ def test_every_layout(made, files):
 @pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
 def test_every_layout_packed_with_other_line_ends_a_mark_and_blank_lines_at_the_end(made, files):
     def varied(name, text):
-        packed = name if name == "dataset.yaml" else f"{name}.gz"
+        if isinstance(text, bytes):
+            return name, text
+        packed = name if name == "dataset.yaml" else f"{name.removesuffix('.gz')}.gz"
         return packed, b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode() + b"\r\n\r\n"
 
     files = dict(varied(name, text) for name, text in files.items())
@@ -115,8 +134,8 @@ def test_every_layout_packed_with_other_line_ends_a_mark_and_blank_lines_at_the_
 
 
 def test_ids_are_those_of_the_files(made):
-    for files in (OPENKE, ROTATE):
-        graph = read_graph(made(files), layout="openke" if files is OPENKE else "rotate")
+    for layout, files in {"openke": OPENKE, "rotate": ROTATE, "pykeen": PYKEEN}.items():
+        graph = read_graph(made(files), layout=layout)
         assert graph.entities == ("cy", "ann", "bob")
         assert graph.relations == ("likes", "knows")
         assert graph.splits["train"].tolist() == [[1, 1, 2], [2, 1, 0]]
@@ -189,6 +208,45 @@ def test_openke_labels_may_hold_spaces(made):
     assert graph.entities == ("New York", "ann", "bob")
 
 
+# --- what PyKEEN saves
+
+
+def test_a_lone_factory_is_the_split_train(made):
+    graph = read_graph(made(FACTORY))
+    assert labels(graph) == {"train": TRIPLES["train"]}
+    assert graph.entities == ("cy", "ann", "bob")
+
+
+def test_tables_of_factories_may_be_unpacked(made):
+    assert (
+        labels(read_graph(made({name.removesuffix(".gz"): text for name, text in PYKEEN.items()}))) == TRIPLES
+    )
+
+
+def test_splits_of_a_data_set_have_the_usual_names_and_order(made):
+    graph = read_graph(made(PYKEEN | inside("validation", FACTORY) | inside("inductive_testing", FACTORY)))
+    assert list(graph.splits) == ["train", "valid", "test"]
+    assert graph.splits["valid"].tolist() == graph.splits["train"].tolist()
+
+
+def test_factories_with_ids_of_their_own_are_joined_by_labels(made):
+    own = {
+        "entity_to_id.tsv.gz": "id\tlabel\n0\tann\n1\tcy\n2\tdan\n",
+        "relation_to_id.tsv.gz": "id\tlabel\n0\thates\n1\tlikes\n",
+        "numeric_triples.tsv.gz": "head\trelation\ttail\n1\t1\t0\n2\t0\t0\n",
+    }
+    graph = read_graph(made(PYKEEN | inside("testing", own)))
+    assert graph.entities == ("cy", "ann", "bob", "dan")
+    assert graph.relations == ("likes", "knows", "hates")
+    assert labels(graph) == TRIPLES | {"test": [("cy", "likes", "ann"), ("dan", "hates", "ann")]}
+
+
+def test_labels_that_pykeen_quotes(made):
+    text = 'id\tlabel\n0\t"""q"""\n1\t"the ""big"" one"\n2\tNew "York" \n3\t"a\tb"\n'
+    graph = read_graph(made(FACTORY | {"entity_to_id.tsv.gz": text}))
+    assert graph.entities == ('"q"', 'the "big" one', 'New "York" ', "a\tb")
+
+
 # --- duplicates
 
 
@@ -222,6 +280,24 @@ def test_duplicates_are_refused_with_both_lines(made):
 # --- what is refused
 
 
+BAD_FACTORIES = [
+    ("numeric_triples.tsv.gz", "0\t0\t1\n", 1, "must be the header .*trelation.*, got '0"),
+    ("numeric_triples.tsv.gz", "head\trelation\ttail\n", 1, "followed by lines"),
+    ("numeric_triples.tsv.gz", "", 1, "empty"),
+    ("numeric_triples.tsv.gz", "head\trelation\ttail\n0\t0\t1\n0\t0\n", 3, "2 columns"),
+    ("numeric_triples.tsv.gz", "head\trelation\ttail\n0\t0\t1\n0\t0\tx\n", 3, "whole numbers"),
+    ("numeric_triples.tsv.gz", "head\trelation\ttail\n0\t0\t-1\n", 2, "whole numbers"),
+    ("numeric_triples.tsv.gz", "head\trelation\ttail\n0\t0\t3\n", 2, r"tail .* \[0, 3\), got 3"),
+    ("numeric_triples.tsv.gz", "head\trelation\ttail\n0\t0\t1\n0\t2\t1\n", 3, r"relation .* got 2"),
+    ("entity_to_id.tsv.gz", "0\tcy\n1\tann\n2\tbob\n", 1, "must be the header"),
+    ("entity_to_id.tsv.gz", "label\tid\ncy\t0\nann\t1\nbob\t2\n", 1, "must be the header"),
+    ("entity_to_id.tsv.gz", "id\tlabel\n0\tcy\n1\n2\tbob\n", 3, "an id, a tab, and a label"),
+    ("entity_to_id.tsv.gz", "id\tlabel\n0\tcy\n1\t\n2\tbob\n", 3, "an id, a tab, and a label"),
+    ("entity_to_id.tsv.gz", 'id\tlabel\n0\tcy\n1\t"an"n"\n2\tbob\n', 3, "an id, a tab, and a label"),
+    ("entity_to_id.tsv.gz", "id\tlabel\n0\tcy\n1\tann\n1\tbob\n", 4, "id '1' .* line 3"),
+    ("entity_to_id.tsv.gz", 'id\tlabel\n0\tcy\n1\tann\n2\t"cy"\n', 4, "label 'cy' .* line 2"),
+    ("relation_to_id.tsv.gz", "id\tlabel\n0\tlikes\n2\tknows\n", 3, "below .*2, got 2"),
+]
 BAD_LINES = [
     (LABELLED | {"test.txt": "cy\tlikes\n"}, "test.txt", 1, "2 columns"),
     (LABELLED | {"train.txt": TRAIN + "a\tb\tc\td\n"}, "train.txt", 3, "4 columns"),
@@ -277,6 +353,12 @@ BAD_LINES = [
         12,
         "quintuples",
     ),
+    # PyKEEN
+    *(
+        (files | inside(folder, {file: text}) if folder else files | {file: text}, f"{folder}{file}", *rest)
+        for files, folder in ((FACTORY, ""), (PYKEEN, "training/"), (PYKEEN, "testing/"))
+        for file, text, *rest in BAD_FACTORIES
+    ),
     (LIBKGE | {"dataset.yaml": MANIFEST.replace("held_out.del", "../x.del")}, "dataset.yaml", 9, "beside"),
 ]
 
@@ -305,6 +387,11 @@ BAD_FOLDERS = [
     (OPENKE | {"entity2id.txt.gz": OPENKE["entity2id.txt"]}, "got both"),
     ({k: v for k, v in LIBKGE.items() if k != "held_out.del"}, "must hold held_out.del"),
     (LIBKGE | {"dataset.yaml": "dataset:\n  name: x\n"}, "split train"),
+    (inside("testing", TESTING), r"split train \(layout pykeen\), got testing"),
+    (FACTORY | PYKEEN, "one triples factory or hold several, got numeric_triples.tsv.gz and training/"),
+    (PYKEEN | OPENKE, "several .openke: .*; pykeen: training/numeric_triples.tsv.gz, testing"),
+    (FACTORY | {"numeric_triples.tsv": "x"}, "one of numeric_triples.tsv and numeric_triples.tsv.gz"),
+    ({"numeric_triples.tsv": "x"}, "must hold entity_to_id.tsv"),
     ({"train.txt": "0\t0\t100\n"}, "half of the entity ids up to the largest, 100, got 2"),
     ({"train.txt": f"0\t{'9' * 30}\t1\n"}, "half of the relation ids"),
 ]
@@ -319,8 +406,8 @@ def test_a_bad_folder_is_named(made, files, message):
 
 
 def test_a_folder_of_several_layouts_is_read_when_one_is_named(made):
-    folder = made(OPENKE | ROTATE | LIBKGE)
-    for layout in ("labelled", "openke", "rotate", "libkge"):
+    folder = made(OPENKE | ROTATE | LIBKGE | PYKEEN)
+    for layout in ("labelled", "openke", "rotate", "libkge", "pykeen"):
         assert labels(read_graph(folder, layout=layout)) == TRIPLES
 
 

@@ -122,7 +122,8 @@ def test_a_space_at_the_end_is_refused_by_openke_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["valid.txt", "train.txt.gz", "test2id.txt", "entities.dict", "dataset.yaml"]
+    "name",
+    ["valid.txt", "train.txt.gz", "test2id.txt", "entities.dict", "dataset.yaml", "numeric_triples.tsv.gz"],
 )
 def test_files_of_another_graph_are_not_mixed_in(tmp_path, name):
     (tmp_path / name).write_text("")
@@ -130,3 +131,10 @@ def test_files_of_another_graph_are_not_mixed_in(tmp_path, name):
     with pytest.raises(ValueError, match=f"other files of a graph, got {name}"):
         write_labelled(GRAPH, tmp_path)
     assert not (tmp_path / "train.txt").exists()
+
+
+def test_the_factories_of_a_data_set_are_not_mixed_in(tmp_path):
+    (tmp_path / "testing").mkdir()
+    (tmp_path / "testing" / "numeric_triples.tsv").write_text("")
+    with pytest.raises(ValueError, match=r"other files of a graph, got testing/numeric_triples\.tsv"):
+        write_openke(GRAPH, tmp_path)
