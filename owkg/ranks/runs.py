@@ -75,7 +75,8 @@ def ranks_from_run(
             such questions are an error.
 
     Returns:
-        The table, its column `model` the tag, its column `filtered` true; with popularity and category if the graph has a split train.
+        The table, its column `model` the tag, its column `filtered` true; with popularity and category if
+        the graph has a split train.
 
     Raises:
         ValueError: naming file and line: if a line is malformed, a score is no number, an answer stands

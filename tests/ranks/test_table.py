@@ -145,9 +145,7 @@ def test_missing_columns_are_named_with_those_found():
 
 def test_a_column_rank_is_pointed_to_its_converter():
     bare = table().drop("optimistic", "pessimistic").with_columns(rank=pl.lit(1))
-    with pytest.raises(
-        ValueError, match=r"candidates, rank; a column rank without ties: owkg ranks convert "
-    ):
+    with pytest.raises(ValueError, match="candidates, rank; a column rank without ties: owkg ranks conv"):
         validated(bare)
     with pytest.raises(ValueError, match=r"columns found: .*candidates, rank\.$"):
         validated(table(rank=[1, 1, 1]).drop("side"))
