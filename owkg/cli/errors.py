@@ -1,5 +1,6 @@
 """Bad input becomes one clear line and exit code 2; an interrupt becomes exit code 130."""
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -42,8 +43,14 @@ def guarded(name: str, call: Callable[[], object]) -> int:
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         code, message = 130, ""
+    except BrokenPipeError:
+        # Whoever read the output has read enough; the interpreter must not find the pipe closed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
     except (ValueError, OSError) as error:
         code, message = 2, str(error)
+    except MemoryError as error:
+        code, message = 2, f"this takes more memory than there is: {error}"
     if code == 130:
         print(f"{name}: interrupted", file=sys.stderr)
     elif code == 2 and message:

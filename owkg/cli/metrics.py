@@ -1,6 +1,8 @@
 """`owkg metrics`: how good the ranks of a model are, with chance levels and confidence intervals."""
 
+import re
 import sys
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -87,16 +89,76 @@ def metrics(
     Tables show both sides together and realistic ranks, unless divided --by side,ties; JSON and CSV have
     all sides and tie rules. "exact" is the expectation over a random order of ties.
     """
-    from owkg import checks
     from owkg.cli import metrics_output as output
-    from owkg.files import writable_folder
-    from owkg.metrics import Ties
 
     if list_:
         output.print_listing(form)
         return
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
+    if keys is Keys.PYKEEN and form is not MetricsFormat.JSON:
+        raise ValueError(f"`keys` pykeen is a form of --format json, got --format {form.value}.")
+    try:
+        tables, found = _computed(
+            files, kg, by, metric, ci, interval, replicates, seed, reweight, probe_entities, form, figures
+        )
+    except ValueError as error:
+        raise ValueError(_reworded(str(error))) from None
+    if form is MetricsFormat.JSON:
+        output.print_json(found, keys is Keys.PYKEEN)
+    elif form is MetricsFormat.CSV:
+        print(found.write_csv(), end="")
+    elif form is MetricsFormat.LATEX:
+        output.print_latex(found, ci)
+    else:
+        output.print_tables(found, ci, [table for _, table in tables])
+
+
+# Arguments of the library that come from an option of another name; those of no option are plain words.
+_FROM = {"num_entities": "probe_entities", "shares": "reweight", "level": "ci"}
+_OPTIONS = {
+    "by",
+    "ci",
+    "figures",
+    "interval",
+    "keys",
+    "kg",
+    "metric",
+    "probe_entities",
+    "replicates",
+    "reweight",
+}
+
+
+def _reworded(message: str) -> str:
+    """An error of the library in the words of this command's options."""
+
+    def named(match: re.Match[str]) -> str:
+        name = _FROM.get(match[1], match[1])
+        return f"`{name}`" if name in _OPTIONS and match[1] != "metric" else match[1]
+
+    return re.sub(r"`(\w+)`", named, message)
+
+
+def _computed(
+    files: list[Path],
+    kg: Path | None,
+    by: str,
+    metric: list[str] | None,
+    ci: float,
+    interval: IntervalName,
+    replicates: int,
+    seed: int,
+    reweight: str | None,
+    probe_entities: int | None,
+    form: MetricsFormat,
+    figures: Path | None,
+) -> tuple[list[tuple[Path, Any]], Any]:
+    """The rank tables and their report; figures are drawn."""
+    from owkg import checks
+    from owkg.files import writable_folder
+    from owkg.metrics import Ties
+
     checks.real("ci", ci, 0, 1, closed=False)
     divisions = _divisions(by)
     summaries = _summaries(metric)
@@ -122,14 +184,7 @@ def metrics(
 
         for path in rank_figures([table for _, table in tables], figures):
             print(f"wrote {path}", file=sys.stderr)
-    if form is MetricsFormat.JSON:
-        output.print_json(found, keys is Keys.PYKEEN)
-    elif form is MetricsFormat.CSV:
-        print(found.write_csv(), end="")
-    elif form is MetricsFormat.LATEX:
-        output.print_latex(found, ci)
-    else:
-        output.print_tables(found, ci, [table for _, table in tables])
+    return tables, found
 
 
 def _divisions(text: str) -> list[str]:
@@ -173,7 +228,13 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
     from owkg.metrics import reweighted
     from owkg.ranks import annotated, other_candidates, read_ranks
 
-    graph = None if kg is None else read_graph(kg, duplicates="keep")
+    graph = None
+    if kg is not None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            graph = read_graph(kg)
+        for warning in caught:
+            _note(str(warning.message))
     shares = None if reweight in (None, "uniform") else _shares(Path(str(reweight)))
     stems = [path.name.partition(".")[0] for path in files]
     tables = []
@@ -239,19 +300,19 @@ def _found(tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options:
             try:
                 frames.append(report(table, summaries, key=key, on_progress=update, **options))
             except ValueError as error:
-                text = str(error).replace("`num_entities`", "`probe_entities`")
-                raise ValueError(f"{path}: {text}") from None
+                raise ValueError(f"{path}: {error}") from None
             missing = [s.name for s in summaries or () if s.name not in frames[-1]["metric"]]
             if missing:
-                raise ValueError(
-                    f"--metric: {path} has no {', '.join(missing)}: the tasks of a question differ in their "
-                    "number of candidates, so that its answers are in no one list."
-                )
+                raise ValueError(f"--metric: {path} has no {', '.join(missing)}: {_NO_LIST}")
             if "macro-mrr" not in frames[-1]["metric"] and summaries is None:
-                _note(
-                    f"{path}: no macro metrics: the tasks of a question differ in their number of candidates."
-                )
+                _note(f"{path}: no macro metrics: {_NO_LIST}")
     return pl.concat(frames)
+
+
+_NO_LIST = (
+    "the answers of a question are in no one list, for its tasks differ in their number of candidates, "
+    "or its other answers are not filtered."
+)
 
 
 def _note(text: str) -> None:

@@ -112,7 +112,7 @@ def print_tables(found: pl.DataFrame, ci: float, tables: Sequence[pl.DataFrame])
         head += f", {whole['questions'].max():,} questions"
     console.print("[bold]Rank metrics[/bold]")
     console.print(
-        f"{head}, {tied / tasks:.1%} tied; {ci:.0%} confidence intervals over questions",
+        f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over questions",
         style="dim",
         soft_wrap=True,
     )
@@ -148,7 +148,7 @@ def _vertical(console: Any, title: str, rows: pl.DataFrame) -> None:
     for row in rows.iter_rows(named=True):
         deviation = None if row["variance"] is None else row["variance"] ** 0.5
         table.add_row(
-            row["metric"],
+            Text(row["metric"]),
             f"{row['value']:,.0f}" if row["metric"] == "count" else _shown(row["value"]),
             Text(_interval(row)),
             "" if row["expectation"] is None else _shown(row["expectation"]),
@@ -178,15 +178,28 @@ def _horizontal(console: Any, rows: pl.DataFrame, names: list[str], by: str | No
             for row in part.iter_rows(named=True)
         }
         table.add_row(
-            *(str(first[key]) for key in keys),
+            *(Text(str(first[key])) for key in keys),
             f"{first['tasks']:,}",
             *(cells.get(name, "") for name in present),
         )
     _print(console, table)
 
 
+_LATEX = {
+    **{c: "\\" + c for c in "_&%#${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "[": "{[}",
+    "]": "{]}",
+    "\n": " ",
+    "\r": " ",
+}
+
+
 def _escaped(text: Any) -> str:
-    return "".join({"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$"}.get(c, c) for c in str(text))
+    """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
+    return "".join(_LATEX.get(c, c) for c in str(text))
 
 
 def print_latex(found: pl.DataFrame, ci: float) -> None:
@@ -202,11 +215,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
     if len(names) > _MOST_COLUMNS:
         names = [name for name in _SHORT if name in names]
     keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
-    print(
-        f"% values and {ci:.0%} confidence intervals over questions; needs \\usepackage{{booktabs}}".replace(
-            "%}", "}"
-        )
-    )
+    print(f"% values and {100 * ci:g}% confidence intervals over questions; needs \\usepackage{{booktabs}}")
     print(rf"\begin{{tabular}}{{{'l' * len(keys)}{'r' * len(names)}}}" + "\n" + r"\toprule")
     print(" & ".join([*keys, *(_escaped(name) for name in names)]) + r" \\" + "\n" + r"\midrule")
     comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())

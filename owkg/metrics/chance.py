@@ -145,6 +145,11 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
     ranks = np.arange(1, int(sizes[-1]) + 1)
     weights = rank_weights(metric, ranks)
     lowest = float(weights.min())
+    if not lowest > 1e-300:
+        raise ValueError(
+            f"`metric` must weigh all {len(ranks):,} ranks with numbers above 1e-300 for its chance level, "
+            f"got {lowest:g} from {metric.name}."
+        )
     mean = float(np.dot(counts, rank_moments(metric, int(sizes[-1]))[0][sizes])) / total
 
     def log_transform(t: float) -> float:

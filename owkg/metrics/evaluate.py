@@ -120,7 +120,7 @@ def evaluate(
     tasks: Any,
     summaries: Any,
     *,
-    ties: Iterable[Any] = ALL_TIES,
+    ties: Any = ALL_TIES,
     level: Any = 0.95,
     interval: Any = Interval.ANALYTIC,
     replicates: Any = 1000,
@@ -132,8 +132,8 @@ def evaluate(
 
     Args:
         tasks: `Tasks`, at least one, each with at most 10**8 candidates.
-        summaries: of different names.
-        ties: the rules.
+        summaries: one, or several of different names.
+        ties: the rule or rules.
         level: of confidence, in (0, 1); None: no intervals, which is faster.
         interval: by the central limit theorem over questions, or by the bootstrap over questions.
         replicates: of the bootstrap.
@@ -160,10 +160,11 @@ def evaluate(
     if not isinstance(tasks, Tasks) or not len(tasks.optimistic):
         raise ValueError(f"`tasks` must be Tasks, at least one, got {tasks!r}.")
     checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
-    summaries = tuple(summaries)
+    summaries = (summaries,) if isinstance(summaries, Summary) or summaries is None else tuple(summaries)
     for summary in summaries:
         if not isinstance(summary, Summary):
             raise ValueError(f"`summaries` must be of owkg.metrics.summary, got {summary!r}.")
+    ties = (ties,) if isinstance(ties, str) else ties
     rules = tuple(_member("ties", Ties, rule) for rule in ties)
     if not rules:
         raise ValueError("`ties` must name at least one rule, got none.")
@@ -174,6 +175,8 @@ def evaluate(
     draws = checks.scalar("draws", checks.integer("draws", draws, 2))
     if num_entities is not None:
         num_entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1))
+        if num_entities > _MOST:
+            raise ValueError(f"`num_entities` must be at most {_MOST:,}, got {num_entities:,}.")
     is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     if key is not None and not (is_key and key.shape == ()):
         raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")

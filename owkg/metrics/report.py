@@ -94,7 +94,7 @@ def report(
     table: pl.DataFrame,
     summaries: Iterable[Summary] | None = None,
     *,
-    by: Iterable[Any] = (),
+    by: Any = (),
     group_summaries: Iterable[Summary] | None = None,
     sides: Sequence[str] = SIDES,
     on_progress: Callable[[int, int], None] | None = None,
@@ -105,7 +105,7 @@ def report(
     Args:
         table: a rank table; checked. With a column `model`, each model is reported by itself.
         summaries: what to compute; `default_summaries` when None.
-        by: `Breakdown`s; each divides the tasks by itself.
+        by: a `Breakdown` or several; each divides the tasks by itself.
         group_summaries: what to compute of each group; `summaries`, or `default_group_summaries` where
             these are None.
         sides: of head, tail and both; sides that the table lacks are left out.
@@ -125,7 +125,7 @@ def report(
         if side not in SIDES:
             raise ValueError(f"`sides` must be of {', '.join(SIDES)}, got {side!r}.")
     tasks, rows = tasks_of(table)
-    breakdowns = [_breakdown(name) for name in by]
+    breakdowns = [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
     asked = list(summaries) if summaries is not None else None
     whole = asked or default_summaries(popularity=tasks.popularity is not None)
     grouped = list(group_summaries) if group_summaries is not None else asked or default_group_summaries()

@@ -551,3 +551,67 @@ def test_published_checkpoints_under_pykeens_keys(owkg_data, tmp_path, capsys, n
                 assert found[f"{side}.{ties}.{key}"] == pytest.approx(value, rel=1e-5), (side, ties, key)
                 compared += 1
     assert compared == 9 * 22
+
+
+# --- data that looks like something else
+
+
+@pytest.mark.parametrize("label", ["[/x]", "[red]s[/red]", "a|b", "ü\u202e", "\\"])
+def test_labels_are_shown_as_they_are(folder, call, label):
+    write_ranks(TABLE.with_columns(relation=pl.lit(label), model=pl.lit(label)), "odd.parquet")
+    code, out, err = call("odd.parquet transe.parquet --by relation --metric mrr")
+    assert (code, err) == (0, "")
+    assert out.count(label) >= 2
+    for form in ("json", "csv", "latex"):
+        assert call(f"odd.parquet --by relation --metric mrr --format {form}")[0] == 0
+
+
+def test_latex_of_a_label_with_brackets_is_no_argument(folder, call):
+    write_ranks(TABLE.with_columns(model=pl.lit("[2ex]^a~{b}\\")), "odd.parquet")
+    out = call("odd.parquet transe.parquet --metric mrr --format latex")[1]
+    assert r"{[}2ex{]}\textasciicircum{}a\textasciitilde{}\{b\}\textbackslash{} &" in out
+
+
+def test_levels_are_shown_as_given(call):
+    assert "99.9% confidence intervals" in call("ranks.parquet --metric mrr --ci 0.999")[1]
+
+
+def test_duplicates_of_the_graph_are_noted(folder, call):
+    train = (folder / "graph" / "train.txt").read_text()
+    (folder / "graph" / "train.txt").write_text(train + train.splitlines()[0] + "\n")
+    code, _, err = call("ranks.parquet --kg graph --metric mrr")
+    assert code == 0
+    assert err.startswith("owkg: note: ")
+    assert "twice" in err or "repeat" in err or "duplicate" in err
+
+
+def test_a_table_whose_answers_are_not_filtered_from_each_other(folder, call):
+    write_ranks(TABLE.with_columns(filtered=pl.lit(False)), "raw.parquet")
+    code, out, err = call("raw.parquet --format json")
+    assert code == 0
+    assert "no macro metrics" in err
+    assert not [name for name in json.loads(out)["both"]["exact"] if name.startswith("macro")]
+    assert call("raw.parquet --metric macro-map@5")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("ranks.parquet --metric macro-map@1000000000", ["macro-map", "1,000"]),
+        ("ranks.parquet --probe-entities 100000000000", ["--probe-entities", "at most"]),
+        ("ranks.parquet --metric power-mean@-1000", ["power-mean@-1000"]),
+        ("ranks.parquet --keys pykeen", ["--keys", "json"]),
+        ("ranks.parquet --metric probe@-1,0", ["sharpness", "-1"]),
+    ],
+)
+def test_extremes_are_one_clear_line_too(call, line, parts):
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert all(part in err for part in parts)
+    assert "--sharpness" not in err
+
+
+def test_a_deep_cutoff_costs_no_more_than_the_list(answer):
+    found = answer("ranks.parquet --metric macro-ndcg@100000000,macro-ndcg@40")["both"]["exact"]
+    assert found["macro-ndcg@100000000"] == found["macro-ndcg@40"]

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from owkg.metrics import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, power, power_mean
 from owkg.metrics.chance import (
@@ -245,3 +245,14 @@ def test_few_heavy_tasks_are_few_tasks():
     assert abs(found.variance - (50**2 - 1) / 12) < 4 * found.variance_standard_error
     even = chosen_median_chance(candidates, np.full(2000, 2.0), jax.random.key(0), inverse=False)
     assert even.variance_standard_error == 0
+
+
+@pytest.mark.parametrize("count", [600, 1000])
+def test_the_median_of_an_even_number_is_between_two_ranks(count):
+    """Of two candidates the median is 1, 1.5 or 2, as a binomial count says."""
+    half = stats.binom.pmf(count // 2, count, 0.5)
+    found = median_chance(np.full(count, 2), None)
+    assert found.expectation == pytest.approx(1.5, rel=1e-9)
+    assert found.variance == pytest.approx((1 - half) / 4, rel=1e-3)
+    # A coin between the two ranks would make it 1/4, taking off twice as much (1 - 2 half) / 4.
+    assert half > 0.02

@@ -354,3 +354,11 @@ def test_bad_arguments(argument, change):
     call = {**good, **change}
     with pytest.raises(ValueError, match=f"`{argument}`"):
         evaluate(call.pop("tasks"), call.pop("summaries"), **call)
+
+
+def test_one_summary_needs_no_list():
+    ranks = tasks([1, 3, 2], candidates=9)
+    one = evaluate(ranks, summary("mrr"), ties="exact")
+    assert one == evaluate(ranks, [summary("mrr")], ties=[Ties.EXACT])
+    with pytest.raises(ValueError, match="summaries"):
+        evaluate(ranks, None)

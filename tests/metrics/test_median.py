@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from owkg.metrics import Ties, evaluate, part_of, summary, tasks
 from owkg.metrics.measures import Spread
@@ -111,3 +112,18 @@ def test_inverse_median():
     assert inverse.value == 1 / plain.value == 1 / 8
     assert (inverse.ci_low, inverse.ci_high) == (1 / plain.ci_high, 1 / plain.ci_low)
     np.testing.assert_allclose(inverse.standard_error, plain.standard_error / 64, rtol=1e-12)
+
+
+def test_woodruff_of_three_questions_by_hand():
+    """The ends are quantiles whose levels are off by Student times the error over questions."""
+    ranks = np.concatenate([np.arange(1, 300, 2), np.arange(301, 500), np.arange(2, 600, 3)])
+    question = np.repeat([0, 1, 2], [150, 199, 200])
+    made = tasks(ranks, candidates=1000, question=question)
+    by_rank = distribution(mass(made, Ties.EXACT, None))
+    middle = quantile(by_rank, 0.5)
+    below = np.bincount(question, ranks <= middle) / len(ranks)
+    moved = below - below.sum() * np.bincount(question) / len(ranks)
+    for factor, equal in ((3 / 2, True), (1, False)):
+        reach = stats.t.ppf(0.65, 2) * np.sqrt(factor * np.sum(moved**2))
+        expected = quantile(by_rank, 0.5 - reach), quantile(by_rank, 0.5 + reach)
+        assert (woodruff(made, Ties.EXACT, None, by_rank, 0.3)[1] == expected) is equal

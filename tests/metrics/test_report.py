@@ -148,3 +148,8 @@ def test_integer_relations_are_groups_too(full_table):
     found = report(table, SUMMARIES, by=["relation"], ties=["exact"])
     assert set(found.filter(by="relation")["group"]) == {"0", "1", "2"}
     assert np.isfinite(found["value"].to_numpy()).all()
+
+
+def test_one_breakdown_and_one_rule_need_no_list(full_table):
+    one = report(full_table, SUMMARIES, by="relation", ties="exact")
+    assert one.equals(report(full_table, SUMMARIES, by=["relation"], ties=["exact"]))

@@ -69,3 +69,12 @@ def test_a_relation_without_weight(full_table):
     table = full_table.with_columns(weight=pl.when(pl.col("relation") == "r1").then(0.0).otherwise(1.0))
     with pytest.raises(ValueError, match="weight above 0"):
         reweighted(table)
+
+
+def test_each_side_has_the_shares_by_itself(full_table):
+    shares = {"r0": 5.0, "r1": 1.0, "r2": 2.0}
+    both = reweighted(full_table, shares)
+    for side in ("head", "tail"):
+        alone = reweighted(full_table.filter(side=side), shares)
+        assert both.filter(side=side)["weight"].to_list() == pytest.approx(alone["weight"].to_list())
+        assert alone["weight"].sum() == pytest.approx(8)

@@ -164,7 +164,10 @@ def test_more_seeds_are_no_more_questions(full_table):
     for rule, by_name in once.items():
         for name, one in by_name.items():
             for key in ("value", "standard_error", "ci_low", "ci_high"):
-                assert getattr(often[rule][name], key) == pytest.approx(getattr(one, key), rel=1e-9), (rule, name)
+                assert getattr(often[rule][name], key) == pytest.approx(getattr(one, key), rel=1e-9), (
+                    rule,
+                    name,
+                )
 
 
 def test_the_same_label_on_both_sides_is_the_same_entity():
