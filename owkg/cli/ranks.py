@@ -126,7 +126,8 @@ def convert(
     graph = None
     if kg is not None:
         graph, notes = _read_graph(kg)
-    splits = None if filter_ is None else [] if filter_ == "none" else filter_.split(",")
+    splits = None if filter_ is None else [name.strip() for name in filter_.split(",")]
+    splits = [] if splits == ["none"] else splits
     width = 0.0 if tolerance is None else tolerance
     if kind is Kind.SCORES:
         filters: dict[str, Any] = {} if splits is None else {"filter_splits": splits}

@@ -1,7 +1,7 @@
 """What a knowledge graph is: labelled entities and relations, and triples in splits."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int32
@@ -33,6 +33,13 @@ class KnowledgeGraph(NamedTuple):
     def num_relations(self) -> int:
         """Number of relations."""
         return len(self.relations)
+
+
+def graph_checked(graph: Any) -> KnowledgeGraph:
+    """`graph` if it is a KnowledgeGraph; ValueError otherwise."""
+    if not isinstance(graph, KnowledgeGraph):
+        raise ValueError(f"`graph` must be a KnowledgeGraph, got {graph!r}.")
+    return graph
 
 
 def fact_splits(graph: KnowledgeGraph) -> dict[str, Int32[np.ndarray, "_ 3"]]:

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,6 +89,8 @@ def read_graph(folder: Any, *, duplicates: str = "warn", layout: str | None = No
         raise ValueError(f"`duplicates` must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
     if layout is not None and layout not in LAYOUTS:
         raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
+    if not isinstance(folder, str | PathLike):
+        raise ValueError(f"`folder` must be the path of a folder, got {folder!r}.")
     folder = Path(folder)
     tables = _tables(folder, layout)
     graph = _from_ids(tables) if tables.by_id else _from_labels(tables)

@@ -7,17 +7,17 @@ import polars as pl
 
 from owkg import checks
 from owkg.kg.categories import CATEGORIES, relation_categories
-from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits
+from owkg.kg.graph import KnowledgeGraph, fact_splits, graph_checked, joined_splits
 from owkg.kg.known import known_answers
 from owkg.kg.popularity import entity_popularity, relation_popularity
 from owkg.kg.triples import COLUMNS
 
 
-def graph_statistics(graph: KnowledgeGraph, *, threshold: float = 1.5) -> dict[str, Any]:
+def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
     """Sizes, duplicates, leakage between splits, relation categories, questions and popularity.
 
     Args:
-        graph: with a train split that is not empty.
+        graph: a KnowledgeGraph with a train split that is not empty.
         threshold: of `relation_categories`.
 
     Returns:
@@ -37,8 +37,9 @@ def graph_statistics(graph: KnowledgeGraph, *, threshold: float = 1.5) -> dict[s
         - `popularity`: in train, of `entities` and `relations`: `min`, `median`, `max`, `gini`.
 
     Raises:
-        ValueError: if there is no training triple.
+        ValueError: if there is no graph or no training triple.
     """
+    graph = graph_checked(graph)
     facts = fact_splits(graph)
     if "train" not in facts or not len(facts["train"]):
         raise ValueError(f"`graph` must have training triples, got splits {', '.join(facts) or 'none'}.")

@@ -1,6 +1,6 @@
 """The rank table of a model's scores over a knowledge graph."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers
+from owkg.kg.graph import graph_checked
 from owkg.kg.triples import triples_checked
 from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.scores import Ranks, ranks_from_scores
@@ -18,7 +19,7 @@ FILTER_SPLITS = ("train", "valid", "test")
 
 
 def rank_table(
-    graph: KnowledgeGraph,
+    graph: Any,
     scores: Any,
     triples: Any,
     side: Any,
@@ -32,7 +33,7 @@ def rank_table(
     """Ranks the answer of each triple on one side among all entities, and describes it.
 
     Args:
-        graph: that the triples are of.
+        graph: the KnowledgeGraph that the triples are of.
         scores: floats [triples, entities], of all entities in the place of the answer; larger is better.
         triples: int [triples, 3], head, relation, tail.
         side: the side that is predicted, "head" or "tail"; one for all, or one a triple.
@@ -50,6 +51,7 @@ def rank_table(
     Raises:
         ValueError: as `ranks_from_scores`; if an id is out of range, or the graph has no such split.
     """
+    graph = graph_checked(graph)
     triples = triples_checked(triples, graph.num_entities, graph.num_relations)
     side = sides_checked(side, len(triples))
     shape = (len(triples), graph.num_entities)
@@ -59,7 +61,8 @@ def rank_table(
         )
     known, filtered = _known(graph, triples, side, filter_splits) if filter_splits else (None, False)
     answer = answers(triples, side)
-    ranks = ranks_from_scores(scores, answer, known=known, tolerance=tolerance, chunk=chunk)
+    named = query_names(triples, side, graph.entities, graph.relations)
+    ranks = ranks_from_scores(scores, answer, known=known, tolerance=tolerance, chunk=chunk, named=named)
     table = described(graph, triples, side, ranks, filtered=filtered, model=model, popularity=popularity)
     return validated(table)
 
@@ -77,6 +80,29 @@ def sides_checked(side: Any, count: int) -> np.ndarray:
 def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
     """The entity that is predicted of each triple."""
     return np.where(side == "tail", triples[:, 2], triples[:, 0])
+
+
+def query_names(
+    triples: np.ndarray,
+    side: np.ndarray,
+    entities: Sequence[str] | None,
+    relations: Sequence[str] | None,
+) -> Callable[[int], str]:
+    """What messages call the query of a row: its triple and the side that is predicted.
+
+    Args:
+        triples: int [triples, 3].
+        side: the side that is predicted, one a triple.
+        entities: labels; None: entities are called by their ids.
+        relations: likewise.
+    """
+
+    def name(row: int) -> str:
+        names = (entities, relations, entities)
+        parts = [repr(of[i]) if of else str(i) for i, of in zip(triples[row].tolist(), names, strict=True)]
+        return f"the {side[row]} of {', '.join(parts)}"
+
+    return name
 
 
 def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Score matrices in .npz files to a rank table."""
 
+import math
 import re
 import zipfile
 import zlib
@@ -12,12 +13,14 @@ import polars as pl
 
 from owkg.kg import KnowledgeGraph
 from owkg.kg.triples import triples_checked
-from owkg.ranks.build import FILTER_SPLITS, answers, rank_table, sides_checked
+from owkg.ranks.build import FILTER_SPLITS, answers, query_names, rank_table, sides_checked
 from owkg.ranks.scores import ranks_from_scores
 from owkg.ranks.table import RANKS, TRIPLE, validated
 
 _ARRAYS = ("scores", "triples", "side")
 _LABELS = ("entity_labels", "relation_labels")
+# What an array in a file begins with.
+_MAGIC = b"\x93NUMPY"
 
 
 def ranks_from_matrix(
@@ -94,13 +97,31 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
             if missing := [name for name in _ARRAYS if name not in file.files]:
                 found = ", ".join(file.files) or "none"
                 raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
-            arrays = {name: file[name] for name in file.files if name in _ARRAYS + _LABELS}
-    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+            names = [name for name in file.files if name in _ARRAYS + _LABELS]
+            with zipfile.ZipFile(stream) as archive:
+                for member in archive.infolist():
+                    if member.filename.removesuffix(".npy") in names:
+                        _check_size(archive, member)
+            return {name: file[name] for name in names}
+    except (ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path}: no .npz file of scores: {error}.") from None
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):  # a member of the archive that is no array comes as bytes
-            raise ValueError(f"{path}: no .npz file of scores: {name} is no array.")
-    return arrays
+
+
+def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Raises ValueError, before memory is taken, if `member` is no array or of another length than it says."""
+    name = member.filename.removesuffix(".npy")
+    with archive.open(member) as file:
+        start = file.read(len(_MAGIC) + 2)
+        if not start.startswith(_MAGIC):
+            raise ValueError(f"{name} is no array")
+        is_first = start[len(_MAGIC) :] == b"\x01\x00"
+        formats = np.lib.format
+        shape, _, dtype = (formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0)(file)
+        there = member.file_size - file.tell()
+    said = math.prod(shape) * dtype.itemsize
+    # Objects are pickles of any length; they are refused when they are read.
+    if said != there and not dtype.hasobject:
+        raise ValueError(f"{name} holds {there} bytes, but {said} by its header, {dtype} of shape {shape}")
 
 
 def _labels(
@@ -173,7 +194,8 @@ def _raw(
     """The rank table of raw ranks; of labels where there are any, and of ids."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
     side = sides_checked(side, len(triples))
-    ranks = ranks_from_scores(scores, answers(triples, side), tolerance=tolerance)
+    named = query_names(triples, side, entities, relations)
+    ranks = ranks_from_scores(scores, answers(triples, side), tolerance=tolerance, named=named)
     columns: dict[str, Any] = {}
     for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):
         columns[name] = ids if of is None else pl.Series(of, dtype=pl.String).gather(ids)

@@ -1,5 +1,6 @@
 """Scores to ranks: for each query, how many candidates score above the target, and how many no less."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,6 +13,8 @@ from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
 _CHUNK_BYTES = 2**23
+# Bytes of the floats that are compared exactly, as whole numbers.
+_WIDTHS = (2, 4, 8)
 
 
 class Ranks(NamedTuple):
@@ -36,6 +39,7 @@ def ranks_from_scores(
     candidates: Any = None,
     tolerance: Any = 0.0,
     chunk: int | None = None,
+    named: Callable[[int], str] | None = None,
 ) -> Ranks:
     """Ranks the target of each query among its candidates; a larger score is better.
 
@@ -46,13 +50,14 @@ def ranks_from_scores(
     answers cost O(answers); without `candidates` nothing the size of the scores is made.
 
     Args:
-        scores: floats [queries, entities]. Infinities are numbers like others.
+        scores: floats of 16, 32 or 64 bits, [queries, entities]. Infinities are numbers like others.
         target: entity id of each query's answer, [queries].
         known: the known answers of each query, which leave its candidates: `known_sets`, a pair
             (offsets [queries + 1], ids), or a boolean mask [queries, entities]. None: raw ranks.
         candidates: the entities that each query ranks, in one of the same forms; None: all.
         tolerance: scores that differ from the target's by at most this are ties; absolute, at least 0.
         chunk: queries in one call; changes memory and time, never the result.
+        named: what messages call a query beside its number, such as its triple; None: nothing.
 
     Raises:
         ValueError: if a score is NaN, also that of an entity that is no candidate, naming the query; or if
@@ -90,7 +95,7 @@ def ranks_from_scores(
             answer = np.arange(end - begin) * entities + target[own]
             known_keys = _without(_members(left_out, begin, end, entities), answer)
             if ranked is None:
-                above, level = _among_all(part, high[own], low[own], begin)
+                above, level = _among_all(part, high[own], low[own], begin, named)
                 fewer_above, fewer_level, fewer = _among(part, known_keys, high[own], low[own])
                 parts = 1 + above - fewer_above, level - fewer_level, entities - fewer
             else:
@@ -102,7 +107,7 @@ def ranks_from_scores(
                     mask[: end - begin] = ranked[begin:end]
                 flat[answer] = True
                 flat[known_keys] = False
-                above, level = _among_all(part, high[own], low[own], begin, mask)
+                above, level = _among_all(part, high[own], low[own], begin, named, mask)
                 parts = 1 + above, level, mask[: end - begin].sum(axis=1)
             for column, values in zip(result, parts, strict=True):
                 column[own] = values
@@ -112,8 +117,11 @@ def ranks_from_scores(
 def _scores_checked(scores: Any) -> Any:
     """The scores as a NumPy array, or as the JAX array that they are."""
     array = scores if isinstance(scores, jax.Array) else as_array(scores)
-    if isinstance(scores, np.ma.MaskedArray) or not jnp.issubdtype(array.dtype, jnp.floating):
-        raise ValueError(f"`scores` must be floating-point numbers, got values of type {array.dtype}.")
+    is_float = jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize in _WIDTHS
+    if isinstance(scores, np.ma.MaskedArray) or not is_float:
+        raise ValueError(
+            f"`scores` must be floating-point numbers of 16, 32 or 64 bits, got values of type {array.dtype}."
+        )
     if array.ndim != 2 or not array.size:
         raise ValueError(f"`scores` must be of shape [queries, entities], got shape {array.shape}.")
     return array
@@ -150,7 +158,12 @@ def _jax_rows(scores: Float[Array, "queries entities"], begin: Any, *, size: int
 
 
 def _among_all(
-    part: Any, high: np.ndarray, low: np.ndarray, begin: int, mask: np.ndarray | None = None
+    part: Any,
+    high: np.ndarray,
+    low: np.ndarray,
+    begin: int,
+    named: Callable[[int], str] | None,
+    mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many of all entities, or those of the mask, score above `high` and at least `low`, by query."""
     size, padding = len(high), len(part) - len(high)
@@ -160,7 +173,10 @@ def _among_all(
     if nan.any():
         query = int(np.argmax(nan > 0))
         entity = int(np.argmax(np.isnan(np.asarray(part[query]))))
-        raise ValueError(f"`scores` must not be NaN, got NaN for query {begin + query}, entity {entity}.")
+        name = f" ({named(begin + query)})" if named else ""
+        raise ValueError(
+            f"`scores` must not be NaN, got NaN for query {begin + query}{name}, entity {entity}."
+        )
     return above, level
 
 

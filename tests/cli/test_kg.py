@@ -77,6 +77,23 @@ def test_the_layout_can_be_named(call, folder):
     assert call("kg", "info", folder, "--layout", "labelled")[0] == 0
 
 
+def test_a_factory_of_pykeen(call, tmp_path):
+    tables = {
+        "entity_to_id": "id\tlabel\n0\tann\n1\tbob\n",
+        "relation_to_id": "id\tlabel\n0\tknows\n",
+        "numeric_triples": "head\trelation\ttail\n0\t0\t1\n",
+    }
+    for name, text in tables.items():
+        (tmp_path / f"{name}.tsv").write_text(text)
+    code, out, err = call("kg", "info", tmp_path, "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["triples"] == {"train": 1}
+    (tmp_path / "entity_to_id.tsv").write_text("id\tlabel\n0\tann\n")
+    code, _, err = call("kg", "info", tmp_path)
+    assert code == 2
+    assert "numeric_triples.tsv, line 2: the tail must be an id in [0, 1), got 1" in err
+
+
 def bad_lines(folder):
     (folder / "test.txt").write_text("ann\tknows\tbob\nann\tknows\n")
     return f"{folder / 'test.txt'}, line 2: "

@@ -64,9 +64,10 @@ def test_filter_and_tolerance(call):
     assert call("scores.npz --kg graph --filter none --tolerance 1 --out out.parquet")[0] == 0
     expected = rank_table(GRAPH, SCORES, TEST, "tail", filter_splits=[], tolerance=1)
     assert read_ranks("out.parquet").equals(expected)
-    assert call("scores.npz --kg graph --filter test,valid --out out.parquet")[0] == 0
     expected = rank_table(GRAPH, SCORES, TEST, "tail", filter_splits=["test", "valid"])
-    assert read_ranks("out.parquet").equals(expected)
+    for splits in ("test,valid", "' test, valid '"):
+        assert call(f"scores.npz --kg graph --filter {splits} --out out.parquet")[0] == 0
+        assert read_ranks("out.parquet").equals(expected)
 
 
 def test_raw_scores_without_a_graph(call):

@@ -433,6 +433,12 @@ def test_what_is_no_folder_is_refused(tmp_path):
             read_graph(path)
 
 
+@pytest.mark.parametrize("folder", [None, 3, b"graph", ["graph"]])
+def test_what_is_no_path_is_refused(folder):
+    with pytest.raises(ValueError, match="`folder` must be the path of a folder, got"):
+        read_graph(folder)
+
+
 def test_unknown_options_are_refused(made):
     folder = made(LABELLED)
     with pytest.raises(ValueError, match="`duplicates` must be one of warn, keep, drop, error, got 'x'"):

@@ -128,3 +128,9 @@ def test_the_false_triples_of_codex_are_false(owkg_data):
         "test_negatives": {"triples": 1_828, "also_facts": 0},
         "valid_negatives": {"triples": 1_827, "also_facts": 0},
     }
+
+
+@pytest.mark.parametrize("graph", [None, "graph"])
+def test_anything_but_a_graph_is_refused(graph):
+    with pytest.raises(ValueError, match="`graph` must be a KnowledgeGraph, got"):
+        graph_statistics(graph)

@@ -111,7 +111,10 @@ def test_tolerance_and_chunk_are_passed_on():
         ({"side": ["tail"] * 5 + ["x"]}, r"`side` must be \"head\" or \"tail\", got 'x' at index \(5,\)"),
         ({"triples": [[0, 0, 5]] * 6}, "`triples` must hold tail ids"),
         ({"filter_splits": ["dev"]}, "`filter_splits` must be among train, valid, test, got 'dev'"),
-        ({"scores": np.full((6, 5), np.nan)}, "`scores` must not be NaN, got NaN for query 0"),
+        (
+            {"scores": np.full((6, 5), np.nan), "triples": [[3, 1, 4]] * 6},
+            r"`scores` must not be NaN, got NaN for query 0 \(the tail of 'e3', 'r1', 'e4'\), entity 0",
+        ),
     ],
 )
 def test_bad_input_is_named(change, message):
@@ -119,6 +122,12 @@ def test_bad_input_is_named(change, message):
     call = {"scores": np.zeros((6, 5)), "triples": graph.splits["test"], "side": "tail"} | change
     with pytest.raises(ValueError, match=message):
         rank_table(graph, **call)
+
+
+@pytest.mark.parametrize("graph", [None, "graph", ((), (), {})])
+def test_anything_but_a_graph_is_refused(graph):
+    with pytest.raises(ValueError, match="`graph` must be a KnowledgeGraph, got"):
+        rank_table(graph, np.zeros((1, 5)), [[0, 0, 1]], "tail")
 
 
 def test_false_triples_are_no_filter_and_popularity_needs_train():

@@ -1,5 +1,8 @@
 """Score matrices in .npz files to ranks."""
 
+import io
+import re
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -91,7 +94,11 @@ NAN = np.where(np.arange(12).reshape(3, 4) == 6, np.nan, 0)
     ("change", "message"),
     [
         ({"scores": None}, ": no .npz file of scores: no array scores; arrays found: triples, side"),
-        ({"scores": NAN}, ": scores must not be NaN, got NaN for query 1, entity 2"),
+        (
+            {"scores": NAN},
+            ": scores must not be NaN, got NaN for query 1 (the tail of 'c', 's', 'd'), entity 2",
+        ),
+        ({"scores": SCORES.astype(np.longdouble)}, ": scores must be floating-point numbers of 16, 32 or 64"),
         ({"scores": SCORES.astype(int)}, ": scores must be floating-point numbers"),
         ({"scores": SCORES[:, :3]}, ": scores have 3 columns, one an entity, but the graph has 4 entities"),
         ({"scores": SCORES[0]}, ": scores must be of shape [n, entities], got shape (4,)"),
@@ -132,6 +139,56 @@ def test_a_bad_file_is_named(saved, change, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - compared below
         ranks_from_matrix(path, GRAPH)
     assert str(error.value).startswith(f"{path}{message}")
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        ({}, "the tail of 2, 1, 3"),
+        ({"entity_labels": np.array(ENTITIES)}, "the tail of 'c', 1, 'd'"),
+        ({"entity_labels": np.array(ENTITIES), "relation_labels": np.array(RELATIONS)}, "of 'c', 's', 'd'"),
+    ],
+)
+def test_nan_without_a_graph_is_named_as_the_file_can(saved, labels, named):
+    with pytest.raises(ValueError, match=rf"for query 1 \(.*{named}\), entity 2"):
+        ranks_from_matrix(saved(**GOOD | labels | {"scores": NAN}), filter_splits=[])
+
+
+def forged(path, shape, *, dtype="<f8", data=b"\0" * 80, version=(1, 0)):
+    """Writes a file whose scores have a header of `shape` and `data`."""
+    header = io.BytesIO()
+    write = {(1, 0): np.lib.format.write_array_header_1_0, (2, 0): np.lib.format.write_array_header_2_0}
+    write[version](header, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.savez(path, triples=TRIPLES, side="tail")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("scores.npy", header.getvalue() + data)
+    return path
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+@pytest.mark.parametrize("shape", [(3, 4), (2**40, 4), (2**62, 2**62), (3, 3)])
+def test_a_header_that_does_not_fit_its_bytes_is_refused_before_memory_is_taken(tmp_path, shape, version):
+    path = forged(tmp_path / "scores.npz", shape, version=version)
+    bytes_ = 8 * shape[0] * shape[1]
+    message = f"no .npz file of scores: scores holds 80 bytes, but {bytes_} by its header, float64 of shape"
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
+            ranks_from_matrix(path, filter_splits=[])
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_members_that_are_no_arrays_or_hold_objects_are_refused(tmp_path):
+    path = forged(tmp_path / "scores.npz", (2**40, 4), dtype="|O")
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+        ranks_from_matrix(path, filter_splits=[])
+    np.savez(path, triples=TRIPLES, side="tail")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("scores.npy", b"text")
+    with pytest.raises(ValueError, match=r"scores\.npz: no \.npz file of scores: scores is no array\."):
+        ranks_from_matrix(path, filter_splits=[])
 
 
 def test_what_is_no_npz_file(tmp_path, saved):

@@ -160,8 +160,14 @@ def test_nan_of_either_sign_and_any_type_is_seen(dtype):
         ranks_from_scores(scores, [1, 1])
 
 
+FLOATS = "`scores` must be floating-point numbers of 16, 32 or 64 bits"
 BAD = [
-    ({"scores": np.zeros((3, 4), int)}, "`scores` must be floating-point numbers, got values of type int64"),
+    (
+        {"scores": np.zeros((3, 4), int)},
+        f"{FLOATS}, got values of type int64",
+    ),
+    ({"scores": np.zeros((3, 4), np.longdouble)}, f"{FLOATS}, got values of type {np.dtype(np.longdouble)}"),
+    ({"scores": jnp.zeros((3, 4), jnp.float8_e4m3fn)}, f"{FLOATS}, got values of type float8_e4m3fn"),
     ({"scores": np.zeros((3, 4), complex)}, "`scores` must be floating-point numbers"),
     ({"scores": [[1.0], [1.0, 2.0]]}, "`scores` must be floating-point numbers"),
     ({"known": ([0, 0, 1, 2], [[0], [1, 2]])}, "`known` must hold entity ids along one axis"),
