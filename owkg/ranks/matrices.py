@@ -108,7 +108,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Raises ValueError, before memory is taken, if `member` is no array or of another length than it says."""
+    """Raises ValueError, before memory is taken, if `member` is no array or not as long as it says."""
     name = member.filename.removesuffix(".npy")
     with archive.open(member) as file:
         start = file.read(len(_MAGIC) + 2)
