@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 from owkg.metrics.chance import Chance
-from owkg.metrics.measures import Adjustment, Measure, Summary
+from owkg.metrics.measures import Adjustment, Summary, rises
+from owkg.metrics.median import student
 from owkg.metrics.metric import Metric
 from owkg.metrics.parts import Moments
 
@@ -95,11 +95,6 @@ def adjusted_value(summary: Summary, value, chance: Chance, best) -> Any:
     return _divided(value - mean, np.sqrt(variance)) * (1.0 if rises(summary.measure) else -1.0)
 
 
-def rises(measure: Measure) -> bool:
-    """Whether the plain measure grows as ranks improve."""
-    return Summary("plain", measure).larger_is_better
-
-
 def adjusted_chance(summary: Summary, chance: Chance, best: float) -> Chance:
     """Mean and variance of the adjusted metric under random ranking."""
     mean, variance = chance.expectation, chance.variance
@@ -172,7 +167,7 @@ def averaged_estimate(
         value, error, ends = float(linked(metric, mean)), NAN, (NAN, NAN)
         if metric is not None and level is not None and count > 1:
             width = _error(moments, slopes(totals, None, mean))
-            reach = _student(level, count) * width
+            reach = student(level, count) * width
             ends = (max(mean - reach, min(top, bottom)), min(mean + reach, max(top, bottom)))
             ends = sorted(float(linked(metric, end)) for end in ends)
             error = width * abs(_slope(metric, float(mean)))
@@ -183,7 +178,7 @@ def averaged_estimate(
     if level is None or count < 2 or not np.isfinite(value):
         return estimate
     error = _error(moments, slopes(totals, summary, value))
-    low, high = (value + sign * _student(level, count) * error for sign in (-1, 1))
+    low, high = (value + sign * student(level, count) * error for sign in (-1, 1))
     if summary.adjustment is Adjustment.NONE:
         low, high = max(low, min(top, bottom)), min(high, max(top, bottom))
     elif summary.adjustment is Adjustment.INDEX:
@@ -211,8 +206,3 @@ def fixed_estimate(
         float(shifted.expectation_standard_error),
         float(shifted.variance_standard_error),
     )
-
-
-@lru_cache(maxsize=1024)
-def _student(level: float, count: int) -> float:
-    return float(stats.t.ppf((1 + level) / 2, count - 1))

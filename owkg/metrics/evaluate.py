@@ -1,6 +1,5 @@
 """Every summary of a set of ranking tasks, under every tie rule, in one pass over the ranks."""
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 

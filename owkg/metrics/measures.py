@@ -70,6 +70,14 @@ Measure = Metric | Median | Dispersion | Probe | BestAnswer | AveragePrecision |
 MACRO = (BestAnswer, AveragePrecision, DiscountedGain)
 
 
+def rises(measure: Measure) -> bool:
+    """Whether the measure grows as ranks improve."""
+    if isinstance(measure, Median):
+        return measure.inverse
+    metric = measure.metric if isinstance(measure, BestAnswer) else measure
+    return not isinstance(metric, Metric) or metric.larger_is_better
+
+
 @dataclass(frozen=True)
 class Weighting:
     """Weight of a task beside its own: (popularity + 1)^-b (relation popularity + 1)^-c (N - 1)^d."""
@@ -112,10 +120,7 @@ class Summary:
         """Which way the number goes as ranks improve; every index and z metric goes up."""
         if self.adjustment in (Adjustment.INDEX, Adjustment.Z):
             return True
-        if isinstance(self.measure, Median):
-            return self.measure.inverse
-        metric = self.measure.metric if isinstance(self.measure, BestAnswer) else self.measure
-        return not isinstance(metric, Metric) or metric.larger_is_better
+        return rises(self.measure)
 
 
 EQUAL = Weighting()

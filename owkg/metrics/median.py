@@ -1,5 +1,6 @@
 """The median rank under every tie rule, its interval, and how ranks scatter."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -96,6 +97,12 @@ def share_below(
     return part if weight is None else part * weight
 
 
+@lru_cache(maxsize=1024)
+def student(level: float, questions: int) -> float:
+    """Student's quantile of a two-sided interval, with one degree of freedom less than questions."""
+    return float(stats.t.ppf((1 + level) / 2, questions - 1))
+
+
 def woodruff(
     tasks: Tasks, ties: Ties, weight: np.ndarray | None, by_rank: Distribution, level: float
 ) -> tuple[float, tuple[float, float]]:
@@ -118,9 +125,9 @@ def woodruff(
         moved = np.bincount(tasks.question, moved, tasks.num_questions)
     count = len(moved)
     error = np.sqrt(count / (count - 1) * np.dot(moved, moved))
-    reach = float(stats.t.ppf((1 + level) / 2, count - 1) * error)
+    reach = student(level, count) * float(error)
     low, high = (quantile(by_rank, float(np.clip(0.5 + x, 0, 1))) for x in (-reach, reach))
-    return (high - low) / (2 * float(stats.t.ppf((1 + level) / 2, count - 1))), (low, high)
+    return (high - low) / (2 * student(level, count)), (low, high)
 
 
 def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:

@@ -198,12 +198,13 @@ def adjusted(summary: Summary, adjustment: Adjustment) -> Summary:
     """
     if summary.adjustment is not Adjustment.NONE or isinstance(summary.measure, Dispersion):
         raise ValueError(f"{summary.name} cannot be adjusted for chance.")
+    if adjustment is Adjustment.NONE:
+        return summary
     if adjustment is Adjustment.RATIO and summary.larger_is_better:
         raise ValueError(f"the ratio to chance is of metrics that are better small, not of {summary.name}.")
     ending = "i" if adjustment is Adjustment.INDEX and not summary.larger_is_better else ""
     beginning = "z" if adjustment is Adjustment.Z else "a"
-    name = summary.name if adjustment is Adjustment.NONE else f"{beginning}{summary.name}{ending}"
-    return Summary(name, summary.measure, summary.weighting, adjustment)
+    return Summary(f"{beginning}{summary.name}{ending}", summary.measure, summary.weighting, adjustment)
 
 
 def _adjusted(name: str, folded: str) -> Summary | None:

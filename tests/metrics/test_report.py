@@ -142,8 +142,8 @@ def test_a_popularity_metric_needs_the_column(full_table):
 def test_integer_relations_are_groups_too(full_table):
     table = full_table.with_columns(
         relation=pl.col("relation").str.slice(1).cast(pl.Int64),
-        head=pl.col("head").hash() % 1000,
-        tail=pl.col("tail").hash() % 1000,
+        head=pl.col("head").hash() % 10**9,
+        tail=pl.col("tail").hash() % 10**9,
     ).with_columns(pl.col("head", "tail").cast(pl.Int64))
     found = report(table, SUMMARIES, by=["relation"], ties=["exact"])
     assert set(found.filter(by="relation")["group"]) == {"0", "1", "2"}
