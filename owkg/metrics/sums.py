@@ -61,10 +61,18 @@ def _new_prefix_sums(metric: Metric, largest_rank: int) -> np.ndarray:
     return sums
 
 
+# Sizes up to which that many tables are kept; what is greater is made anew each time.
+_KEPT = ((2**15, 1024), (2**20, 16), (2**23, 2))
+
+
 def kept_by_size(build: Callable[[Metric, int], np.ndarray]) -> Callable[[Metric, int], np.ndarray]:
-    """`build(metric, size)` with its tables kept: many small ones, a few of up to 2**20, none beyond."""
-    small, large = lru_cache(maxsize=1024)(build), lru_cache(maxsize=16)(build)
-    return lambda metric, size: (small if size <= 2**15 else large if size <= 2**20 else build)(metric, size)
+    """`build(metric, size)` with its tables kept: many small ones, few great ones."""
+    kept = [(size, lru_cache(maxsize=count)(build)) for size, count in _KEPT]
+
+    def table(metric: Metric, size: int) -> np.ndarray:
+        return next((cached for most, cached in kept if size <= most), build)(metric, size)
+
+    return table
 
 
 _prefix_sums = kept_by_size(_new_prefix_sums)

@@ -54,7 +54,7 @@ def tie_expectation(metric: Metric, optimistic, pessimistic) -> Float[np.ndarray
 def weights_of_ranks(metric: Metric, tasks: Tasks, ties: Ties) -> Float[np.ndarray, "tasks"]:
     """h of each task's rank under a tie rule; a link is not applied."""
     halves = half_rank_weights(metric, int(tasks.pessimistic.max()))
-    whole = np.ascontiguousarray(halves[::2])
+    whole = halves[::2]
     weights = whole[tasks.optimistic]
     if ties is Ties.OPTIMISTIC or tasks.optimistic is tasks.pessimistic:
         return weights

@@ -45,7 +45,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
 
     Args:
         table: a polars DataFrame. Whole numbers may come as floats or as text, such as 3.0 or "3"; what is
-            true or false, as the text "true" or "false".
+            true or false, as the text "true" or "false" in any case.
         source: what messages call the table; a file's path.
 
     Raises:
@@ -182,5 +182,6 @@ def _flag(column: pl.Series, source: str, place: _Place) -> pl.Series:
     must = "true or false"
     if column.dtype != pl.String:
         raise _refuse_type(column, must, source)
-    _refuse(column, ~column.is_in(["true", "false"]), f"must be {must}", place)
-    return column == "true"
+    lower = column.str.to_lowercase()  # pandas writes True
+    _refuse(column, ~lower.is_in(["true", "false"]), f"must be {must}", place)
+    return lower == "true"

@@ -165,3 +165,7 @@ def test_anything_but_a_table_is_refused(other):
 def test_rows_may_repeat():
     twice = pl.concat([table(), table()])
     assert_frame_equal(validated(twice), twice)
+
+
+def test_flags_may_be_written_in_any_case():
+    assert validated(table(filtered=["True", "FALSE", "true"]))["filtered"].to_list() == [True, False, True]
