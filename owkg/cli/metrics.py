@@ -86,8 +86,9 @@ def metrics(
 
     A confidence interval is for other questions of the same kind: whole questions are the sampling unit.
     The chance level is the mean under random ranking, with each task's own number of candidates.
-    Tables show both sides together and realistic ranks, unless divided --by side,ties; JSON and CSV have
-    all sides and tie rules. "exact" is the expectation over a random order of ties.
+
+    Tables show both sides together and realistic ranks, unless divided --by side,ties. JSON and CSV have
+    all sides and tie rules; "exact" is the mean over a random order of ties.
     """
     from owkg.cli import metrics_output as output
 

@@ -107,7 +107,7 @@ def tasks(
         high,
         count,
         weight,
-        None if question is None else _dense(column("question", question, 0)),
+        None if question is None else _dense(column("question", question, -(2**53))),
         None if popularity is None else column("popularity", popularity, 0),
         None if relation_popularity is None else column("relation_popularity", relation_popularity, 0),
     )
@@ -124,7 +124,7 @@ def _whole(name: str, value: Any, least: int) -> np.ndarray:
 def _dense(codes: np.ndarray) -> np.ndarray:
     """The codes renamed 0, 1, ... without gaps, in their order."""
     largest = int(codes.max())
-    if largest < 4 * len(codes) + 64:  # a table of the codes is cheaper than sorting them
+    if codes.min() >= 0 and largest < 4 * len(codes) + 64:  # a table of the codes is cheaper than sorting them
         seen = np.zeros(largest + 1, bool)
         seen[codes] = True
         if seen.all():
