@@ -42,8 +42,7 @@ class Estimate(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _compiled_link(metric: Metric):
-    link = metric.link
-    assert link is not None
+    link = metric.link or (lambda mean: mean)
     return jax.jit(link), jax.jit(jax.grad(link))
 
 

@@ -50,8 +50,7 @@ def _median_statistic(steps: int, inverse: bool):
 
 @cache
 def _linked_statistic(metric: Metric):
-    link = metric.link
-    assert link is not None
+    link = metric.link or (lambda mean: mean)
 
     def statistic(ranks, weight):
         return link(drawn.weighted_mean(metric.weight(ranks.astype(jnp.float64)), weight))

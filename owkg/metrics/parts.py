@@ -167,7 +167,8 @@ def parts_by_ties(
         return _macro_parts(measure, tasks, rules, by_question)
     weight = task_weight(tasks, weighting)
     metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
-    assert isinstance(metric, Metric)
+    if not isinstance(metric, Metric):
+        raise ValueError(f"`measure` must be an averaged one, got {measure!r}.")
     scale = _probe_scale(metric, tasks, num_entities) if isinstance(measure, Probe) else None
     in_all = _in_all(tasks, weight, scale, {} if tallies is None or scale is not None else tallies)
     read = _by_question(tasks, weight, scale) if by_question else in_all

@@ -124,7 +124,8 @@ def _whole(name: str, value: Any, least: int) -> np.ndarray:
 def _dense(codes: np.ndarray) -> np.ndarray:
     """The codes renamed 0, 1, ... without gaps, in their order."""
     largest = int(codes.max())
-    if codes.min() >= 0 and largest < 4 * len(codes) + 64:  # a table of the codes is cheaper than sorting them
+    # A table of small codes is cheaper than sorting them.
+    if codes.min() >= 0 and largest < 4 * len(codes) + 64:
         seen = np.zeros(largest + 1, bool)
         seen[codes] = True
         if seen.all():

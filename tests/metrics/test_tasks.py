@@ -79,7 +79,6 @@ def test_int64_arrays_are_not_copied():
         ("weight", {"weight": [1]}),
         ("weight", {"weight": 2.0}),
         ("question", {"question": [0.5, 1]}),
-        ("question", {"question": [0.5, 1]}),
         ("question", {"question": [0]}),
         ("popularity", {"popularity": [-1, 0]}),
         ("popularity", {"popularity": [1, 2, 3]}),
