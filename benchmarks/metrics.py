@@ -92,7 +92,13 @@ def time_metrics(config: Config, rows: list[tuple]) -> None:
     rows.append((f"{what}, 1 tie rule", config.ranks, seconds, seconds / read, peak_gib()))
     seconds = once(lambda: metrics.evaluate(tasks, summaries, ties=exact))
     rows.append(
-        (f"{what}, 1 tie rule, intervals by question", config.ranks, seconds, seconds / read, peak_gib())
+        (
+            f"{what}, 1 tie rule, intervals over {tasks.num_questions:,} questions",
+            config.ranks,
+            seconds,
+            seconds / read,
+            peak_gib(),
+        )
     )
     rows.append(("reading these ranks once", config.ranks, read, 1.0, None))
 

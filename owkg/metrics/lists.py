@@ -82,7 +82,13 @@ def _lists(judged: Judged) -> Lists:
     )
 
 
-def evaluated(kernel: Callable, judged: Judged, *numbers: Any) -> Float[np.ndarray, "questions"]:
-    """The kernel's value for every question, in float64 whatever `jax_enable_x64` says."""
+def evaluated(kernel: Callable, judged: Any, *numbers: Any) -> Float[np.ndarray, "questions"]:
+    """The kernel's value for every question, in float64 whatever `jax_enable_x64` says.
+
+    Raises:
+        ValueError: if `judged` is no Judged.
+    """
+    if not isinstance(judged, Judged):
+        raise ValueError(f"`judged` must be of owkg.metrics.judge, got {judged!r}.")
     with jax.enable_x64(True):
         return np.asarray(_evaluated(kernel, _lists(judged), numbers))[: judged.retrieved.size]

@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
 from owkg.metrics.catalogue import MRR, shown
-from owkg.metrics.metric import Metric
+from owkg.metrics.metric import Metric, probed
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,13 @@ class Summary:
 EQUAL = Weighting()
 
 
-def of(metric: Metric) -> Summary:
-    """The plain micro average of a metric: over ranking tasks, each with its own weight."""
+def of(metric: Any) -> Summary:
+    """The plain micro average of a metric: over ranking tasks, each with its own weight.
+
+    Raises:
+        ValueError: if `metric` is no Metric.
+    """
+    probed(metric)
     return Summary(metric.name, metric)
 
 
@@ -159,7 +165,7 @@ def probe(sharpness: float, robustness: float = 0.0, relation_robustness: float 
     return Summary(name, Probe(a), Weighting(popularity=b, relation_popularity=c))
 
 
-def stratified(metric: Metric, exponent: float) -> Summary:
+def stratified(metric: Any, exponent: float) -> Summary:
     """A metric whose tasks weigh (popularity of the answer + 1)^-b (Mohamed et al. 2020).
 
     The one added is the test triple itself: an answer that training never shows is met once.
@@ -167,6 +173,7 @@ def stratified(metric: Metric, exponent: float) -> Summary:
     Raises:
         ValueError: if `exponent` is negative or not finite.
     """
+    probed(metric)
     b = checks.scalar("exponent", checks.real("exponent", exponent, 0, float("inf")))
     return Summary(f"strat-{metric.name}@{shown(b)}", metric, Weighting(popularity=b))
 
@@ -176,13 +183,13 @@ def stratified_mrr(exponent: float) -> Summary:
     return stratified(MRR, exponent)
 
 
-def macro(metric: Metric) -> Summary:
+def macro(metric: Any) -> Summary:
     """The mean over questions of the weight of the best answer's rank (Zhou et al. 2022).
 
     Raises:
         ValueError: if the metric has a link: what would be averaged over questions is not clear.
     """
-    if metric.link is not None:
+    if probed(metric).link is not None:
         raise ValueError(f"`metric` of a macro mean must be a mean of a rank weight, got {metric.name!r}.")
     return Summary(f"macro-{metric.name}", BestAnswer(metric))
 

@@ -186,7 +186,12 @@ def _plain(name: str, folded: str) -> Summary | None:
     return None
 
 
-def adjusted(summary: Summary, adjustment: Adjustment) -> Summary:
+def _is_summary(summary: Any) -> None:
+    if not isinstance(summary, Summary):
+        raise ValueError(f"`summary` must be of owkg.metrics.summary, got {summary!r}.")
+
+
+def adjusted(summary: Any, adjustment: Any) -> Summary:
     """`summary` with chance taken out.
 
     The name is `z` and the plain name for z; `a` and the plain name for the index of a metric that is
@@ -196,6 +201,10 @@ def adjusted(summary: Summary, adjustment: Adjustment) -> Summary:
         ValueError: if the summary is adjusted already, has no chance level (count, dispersion), or the
             ratio is asked of a metric that is better large.
     """
+    _is_summary(summary)
+    if adjustment not in list(Adjustment):
+        raise ValueError(f"`adjustment` must be of {', '.join(Adjustment)}, got {adjustment!r}.")
+    adjustment = Adjustment(adjustment)
     if summary.adjustment is not Adjustment.NONE or isinstance(summary.measure, Dispersion):
         raise ValueError(f"{summary.name} cannot be adjusted for chance.")
     if adjustment is Adjustment.NONE:
@@ -266,8 +275,9 @@ _PYKEEN: dict[Measure, str] = {
 }
 
 
-def pykeen_key(summary: Summary) -> str | None:
+def pykeen_key(summary: Any) -> str | None:
     """PyKEEN's key of a summary: `inverse_harmonic_mean_rank` of mrr; None where PyKEEN has none."""
+    _is_summary(summary)
     measure = summary.measure
     if summary.weighting != measures.EQUAL or isinstance(measure, BestAnswer):
         return None

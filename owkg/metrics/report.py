@@ -91,8 +91,8 @@ def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def report(
-    table: pl.DataFrame,
-    summaries: Iterable[Summary] | None = None,
+    table: Any,
+    summaries: Any = None,
     *,
     by: Any = (),
     group_summaries: Iterable[Summary] | None = None,
@@ -174,7 +174,7 @@ _SCHEMA: Any = {
 
 def _frame(
     tasks: Tasks,
-    summaries: list[Summary],
+    summaries: list[Any],
     model: str | None,
     by: str | None,
     group: str | None,

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from owkg import checks
-from owkg.metrics.judged import POOLED, Judged
+from owkg.metrics.judged import POOLED
 from owkg.metrics.lists import Lists, by_question, evaluated
 
 # Added to each of the two counts behind a proportion of relevant answers, as in trec_eval: no 0/0.
@@ -114,7 +114,7 @@ def _share(persistence: Any) -> np.float64:
     return np.float64(checks.scalar("persistence", share))
 
 
-def average_precision(judged: Judged, k: Any = None) -> Float[np.ndarray, "questions"]:
+def average_precision(judged: Any, k: Any = None) -> Float[np.ndarray, "questions"]:
     """AP@k = (1/R) sum over the relevant answers at ranks r <= k of P@r; R relevant ones are known.
 
     Args:
@@ -139,7 +139,7 @@ def average_precision(judged: Judged, k: Any = None) -> Float[np.ndarray, "quest
     return evaluated(_average_precision, judged, _cut(k))
 
 
-def ndcg(judged: Judged, k: Any = None) -> Float[np.ndarray, "questions"]:
+def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "questions"]:
     """nDCG@k: sum of grade / log2(1 + rank) over ranks up to k, divided by that of the ideal list.
 
     The gain is the grade itself, and `relevance_level` has no part in it.
@@ -157,7 +157,7 @@ def ndcg(judged: Judged, k: Any = None) -> Float[np.ndarray, "questions"]:
     return evaluated(_ndcg, judged, _cut(k))
 
 
-def precision(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
+def precision(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     """P@k: relevant answers among the first k, divided by k, however short the list.
 
     Args:
@@ -170,7 +170,7 @@ def precision(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
     return evaluated(_precision, judged, _whole(k))
 
 
-def recall(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
+def recall(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     """Recall@k: relevant answers among the first k, divided by all that are known.
 
     Args:
@@ -183,7 +183,7 @@ def recall(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
     return evaluated(_recall, judged, _whole(k))
 
 
-def success(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
+def success(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     """Success@k: 1 if one of the first k answers is relevant, else 0 (hits@k of the question's best answer).
 
     Args:
@@ -196,7 +196,7 @@ def success(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
     return evaluated(_success, judged, _whole(k))
 
 
-def judged_at(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
+def judged_at(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     """Judged@k: judged answers among the first k, divided by k; `POOLED` ones are not judged.
 
     Args:
@@ -209,12 +209,12 @@ def judged_at(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
     return evaluated(_judged_at, judged, _whole(k))
 
 
-def r_precision(judged: Judged) -> Float[np.ndarray, "questions"]:
+def r_precision(judged: Any) -> Float[np.ndarray, "questions"]:
     """R-precision: P@R, where R is the number of relevant answers that are known."""
     return evaluated(_r_precision, judged)
 
 
-def reciprocal_rank(judged: Judged, k: Any = None) -> Float[np.ndarray, "questions"]:
+def reciprocal_rank(judged: Any, k: Any = None) -> Float[np.ndarray, "questions"]:
     """1/rank of the first relevant answer; 0 if there is none in the list (or its first k).
 
     Unlike the rank metric MRR, a question counts once, whatever the number of its answers, and the
@@ -230,7 +230,7 @@ def reciprocal_rank(judged: Judged, k: Any = None) -> Float[np.ndarray, "questio
     return evaluated(_reciprocal_rank, judged, _cut(k))
 
 
-def rbp(judged: Judged, persistence: Any, *, largest_grade: Any = None) -> Float[np.ndarray, "questions"]:
+def rbp(judged: Any, persistence: Any, *, largest_grade: Any = None) -> Float[np.ndarray, "questions"]:
     """Rank-biased precision: (1 - p) sum of gain p^(rank - 1).
 
     Args:
@@ -254,7 +254,7 @@ def rbp(judged: Judged, persistence: Any, *, largest_grade: Any = None) -> Float
     return evaluated(_rbp, judged, _share(persistence), largest)
 
 
-def rbp_residual(judged: Judged, persistence: Any) -> Float[np.ndarray, "questions"]:
+def rbp_residual(judged: Any, persistence: Any) -> Float[np.ndarray, "questions"]:
     """What `rbp` would gain if every answer that is not judged, in the list or below it, were relevant.
 
     (1 - p) sum over unjudged answers of p^(rank - 1), and p^n for what lies below a list of n.
@@ -272,7 +272,7 @@ def rbp_residual(judged: Judged, persistence: Any) -> Float[np.ndarray, "questio
     return evaluated(_rbp_residual, judged, _share(persistence))
 
 
-def bpref(judged: Judged) -> Float[np.ndarray, "questions"]:
+def bpref(judged: Any) -> Float[np.ndarray, "questions"]:
     """bpref = (1/R) sum over retrieved relevant answers of 1 - min(n, R) / min(N, R).
 
     n judged answers that are not relevant stand above; R and N answers are judged relevant and not
@@ -284,7 +284,7 @@ def bpref(judged: Judged) -> Float[np.ndarray, "questions"]:
     return evaluated(_bpref, judged)
 
 
-def inf_ap(judged: Judged) -> Float[np.ndarray, "questions"]:
+def inf_ap(judged: Any) -> Float[np.ndarray, "questions"]:
     """Inferred AP: average precision expected if the judged answers are a random sample of the pool.
 
     (1/R) sum over retrieved relevant answers of 1/r + (d/r) (a + ε) / (a + n + 2ε), ε = 1e-5: above rank r

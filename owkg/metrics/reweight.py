@@ -1,6 +1,7 @@
 """Micro metrics under another relation distribution (Zhou et al. 2022, eq. 1 and Table 4)."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 from owkg.ranks import validated
 
 
-def reweighted(table: Any, shares: Mapping[str, float] | None = None) -> pl.DataFrame:
+def reweighted(table: Any, shares: Any = None) -> pl.DataFrame:
     """The rank table with weights under which each relation counts as `shares` say.
 
     A micro metric of the result is the sum over relations of share times the relation's own mean, the mean
@@ -35,11 +36,13 @@ def reweighted(table: Any, shares: Mapping[str, float] | None = None) -> pl.Data
     present = relation.unique(maintain_order=True).to_list()
     if shares is None:
         shares = dict.fromkeys(present, 1.0)
+    if not isinstance(shares, Mapping):
+        raise ValueError(f"`shares` must map relations to numbers, got {shares!r}.")
     if missing := [name for name in present if name not in shares]:
         raise ValueError(f"`shares` must have every relation of the table; none of {missing[0]!r}.")
     for name in present:
-        if not (np.isfinite(shares[name]) and shares[name] >= 0):
-            raise ValueError(f"`shares` must be finite and at least 0, got {shares[name]} of {name!r}.")
+        if not (isinstance(shares[name], Real) and np.isfinite(shares[name]) and shares[name] >= 0):
+            raise ValueError(f"`shares` must be finite and at least 0, got {shares[name]!r} of {name!r}.")
     if not any(shares[name] for name in present):
         raise ValueError("`shares` must be above 0 for some relation of the table, got zeros only.")
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0)

@@ -134,8 +134,14 @@ def _dense(codes: np.ndarray) -> np.ndarray:
     return np.unique(codes, return_inverse=True)[1]
 
 
-def part_of(tasks: Tasks, where: Any) -> Tasks:
-    """The tasks that `where`, a mask, a slice or an index array, chooses."""
+def part_of(tasks: Any, where: Any) -> Tasks:
+    """The tasks that `where`, a mask, a slice or an index array, chooses.
+
+    Raises:
+        ValueError: if `tasks` is no Tasks.
+    """
+    if not isinstance(tasks, Tasks):
+        raise ValueError(f"`tasks` must be Tasks, got {tasks!r}.")
     columns: Any = (None if column is None else column[where] for column in tasks)
     cut = Tasks(*columns)
     if tasks.optimistic is tasks.pessimistic:

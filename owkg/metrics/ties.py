@@ -1,10 +1,12 @@
 """The weight of a rank when candidates are tied: four rules, one of them exact."""
 
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from owkg import checks
 from owkg.metrics.metric import Metric
 from owkg.metrics.sums import kept_by_size, padded_size, prefix_sums, rank_weights
 from owkg.metrics.tasks import Tasks
@@ -39,14 +41,26 @@ def half_rank_weights(metric: Metric, largest_rank: int) -> Float[np.ndarray, "h
     return _half_rank_weights(metric, padded_size(largest_rank))
 
 
-def tie_expectation(metric: Metric, optimistic, pessimistic) -> Float[np.ndarray, "tasks"]:
+def tie_expectation(metric: Metric, optimistic: Any, pessimistic: Any) -> Float[np.ndarray, "tasks"]:
     """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
 
     Args:
         metric: gives h; a link is not applied.
         optimistic: first rank of each tie, int [tasks].
         pessimistic: last rank of each tie, int [tasks].
+
+    Raises:
+        ValueError: if a rank is no whole number of at least 1, or the ranks are out of order.
     """
+    low = checks.integer("optimistic", optimistic, 1)
+    high = checks.integer("pessimistic", pessimistic, 1)
+    if low.shape != high.shape:
+        raise ValueError(f"`pessimistic` must have the shape of `optimistic`, {low.shape}, got {high.shape}.")
+    checks.require("pessimistic", high, low <= high, "at least the optimistic rank")
+    return _tie_expectation(metric, low, high)
+
+
+def _tie_expectation(metric: Metric, optimistic: np.ndarray, pessimistic: np.ndarray) -> np.ndarray:
     sums = prefix_sums(metric, padded_size(np.max(pessimistic, initial=1)))[0]
     return (sums[pessimistic] - sums[optimistic - 1]) / (pessimistic - optimistic + 1)
 
@@ -67,5 +81,5 @@ def weights_of_ranks(metric: Metric, tasks: Tasks, ties: Ties) -> Float[np.ndarr
     elif ties is Ties.REALISTIC:
         weights[tied] = halves[low + high]
     else:
-        weights[tied] = tie_expectation(metric, low, high)
+        weights[tied] = _tie_expectation(metric, low, high)
     return weights

@@ -6,20 +6,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.kg import KnowledgeGraph, known_answers, num_candidates
+from owkg.kg import known_answers, num_candidates
+from owkg.kg.graph import graph_checked
 from owkg.ranks.build import FILTER_SPLITS, answers, filter_facts
 from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.table import TRIPLE, validated
 
 
-def triple_ids(table: pl.DataFrame, graph: KnowledgeGraph) -> np.ndarray:
+def triple_ids(table: Any, graph: Any) -> np.ndarray:
     """The triples of a rank table by the ids of a graph, int32 [rows, 3].
 
     Labels are looked up; whole numbers are ids, unless the graph's labels are whole numbers too.
 
     Raises:
-        ValueError: naming the first row with an entity or a relation that the graph does not have.
+        ValueError: as `validated`; if `graph` is no graph; naming the first row with an entity
+            or a relation that the graph does not have.
     """
+    graph, table = graph_checked(graph), validated(table)
     names = (graph.entities, graph.relations, graph.entities)
     ids = []
     for column, labels in zip(TRIPLE, names, strict=True):
@@ -41,7 +44,7 @@ def _kind(column: str) -> str:
     return "relation" if column == "relation" else "entity"
 
 
-def annotated(table: Any, graph: KnowledgeGraph, *, train: str = "train") -> pl.DataFrame:
+def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
     """The rank table with the columns popularity, relation_popularity and category, counted in a graph.
 
     Columns that the table has already are kept.
@@ -55,7 +58,7 @@ def annotated(table: Any, graph: KnowledgeGraph, *, train: str = "train") -> pl.
     Raises:
         ValueError: as `validated`; if the graph lacks the split, or an entity or relation of the table.
     """
-    table = validated(table)
+    graph, table = graph_checked(graph), validated(table)
     if train not in graph.splits:
         raise ValueError(f"`train` must be a split of the graph, {', '.join(graph.splits)}, got {train!r}.")
     triples = triple_ids(table, graph)
@@ -63,9 +66,7 @@ def annotated(table: Any, graph: KnowledgeGraph, *, train: str = "train") -> pl.
     return validated(table.with_columns(**{k: v for k, v in counted.items() if k not in table.columns}))
 
 
-def other_candidates(
-    table: Any, graph: KnowledgeGraph, *, filter_splits: Sequence[str] = FILTER_SPLITS
-) -> int:
+def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] = FILTER_SPLITS) -> int:
     """How many rows have another number of candidates than the graph's, filtered by the splits.
 
     Args:

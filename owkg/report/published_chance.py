@@ -9,7 +9,7 @@ from owkg.metrics import Ties, evaluate, summary, tasks
 from owkg.report.published import data_file
 
 # By the published name and whether it is inverted.
-_NAMES = {
+NAMES = {
     ("arithmetic_mean_rank", False): "mr",
     ("arithmetic_mean_rank", True): "imr",
     ("harmonic_mean_rank", False): "hmr",
@@ -20,6 +20,7 @@ _NAMES = {
     ("hits_at_10", True): "hits@10",
     ("hits_at_100", True): "hits@100",
 }
+"""Our names."""
 
 # The others were drawn, as was the variance of gmr.
 CLOSED = ("mr", "mrr", "hits@1", "hits@10", "hits@100")
@@ -59,13 +60,13 @@ def published_chance() -> pl.DataFrame | None:
     if table.is_empty():
         raise ValueError(f"{path}: no rows.")
     numbers = pl.col("expectation").is_finite() & pl.col("variance").is_finite() & (pl.col("variance") >= 0)
-    known = [f"{name} {inverted}".lower() for name, inverted in _NAMES]
+    known = [f"{name} {inverted}".lower() for name, inverted in NAMES]
     named = pl.concat_str("metric", pl.lit(" "), pl.col("inverted").cast(pl.String)).is_in(known)
     good = numbers & named & (pl.col("candidate") >= 1)
     bad = table.with_row_index("line", offset=2).filter(~good.fill_null(False))
     if not bad.is_empty():
         raise ValueError(f"{path}, line {bad['line'][0]}: not a chance level: {bad.drop('line').row(0)}.")
-    names = [_NAMES[key] for key in zip(table["metric"], table["inverted"], strict=True)]
+    names = [NAMES[key] for key in zip(table["metric"], table["inverted"], strict=True)]
     return table.select(
         pl.Series("metric", names), "expectation", "variance", candidates=pl.col("candidate")
     ).unique(["metric", "candidates"], keep="first", maintain_order=True)

@@ -7,8 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from owkg.metrics import Adjustment, Ties, adjusted, evaluate, part_of, summary, tasks, tasks_of
-from owkg.metrics.measures import Dispersion, Median
+from owkg.metrics import (
+    MR,
+    MRR,
+    Adjustment,
+    Ties,
+    adjusted,
+    evaluate,
+    hits_at,
+    part_of,
+    questions,
+    summary,
+    tasks,
+    tasks_of,
+)
+from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain, Dispersion, Median
 
 # Every measure, each adjustment of it; medians apart, as their chance level takes long to draw.
 AVERAGED = [
@@ -112,26 +125,30 @@ def test_random_scorers_have_the_mean_and_variance_of_chance():
     assert np.abs(draws.var(axis=0) - 1).max() < 4 * np.sqrt(4 / 100)
 
 
-def test_random_lists_have_the_mean_and_variance_of_chance():
-    rng = np.random.default_rng(5)
+@pytest.mark.parametrize(
+    "measure",
+    [BestAnswer(MRR), BestAnswer(MR), BestAnswer(hits_at(3)), AveragePrecision(4), DiscountedGain(4)],
+    ids=["mrr", "mr", "hits@3", "map@4", "ndcg@4"],
+)
+def test_random_lists_have_the_mean_and_variance_of_chance(measure):
+    """20,000 times 25 random lists: z of each time has mean 0 and variance 1."""
+    rng, times = np.random.default_rng(4), 20_000
     answers = rng.integers(1, 6, 25)
     total = answers + rng.integers(1, 30, 25)
-    question = np.repeat(np.arange(25), answers)
-    candidates = (total - answers + 1)[question]
-    zs = [
-        summary(name)
-        for name in ("zmacro-mrr", "zmacro-map@4", "zmacro-ndcg@4", "zmacro-hits@3", "zmacro-mr")
-    ]
-    draws = []
-    for _ in range(200):
-        places = [np.sort(rng.permutation(n)[:k]) + 1 for n, k in zip(total, answers, strict=True)]
-        ranks = np.concatenate([place - np.arange(len(place)) for place in places])
-        draws.append(
-            [e.value for e in _chosen(tasks(ranks, None, candidates, question=question), zs).values()]
-        )
-    draws = np.array(draws)
-    assert np.abs(draws.mean(axis=0)).max() < 4 / np.sqrt(200)
-    assert np.abs(draws.var(axis=0) - 1).max() < 4 * np.sqrt(4 / 200)
+    ranks, candidates, question = [], [], []
+    for i, (k, n) in enumerate(zip(answers, total, strict=True)):
+        places = np.sort(np.argsort(rng.random((times, n)), axis=1)[:, :k], axis=1) + 1
+        ranks.append((places - np.arange(k)).ravel())
+        candidates.append(np.full(times * k, n - k + 1))
+        question.append(np.repeat(np.arange(times) + i * times, k))
+    made = tasks(*(np.concatenate(x) for x in (ranks, ranks, candidates)), question=np.concatenate(question))
+    lists = questions.answers_of(made)
+    values = questions.values(measure, lists, Ties.EXACT).reshape(25, times).sum(axis=0)
+    mean, variance = questions.chance(measure, lists).reshape(2, 25, times)[:, :, 0].sum(axis=1)
+    z = (values - mean) / np.sqrt(variance)
+    assert abs(z.mean()) < 4 / np.sqrt(times)
+    spread = np.sqrt(np.mean((z - z.mean()) ** 4) - z.var() ** 2)
+    assert abs(z.var() - 1) < 4 * spread / np.sqrt(times)
 
 
 def test_a_perfect_scorer():

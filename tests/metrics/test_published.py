@@ -9,20 +9,9 @@ import pytest
 from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
 from owkg.metrics import Ties, evaluate, part_of, summary, tasks, tasks_of
 from owkg.ranks import rank_table
+from owkg.report.published_chance import NAMES
 
 # --- candidates.tsv: chance level of N ranks with N candidates each
-
-_COLUMNS = {
-    ("arithmetic_mean_rank", False): "mr",
-    ("arithmetic_mean_rank", True): "imr",
-    ("harmonic_mean_rank", False): "hmr",
-    ("harmonic_mean_rank", True): "mrr",
-    ("geometric_mean_rank", False): "gmr",
-    ("geometric_mean_rank", True): "igmr",
-    ("hits_at_1", True): "hits@1",
-    ("hits_at_10", True): "hits@10",
-    ("hits_at_100", True): "hits@100",
-}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +21,7 @@ def levels(owkg_data):
     own = {}
     rows = []
     for row in table.iter_rows(named=True):
-        name, count = _COLUMNS[row["metric"], row["inverted"]], row["candidate"]
+        name, count = NAMES[row["metric"], row["inverted"]], row["candidate"]
         if name in ("imr", "hmr") and count > 5_000:
             continue  # a second each, and drawn anyway
         if (name, count) not in own:

@@ -84,3 +84,11 @@ def test_a_graph_without_the_split():
         annotated(BARE, GRAPH, train="training")
     with pytest.raises(ValueError, match="filter_splits"):
         other_candidates(BARE, GRAPH, filter_splits=["all"])
+
+
+@pytest.mark.parametrize("function", [annotated, other_candidates, triple_ids])
+def test_what_is_no_graph_or_no_table(function):
+    with pytest.raises(ValueError, match="`graph`"):
+        function(BARE, None)
+    with pytest.raises(ValueError, match="`table`"):
+        function(None, GRAPH)
