@@ -39,12 +39,13 @@ _UNCHECKED = {
 
 def _checked_modules() -> list[str]:
     root = Path(__file__).parents[1]
-    files = (f for f in (root / "owkg").rglob("*.py") if not f.name.startswith("__"))
+    packages = ("owkg", "family_tree")
+    files = (f for p in packages for f in (root / p).rglob("*.py") if not f.name.startswith("__"))
     names = (".".join(f.relative_to(root).with_suffix("").parts) for f in files)
     return sorted(set(names) - _UNCHECKED)
 
 
-# Before anything imports owkg. By PEP 484, an int is a float too.
+# Before anything imports them. By PEP 484, an int is a float too.
 install_import_hook(_checked_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 
