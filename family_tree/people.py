@@ -1,0 +1,132 @@
+"""People: who there is, of which gender, and whose parents they are."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Bool, Int32
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+# Enough of a cycle's people to find it by.
+_SHOWN = 6
+# A line of a file, or a part of one between tabs.
+_LABEL = r"^[^\t\r\n]*[^\t\r\n\s][^\t\r\n]*$"
+
+
+class People(NamedTuple):
+    """People by ids 0, 1, 2, ..., in the order of their labels.
+
+    Attributes:
+        labels: names, in the strictly increasing order of their code points.
+        female: whether a person is female; all others are male.
+        parents: columns parent and child, rows in increasing order.
+    """
+
+    labels: pl.Series
+    female: Bool[np.ndarray, "people"]
+    parents: Int32[np.ndarray, "edges 2"]
+
+
+class Fault(NamedTuple):
+    """What is wrong with the parents, and in which row it shows."""
+
+    edge: int
+    message: str
+
+
+def people_checked(people: People) -> People:
+    """`people` as they are, if there can be such people.
+
+    A child may have one known parent, and a person children by several partners.
+
+    Raises:
+        ValueError: naming the attribute, if labels or rows are not in increasing order, a child has more
+            than two parents or two of one gender, somebody is their own ancestor, or a dtype, a shape or
+            an id is not as `People` says.
+
+    Examples:
+        >>> labels, female = pl.Series(["ann", "bob", "eve"]), np.array([True, False, True])
+        >>> people = People(labels, female, np.array([[0, 1], [1, 2]], np.int32))
+        >>> people_checked(people).labels[2]
+        'eve'
+    """
+    labels, female, parents = people
+    _check_labels(labels)
+    _require("female", female, np.dtype(np.bool_), (len(labels),))
+    _require("parents", parents, np.dtype(np.int32), (len(parents), 2))
+    outside = (parents < 0) | (parents >= len(labels))
+    if outside.any():
+        raise ValueError(f"`parents` must be ids in [0, {len(labels)}), got {parents[outside][0]}.")
+    keys = parents[:, 0] * np.int64(len(labels)) + parents[:, 1]
+    if (row := _first(keys[1:] <= keys[:-1])) is not None:
+        message = f"rows in increasing order, got {parents[row + 1].tolist()} after {parents[row].tolist()}"
+        raise ValueError(f"`parents` must be {message}.")
+    if found := parents_fault(people):
+        raise ValueError(f"`parents`: {found.message}")
+    return people
+
+
+def parents_fault(people: People) -> Fault | None:
+    """The first row of the parents that cannot be, None if all can; rows may be in any order.
+
+    Args:
+        people: whose ids are in range.
+    """
+    parent, child = people.parents.T
+    order = np.argsort(child, kind="stable")  # of one child's parents, the earlier row first
+    whose, female = child[order], people.female[parent[order]]
+    name = people.labels.__getitem__
+    third = order[2:][whose[2:] == whose[:-2]]
+    if third.size:
+        edge = int(third.min())
+        found = [name(int(p)) for p in parent[order][whose == child[edge]][:3]]
+        return Fault(edge, f"{name(int(child[edge]))!r} has more than two parents: {', '.join(found)}.")
+    same = order[1:][(whose[1:] == whose[:-1]) & (female[1:] == female[:-1])]
+    if same.size:
+        edge = int(same.min())
+        found = [name(int(p)) for p in parent[order][whose == child[edge]]]
+        gender = "female" if people.female[parent[edge]] else "male"
+        return Fault(edge, f"{name(int(child[edge]))!r} has two {gender} parents: {', '.join(found)}.")
+    return _cycle(people)
+
+
+def _cycle(people: People) -> Fault | None:
+    size = len(people.labels)
+    parent, child = people.parents.T
+    graph = csr_array((np.ones(len(parent), np.int8), (parent, child)), (size, size))
+    _, component = connected_components(graph, directed=True, connection="strong")
+    # An edge lies on a cycle if and only if its ends reach each other.
+    edge = _first(component[parent] == component[child])
+    if edge is None:
+        return None
+    ancestor, person = int(parent[edge]), int(child[edge])
+    _, before = breadth_first_order(graph, person)
+    line = [ancestor]
+    while line[-1] != person:
+        line.append(int(before[line[-1]]))
+    names = [people.labels[i] for i in [ancestor, *line[::-1]]]
+    if len(names) > _SHOWN:
+        names[_SHOWN - 2 : -1] = ["..."]
+    return Fault(edge, f"{names[0]!r} is their own ancestor: {' -> '.join(names)}.")
+
+
+def _check_labels(labels: Any) -> None:
+    if not isinstance(labels, pl.Series) or labels.dtype != pl.String:
+        raise ValueError(f"`labels` must be a series of text, got {labels!r}.")
+    bad = ~labels.str.contains(_LABEL).fill_null(False)
+    if (row := _first(bad.to_numpy())) is not None:
+        raise ValueError(f"`labels` must be text without tabs and line ends, got {labels[row]!r}.")
+    if (row := _first((labels[1:] <= labels[:-1]).to_numpy())) is not None:
+        got = f"{labels[row + 1]!r} after {labels[row]!r}"
+        raise ValueError(f"`labels` must be in strictly increasing order, got {got}.")
+
+
+def _require(name: str, array: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
+        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
+        raise ValueError(f"`{name}` must be an array of {dtype} of shape {shape}, got {got}.")
+
+
+def _first(bad: np.ndarray) -> int | None:
+    return int(np.argmax(bad)) if bad.any() else None
