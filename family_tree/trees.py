@@ -1,0 +1,158 @@
+"""Families sampled by the published process: reproducible tree by tree."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from family_tree.growth import Limits, Trees, grow
+from family_tree.people import People
+from owkg import checks
+
+# A label gives the number of its tree six digits.
+_MOST_TREES = 1_000_000
+# People that are sampled at once, more or less: whole trees, and at least one.
+_BLOCK = 50_000
+
+
+def sample_people(
+    *,
+    num_trees: Any = 20,
+    max_tree_size: Any = 300,
+    max_depth: Any = 3,
+    max_branching: Any = 20,
+    strict_depth: bool = False,
+    first_tree: Any = 0,
+    seed: Any = 0,
+) -> People:
+    """People of several families, each grown from one person by the published process.
+
+    A tree begins with one person on level 0. Each attempt picks one of its people, all being equally
+    likely, and adds something, if there is something to add. It adds a mother and a father, one level
+    above, to a person without parents; or a child, one level below, to a person with fewer than
+    `max_branching` children, and first a spouse of the other gender, if there is none. If both can be, a
+    fair coin decides. Neither may lead to people more than `max_depth` levels apart, or to more than
+    `max_tree_size`. Genders of the first person and of children are drawn by a fair coin. A tree is ready
+    when it is full, or after `10 max_tree_size` attempts.
+
+    As published, a spouse counts as one level below the person they marry, as their children do. So a
+    line of descent may go through `max_depth + 2` generations: the parents of somebody who married in have
+    grandchildren on the level of their children. With `strict_depth`, spouses stand on one level, and no
+    line goes through more than `max_depth + 1`.
+
+    Tree i is a function of `seed`, i and the limits alone, whatever other trees there are.
+
+    Args:
+        num_trees: families, at least 1.
+        max_tree_size: most people of a tree, at least 1.
+        max_depth: most levels between two people of a tree, at least 1.
+        max_branching: most children of a person, at least 1.
+        strict_depth: whether spouses stand on one level.
+        first_tree: number of the first tree; the last one is at most 999,999.
+        seed: at least 0; other seeds give other families.
+
+    Returns:
+        The people, labelled by number of the tree and, from 0, in order of their appearance in it, as
+        `t000012_034`.
+
+    Raises:
+        ValueError: naming the argument that is out of its range.
+
+    Examples:
+        >>> people = sample_people(num_trees=2, max_tree_size=4, seed=1)
+        >>> people.labels.to_list()[3:5]
+        ['t000000_3', 't000001_0']
+    """
+    blocks = people_blocks(
+        num_trees=num_trees,
+        max_tree_size=max_tree_size,
+        max_depth=max_depth,
+        max_branching=max_branching,
+        strict_depth=strict_depth,
+        first_tree=first_tree,
+        seed=seed,
+    )
+    labels, female, parents, before = [], [], [], 0
+    for people in blocks:
+        labels.append(people.labels)
+        female.append(people.female)
+        parents.append(people.parents + np.int32(before))
+        before += len(people.labels)
+    return People(pl.concat(labels), np.concatenate(female), np.concatenate(parents))
+
+
+def people_blocks(
+    *,
+    num_trees: Any = 20,
+    max_tree_size: Any = 300,
+    max_depth: Any = 3,
+    max_branching: Any = 20,
+    strict_depth: bool = False,
+    first_tree: Any = 0,
+    seed: Any = 0,
+    block_size: Any = _BLOCK,
+) -> Iterator[People]:
+    """The people of `sample_people` in blocks of whole trees, so that memory is bounded.
+
+    Args:
+        num_trees, max_tree_size, max_depth, max_branching, strict_depth, first_tree, seed: as there.
+        block_size: most people of a block that holds more than one tree.
+
+    Returns:
+        The blocks in order, each with ids from 0.
+
+    Raises:
+        ValueError: as `sample_people`, before the first block.
+    """
+    trees, first = _whole("num_trees", num_trees, 1), _whole("first_tree", first_tree, 0)
+    if first + trees > _MOST_TREES:
+        got = f"{trees} with `first_tree` {first}"
+        raise ValueError(f"`num_trees` must leave the last tree a number of six digits, got {got}.")
+    limits = Limits(
+        _whole("max_tree_size", max_tree_size, 1),
+        _whole("max_depth", max_depth, 1),
+        _whole("max_branching", max_branching, 1),
+        strict_depth,
+    )
+    root, at_once = (
+        _whole("seed", seed, 0),
+        max(1, _whole("block_size", block_size, 1) // limits.max_tree_size),
+    )
+    last = first + trees
+    return (_block(root, range(i, min(i + at_once, last)), limits) for i in range(first, last, at_once))
+
+
+def _whole(name: str, value: Any, low: int) -> int:
+    return int(checks.scalar(name, checks.integer(name, value, low)))
+
+
+def _block(seed: int, numbers: range, limits: Limits) -> People:
+    streams = [
+        np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(i,)))) for i in numbers
+    ]
+    return _people(grow(streams, limits), numbers, limits.max_tree_size)
+
+
+def _people(trees: Trees, numbers: range, max_tree_size: int) -> People:
+    """The people of all trees, the entries without a person left out."""
+    there = np.arange(max_tree_size) < trees.size[:, None]
+    tree, person = np.nonzero(there)
+    entries = np.flatnonzero(there)
+    ids = np.cumsum(there, dtype=np.int32) - 1  # of every entry with a person
+    child = entries[trees.mother[entries] >= 0]
+    parent = np.concatenate([trees.mother[child], trees.father[child]])
+    parents = np.stack([ids[parent], ids[np.tile(child, 2)]], axis=1)
+    return People(
+        _labels(tree + numbers.start, person, max_tree_size),
+        trees.female[entries],
+        parents[np.lexsort(parents.T[::-1])],
+    )
+
+
+def _labels(tree: np.ndarray, person: np.ndarray, max_tree_size: int) -> pl.Series:
+    digits = len(str(max_tree_size - 1))
+    numbers = pl.DataFrame({"tree": tree, "person": person}).select(
+        pl.col("tree").cast(pl.String).str.zfill(6), pl.col("person").cast(pl.String).str.zfill(digits)
+    )
+    return numbers.select(pl.format("t{}_{}", "tree", "person").alias("person")).to_series()
