@@ -1,6 +1,21 @@
 """A closed-world knowledge graph of families: people, an ontology as data, and its closure."""
 
+from family_tree.closure import Facts, closure, fact_counts
+from family_tree.ontology import Ontology, ontology
 from family_tree.people import People, people_checked
 from family_tree.people_files import read_people, write_people
+from family_tree.trees import people_blocks, sample_people
 
-__all__ = ["People", "people_checked", "read_people", "write_people"]
+__all__ = [
+    "Facts",
+    "Ontology",
+    "People",
+    "closure",
+    "fact_counts",
+    "ontology",
+    "people_blocks",
+    "people_checked",
+    "read_people",
+    "sample_people",
+    "write_people",
+]

@@ -1,0 +1,130 @@
+"""The closure of people under an ontology, in blocks of whole families so that memory stays bounded."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int32
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from family_tree.fixpoint import Known, fixpoint
+from family_tree.matrices import among
+from family_tree.ontology import Ontology
+from family_tree.people import People, people_checked
+from family_tree.rules import PARENT, SAME
+from owkg import checks
+
+# Large enough that the cost of a call is small beside its work, small enough for the caches.
+BLOCK_SIZE = 4_000
+
+
+class Facts(NamedTuple):
+    """Facts by ids, sorted by head, relation, tail.
+
+    Attributes:
+        head: ids of people.
+        relation: ids of the ontology's relations.
+        tail: ids of people.
+    """
+
+    head: Int32[np.ndarray, "facts"]
+    relation: Int32[np.ndarray, "facts"]
+    tail: Int32[np.ndarray, "facts"]
+
+
+def closure(people: People, ontology: Ontology, *, block_size: Any = BLOCK_SIZE) -> Iterator[Facts]:
+    """All facts that the rules derive, block by block; together the sorted closure, each fact once.
+
+    Rules join only people of one family, so families can be closed one after the other. A block holds
+    whole families whose ids follow each other; families whose ids are mixed share a block.
+
+    Args:
+        people: to close.
+        ontology: whose rules hold, and whose relations are written.
+        block_size: people in a block, at least; less only in the last one.
+
+    Returns:
+        The facts of one block after the other, whose heads are beyond those of the block before.
+
+    Raises:
+        ValueError: if `block_size` is no whole number of at least 1, or `people` cannot be.
+
+    Examples:
+        >>> import polars as pl
+        >>> from family_tree.ontology import ontology
+        >>> labels, female = pl.Series(["ann", "bob", "eve"]), np.array([True, False, True])
+        >>> people = People(labels, female, np.array([[0, 1], [1, 2]], np.int32))
+        >>> (facts,) = closure(people, ontology("published"))
+        >>> names = ontology("published").relations
+        >>> [(labels[h], names[r], labels[t]) for h, r, t in np.stack(facts).T.tolist() if h == 0]
+        [('ann', 'grandmotherOf', 'eve'), ('ann', 'motherOf', 'bob'), ('ann', 'parentOf', 'bob')]
+    """
+    size = int(checks.scalar("block_size", checks.integer("block_size", block_size, 1)))
+    people_checked(people)
+    return (
+        _facts(_closed(people, ontology, first, after), ontology, first, after)
+        for first, after in _blocks(people, size)
+    )
+
+
+def fact_counts(people: People, ontology: Ontology) -> dict[str, int]:
+    """How many facts the closure holds of each relation, in the order of their names."""
+    counts = np.zeros(len(ontology.relations), np.int64)
+    for block in _blocks(people, BLOCK_SIZE):
+        known = _closed(people, ontology, *block)
+        counts += [known[name].nnz for name in ontology.relations]
+    return dict(zip(ontology.relations, counts.tolist(), strict=True))
+
+
+def base(people: People, first: int, after: int) -> Known:
+    """What is known of the people with ids in [first, after): their parents and genders.
+
+    Args:
+        people: of whom nobody has parents or children outside.
+        first: id.
+        after: the last id, and one more.
+    """
+    female, size = people.female[first:after], after - first
+    begin, end = np.searchsorted(people.parents[:, 0], [first, after])
+    parent, child = people.parents[begin:end].T - first
+    ends = np.searchsorted(parent, np.arange(size + 1)).astype(np.int32)
+    parents = csr_array((np.ones(len(child), bool), child, ends), shape=(size, size))
+    everybody = np.ones(size, bool)
+    return {PARENT: parents, "female": among(female), "male": among(~female), SAME: among(everybody)}
+
+
+def _closed(people: People, ontology: Ontology, first: int, after: int) -> Known:
+    return fixpoint(ontology.strata, base(people, first, after))
+
+
+def _facts(known: Known, ontology: Ontology, first: int, after: int) -> Facts:
+    """The matrices of the written relations as facts, sorted as one number each."""
+    size, relations = after - first, len(ontology.relations)
+    rows = np.arange(size, dtype=np.int64) * relations
+    keys = []
+    for relation, name in enumerate(ontology.relations):
+        matrix = known[name]
+        keys.append(np.repeat((rows + relation) * size, np.diff(matrix.indptr)) + matrix.indices)
+    key = np.concatenate(keys)
+    key.sort()
+    rest, tail = np.divmod(key, size)
+    head, relation = np.divmod(rest, relations)
+    return Facts(*(ids.astype(np.int32) for ids in (head + first, relation, tail + first)))
+
+
+def _blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
+    """(first, after) of ids in each block of at least `size` people; no family lies in two."""
+    num = len(people.labels)
+    parent, child = people.parents.T
+    graph = csr_array((np.ones(len(parent), bool), (parent, child)), shape=(num, num))
+    _, family = connected_components(graph, directed=False)
+    last = np.zeros(num, np.int64)
+    np.maximum.at(last, family, np.arange(num))
+    # After these ids, no family is open.
+    cuts = np.flatnonzero(np.maximum.accumulate(last[family]) == np.arange(num)) + 1
+    first = 0
+    while first < num:
+        after = int(cuts[min(np.searchsorted(cuts, first + size), len(cuts) - 1)])
+        yield first, after
+        first = after
