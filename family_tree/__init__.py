@@ -1,15 +1,18 @@
 """A closed-world knowledge graph of families: people, an ontology as data, and its closure."""
 
+from family_tree.close import close
 from family_tree.closure import Facts, closure, fact_counts
 from family_tree.ontology import Ontology, ontology
 from family_tree.people import People, people_checked
 from family_tree.people_files import read_people, write_people
 from family_tree.trees import people_blocks, sample_people
+from family_tree.verify import verify
 
 __all__ = [
     "Facts",
     "Ontology",
     "People",
+    "close",
     "closure",
     "fact_counts",
     "ontology",
@@ -17,5 +20,6 @@ __all__ = [
     "people_checked",
     "read_people",
     "sample_people",
+    "verify",
     "write_people",
 ]

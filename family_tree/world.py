@@ -1,0 +1,100 @@
+"""A closed world as a folder: people, their parents, the relations between them, and all facts."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import polars as pl
+
+from family_tree.closure import Facts, closure
+from family_tree.metadata import write_metadata
+from family_tree.ontology import Ontology
+from family_tree.people import People
+from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
+
+ONTOLOGY_FILE = "relations.toml"
+FACTS_FORMATS = ("tsv", "parquet")
+_COLUMNS = ("head", "relation", "tail")
+
+
+def write_world(
+    folder: Path,
+    blocks: Iterable[People],
+    relations: Ontology,
+    *,
+    facts_format: str,
+    parameters: Mapping[str, Any],
+    inputs: Mapping[str, str] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Writes people and the closure of each block as they come: a block is in memory, not the world.
+
+    Args:
+        folder: empty.
+        blocks: of whole families, the labels of one after those of the block before.
+        relations: whose rules hold.
+        facts_format: of `FACTS_FORMATS`.
+        parameters: of the world, for `metadata.json`.
+        inputs: checksums of the files that it is made of.
+        progress: told how many people are done.
+
+    Returns:
+        What `metadata.json` holds: the parameters, numbers of people and facts, counts by relation,
+        versions, checksums.
+    """
+    (folder / ONTOLOGY_FILE).write_bytes(relations.text.encode())
+    counts = np.zeros(len(relations.relations), np.int64)
+    done = 0
+    with (
+        (folder / PEOPLE_FILE).open("wb") as people_file,
+        (folder / PARENTS_FILE).open("wb") as parents_file,
+        (folder / "facts.tsv").open("wb") as facts_file,
+    ):
+        for people in blocks:
+            text = people_text(people, header=not done)
+            people_file.write(text[PEOPLE_FILE])
+            parents_file.write(text[PARENTS_FILE])
+            for facts in closure(people, relations):
+                write_facts(fact_table(facts, people, relations), facts_file)
+                counts += np.bincount(facts.relation, minlength=len(counts))
+                if progress and len(facts.head):
+                    progress(done + int(facts.head[-1]) + 1)
+            done += len(people.labels)
+    if facts_format == "parquet":
+        _scanned(folder / "facts.tsv").sink_parquet(folder / "facts.parquet")
+        (folder / "facts.tsv").unlink()
+    fields = {
+        "parameters": dict(parameters),
+        "inputs": dict(inputs or {}),
+        "people": done,
+        "facts": int(counts.sum()),
+        "relations": dict(zip(relations.relations, counts.tolist(), strict=True)),
+    }
+    return write_metadata(folder, fields)
+
+
+def fact_table(facts: Facts, people: People, relations: Ontology) -> pl.DataFrame:
+    """Facts as labels, in columns head, relation and tail."""
+    names = pl.Series(relations.relations, dtype=pl.String)
+    columns = (people.labels.gather(facts.head), names.gather(facts.relation), people.labels.gather(facts.tail))
+    return pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)))
+
+
+def write_facts(table: pl.DataFrame, file: BinaryIO) -> None:
+    """Appends facts to an open file as lines of head, relation and tail, separated by tabs."""
+    table.write_csv(file, include_header=False, separator="\t", quote_style="never")
+
+
+def format_checked(facts_format: Any) -> str:
+    """`facts_format`, if there is such a format; else a ValueError."""
+    if facts_format not in FACTS_FORMATS:
+        raise ValueError(f"`facts_format` must be {' or '.join(FACTS_FORMATS)}, got {facts_format!r}.")
+    return facts_format
+
+
+def _scanned(path: Path) -> pl.LazyFrame:
+    schema = dict.fromkeys(_COLUMNS, pl.String)
+    return pl.scan_csv(
+        path, has_header=False, separator="\t", quote_char=None, schema=schema, raise_if_empty=False
+    )
