@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.errors import guarded
+from owkg.cli.family_tree import family_tree_app
 from owkg.cli.kg import kg_app
 from owkg.cli.metrics import metrics
 from owkg.cli.power import power
@@ -59,6 +60,7 @@ app.command(
         "owkg metrics ranks.parquet --metric probe@0.5,0.5,macro-map@20 --interval bca --replicates 2000",
     )
 )(metrics)
+app.add_typer(family_tree_app)
 app.add_typer(kg_app)
 app.add_typer(ranks_app)
 
