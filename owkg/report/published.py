@@ -27,13 +27,23 @@ def data_file(*parts: str) -> Path | None:
     Raises:
         ValueError: if OWKG_DATA is set and the file is not there.
     """
-    folder = os.environ.get("OWKG_DATA")
-    if not folder:
-        return None
-    path = Path(folder, *parts)
-    if not path.is_file():
-        raise ValueError(f"OWKG_DATA is set to {folder}, but there is no file {path}.")
+    path = _data(*parts)
+    if path and not path.is_file():
+        raise ValueError(f"OWKG_DATA is set to {os.environ['OWKG_DATA']}, but there is no file {path}.")
     return path
+
+
+def data_folder(*parts: str) -> Path | None:
+    """As `data_file`, for a folder."""
+    path = _data(*parts)
+    if path and not path.is_dir():
+        raise ValueError(f"OWKG_DATA is set to {os.environ['OWKG_DATA']}, but there is no folder {path}.")
+    return path
+
+
+def _data(*parts: str) -> Path | None:
+    folder = os.environ.get("OWKG_DATA")
+    return Path(folder, *parts) if folder else None
 
 
 def published_simulations() -> pl.DataFrame | None:

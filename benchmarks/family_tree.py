@@ -1,0 +1,149 @@
+"""Speed and memory of the closed world, over four decades of people, beside clingo and beside the disk.
+
+Each size runs in a process of its own: sampling people, closing them, and all of `owkg family-tree generate`,
+which writes people, parents and sorted facts. The limit of the last is the time to write as many bytes and to
+take their checksum. clingo closes the same people by the same rules, in a text of its own, as far as it can
+follow.
+
+    python benchmarks/family_tree.py --out out
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+# Run as a script, this file would be found in place of the package of its name.
+sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
+
+import polars as pl
+import typer
+
+from family_tree import closure, ontology, people_blocks
+from family_tree.generate import generate
+from owkg.cli.script import Out, Quick, run_script
+from owkg.files import writable_folder
+from owkg.report.table import save_table
+from owkg.report.timing import machine, once, peak_gib
+
+_TREE = 300
+_TREES = (3, 33, 333, 3334)
+# Beyond, clingo would take minutes and many GiB.
+_CLINGO_TREES = 333
+
+
+def measured(trees: int) -> dict[str, Any]:
+    """Seconds and GiB of one size."""
+    rules = ontology("published")
+    blocks: list = []
+    sampled = once(lambda: blocks.extend(people_blocks(num_trees=trees, max_tree_size=_TREE)))
+    closed = once(lambda: [len(facts.head) for people in blocks for facts in closure(people, rules)])
+    row = {"people": sum(len(people.labels) for people in blocks), "sample_s": sampled, "close_s": closed}
+    del blocks[:]
+    with tempfile.TemporaryDirectory() as folder:
+        written: dict = {}
+        whole = once(lambda: written.update(generate(Path(folder) / "tree", num_trees=trees)))
+        bytes_ = (Path(folder) / "tree" / "facts.tsv").stat().st_size
+        limit = once(lambda: _copied(bytes_, Path(folder) / "copy"))
+    return row | {
+        "facts": written["facts"],
+        "generate_s": whole,
+        "million_facts_per_s": written["facts"] / whole / 1e6,
+        "write_limit_s": limit,
+        "times_the_limit": whole / limit,
+        "peak_gib": peak_gib(),
+    }
+
+
+def clingo(trees: int) -> dict[str, Any]:
+    """Seconds and GiB that clingo takes to close as many people; the text of the rules is written here."""
+    import clingo as solver
+
+    facts = []
+    for people in people_blocks(num_trees=trees, max_tree_size=_TREE):
+        names = [f"{label}" for label in people.labels]
+        facts += [
+            f"{'female' if woman else 'male'}({name})."
+            for name, woman in zip(names, people.female, strict=True)
+        ]
+        facts += [f"parentOf({names[p]},{names[c]})." for p, c in people.parents]
+    control = solver.Control()
+    control.add("base", [], _RULES + "\n".join(facts))
+
+    def solve() -> None:
+        control.ground([("base", [])])
+        with control.solve(yield_=True) as found:
+            model = next(iter(found))
+            counted.append(sum(len(atom.arguments) == 2 for atom in model.symbols(atoms=True)))
+
+    counted: list[int] = []
+    seconds = once(solve)
+    return {"clingo_s": seconds, "clingo_facts": counted[0], "clingo_gib": peak_gib()}
+
+
+_RULES = """
+childOf(X,Y) :- parentOf(Y,X).
+motherOf(X,Y) :- parentOf(X,Y), female(X).      fatherOf(X,Y) :- parentOf(X,Y), male(X).
+daughterOf(X,Y) :- parentOf(Y,X), female(X).    sonOf(X,Y) :- parentOf(Y,X), male(X).
+siblingOf(X,Y) :- parentOf(Z,X), parentOf(Z,Y), X != Y.
+sisterOf(X,Y) :- siblingOf(X,Y), female(X).     brotherOf(X,Y) :- siblingOf(X,Y), male(X).
+auntOf(X,Y) :- sisterOf(X,Z), parentOf(Z,Y).    uncleOf(X,Y) :- brotherOf(X,Z), parentOf(Z,Y).
+nieceOf(X,Y) :- auntOf(Y,X), female(X).         nieceOf(X,Y) :- uncleOf(Y,X), female(X).
+nephewOf(X,Y) :- auntOf(Y,X), male(X).          nephewOf(X,Y) :- uncleOf(Y,X), male(X).
+cousinOf(X,Y) :- parentOf(Z,X), siblingOf(Z,V), parentOf(V,Y).
+girlCousinOf(X,Y) :- cousinOf(X,Y), female(X).  boyCousinOf(X,Y) :- cousinOf(X,Y), male(X).
+grandchildOf(X,Y) :- parentOf(Y,Z), parentOf(Z,X).
+granddaughterOf(X,Y) :- grandchildOf(X,Y), female(X).
+grandsonOf(X,Y) :- grandchildOf(X,Y), male(X).
+grandmotherOf(X,Y) :- grandchildOf(Y,X), female(X).
+grandfatherOf(X,Y) :- grandchildOf(Y,X), male(X).
+husbandOf(X,Y) :- fatherOf(X,Z), motherOf(Y,Z).
+wifeOf(X,Y) :- husbandOf(Y,X).
+"""
+
+
+def _copied(size: int, path: Path) -> None:
+    """Writes `size` bytes and takes their checksum, in pieces that fit the caches."""
+    piece, digest = b"\0" * 2**20, hashlib.sha256()
+    with path.open("wb") as file:
+        for done in range(0, size, len(piece)):
+            part = piece[: size - done]
+            digest.update(part)
+            file.write(part)
+
+
+def _alone(*arguments: Any) -> dict[str, Any]:
+    """What this script prints when it measures one size."""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, __file__, *map(str, arguments)], check=True, capture_output=True, text=True
+    )
+    return json.loads(done.stdout)
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Quick = False,
+    only: Annotated[int | None, typer.Option(help="Measure one size, and print it.")] = None,
+    only_clingo: Annotated[int | None, typer.Option(help="The same, of clingo.")] = None,
+) -> None:
+    """Speed and memory of the closed world."""
+    if only or only_clingo:
+        print(json.dumps(measured(only) if only else clingo(only_clingo or 1)))
+        return
+    writable_folder(out)
+    print(machine())
+    rows = []
+    for trees in _TREES[:2] if quick else _TREES:
+        row = _alone("--only", trees)
+        if trees <= _CLINGO_TREES:
+            row |= _alone("--only-clingo", trees)
+        rows.append(row)
+        print(", ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+    save_table(pl.DataFrame(rows), out / "family_tree_speed.csv")
+
+
+if __name__ == "__main__":
+    run_script(main)
