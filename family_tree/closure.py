@@ -64,14 +64,14 @@ def closure(people: People, ontology: Ontology, *, block_size: Any = BLOCK_SIZE)
     people_checked(people)
     return (
         _facts(_closed(people, ontology, first, after), ontology, first, after)
-        for first, after in _blocks(people, size)
+        for first, after in blocks(people, size)
     )
 
 
 def fact_counts(people: People, ontology: Ontology) -> dict[str, int]:
     """How many facts the closure holds of each relation, in the order of their names."""
     counts = np.zeros(len(ontology.relations), np.int64)
-    for block in _blocks(people, BLOCK_SIZE):
+    for block in blocks(people, BLOCK_SIZE):
         known = _closed(people, ontology, *block)
         counts += [known[name].nnz for name in ontology.relations]
     return dict(zip(ontology.relations, counts.tolist(), strict=True))
@@ -113,7 +113,7 @@ def _facts(known: Known, ontology: Ontology, first: int, after: int) -> Facts:
     return Facts(*(ids.astype(np.int32) for ids in (head + first, relation, tail + first)))
 
 
-def _blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
+def blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
     """(first, after) of ids in each block of at least `size` people; no family lies in two."""
     num = len(people.labels)
     parent, child = people.parents.T

@@ -32,8 +32,7 @@ def value(expression: Expression, known: dict[Expression, Matrix]) -> Matrix:
         expression: whose names are all in `known`.
         known: matrices of names and expressions; grows.
     """
-    if expression not in known:
-        assert isinstance(expression, Apply), expression
+    if isinstance(expression, Apply) and expression not in known:
         known[expression] = expression.operation(*(value(part, known) for part in expression.parts))
     return known[expression]
 

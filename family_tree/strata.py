@@ -74,8 +74,9 @@ def stratum(group: tuple[str, ...], rules: Rules) -> Stratum:
     for rule in (rule for name in group for rule in rules[name]):
         own = [atom for atom in rule.body if atom.name in group]
         if denied := [atom.name for atom in own if atom.negated]:
-            needs = " and ".join(dict.fromkeys((rule.head, *denied)))
-            raise ValueError(f"{needs} must not need each other through not, got {str(rule)!r}.")
+            others = " and ".join(dict.fromkeys((rule.head, *denied)))
+            need = f"{others} must not need {'each other' if {*denied} - {rule.head} else 'itself'}"
+            raise ValueError(f"{need} through not, got {str(rule)!r}.")
         (grow if own else start).append(Step(rule.head, planned(rule), len(own) <= 1))
     if not start:
         names = ", ".join(group)

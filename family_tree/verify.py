@@ -1,8 +1,9 @@
 """Whether a folder holds what it says: its files as they were written, and the closure of its people."""
 
-import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -73,25 +74,26 @@ def _compared(
     counts = np.zeros(len(relations.relations), np.int64)
     lines = 0
     for facts in closure(people, relations):
-        text = io.BytesIO()
+        text = BytesIO()
         write_facts(fact_table(facts, people, relations), text)
         expected = text.getvalue()
         if (found := file.read(len(expected))) != expected:
-            return {}, _difference(expected.splitlines(), found.splitlines(), lines)
+            return {}, _difference(expected, found, lines)
         lines += len(facts.head)
         counts += np.bincount(facts.relation, minlength=len(counts))
         if progress and len(facts.head):
             progress(int(facts.head[-1]) + 1, len(people.labels))
     if rest := file.readline():
-        return {}, f"line {lines + 1}: must be the end, got {rest.decode(errors='replace')!r}"
+        return {}, f"line {lines + 1}: must be the end, got {_shown(rest)}"
     return dict(zip(relations.relations, counts.tolist(), strict=True)), None
 
 
-def _difference(expected: list[bytes], found: list[bytes], lines: int) -> str:
-    row = next(
-        (i for i, pair in enumerate(zip(expected, found, strict=False)) if pair[0] != pair[1]), len(found)
-    )
-    want, got = (
-        part[row].decode(errors="replace") if row < len(part) else "the end" for part in (expected, found)
-    )
-    return f"line {lines + row + 1}: must be {want!r}, got {got!r}"
+def _difference(expected: bytes, found: bytes, lines: int) -> str:
+    """The first of `lines` + 1, `lines` + 2, ... that differs."""
+    pairs = zip_longest(expected.splitlines(True), found.splitlines(True), fillvalue=b"")
+    row, (want, got) = next((row, pair) for row, pair in enumerate(pairs, lines + 1) if pair[0] != pair[1])
+    return f"line {row}: must be {_shown(want)}, got {_shown(got)}"
+
+
+def _shown(line: bytes) -> str:
+    return repr(line.decode(errors="replace")) if line else "the end"
