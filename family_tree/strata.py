@@ -1,12 +1,7 @@
 """In which order relations are computed: what a relation needs comes first."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from graphlib import TopologicalSorter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from family_tree.matrices import Expression
 from family_tree.plan import planned
@@ -44,24 +39,24 @@ class Stratum(NamedTuple):
     grow: tuple[Step, ...]
 
 
-def groups(rules: Rules) -> Iterator[tuple[str, ...]]:
+def groups(rules: Rules) -> list[tuple[str, ...]]:
     """Relations that need each other, as names; each group after those that it needs.
 
     Args:
         rules: of each relation that has any.
+
+    Examples:
+        >>> from family_tree.rules import Atom
+        >>> needs = {"a": "b", "b": "c", "c": "b", "d": "d"}
+        >>> groups({name: [Rule(name, (Atom(other, ("X", "Y")),))] for name, other in needs.items()})
+        [('d',), ('b', 'c'), ('a',)]
     """
-    names = list(rules)
-    needs = {name: {atom.name for rule in rules[name] for atom in rule.body} & set(names) for name in names}
-    matrix = np.array([[other in needs[name] for other in names] for name in names], bool).reshape(
-        -1, len(names)
-    )
-    _, label = connected_components(csr_array(matrix), directed=True, connection="strong")
-    group_of = dict(zip(names, label.tolist(), strict=True))
-    order = TopologicalSorter({group: set() for group in group_of.values()})
-    for name in names:
-        order.add(group_of[name], *({group_of[other] for other in needs[name]} - {group_of[name]}))
-    for group in order.static_order():
-        yield tuple(name for name in names if group_of[name] == group)
+    needed = {name: {name, *(a.name for rule in rules[name] for a in rule.body)} & {*rules} for name in rules}
+    for _ in range(len(rules).bit_length()):  # each round doubles how far is looked
+        needed = {name: set().union(*(needed[other] for other in others)) for name, others in needed.items()}
+    # Who needs another, and is not needed by it, needs more.
+    order = sorted(rules, key=lambda name: len(needed[name]))
+    return list(dict.fromkeys(tuple(o for o in rules if needed[o] == needed[name]) for name in order))
 
 
 def stratum(group: tuple[str, ...], rules: Rules) -> Stratum:

@@ -43,6 +43,13 @@ def test_a_file_of_ones_own(tmp_path):
     assert found.text == path.read_text()
 
 
+def test_parents_alone(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("[parentOf]\n")
+    assert ontology(path).relations == ("parentOf",)
+    assert ontology(path).strata == ()
+
+
 def test_what_is_needed_comes_first():
     done = {"parentOf"}
     for stratum in ontology("hohenecker").strata:
