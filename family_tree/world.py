@@ -1,6 +1,7 @@
 """A closed world as a folder: people, their parents, the relations between them, and all facts."""
 
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -81,7 +82,7 @@ def fact_table(facts: Facts, people: People, relations: Ontology) -> pl.DataFram
     return pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)))
 
 
-def write_facts(table: pl.DataFrame, file: BinaryIO) -> None:
+def write_facts(table: pl.DataFrame, file: BinaryIO | BytesIO) -> None:
     """Appends facts to an open file as lines of head, relation and tail, separated by tabs."""
     table.write_csv(file, include_header=False, separator="\t", quote_style="never")
 
@@ -94,7 +95,7 @@ def format_checked(facts_format: Any) -> str:
 
 
 def _scanned(path: Path) -> pl.LazyFrame:
-    schema = dict.fromkeys(_COLUMNS, pl.String)
+    schema = {name: pl.String() for name in _COLUMNS}
     return pl.scan_csv(
         path, has_header=False, separator="\t", quote_char=None, schema=schema, raise_if_empty=False
     )
