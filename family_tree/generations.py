@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Int64
+from scipy.sparse import csr_array
 
 from family_tree.people import People
 
@@ -15,10 +16,14 @@ def generations(people: People) -> Int64[np.ndarray, "people"]:
         3
     """
     parent, child = people.parents.T
-    above = np.zeros(len(people.labels), np.int64)
-    while True:
-        longer = above.copy()
-        np.maximum.at(longer, child, above[parent] + 1)
-        if (longer == above).all():
-            return above
-        above = longer
+    size = len(people.labels)
+    children = csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
+    unknown = np.bincount(child, minlength=size)  # parents of whom the generation is not known yet
+    above = np.zeros(size, np.int64)
+    last, number = np.flatnonzero(unknown == 0), 0
+    while last.size:
+        above[last] = number
+        born, parents = np.unique(children[last].indices, return_counts=True)
+        unknown[born] -= parents
+        last, number = born[unknown[born] == 0], number + 1
+    return above

@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 
 from family_tree.closure import Facts, closure
+from family_tree.families import couples
+from family_tree.generations import generations
 from family_tree.metadata import write_metadata
 from family_tree.ontology import Ontology
 from family_tree.people import People
@@ -41,12 +43,12 @@ def write_world(
         progress: told how many people are done.
 
     Returns:
-        What `metadata.json` holds: the parameters, numbers of people and facts, counts by relation,
-        versions, checksums.
+        What `metadata.json` holds: parameters, numbers of people, couples, generations and facts, counts by
+        relation, versions, checksums.
     """
     (folder / ONTOLOGY_FILE).write_bytes(relations.text.encode())
     counts = np.zeros(len(relations.relations), np.int64)
-    done = 0
+    done = pairs = deepest = 0
     with (
         (folder / PEOPLE_FILE).open("wb") as people_file,
         (folder / PARENTS_FILE).open("wb") as parents_file,
@@ -62,6 +64,8 @@ def write_world(
                 if progress and len(facts.head):
                     progress(done + int(facts.head[-1]) + 1)
             done += len(people.labels)
+            pairs += len(couples(people))
+            deepest = max(deepest, int(generations(people).max()) + 1)
     if facts_format == "parquet":
         _scanned(folder / "facts.tsv").sink_parquet(folder / "facts.parquet")
         (folder / "facts.tsv").unlink()
@@ -69,6 +73,8 @@ def write_world(
         "parameters": dict(parameters),
         "inputs": dict(inputs or {}),
         "people": done,
+        "couples": pairs,
+        "generations": deepest,
         "facts": int(counts.sum()),
         "relations": dict(zip(relations.relations, counts.tolist(), strict=True)),
     }
@@ -78,7 +84,11 @@ def write_world(
 def fact_table(facts: Facts, people: People, relations: Ontology) -> pl.DataFrame:
     """Facts as labels, in columns head, relation and tail."""
     names = pl.Series(relations.relations, dtype=pl.String)
-    columns = (people.labels.gather(facts.head), names.gather(facts.relation), people.labels.gather(facts.tail))
+    columns = (
+        people.labels.gather(facts.head),
+        names.gather(facts.relation),
+        people.labels.gather(facts.tail),
+    )
     return pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)))
 
 

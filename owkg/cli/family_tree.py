@@ -1,6 +1,7 @@
 """`owkg family-tree`: closed worlds of families."""
 
 import json
+import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +34,14 @@ Relations = Annotated[
     str, typer.Option(metavar="NAME|FILE", help="published (23), hohenecker (29), or a TOML file of rules.")
 ]
 Facts = Annotated[FactsFormat, typer.Option("--facts-format", help="facts.tsv (no header) or facts.parquet.")]
+StrictDepth = Annotated[
+    bool,
+    typer.Option(
+        "--strict-depth",
+        help="Keep spouses on one level; as published, one counts as a level below the other.",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Equal seeds give equal families.")]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace OUT, if it was made by owkg, as a whole.")
 ]
@@ -75,6 +84,104 @@ def close(
             progress=update,
         )
     show_world(out, content, form)
+
+
+@family_tree_app.command(
+    epilog="Examples:\n\n"
+    "owkg family-tree generate world\n\n"
+    "owkg family-tree generate world --num-trees 200 --relations hohenecker --seed 1 --overwrite\n\n"
+    "owkg family-tree generate world --max-tree-size 60 --max-depth 2 --max-branching 4 --strict-depth",
+)
+def generate(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
+    num_trees: Annotated[int, typer.Option(help="Families.")] = 20,
+    max_tree_size: Annotated[int, typer.Option(help="Most people of a family.")] = 300,
+    max_depth: Annotated[int, typer.Option(help="Most levels between two people of a family.")] = 3,
+    max_branching: Annotated[int, typer.Option(help="Most children of a person.")] = 20,
+    strict_depth: StrictDepth = False,
+    first_tree: Annotated[int, typer.Option(help="Number of the first family.")] = 0,
+    relations: Relations = "published",
+    seed: Seed = 0,
+    facts_format: Facts = FactsFormat.TSV,
+    overwrite: Overwrite = False,
+    form: options.OutputFormat = options.Format.TABLE,
+) -> None:
+    """Samples families by the published process and writes all facts that follow of them.
+
+    The files are those of close. A family is a function of the seed, its number and the limits alone: more
+    families, or others from another first one on, leave it as it is.
+    """
+    import family_tree
+
+    begin = time.perf_counter()
+    with progress("generating", "people") as update:
+        content = family_tree.generate(
+            out,
+            num_trees=num_trees,
+            max_tree_size=max_tree_size,
+            max_depth=max_depth,
+            max_branching=max_branching,
+            strict_depth=strict_depth,
+            first_tree=first_tree,
+            seed=seed,
+            relations=relations,
+            facts_format=facts_format.value,
+            overwrite=overwrite,
+            progress=update,
+        )
+    show_world(out, content | {"seconds": round(time.perf_counter() - begin, 3)}, form)
+
+
+@family_tree_app.command(
+    epilog="Examples:\n\n"
+    "owkg family-tree draw --max-tree-size 40 --seed 1 --out tree.png\n\n"
+    "owkg family-tree draw world --tree 3 --out tree.pdf",
+)
+def draw(
+    out: Annotated[Path, typer.Option(help="Figure to write: .png, .pdf or .svg.")],
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DIR", help="Folder made by generate or close; sampled on the spot when absent."
+        ),
+    ] = None,
+    tree: Annotated[int, typer.Option(help="Number of the family.", min=0, max=999_999)] = 0,
+    max_tree_size: Annotated[
+        int | None, typer.Option(help="Most people of a sampled family; 40 when absent.")
+    ] = None,
+    max_depth: Annotated[int | None, typer.Option(help="Of a sampled family; 3 when absent.")] = None,
+    max_branching: Annotated[int | None, typer.Option(help="Of a sampled family; 20 when absent.")] = None,
+    strict_depth: StrictDepth = False,
+    seed: Annotated[int | None, typer.Option(help="Of a sampled family; 0 when absent.")] = None,
+) -> None:
+    """Draws one family: circles are women, squares men, and lines run down to their children.
+
+    Families are counted from 0, in the order of their first labels.
+    """
+    import family_tree
+    from family_tree.families import family
+    from owkg.cli.family_tree_figure import draw_family
+
+    if out.suffix not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"`out` must end in .png, .pdf or .svg, got {out}.")
+    limits = {
+        "max_tree_size": max_tree_size,
+        "max_depth": max_depth,
+        "max_branching": max_branching,
+        "seed": seed,
+    }
+    given = {name: value for name, value in limits.items() if value is not None}
+    if folder is None:
+        sampling: dict[str, Any] = {"max_tree_size": 40} | given | {"strict_depth": strict_depth}
+        people = family_tree.sample_people(**sampling, num_trees=1, first_tree=tree)
+    elif given or strict_depth:
+        raise ValueError(f"`{next(iter(given), 'strict_depth')}` says nothing about the people in {folder}.")
+    else:
+        people = family(family_tree.read_people(folder / "people.tsv", folder / "parents.tsv"), tree)
+    depth = int(family_tree.generations(people).max()) + 1
+    what = f"{len(people.labels)} people, {depth} generations"
+    draw_family(people, out, title=f"{folder or f'seed {seed or 0}'}, family {tree}: {what}")
+    print(f"wrote {out}: {what}")
 
 
 @family_tree_app.command(
@@ -140,7 +247,7 @@ def verify(
 
 
 def show_world(out: Path, content: dict[str, Any], form: options.Format) -> None:
-    """Prints what was written: numbers of people and facts, counts by relation."""
+    """Prints what was written: numbers of people and facts, counts by relation; and how long it took."""
     if form is options.Format.JSON:
         print(json.dumps({"out": str(out)} | content, indent=2, ensure_ascii=False))
         return
@@ -153,7 +260,9 @@ def show_world(out: Path, content: dict[str, Any], form: options.Format) -> None
     table.add_column("facts", justify="right")
     for name, count in content["relations"].items():
         table.add_row(name, f"{count:,}")
-    print(f"wrote {out}: {content['people']:,} people, {content['facts']:,} facts")
+    counts = ", ".join(f"{content[kind]:,} {kind}" for kind in ("people", "couples", "generations", "facts"))
+    seconds = f" in {content['seconds']:.2g} s" if "seconds" in content else ""
+    print(f"wrote {out}: {counts}{seconds}")
     Console(highlight=False).print(table)
 
 

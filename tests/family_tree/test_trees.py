@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from family_tree import People, people_blocks, people_checked, sample_people
+from family_tree import (
+    People,
+    closure,
+    couples,
+    family_numbers,
+    ontology,
+    people_blocks,
+    people_checked,
+    published_people,
+    sample_people,
+)
 from family_tree.growth import Limits, grow
 
 LIMITS = st.fixed_dictionaries(
@@ -240,48 +250,35 @@ def test_what_is_out_of_range_is_named(name, value, message):
 
 
 def test_sampled_families_look_like_the_published(owkg_data):
-    parents = published_parents(owkg_data / "family_tree_published")
-    size = int(parents.max()) + 1
-    graph = csr_array((np.ones(len(parents)), parents.T), (size, size))
-    number, tree = connected_components(graph, directed=False)
-    assert number == 20
-    assert set(np.bincount(tree)) == {300, 301}  # there, the last step may go beyond the limit
-    published = People(pl.Series([f"{i:04d}" for i in range(size)]), np.zeros(size, bool), parents)
-    sampled = sample_people(num_trees=400)
-    theirs = features(published, tree)
-    ours = features(sampled, np.repeat(np.arange(400), 300))
+    published = published_people(owkg_data / "family_tree_published")
+    sizes = np.bincount(family_numbers(published))
+    assert len(sizes) == 20
+    assert set(sizes) == {300, 301}  # there, the last step may go beyond the limit
+    theirs, ours = features(published), features(sample_people(num_trees=400))
     for name, values in ours.items():
         error = values.std() * np.sqrt(1 / 20 + 1 / 400)
         assert abs(theirs[name].mean() - values.mean()) <= 4 * error, name
 
 
-def features(people: People, tree: np.ndarray) -> dict[str, np.ndarray]:
-    """What can be counted of each tree without genders."""
-    parent, child = people.parents.T
-    born = np.bincount(child, minlength=len(tree)) > 0
-    children = np.bincount(parent, minlength=len(tree))
+def features(people: People) -> dict[str, np.ndarray]:
+    """What can be counted of each family."""
+    tree = family_numbers(people)
+    children = np.bincount(people.parents[:, 0], minlength=len(tree))
+    born = np.bincount(people.parents[:, 1], minlength=len(tree)) > 0
     longest = generations(people)
-    couples = pl.DataFrame({"child": child, "parent": parent}).group_by("child").agg(pl.col("parent").min())
-    counts = {f"{n} generations above": longest == n for n in range(1, 6)}
-    counts |= {f"{n} children": children == n for n in (0, 1, 2, 3, 5)}
-    counts |= {"more children": children > 5, "married in": ~born & (children > 0)}
-    firsts = np.zeros(len(tree), bool)
-    firsts[couples["parent"].to_numpy()] = True
-    counts |= {"couples": firsts}
-    found = {name: np.bincount(tree, weights=mask) for name, mask in counts.items()}
-    most = np.zeros(tree.max() + 1)
-    np.maximum.at(most, tree, children)
-    deepest = np.zeros(tree.max() + 1)
-    np.maximum.at(deepest, tree, longest)
-    return found | {"most children": most, "generations": deepest}
-
-
-def published_parents(folder) -> np.ndarray:
-    """(parent, child) by the published facts, in increasing order; the relations are those that say so."""
-    files = [*folder.glob("*/train.txt.gz"), *folder.glob("*/test_full.txt")]
-    assert len(files) == 8
-    tables = [np.loadtxt(f, dtype=np.int32, delimiter="\t") for f in files]
-    head, relation, tail = np.unique(np.concatenate(tables), axis=0).T
-    down, up = np.isin(relation, [0, 11, 18]), np.isin(relation, [5, 4, 15])
-    edges = [np.stack([head, tail], 1)[down], np.stack([tail, head], 1)[up]]
-    return np.unique(np.concatenate(edges), axis=0)
+    masks = {f"{n} generations": longest == n for n in range(1, 7)}
+    masks |= {f"{n} children": children == n for n in range(6)}
+    masks |= {"more children": children > 5, "founders": ~born, "women": people.female}
+    found = {name: np.bincount(tree, weights=mask) for name, mask in masks.items()}
+    found["couples"] = np.bincount(tree[couples(people)[:, 0]])
+    for name, values in (("most children", children), ("most generations", longest)):
+        found[name] = np.zeros(tree.max() + 1)
+        np.maximum.at(found[name], tree, values)
+    rules = ontology("published")
+    facts = list(closure(people, rules))
+    head, relation = (np.concatenate([getattr(f, name) for f in facts]) for name in ("head", "relation"))
+    found["facts"] = np.bincount(tree[head])
+    return found | {
+        name: np.bincount(tree[head[relation == number]], minlength=tree.max() + 1)
+        for number, name in enumerate(rules.relations)
+    }

@@ -1,0 +1,60 @@
+"""Who belongs to which family: people who are joined by some line of parents and children."""
+
+import numpy as np
+from jaxtyping import Int32
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from family_tree.people import People
+
+
+def family_numbers(people: People) -> Int32[np.ndarray, "people"]:
+    """The number of each person's family, counted from 0 in the order of their first labels.
+
+    Examples:
+        >>> from family_tree.trees import sample_people
+        >>> family_numbers(sample_people(num_trees=2, max_tree_size=3))
+        array([0, 0, 0, 1, 1, 1], dtype=int32)
+    """
+    parent, child = people.parents.T
+    size = len(people.labels)
+    graph = csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
+    # Components are numbered in the order in which a walk over the ids meets them.
+    return connected_components(graph, directed=False)[1]
+
+
+def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
+    """The pairs of people with a common child, in increasing order.
+
+    Examples:
+        >>> from family_tree.trees import sample_people
+        >>> couples(sample_people(num_trees=2, max_tree_size=3))
+        array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
+    parent, child = people.parents.T
+    order = np.argsort(child, kind="stable")
+    second = np.flatnonzero(child[order[1:]] == child[order[:-1]]) + 1
+    keys = parent[order[second - 1]].astype(np.int64) * len(people.labels) + parent[order[second]]
+    return np.stack(np.divmod(np.unique(keys), len(people.labels)), axis=1).astype(np.int32)
+
+
+def family(people: People, tree: int) -> People:
+    """The people of one family by themselves.
+
+    Args:
+        people: of all families.
+        tree: number of the family, as `family_numbers` counts.
+
+    Raises:
+        ValueError: if there is no such family.
+    """
+    numbers = family_numbers(people)
+    count = int(numbers.max()) + 1
+    if not 0 <= tree < count:
+        raise ValueError(f"`tree` must be the number of a family, in [0, {count}), got {tree}.")
+    mine = numbers == tree
+    ids = np.cumsum(mine, dtype=np.int32) - 1
+    return People(
+        people.labels.filter(mine), people.female[mine], ids[people.parents[mine[people.parents[:, 0]]]]
+    )

@@ -1,0 +1,71 @@
+"""A closed world of sampled families, written as a folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from family_tree.metadata import METADATA_FILE
+from family_tree.ontology import ontology
+from family_tree.trees import people_blocks
+from family_tree.world import format_checked, write_world
+from owkg.files import folder_aside
+
+
+def generate(
+    out: Path,
+    *,
+    num_trees: Any = 20,
+    max_tree_size: Any = 300,
+    max_depth: Any = 3,
+    max_branching: Any = 20,
+    strict_depth: bool = False,
+    first_tree: Any = 0,
+    seed: Any = 0,
+    relations: Any = "published",
+    facts_format: Any = "tsv",
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Samples families and closes them, block by block, so that memory does not grow with their number.
+
+    Equal arguments give equal files, but for the versions in `metadata.json`.
+
+    Args:
+        out: folder to make: `people.tsv`, `parents.tsv`, `facts.tsv` or `facts.parquet`, all sorted,
+            `relations.toml`, and `metadata.json`.
+        num_trees, max_tree_size, max_depth, max_branching, strict_depth, first_tree, seed: as
+            `sample_people`; the defaults are the published parameters.
+        relations: as `ontology` takes them.
+        facts_format: "tsv" (head, relation, tail without header) or "parquet" (columns of these names).
+        overwrite: whether such a folder that is there is replaced.
+        progress: told how many people are done, and how many there are at most.
+
+    Returns:
+        What `metadata.json` holds: parameters, counts, versions, checksums.
+
+    Raises:
+        ValueError: as `sample_people`, `ontology` and `folder_aside`, or if there is no such format.
+    """
+    numbers = {
+        "num_trees": num_trees,
+        "max_tree_size": max_tree_size,
+        "max_depth": max_depth,
+        "max_branching": max_branching,
+        "first_tree": first_tree,
+        "seed": seed,
+    }
+    blocks = people_blocks(**numbers, strict_depth=strict_depth)
+    numbers = {name: int(number) for name, number in numbers.items()}  # of whatever type they were
+    most = numbers["num_trees"] * numbers["max_tree_size"]
+    format_checked(facts_format)
+    rules = ontology(relations)
+    with folder_aside(Path(out), mark=METADATA_FILE, overwrite=overwrite) as folder:
+        return write_world(
+            folder,
+            blocks,
+            rules,
+            facts_format=facts_format,
+            parameters=numbers
+            | {"strict_depth": strict_depth, "relations": str(relations), "facts_format": facts_format},
+            progress=progress and (lambda done: progress(done, most)),
+        )
