@@ -10,8 +10,8 @@ from family_tree.people import People
 from owkg.files import written_aside
 from owkg.report.figure import COLOURS, figure
 
-# Inches for one person along a row, and for a row.
-_PERSON, _ROW = 0.44, 1.0
+# Inches for one person along a row, for a row, for a letter of the title, and for the legend beside it.
+_PERSON, _ROW, _LETTER, _LEGEND = 0.44, 1.0, 0.09, 1.8
 # White around lines: where they cross, the later one passes over the earlier.
 _CASING = {"color": "white", "linewidth": 5.0, "solid_capstyle": "butt"}
 _LINE = {"color": "#555555", "linewidth": 0.9, "solid_capstyle": "round"}
@@ -31,8 +31,8 @@ def draw_family(people: People, path: Path, *, title: str) -> None:
     """
     places = layout(people)
     names = _short(people.labels.to_list())
-    size = (_PERSON * (np.ptp(places.x) + 2), _ROW * (np.ptp(places.row) + 1) + 0.4)
-    with figure(1, 1, (max(4.0, size[0]), size[1])) as (fig, axes):
+    width = max(_PERSON * (np.ptp(places.x) + 2), _LETTER * len(title) + _LEGEND)
+    with figure(1, 1, (width, _ROW * (np.ptp(places.row) + 1) + 0.4)) as (fig, axes):
         # The widest first: short lines pass over long ones.
         for family in sorted(places.families, key=lambda one: -np.ptp(places.x[list(one.children)])):
             _draw_lines(axes, family, places.x, places.row)
