@@ -19,7 +19,7 @@ FLOORS = {
     "sampling": {"kg", "openworld", "checks", "files"},
     "theory": {"metrics", "openworld", "checks"},
     "simulate": {"metrics", "openworld", "checks"},
-    "report": {"theory", "simulate", "metrics", "ranks", "kg", "openworld", "checks", "files"},
+    "report": {"sampling", "theory", "simulate", "metrics", "ranks", "kg", "openworld", "checks", "files"},
 }
 # Entry points and scripts: they stand on top, and nobody may import them.
 TOP = {"cli", "__main__"}

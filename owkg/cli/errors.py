@@ -13,6 +13,7 @@ _OPTIONS = {
     "exponent": "--popularity-exponent",
     "filter_splits": "--filter",
     "num_candidates": "--candidates",
+    "layouts": "--layout",
     "k": "K",
     "p": "P",
 }

@@ -12,6 +12,7 @@ from owkg.cli.kg import kg_app
 from owkg.cli.metrics import metrics
 from owkg.cli.power import power
 from owkg.cli.ranks import ranks_app
+from owkg.cli.sample import sample
 from owkg.cli.simulate import simulate
 from owkg.cli.theory import theory
 
@@ -61,6 +62,13 @@ app.command(
     )
 )(metrics)
 app.add_typer(family_tree_app)
+app.command(
+    epilog=_examples(
+        "owkg sample facts.tsv benchmark --density 0.75 --train-rate 0.7",
+        "owkg sample facts.tsv benchmarks --density 0.95,0.85,0.75,0.65 --nested --missing node --seed 1",
+        "owkg sample facts.parquet benchmark --density 0.5 --valid-rate 0.1 --num-queries all --both-sides",
+    )
+)(sample)
 app.add_typer(kg_app)
 app.add_typer(ranks_app)
 

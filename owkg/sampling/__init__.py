@@ -1,0 +1,36 @@
+"""Open-world benchmarks out of closed worlds: some facts go missing, some train, the rest is asked for."""
+
+from owkg.sampling.card import MISSING_MODELS, describe, versions
+from owkg.sampling.facts import read_facts
+from owkg.sampling.judged import query_table
+from owkg.sampling.layouts import LAYOUTS
+from owkg.sampling.parts import PARTS
+from owkg.sampling.questions import Questions, answers
+from owkg.sampling.readme import compared
+from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, alpha_of, sample
+from owkg.sampling.survival import FactModel, RelationBased, survival
+from owkg.sampling.write import file_sha256, write_worlds
+
+__all__ = [
+    "LAYOUTS",
+    "MISSING_MODELS",
+    "PARTS",
+    "Alpha",
+    "Design",
+    "FactModel",
+    "OpenWorld",
+    "Questions",
+    "RelationBased",
+    "alpha",
+    "alpha_of",
+    "answers",
+    "compared",
+    "describe",
+    "file_sha256",
+    "query_table",
+    "read_facts",
+    "sample",
+    "survival",
+    "versions",
+    "write_worlds",
+]

@@ -1,0 +1,128 @@
+"""The benchmark card: what an open world is, in numbers for programs."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy
+
+from owkg.kg import CATEGORIES, entity_popularity, relation_categories, relation_popularity
+from owkg.openworld import Independent, NodeBased, PopularityBased
+from owkg.sampling.labels import label_notes
+from owkg.sampling.layouts import splits
+from owkg.sampling.parts import PARTS
+from owkg.sampling.questions import Questions
+from owkg.sampling.sample import Design, OpenWorld, alpha, alpha_of
+from owkg.sampling.survival import FactModel, RelationBased
+
+MISSING_MODELS: dict[str, type[FactModel]] = {
+    "edge": Independent,
+    "node": NodeBased,
+    "relation": RelationBased,
+    "popularity": PopularityBased,
+}
+
+
+def describe(world: OpenWorld) -> dict[str, Any]:
+    """Everything that the card says of one world, as plain numbers, ready for JSON.
+
+    Returns:
+        - `parameters`: the arguments of `sample`, the missing-fact model by name with its parameter.
+        - `counts`: `facts`, `entities`, `relations` of the closed world. `untrained`: how many `entities` and
+          `relations` have no training fact.
+        - `splits`: facts by set; sets without facts have no file.
+        - `density`: `expected`, `realised`. `alpha`: `expected`, `deviation`, `realised`, `z`.
+        - `queries`: `eligible`, `drawn`, `tail`, `head`; and of `full`, `sparse` and `train` answers a query
+          `mean`, `min`, `quartile_1`, `median`, `quartile_3`, `max`.
+        - `relation_categories`: by category, `relations` and `facts` of the training set; "" is none.
+        - `relations`: of each, its `category`, facts by part, `alpha` and `z` (None without full-test facts).
+        - `notes`: on labels that some tool cannot take.
+    """
+    train = world.train
+    categories = relation_categories(train, len(world.relations))
+    popularity = relation_popularity(train, len(world.relations))
+    return {
+        "parameters": parameters(world.design),
+        "counts": {
+            "facts": len(world.facts),
+            "entities": len(world.entities),
+            "relations": len(world.relations),
+        },
+        "untrained": {
+            "entities": _zeros(entity_popularity(train, len(world.entities))),
+            "relations": _zeros(popularity),
+        },
+        "splits": {name: len(facts) for name, facts in splits(world).items()},
+        "density": {
+            "expected": world.design.density,
+            "realised": 1 - len(world.missing) / len(world.facts),
+        },
+        "alpha": alpha(world)._asdict(),
+        "queries": _queries(world.queries, world.num_eligible),
+        "relation_categories": {
+            name: {
+                "relations": int(np.count_nonzero(categories == name)),
+                "facts": int(popularity[categories == name].sum()),
+            }
+            for name in (*CATEGORIES, "")
+        },
+        "relations": _relations(world, categories),
+        "notes": label_notes(world),
+    }
+
+
+def parameters(design: Design) -> dict[str, Any]:
+    """The arguments of `sample` as plain values."""
+    names = {model: name for name, model in MISSING_MODELS.items()}
+    missing = {"model": names[type(design.missing)]} | asdict(design.missing)
+    return design._asdict() | {"missing": missing}
+
+
+def versions(owkg: str) -> dict[str, str]:
+    """The versions of what the draws and the files depend on, `owkg` being that of this package."""
+    return {
+        "owkg": owkg,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "polars": pl.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+def shared_queries(worlds: Sequence[OpenWorld]) -> int:
+    """How many questions were drawn in every one of `worlds`."""
+    drawn = [set(zip(*(q.tolist() for q in world.queries[:3]), strict=True)) for world in worlds]
+    return len(set.intersection(*drawn))
+
+
+def _zeros(counts: np.ndarray) -> int:
+    return int(np.count_nonzero(counts == 0))
+
+
+def _queries(queries: Questions, eligible: int) -> dict[str, Any]:
+    sides = {"tail": queries.asks_tail, "head": ~queries.asks_tail}
+    counts = {"eligible": eligible, "drawn": len(queries.entity)}
+    counts |= {side: int(np.count_nonzero(mask)) for side, mask in sides.items()}
+    return counts | {name: _spread(getattr(queries, name)) for name in ("full", "sparse", "train")}
+
+
+def _spread(counts: np.ndarray) -> dict[str, float]:
+    names = ("min", "quartile_1", "median", "quartile_3", "max")
+    quantiles = np.quantile(counts, [0, 0.25, 0.5, 0.75, 1]).tolist()
+    return {"mean": float(counts.mean())} | dict(zip(names, quantiles, strict=True))
+
+
+def _relations(world: OpenWorld, categories: np.ndarray) -> dict[str, dict[str, Any]]:
+    cell = world.facts[:, 1].astype(np.int64) * len(PARTS) + world.part
+    shape = (len(world.relations), len(PARTS))
+    counts = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+    rows = {}
+    for name, category, parts in zip(world.relations, categories.tolist(), counts.tolist(), strict=True):
+        row = {"category": category} | dict(zip(PARTS, parts, strict=True))
+        full = row["test_sparse"] + row["missing"]
+        found = alpha_of(row["test_sparse"], full, world.design) if full else None
+        rows[name] = row | {"alpha": found and found.realised, "z": found and found.z}
+    return rows

@@ -1,0 +1,236 @@
+"""An open world drawn from a closed one: some facts go missing, some train, the rest is asked for."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int8, Int32
+
+from owkg import checks
+from owkg.kg import fact_splits, joined_splits
+from owkg.kg.graph import graph_checked
+from owkg.kg.triples import triples_checked
+from owkg.openworld import INDEPENDENT, test_share
+from owkg.sampling.facts import sorted_facts
+from owkg.sampling.parts import MISSING, SPARSE, TRAIN, VALID
+from owkg.sampling.questions import Questions, all_questions, drawn, eligible
+from owkg.sampling.survival import FactModel, survival
+
+# Each use of randomness has a stream of its own.
+_MODEL, _SURVIVES, _TRAINS, _ASKED = range(4)
+
+
+class Design(NamedTuple):
+    """How an open world is drawn: the arguments of `sample`."""
+
+    density: float
+    train_rate: float
+    valid_rate: float
+    missing: FactModel
+    min_answers: int
+    num_queries: int | None
+    both_sides: bool
+    nested: bool
+    seed: int
+
+
+class OpenWorld(NamedTuple):
+    """A closed world, what of it is known, and what is asked.
+
+    Attributes:
+        entities: label of entity id i.
+        relations: label of relation id i.
+        facts: of the closed world, sorted, each once.
+        part: of each fact, a number in `PARTS`.
+        queries: those drawn: questions for tails by head and relation, then those for heads.
+        num_eligible: how many questions they were drawn from.
+        design: how it came about.
+    """
+
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+    facts: Int32[np.ndarray, "facts 3"]
+    part: Int8[np.ndarray, "facts"]
+    queries: Questions
+    num_eligible: int
+    design: Design
+
+    @property
+    def train(self) -> Int32[np.ndarray, "train 3"]:
+        """The facts that train."""
+        return self.facts[self.part == TRAIN]
+
+    @property
+    def valid(self) -> Int32[np.ndarray, "valid 3"]:
+        """The facts that validate."""
+        return self.facts[self.part == VALID]
+
+    @property
+    def test_sparse(self) -> Int32[np.ndarray, "sparse 3"]:
+        """The known facts that neither train nor validate."""
+        return self.facts[self.part == SPARSE]
+
+    @property
+    def test_full(self) -> Int32[np.ndarray, "full 3"]:
+        """All facts that neither train nor validate."""
+        return self.facts[self.part >= SPARSE]
+
+    @property
+    def missing(self) -> Int32[np.ndarray, "missing 3"]:
+        """The facts that are not known."""
+        return self.facts[self.part == MISSING]
+
+
+class Alpha(NamedTuple):
+    """The share of full-test facts that are in the sparse test.
+
+    Attributes:
+        expected: d (1 - t - v) / (1 - d (t + v)).
+        deviation: standard deviation given the number of full-test facts. It is that of independent facts;
+            under the other missing-fact models, given what entities and relations drew, it is a bound.
+        realised: in this world.
+        z: (realised - expected) / deviation; None at density 1, where nothing varies.
+    """
+
+    expected: float
+    deviation: float
+    realised: float
+    z: float | None
+
+
+def sample(
+    graph: Any,
+    *,
+    density: Any,
+    train_rate: Any,
+    min_answers: Any,
+    num_queries: Any,
+    seed: Any,
+    valid_rate: Any = 0.0,
+    missing: Any = INDEPENDENT,
+    both_sides: bool = False,
+    nested: bool = False,
+) -> OpenWorld:
+    """Draws an open world from a closed one.
+
+    Each fact survives with probability d on average (`survival`); of the survivors, a share t trains,
+    a share v validates, and the rest is the sparse test. The full test is the sparse test and all that is
+    missing.
+
+    Draws belong to the sorted facts, so equal facts and an equal seed give an equal world.
+
+    Args:
+        graph: the closed world, a KnowledgeGraph; the facts of all its splits, each once.
+        density: d, in (0, 1].
+        train_rate: t, in (0, 1).
+        min_answers: full-test answers that a question must have to be asked, at least 1; and one sparse one.
+        num_queries: how many questions are drawn, at least 1, all alike; None for all.
+        seed: a whole number, at least 0.
+        valid_rate: v, at least 0, t + v below 1.
+        missing: how facts go missing.
+        both_sides: ask (?, relation, tail) too, not only (head, relation, ?).
+        nested: share the draws between densities: a fact missing at one is missing at every lower one, what
+            trains at one trains at every higher one, and questions are shared as far as they can be. Else
+            worlds of different densities are independent.
+
+    Raises:
+        ValueError: naming the argument, if it leaves its range or fewer questions than asked are eligible;
+            or if no fact trains.
+
+    Examples:
+        >>> from owkg.kg import KnowledgeGraph
+        >>> facts = np.array([[h, 0, t] for h in range(20) for t in range(20) if h != t], np.int32)
+        >>> graph = KnowledgeGraph(tuple("abcdefghijklmnopqrst"), ("r",), {"facts": facts})
+        >>> world = sample(graph, density=0.75, train_rate=0.5, min_answers=10, num_queries=5, seed=0)
+        >>> len(world.train), len(world.test_sparse), len(world.missing), bool(world.queries.full.min() >= 10)
+        (120, 153, 107, True)
+    """
+    graph = graph_checked(graph)
+    design = _checked(
+        Design(density, train_rate, valid_rate, missing, min_answers, num_queries, both_sides, nested, seed)
+    )
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    triples = joined_splits(graph, list(fact_splits(graph)))
+    facts = sorted_facts(triples_checked(triples, *sizes.values(), name="graph"), **sizes)
+    if not len(facts):
+        raise ValueError("`graph` must have facts, got none.")
+    part = _parts(facts, design, **sizes)
+    if not (part == TRAIN).any():
+        raise ValueError(
+            f"`train_rate` must leave facts to train, got {train_rate} of {len(facts)} facts "
+            f"at `density` {density}."
+        )
+    questions = all_questions(facts, part, graph.num_relations, both_sides=design.both_sides)
+    priority = _stream(design, _ASKED).random(len(questions.entity))
+    num_eligible = int(np.count_nonzero(eligible(questions, design.min_answers)))
+    try:
+        queries = drawn(questions, priority, min_answers=design.min_answers, num_queries=design.num_queries)
+    except ValueError as error:
+        raise ValueError(f"at density {design.density:g}, {error}") from None
+    return OpenWorld(graph.entities, graph.relations, facts, part, queries, num_eligible, design)
+
+
+def alpha(world: OpenWorld) -> Alpha:
+    """The share of full-test facts that are in the sparse test: expected, and as it came out."""
+    sparse, full = (int(np.count_nonzero(mask)) for mask in (world.part == SPARSE, world.part >= SPARSE))
+    return alpha_of(sparse, full, world.design)
+
+
+def alpha_of(sparse: int, full: int, design: Design) -> Alpha:
+    """As `alpha`, of `sparse` facts among `full` ones, at least 1."""
+    expected = float(test_share(design.density, design.train_rate + design.valid_rate))
+    deviation = float(np.sqrt(expected * (1 - expected) / full))
+    realised = sparse / full
+    return Alpha(expected, deviation, realised, (realised - expected) / deviation if deviation else None)
+
+
+def _checked(design: Design) -> Design:
+    """`design` as plain numbers in their ranges."""
+
+    def rate(name: str, low: float, high: float, expected: str) -> float:
+        array = checks.real(name, getattr(design, name), -np.inf, np.inf)
+        checks.require(name, array, (array >= low) & (array <= high), expected)
+        return float(checks.scalar(name, array))
+
+    def whole(name: str, low: int) -> int:
+        return int(checks.scalar(name, checks.integer(name, getattr(design, name), low)))
+
+    above_0, below_1 = np.nextafter(0, 1), np.nextafter(1, 0)
+    train_rate = rate("train_rate", above_0, below_1, "in (0, 1)")
+    valid_rate = rate("valid_rate", 0, below_1, "in [0, 1)")
+    if train_rate + valid_rate >= 1:
+        raise ValueError(
+            f"`valid_rate` must be below 1 - `train_rate`, {1 - train_rate:g}, got {valid_rate}."
+        )
+    if not isinstance(design.missing, FactModel):
+        raise ValueError(f"`missing` must be a missing-fact model, got {design.missing!r}.")
+    return design._replace(
+        density=rate("density", above_0, 1, "in (0, 1]"),
+        train_rate=train_rate,
+        valid_rate=valid_rate,
+        min_answers=whole("min_answers", 1),
+        num_queries=None if design.num_queries is None else whole("num_queries", 1),
+        seed=whole("seed", 0),
+    )
+
+
+def _stream(design: Design, use: int) -> np.random.Generator:
+    """Random numbers of one use: nested, they are shared by all densities, else each density has its own."""
+    key = () if design.nested else (int(np.float64(design.density).view(np.uint64)),)
+    return np.random.default_rng(np.random.SeedSequence(design.seed, spawn_key=(use, *key)))
+
+
+def _parts(
+    facts: np.ndarray, design: Design, *, num_entities: int, num_relations: int
+) -> Int8[np.ndarray, "facts"]:
+    """The part of each fact."""
+    sizes = {"num_entities": num_entities, "num_relations": num_relations}
+    rng = _stream(design, _MODEL)
+    known = _stream(design, _SURVIVES).random(len(facts)) < survival(
+        facts, design.density, design.missing, rng, **sizes
+    )
+    trains = _stream(design, _TRAINS).random(len(facts))
+    part = np.full(len(facts), SPARSE, np.int8)
+    part[trains < design.train_rate + design.valid_rate] = VALID
+    part[trains < design.train_rate] = TRAIN
+    part[~known] = MISSING
+    return part

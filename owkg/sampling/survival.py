@@ -1,0 +1,97 @@
+"""With what probability each fact of a closed world is known: the missing-fact models on a given graph.
+
+The mean over the facts is the density exactly, whatever was drawn for entities or relations. (The
+published generator takes the location mu = sqrt(d) for `NodeBased`; the cut to [0, 1] and what the
+entities happen to draw then move the mean away from d.)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int32
+from scipy import optimize, special
+
+from owkg import checks
+from owkg.kg import entity_popularity
+from owkg.openworld import Independent, NodeBased, PopularityBased
+
+
+@dataclass(frozen=True)
+class RelationBased:
+    """A fact survives with its relation's probability, N(mu, spread) cut to [0, 1].
+
+    Attributes:
+        spread: standard deviation before the cut, in [1e-6, 10].
+    """
+
+    spread: float = 0.2
+
+    def __post_init__(self) -> None:
+        spread = checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
+        object.__setattr__(self, "spread", spread)  # hashable, whatever kind of number it was
+
+
+FactModel = Independent | NodeBased | RelationBased | PopularityBased
+
+
+def survival(
+    facts: Int32[np.ndarray, "facts 3"],
+    density: float,
+    missing: FactModel,
+    rng: np.random.Generator,
+    *,
+    num_entities: int,
+    num_relations: int,
+) -> Float64[np.ndarray, "facts"]:
+    """The probability that each fact is in the open-world graph; the mean is `density`.
+
+    - `Independent`: the density itself.
+    - `NodeBased`: the product of the probabilities of head and tail, each N(mu, spread) cut to [0, 1].
+    - `RelationBased`: the probability of the relation.
+    - `PopularityBased`: the odds are proportional to (popularity of head * popularity of tail) ** exponent,
+      popularity being the number of facts of an entity.
+
+    mu, or the scale of the odds, is solved for. Equal draws and a higher density give every fact a higher
+    probability.
+
+    Args:
+        facts: head, relation, tail.
+        density: in (0, 1].
+        missing: the model.
+        rng: draws a standard normal number an entity or a relation, where the model needs them.
+        num_entities: of the graph.
+        num_relations: of the graph.
+
+    Examples:
+        >>> facts = np.array([[0, 0, 1], [1, 0, 2], [2, 1, 0]], np.int32)
+        >>> rng = np.random.default_rng(0)
+        >>> found = survival(facts, 0.75, NodeBased(0.2), rng, num_entities=3, num_relations=2)
+        >>> float(found.mean().round(12))
+        0.75
+    """
+    if isinstance(missing, Independent) or density == 1:
+        return np.full(len(facts), density, np.float64)
+    head, relation, tail = facts.T
+    if isinstance(missing, PopularityBased):
+        slope = missing.exponent * np.log(np.maximum(entity_popularity(facts, num_entities), 1))
+        slope = slope[head] + slope[tail]
+        reach = 750  # beyond it, expit is 0 or 1
+        return _solved(lambda a: special.expit(a + slope), -reach - slope.max(), reach - slope.min(), density)
+    normal = missing.spread * rng.standard_normal(
+        num_entities if isinstance(missing, NodeBased) else num_relations
+    )
+
+    def of_facts(mu: float) -> np.ndarray:
+        cut = np.clip(mu + normal, 0, 1)
+        return cut[head] * cut[tail] if isinstance(missing, NodeBased) else cut[relation]
+
+    return _solved(of_facts, -normal.max(), 1 - normal.min(), density)
+
+
+def _solved(of_facts: Callable[[float], np.ndarray], low: float, high: float, density: float) -> np.ndarray:
+    """The probabilities with mean `density`, which their parameter raises from 0 at `low` to 1 at `high`."""
+    found = optimize.root_scalar(
+        lambda x: of_facts(x).mean() - density, method="toms748", bracket=(low, high), xtol=1e-15, rtol=1e-15
+    )
+    return of_facts(found.root)
