@@ -51,6 +51,15 @@ demo: $(STAMP)
 	@$(BIN)/owkg metrics $(OUT)/example/frequency.parquet $(OUT)/example/oracle.parquet --kg $(OUT)/example/graph --figures $(OUT)
 	@echo "==> rank metrics against the number of candidates"
 	@$(BIN)/python simulations/chance_adjustment.py --quick --out $(OUT)
+	@echo "==> a closed world of families, and one of them drawn"
+	@$(BIN)/owkg family-tree generate $(OUT)/families --overwrite
+	@$(BIN)/owkg family-tree verify $(OUT)/families
+	@$(BIN)/owkg family-tree draw --max-tree-size 40 --seed 1 --out $(OUT)/family_tree.png
+	@echo "==> open worlds of known incompleteness, drawn from it"
+	@$(BIN)/owkg sample $(OUT)/families/facts.tsv $(OUT)/benchmarks --density 0.95,0.85,0.75,0.65 --nested --overwrite
+	@$(BIN)/owkg kg info $(OUT)/benchmarks/d0.75
+	@echo "==> generated families beside the published ones"
+	@$(BIN)/python simulations/family_tree_statistics.py --quick --out $(OUT)
 	@echo "==> done; everything is under $(OUT)/"
 
 lint: $(STAMP)
@@ -68,6 +77,8 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
 	@echo "==> speed of rank metrics, intervals and ranking"
 	@$(BIN)/python benchmarks/metrics.py --out $(OUT)
+	@echo "==> speed of the closed world"
+	@$(BIN)/python benchmarks/family_tree.py --out $(OUT)
 
 docs: $(STAMP)
 	@echo "==> executing the notebooks"

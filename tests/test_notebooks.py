@@ -103,3 +103,12 @@ def test_rank_metrics_covers_every_function_of_rank_tables():
     assert expected <= used, sorted(expected - used)
     # The witnesses of the macro metrics are judged lists.
     assert {"judge", "average_precision", "ndcg"} <= used
+
+
+def test_family_tree_covers_what_is_computed():
+    cells = code_cells(nbformat.read(ROOT / "notebooks" / "family_tree.ipynb", as_version=4))
+    nodes = [node for cell in cells for node in ast.walk(ast.parse(cell.source))]
+    used = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    of_people = ("sample_people", "generations", "ontology", "closure", "closed_graph", "fact_counts")
+    assert {f"family_tree.{name}" for name in (*of_people, "published_people")} <= used
+    assert {f"sampling.{name}" for name in ("sample", "alpha", "RelationBased")} <= used

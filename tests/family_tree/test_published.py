@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from family_tree import closed_graph, fact_counts, ontology, published_graph, published_people
+from family_tree import (
+    closed_graph,
+    fact_counts,
+    generations,
+    ontology,
+    published_graph,
+    published_people,
+    sample_people,
+)
 from family_tree.published import PUBLISHED_RELATIONS
 
 DENSITIES = ("65", "75", "85", "95")
@@ -36,6 +44,14 @@ def test_every_published_fact_lies_in_the_closure(folder, closed, density):
         named = facts.copy()
         named[:, 1] = rename[facts[:, 1]]
         assert np.isin(keys(named), known).all(), split
+
+
+def test_lines_of_descent_are_deeper_than_the_depth(folder):
+    above = generations(published_people(folder))
+    assert above.max() == 4  # the published depth is 3
+    assert (above == 4).sum() == 500
+    assert generations(sample_people(strict_depth=True)).max() == 3
+    assert generations(sample_people()).max() == 4
 
 
 def test_the_names_are_those_of_the_published_inventory():

@@ -1,0 +1,46 @@
+"""What the documentation prints is what the commands print, and its examples run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from family_tree import ontology
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("family_tree.md", "sampling.md")
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def blocks(name: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("inventory", ["published", "hohenecker"])
+def test_the_tables_of_relations_are_those_of_the_command(inventory):
+    command = [sys.executable, "-m", "owkg", "family-tree", "relations", inventory, "--format", "markdown"]
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert f"\n\n{printed.strip()}\n\n" in page("family_tree.md")
+
+
+def test_the_rules_that_are_shown_can_be_read(tmp_path):
+    (text,) = blocks("family_tree.md", "toml")
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    assert ontology(tmp_path / "mine.toml").relations == ("ancestorOf", "halfSiblingOf", "parentOf")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_python_examples_run(name):
+    (source,) = blocks(name, "python")
+    exec(compile(source, name, "exec"), {})  # noqa: S102
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_links_and_pictures_are_there(path):
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (path.parent / target).exists()] == []
