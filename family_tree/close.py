@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from family_tree.metadata import METADATA_FILE, checksum
 from family_tree.ontology import ontology
 from family_tree.people_files import read_people
 from family_tree.world import format_checked, write_world
 from owkg.files import folder_aside
+from owkg.provenance import METADATA_FILE, checksum
 
 
 def close(

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from family_tree.closure import closure
-from family_tree.metadata import METADATA_FILE, checksum, read_metadata
 from family_tree.ontology import Ontology, read_ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, read_people
 from family_tree.world import FACTS_FORMATS, ONTOLOGY_FILE, fact_table, write_facts
+from owkg.provenance import METADATA_FILE, checksum, read_metadata
 
 
 def verify(folder: Any, *, progress: Callable[[int, int], None] | None = None) -> list[str]:

@@ -11,10 +11,10 @@ import polars as pl
 from family_tree.closure import Facts, closure
 from family_tree.families import couples
 from family_tree.generations import generations
-from family_tree.metadata import write_metadata
 from family_tree.ontology import Ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
+from owkg.provenance import checksums, versions, write_metadata
 
 ONTOLOGY_FILE = "relations.toml"
 FACTS_FORMATS = ("tsv", "parquet")
@@ -78,7 +78,9 @@ def write_world(
         "facts": int(counts.sum()),
         "relations": dict(zip(relations.relations, counts.tolist(), strict=True)),
     }
-    return write_metadata(folder, fields)
+    content = fields | {"versions": versions(), "sha256": checksums(folder)}
+    write_metadata(folder, content)
+    return content
 
 
 def fact_table(facts: Facts, people: People, relations: Ontology) -> pl.DataFrame:

@@ -60,8 +60,9 @@ def run(config: Config) -> pl.DataFrame:
     for kind, seed, people in _worlds(config):
         counts += [{"kind": kind, "seed": seed} | row for row in _counts(people, seed, config)]
     folder = data_folder("family_tree_published")
-    for density in DENSITIES if folder else ():
-        answers = _published_answers(folder / f"{density * 100:.0f}")
+    folders = {density: folder / f"{density * 100:.0f}" for density in DENSITIES} if folder else {}
+    for density, splits in folders.items():
+        answers = _published_answers(splits)
         counts += [
             {"kind": "benchmark", "seed": 0, "count": f"answers at {density}", "of": name, "value": value}
             for name, value in (("questions", len(answers)), ("mean", answers.mean()))

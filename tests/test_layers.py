@@ -12,11 +12,12 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     "checks": set(),
     "files": set(),
+    "provenance": set(),
     "openworld": {"checks"},
     "kg": {"checks", "files"},
     "ranks": {"kg", "checks", "files"},
     "metrics": {"ranks", "kg", "checks"},
-    "sampling": {"kg", "openworld", "checks", "files"},
+    "sampling": {"kg", "openworld", "checks", "files", "provenance"},
     "theory": {"metrics", "openworld", "checks"},
     "simulate": {"metrics", "openworld", "checks"},
     "report": {"sampling", "theory", "simulate", "metrics", "ranks", "kg", "openworld", "checks", "files"},
@@ -24,7 +25,7 @@ FLOORS = {
 # Entry points and scripts: they stand on top, and nobody may import them.
 TOP = {"cli", "__main__"}
 # The package of the closed world stands on the graph, and only entry points and scripts import it.
-FAMILY_TREE = {"kg", "checks", "files"}
+FAMILY_TREE = {"kg", "checks", "files", "provenance"}
 SCRIPTS = ("simulations", "benchmarks", "notebooks", "tests")
 
 
@@ -183,9 +184,7 @@ def extras(source: str) -> list[str]:
 
 @pytest.mark.parametrize("path", [p for p in LIBRARY if p.name == "__init__.py"], ids=_name)
 def test_a_package_holds_a_docstring_imports_and_all(path):
-    allowed = ["__version__"] if path.parent == ROOT / "owkg" else []
-    found = [e for e in extras(path.read_text(encoding="utf-8")) if e.split(" = ")[0] not in allowed]
-    assert found == []
+    assert extras(path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("path", [p for p in LIBRARY if p.name == "__init__.py"], ids=_name)
@@ -200,7 +199,7 @@ def test_all_is_sorted_and_is_what_is_imported(path):
     if not bound and not listed:
         return  # nothing but a docstring
     assert len(listed) == 1
-    assert set(listed[0]) - {"__version__"} == bound
+    assert set(listed[0]) == bound
     assert len(set(listed[0])) == len(listed[0])
 
 

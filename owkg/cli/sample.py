@@ -98,8 +98,9 @@ def sample(
     judgements, label maps, OpenKE and LibKGE layouts, and a card: README.md, metadata.json, card.png.
     Several densities go into OUT/d0.95, OUT/d0.85, ...
     """
-    from owkg import __version__, sampling
+    from owkg import sampling
     from owkg.cli.progress import progress
+    from owkg.provenance import checksum
     from owkg.report.sampling import draw_card
 
     densities = _densities(density)
@@ -119,8 +120,7 @@ def sample(
         "both_sides": both_sides,
     }
     layouts = [] if layout == "none" else [name.strip() for name in layout.split(",")]
-    source = {"file": facts.name, "sha256": sampling.file_sha256(facts)}
-    about = {"versions": sampling.versions(__version__), "source": source}
+    source = {"file": facts.name, "sha256": checksum(facts)}
     notes: list[str] = []
 
     def worlds() -> Iterator[sampling.OpenWorld]:
@@ -137,7 +137,7 @@ def sample(
         cards = sampling.write_worlds(
             worlds(),
             out,
-            about=about,
+            source=source,
             layouts=layouts,
             draw=draw_card if figure else None,
             overwrite=overwrite,
@@ -145,8 +145,9 @@ def sample(
         )
     notes += cards[0]["notes"]
     if form is options.Format.JSON:
-        shown = [{key: value for key, value in card.items() if key not in about} for card in cards]
-        print(json.dumps({"out": str(out)} | about | {"notes": notes, "worlds": shown}, indent=2))
+        shared = {key: cards[0][key] for key in ("versions", "source")}
+        shown = [{key: value for key, value in card.items() if key not in shared} for card in cards]
+        print(json.dumps({"out": str(out)} | shared | {"notes": notes, "worlds": shown}, indent=2))
         return
     _show(out, sampling.compared(cards), notes)
 

@@ -1,6 +1,6 @@
 """Open-world benchmarks out of closed worlds: some facts go missing, some train, the rest is asked for."""
 
-from owkg.sampling.card import MISSING_MODELS, describe, versions
+from owkg.sampling.card import MISSING_MODELS, describe
 from owkg.sampling.facts import read_facts
 from owkg.sampling.judged import query_table
 from owkg.sampling.layouts import LAYOUTS
@@ -9,7 +9,7 @@ from owkg.sampling.questions import Questions, answers
 from owkg.sampling.readme import compared
 from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, alpha_of, sample
 from owkg.sampling.survival import FactModel, RelationBased, survival
-from owkg.sampling.write import file_sha256, write_worlds
+from owkg.sampling.write import write_worlds
 
 __all__ = [
     "LAYOUTS",
@@ -26,11 +26,9 @@ __all__ = [
     "answers",
     "compared",
     "describe",
-    "file_sha256",
     "query_table",
     "read_facts",
     "sample",
     "survival",
-    "versions",
     "write_worlds",
 ]

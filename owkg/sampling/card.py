@@ -1,13 +1,10 @@
 """The benchmark card: what an open world is, in numbers for programs."""
 
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import polars as pl
-import scipy
 
 from owkg.kg import CATEGORIES, entity_popularity, relation_categories, relation_popularity
 from owkg.openworld import Independent, NodeBased, PopularityBased
@@ -79,17 +76,6 @@ def parameters(design: Design) -> dict[str, Any]:
     names = {model: name for name, model in MISSING_MODELS.items()}
     missing = {"model": names[type(design.missing)]} | asdict(design.missing)
     return design._asdict() | {"missing": missing}
-
-
-def versions(owkg: str) -> dict[str, str]:
-    """The versions of what the draws and the files depend on, `owkg` being that of this package."""
-    return {
-        "owkg": owkg,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "polars": pl.__version__,
-        "scipy": scipy.__version__,
-    }
 
 
 def shared_queries(worlds: Sequence[OpenWorld]) -> int:

@@ -1,12 +1,11 @@
 """Open worlds as folders: files, layouts, and a card; whole or not there."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from owkg.files import folder_aside
+from owkg.provenance import METADATA_FILE, checksums, versions, write_metadata
 from owkg.sampling.card import describe, shared_queries
 from owkg.sampling.judged import write_judged_files
 from owkg.sampling.labels import check_labels
@@ -14,7 +13,6 @@ from owkg.sampling.layouts import LAYOUTS, write_labelled_files, write_libkge_fi
 from owkg.sampling.readme import readme, readme_of_several
 from owkg.sampling.sample import OpenWorld
 
-_METADATA = "metadata.json"
 _FIGURE = "card.png"
 _WRITERS = {"openke": write_openke_files, "libkge": write_libkge_files}
 
@@ -23,7 +21,7 @@ def write_worlds(
     worlds: Iterable[OpenWorld],
     folder: Any,
     *,
-    about: dict[str, Any],
+    source: dict[str, str],
     layouts: Sequence[str] = LAYOUTS,
     draw: Callable[[OpenWorld, dict[str, Any], Path], None] | None = None,
     overwrite: bool = False,
@@ -35,8 +33,7 @@ def write_worlds(
         worlds: at least one. They are asked for after `folder` has been looked at, and all of them before
             anything is written, so an iterator need not work in vain.
         folder: not there, or a folder that was written here and that `overwrite` replaces as a whole.
-        about: where the worlds come from, for the cards: `versions` (`sampling.versions`), `source` with
-            `file` and `sha256`.
+        source: where the closed world comes from, for the cards: its `file` and `sha256`.
         layouts: to write beside the labelled files, among `LAYOUTS`.
         draw: draws the figure of a world with its card into a path; None: no figure.
         overwrite: whether a folder that is there is replaced.
@@ -50,7 +47,7 @@ def write_worlds(
     """
     if unknown := set(layouts) - set(LAYOUTS):
         raise ValueError(f"`layouts` must be of {', '.join(LAYOUTS)}, got {sorted(unknown)[0]!r}.")
-    with folder_aside(Path(folder), mark=_METADATA, overwrite=overwrite) as aside:
+    with folder_aside(Path(folder), mark=METADATA_FILE, overwrite=overwrite) as aside:
         found = list(worlds)
         names = [f"d{world.design.density}" for world in found]
         if not found or len(set(names)) < len(names):
@@ -61,7 +58,7 @@ def write_worlds(
             if on_progress is not None:
                 on_progress(done, len(found))
             place = aside if len(found) == 1 else aside / name
-            cards[name] = _write(world, place, about, layouts, draw)
+            cards[name] = _write(world, place, source, layouts, draw)
         if len(found) > 1:
             _write_comparison(cards, shared_queries(found), aside)
     return list(cards.values())
@@ -70,7 +67,7 @@ def write_worlds(
 def _write(
     world: OpenWorld,
     folder: Path,
-    about: dict[str, Any],
+    source: dict[str, str],
     layouts: Sequence[str],
     draw: Callable[[OpenWorld, dict[str, Any], Path], None] | None,
 ) -> dict[str, Any]:
@@ -79,13 +76,13 @@ def _write(
     write_judged_files(world, folder)
     for name in layouts:
         _WRITERS[name](world, folder / name)
-    card = about | describe(world)
+    card = {"versions": versions(), "source": source, **describe(world)}
     if draw is not None:
         draw(world, card, folder / _FIGURE)
     text = readme(card, layouts=layouts, figure=None if draw is None else _FIGURE)
     (folder / "README.md").write_text(text, encoding="utf-8")
-    card |= {"files": _checksums(folder)}
-    _write_json(card, folder)
+    card |= {"sha256": checksums(folder)}
+    write_metadata(folder, card)
     return card
 
 
@@ -95,25 +92,5 @@ def _write_comparison(cards: dict[str, dict[str, Any]], shared: int, folder: Pat
     said = {name: first[name] for name in ("versions", "source", "counts")}
     of_each = ("parameters", "splits", "density", "alpha", "queries")
     worlds = {name: {key: card[key] for key in of_each} for name, card in cards.items()}
-    files = {
-        str(path.relative_to(folder)): file_sha256(path)
-        for path in [folder / "README.md", *sorted(folder.glob(f"*/{_METADATA}"))]
-    }
-    _write_json(said | {"shared_queries": shared, "worlds": worlds, "files": files}, folder)
-
-
-def _write_json(card: dict[str, Any], folder: Path) -> None:
-    text = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False)
-    (folder / _METADATA).write_text(text + "\n", encoding="utf-8")
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every file in `folder`."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): file_sha256(path) for path in paths}
-
-
-def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file, as hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    said |= {"shared_queries": shared, "worlds": worlds, "sha256": checksums(folder)}
+    write_metadata(folder, said)

@@ -16,8 +16,8 @@ from family_tree import (
     verify,
     write_people,
 )
-from family_tree.metadata import read_metadata
 from family_tree.world import fact_table, write_world
+from owkg.provenance import read_metadata
 
 
 @pytest.fixture(scope="module")

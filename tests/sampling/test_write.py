@@ -10,10 +10,11 @@ import pytest
 
 from owkg.kg import KnowledgeGraph, read_graph, relation_categories
 from owkg.openworld import NodeBased
+from owkg.provenance import __version__
 from owkg.ranks.trec import read_qrels
-from owkg.sampling import alpha, describe, query_table, sample, versions, write_worlds
+from owkg.sampling import alpha, describe, query_table, sample, write_worlds
 
-ABOUT = {"versions": versions("1.2.3"), "source": {"file": "facts.tsv", "sha256": "abc"}}
+SOURCE = {"file": "facts.tsv", "sha256": "abc"}
 SETS = ("train", "valid", "test_sparse", "test_full", "missing")
 
 
@@ -30,7 +31,7 @@ def world(closed):
 @pytest.fixture(scope="module")
 def folder(world, tmp_path_factory):
     path = tmp_path_factory.mktemp("out") / "new"
-    write_worlds([world], path, about=ABOUT)
+    write_worlds([world], path, source=SOURCE)
     return path
 
 
@@ -72,7 +73,7 @@ def test_what_is_not_known_is_counted_and_has_no_types(tmp_path):
     graph = KnowledgeGraph(tuple("abcdefghij"), ("r", "s"), {"facts": facts})
     worlds = (_sample(graph, density=0.5, min_answers=1, num_queries=1, seed=seed) for seed in range(99))
     world = next(w for w in worlds if (w.missing[:, 1] == 1).any())
-    (card,) = write_worlds([world], tmp_path / "new", about=ABOUT)
+    (card,) = write_worlds([world], tmp_path / "new", source=SOURCE)
     assert card["untrained"] == {"entities": 1, "relations": 1}
     assert (tmp_path / "new/openke/type_constrain.txt").read_text().endswith("\n1\t0\n1\t0\n")
 
@@ -105,8 +106,8 @@ def test_queries_and_judgements_are_the_answers_of_the_drawn_questions(world, fo
 def test_the_card_describes_the_world(world, folder):
     card = json.loads((folder / "metadata.json").read_text())
     assert {key: card[key] for key in describe(world)} == json.loads(json.dumps(describe(world)))
-    assert card["versions"]["owkg"] == "1.2.3"
-    assert card["source"] == ABOUT["source"]
+    assert card["versions"]["owkg"] == __version__
+    assert card["source"] == SOURCE
     assert card["parameters"]["missing"] == {"model": "node", "spread": 0.3}
     assert card["splits"] == {name: len(getattr(world, name)) for name in SETS}
     assert card["alpha"] == alpha(world)._asdict()
@@ -122,7 +123,7 @@ def test_the_card_describes_the_world(world, folder):
 
 
 def test_every_file_is_there_with_its_checksum(folder):
-    files = json.loads((folder / "metadata.json").read_text())["files"]
+    files = json.loads((folder / "metadata.json").read_text())["sha256"]
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files.keys() == there - {"metadata.json"}
     for name, checksum in files.items():
@@ -131,7 +132,7 @@ def test_every_file_is_there_with_its_checksum(folder):
 
 def test_equal_worlds_give_equal_bytes(closed, world, folder, tmp_path):
     again = _sample(closed, valid_rate=0.1, both_sides=True, missing=NodeBased(0.3))
-    write_worlds([again], tmp_path / "again", about=ABOUT)
+    write_worlds([again], tmp_path / "again", source=SOURCE)
     for path in folder.rglob("*"):
         if path.is_file():
             assert (tmp_path / "again" / path.relative_to(folder)).read_bytes() == path.read_bytes()
@@ -152,7 +153,7 @@ def test_the_readme_says_what_is_there_and_its_snippet_runs(folder, monkeypatch)
 
 def test_without_validation_two_training_facts_stand_in_where_loaders_need_some(closed, tmp_path):
     world = _sample(closed)
-    write_worlds([world], tmp_path / "new", about=ABOUT)
+    write_worlds([world], tmp_path / "new", source=SOURCE)
     assert not (tmp_path / "new/valid.txt").exists()
     for layout in ("openke", "libkge"):
         valid = read_graph(tmp_path / "new" / layout).splits["valid"]
@@ -161,7 +162,7 @@ def test_without_validation_two_training_facts_stand_in_where_loaders_need_some(
 
 
 def test_sets_without_facts_have_no_file(closed, tmp_path):
-    write_worlds([_sample(closed, density=1)], tmp_path / "new", about=ABOUT, layouts=())
+    write_worlds([_sample(closed, density=1)], tmp_path / "new", source=SOURCE, layouts=())
     assert not (tmp_path / "new/missing.txt").exists()
     assert not (tmp_path / "new/openke").exists()
     graph = read_graph(tmp_path / "new")
@@ -177,7 +178,7 @@ def test_several_worlds_are_compared(closed, tmp_path):
         path.write_bytes(b"figure")
 
     worlds = [_sample(closed, density=d, nested=True) for d in (0.95, 0.65)]
-    cards = write_worlds(worlds, tmp_path / "new", about=ABOUT, draw=draw)
+    cards = write_worlds(worlds, tmp_path / "new", source=SOURCE, draw=draw)
     assert drawn == [0.95, 0.65]
     assert {path.name for path in (tmp_path / "new").iterdir()} == {
         "d0.95",
@@ -189,7 +190,7 @@ def test_several_worlds_are_compared(closed, tmp_path):
     for card, name in zip(cards, ("d0.95", "d0.65"), strict=True):
         own = (tmp_path / "new" / name / "metadata.json").read_bytes()
         assert json.loads(own) == json.loads(json.dumps(card))
-        assert top["files"][f"{name}/metadata.json"] == hashlib.sha256(own).hexdigest()
+        assert top["sha256"][f"{name}/metadata.json"] == hashlib.sha256(own).hexdigest()
         assert top["worlds"][name]["alpha"] == card["alpha"]
         assert "![" in (tmp_path / "new" / name / "README.md").read_text()
     asked = [set(query_table(world)["question"]) for world in worlds]
@@ -200,7 +201,7 @@ def test_several_worlds_are_compared(closed, tmp_path):
 def test_progress_is_told(closed, tmp_path):
     told = []
     worlds = [_sample(closed, density=d) for d in (0.9, 0.8)]
-    write_worlds(worlds, tmp_path / "new", about=ABOUT, on_progress=lambda *counts: told.append(counts))
+    write_worlds(worlds, tmp_path / "new", source=SOURCE, on_progress=lambda *counts: told.append(counts))
     assert told == [(0, 2), (1, 2)]
 
 
@@ -211,24 +212,24 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_drawn(closed, tmp_
 
     (tmp_path / "there").mkdir()
     with pytest.raises(ValueError, match="is there already"):
-        write_worlds(never(), tmp_path / "there", about=ABOUT)
+        write_worlds(never(), tmp_path / "there", source=SOURCE)
     (tmp_path / "there/else").touch()
     with pytest.raises(ValueError, match=r"holds no metadata\.json"):
-        write_worlds(never(), tmp_path / "there", about=ABOUT, overwrite=True)
+        write_worlds(never(), tmp_path / "there", source=SOURCE, overwrite=True)
 
 
 def test_a_failure_leaves_what_was_there(world, closed, tmp_path):
-    write_worlds([_sample(closed)], tmp_path / "out", about=ABOUT, layouts=())
+    write_worlds([_sample(closed)], tmp_path / "out", source=SOURCE, layouts=())
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 
     def broken(world, card, path):
         raise ValueError("no figure")
 
     with pytest.raises(ValueError, match="no figure"):
-        write_worlds([world], tmp_path / "out", about=ABOUT, draw=broken, overwrite=True)
+        write_worlds([world], tmp_path / "out", source=SOURCE, draw=broken, overwrite=True)
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
-    write_worlds([world], tmp_path / "out", about=ABOUT, overwrite=True)
+    write_worlds([world], tmp_path / "out", source=SOURCE, overwrite=True)
     assert (tmp_path / "out/valid.txt").exists()
 
 
@@ -250,13 +251,13 @@ def test_a_failure_leaves_what_was_there(world, closed, tmp_path):
 def test_labels_that_files_cannot_hold(closed, tmp_path, kind, label, message):
     labels = (label, *getattr(closed, kind)[1:])
     with pytest.raises(ValueError, match=message):
-        write_worlds([_sample(closed._replace(**{kind: labels}))], tmp_path / "new", about=ABOUT)
+        write_worlds([_sample(closed._replace(**{kind: labels}))], tmp_path / "new", source=SOURCE)
     assert not list(tmp_path.iterdir())
 
 
 def test_labels_that_some_tools_misread_are_noted(closed, tmp_path):
     graph = closed._replace(relations=('"knows', "likes|?", "is fond of"))
-    (card,) = write_worlds([_sample(graph)], tmp_path / "new", about=ABOUT)
+    (card,) = write_worlds([_sample(graph)], tmp_path / "new", source=SOURCE)
     assert card["notes"][0].startswith("121 labels hold white space: trec_eval")
     assert card["notes"][1].startswith("1 labels begin with a quotation mark")
     assert card["notes"][1] in (tmp_path / "new/README.md").read_text()
@@ -267,7 +268,7 @@ def test_labels_that_some_tools_misread_are_noted(closed, tmp_path):
 def test_worlds_and_layouts_that_are_refused(world, tmp_path):
     for worlds, got in (([], "none"), ([world, world], "d0.75, d0.75")):
         with pytest.raises(ValueError, match=f"`worlds` must be of different densities, got {got}"):
-            write_worlds(worlds, tmp_path / "new", about=ABOUT)
+            write_worlds(worlds, tmp_path / "new", source=SOURCE)
     with pytest.raises(ValueError, match="`layouts` must be of openke, libkge, got 'rotate'"):
-        write_worlds([world], tmp_path / "new", about=ABOUT, layouts=["libkge", "rotate"])
+        write_worlds([world], tmp_path / "new", source=SOURCE, layouts=["libkge", "rotate"])
     assert not list(tmp_path.iterdir())
