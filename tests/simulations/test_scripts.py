@@ -116,6 +116,36 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path):
     assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".pdf"))
 
 
+def test_family_tree_statistics(tmp_path):
+    done = script("family_tree_statistics", "--quick", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for suffix in (".csv", ".png", ".pdf"):
+        assert (tmp_path / f"family_tree_statistics{suffix}").stat().st_size > 500
+    table = pl.read_csv(tmp_path / "family_tree_statistics.csv")
+    answers = table.filter(count="answers at 0.75", of="mean")
+    assert 12 <= answers["mean_generated"].item() <= 17
+    facts = table.filter(count="graph", of="facts")
+    assert 175_000 < facts["mean_generated"].item() < 205_000 < facts["mean_strict depth"].item()
+    shares = table.filter(count="share of questions").select("mean_generated", "mean_strict depth")
+    np.testing.assert_allclose(shares.sum().row(0), 1, rtol=1e-12)
+    assert "published" not in done.stdout
+
+
+def test_the_published_family_tree_lies_among_the_generated(owkg_data, tmp_path):
+    done = script("family_tree_statistics", "--out", tmp_path, data=owkg_data)
+    assert (done.returncode, done.stderr) == (0, "")
+    table = pl.read_csv(tmp_path / "family_tree_statistics.csv")
+    counts = table.filter(
+        pl.col("count").is_in(["graph", "generations above", "facts"]), pl.col("sd_generated") > 0
+    )
+    z = (counts["mean_published"] - counts["mean_generated"]) / counts["sd_generated"]
+    assert len(z) >= 28
+    assert z.abs().max() < 4
+    benchmark = table.filter(of="mean").drop_nulls("mean_benchmark")
+    assert benchmark["count"].to_list() == [f"answers at {d}" for d in (0.75, 0.95, 0.85, 0.65)]
+    assert benchmark["mean_benchmark"].is_between(12, 16).all()
+
+
 def test_equal_seeds_give_equal_example_ranks(tmp_path):
     tables = []
     for out, seed in (("a", 1), ("b", 1), ("c", 2)):
