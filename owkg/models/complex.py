@@ -1,0 +1,82 @@
+"""ComplEx: a diagonal bilinear form over complex numbers."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.similarity import DOT
+
+
+@dataclass(frozen=True)
+class ComplEx:
+    """Options of ComplEx.
+
+    Attributes:
+        dim: complex numbers an entity, and a relation: 2 dim reals, real parts first.
+        reciprocal: whether heads are asked for by inverse relations.
+        init_law: of initial parameters, "normal" (Lacroix et al. 2018) or "uniform" (Sun et al. 2019).
+        init_scale: its standard deviation, or half its width; (margin + 2) / dim in Sun et al.
+    """
+
+    dim: int = 128
+    reciprocal: bool = True
+    init_law: str = "normal"
+    init_scale: float = 1e-3
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.flag(self, "reciprocal")
+        options.one_of(self, "init_law", "normal", "uniform")
+        options.positive(self, "init_scale")
+
+
+@cache
+def complex_model(config: ComplEx) -> Model:
+    """score(h, r, t) = Re sum_k h_k r_k conj(t_k), with h, r, t in C^dim.
+
+    Heads: Re sum_k h_k conj(conj(r_k) t_k).
+
+    References:
+        Trouillon et al. 2016, Complex embeddings for simple link prediction, equation 11; reciprocal
+        relations and initialisation: Lacroix et al. 2018, Canonical tensor decomposition for knowledge
+        base completion.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        law = initial.normal if config.init_law == "normal" else initial.uniform
+        rows = {"entity": num_entities, "relation": initial.relation_rows(config, num_relations)}
+        keys = jax.random.split(key, len(rows))
+        shapes = ((count, 2 * config.dim) for count in rows.values())
+        drawn = (law(k, shape, config.init_scale) for k, shape in zip(keys, shapes, strict=True))
+        return dict(zip(rows, drawn, strict=True)), {}
+
+    return Model(
+        "complex",
+        config,
+        init,
+        sided(
+            plain(multiplied),
+            plain(lambda tail, relation: multiplied(tail, conjugated(relation))),
+            reciprocal=config.reciprocal,
+        ),
+        entity_rows,
+        DOT,
+        complex_params=("entity", "relation"),
+    )
+
+
+def multiplied(a: Float[Array, "q d"], b: Float[Array, "q d"]) -> Float[Array, "q d"]:
+    """Elementwise product of complex vectors, rows of real parts, then imaginary parts."""
+    (a_re, a_im), (b_re, b_im) = jnp.split(a, 2, axis=-1), jnp.split(b, 2, axis=-1)
+    return jnp.concatenate([a_re * b_re - a_im * b_im, a_re * b_im + a_im * b_re], axis=-1)
+
+
+def conjugated(a: Float[Array, "q d"]) -> Float[Array, "q d"]:
+    """Complex conjugates of rows of real parts, then imaginary parts."""
+    real, imaginary = jnp.split(a, 2, axis=-1)
+    return jnp.concatenate([real, -imaginary], axis=-1)

@@ -1,0 +1,57 @@
+"""Checks of a model's options, by name; each leaves a plain Python value behind."""
+
+from typing import Any
+
+import numpy as np
+
+from owkg import checks
+
+
+def whole(config: Any, name: str, low: int = 1) -> None:
+    """Requires field `name` to be a whole number of at least `low`."""
+    _put(config, name, checks.scalar(name, checks.integer(name, getattr(config, name), low)))
+
+
+def positive(config: Any, name: str) -> None:
+    """Requires field `name` to be a finite number above 0."""
+    value = checks.real(name, getattr(config, name), 0.0, np.inf, closed=False)
+    _put(config, name, checks.scalar(name, value))
+
+
+def nonnegative(config: Any, name: str) -> None:
+    """Requires field `name` to be a finite number of at least 0."""
+    _put(config, name, checks.scalar(name, checks.real(name, getattr(config, name), 0.0, np.inf)))
+
+
+def share(config: Any, name: str) -> None:
+    """Requires field `name` to be a number in [0, 1): a rate of dropout."""
+    value = checks.scalar(name, checks.real(name, getattr(config, name), 0.0, 1.0))
+    if value == 1:
+        raise ValueError(f"`{name}` must be in [0, 1), got {value!r}.")
+    _put(config, name, value)
+
+
+def one_of(config: Any, name: str, *choices: Any) -> None:
+    """Requires field `name` to be one of `choices`, and of its type."""
+    value = getattr(config, name)
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        listed = " or ".join(map(repr, choices))
+        raise ValueError(f"`{name}` must be {listed}, got {value!r}.")
+
+
+def flag(config: Any, name: str) -> None:
+    """Requires field `name` to be True or False."""
+    one_of(config, name, True, False)
+
+
+def only_reciprocal(config: Any, model: str) -> None:
+    """Requires field `reciprocal` to be True: `model` has no form for the question of the head."""
+    flag(config, "reciprocal")
+    if not config.reciprocal:
+        raise ValueError(
+            f"`reciprocal` must be True for {model}, which asks for heads by inverse relations, got False."
+        )
+
+
+def _put(config: Any, name: str, value: Any) -> None:
+    object.__setattr__(config, name, value)  # the fields are frozen for everyone else

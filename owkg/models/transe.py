@@ -1,0 +1,69 @@
+"""TransE: relations are translations."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from owkg.models import initial, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.similarity import minus_l1, minus_l2
+
+
+@dataclass(frozen=True)
+class TransE:
+    """Options of TransE.
+
+    Attributes:
+        dim: reals an entity, and a relation.
+        norm: of the distance, 1 or 2.
+        reciprocal: whether heads are asked for by inverse relations.
+        margin: gamma, from which the distance is taken; 0 in the paper.
+    """
+
+    dim: int = 128
+    norm: int = 1
+    reciprocal: bool = False
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.one_of(self, "norm", 1, 2)
+        options.flag(self, "reciprocal")
+        options.nonnegative(self, "margin")
+
+
+@cache
+def transe_model(config: TransE) -> Model:
+    """score(h, r, t) = margin - |h + r - t|, the norm being L1 or L2.
+
+    Heads: margin - |h - (t - r)|. Initial entities and relations are uniform on +-6 / sqrt(dim), relations
+    then brought to length 1, as in the paper; with a margin, all are uniform on +-(margin + 2) / dim, as in
+    Sun et al. 2019.
+
+    References:
+        Bordes et al. 2013, Translating embeddings for modeling multi-relational data, section 2.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key = jax.random.split(key)
+        width = initial.margin_range(config.margin, config.dim) if config.margin else 6 / config.dim**0.5
+        rows = initial.relation_rows(config, num_relations)
+        relation = initial.uniform(relation_key, (rows, config.dim), width)
+        if not config.margin:
+            relation /= jnp.linalg.norm(relation, axis=-1, keepdims=True)
+        return {
+            "entity": initial.uniform(entity_key, (num_entities, config.dim), width),
+            "relation": relation,
+        }, {}
+
+    return Model(
+        "transe",
+        config,
+        init,
+        sided(plain(jnp.add), plain(jnp.subtract), reciprocal=config.reciprocal),
+        entity_rows,
+        (minus_l1 if config.norm == 1 else minus_l2)(config.margin),
+    )
