@@ -59,6 +59,24 @@ def test_an_interrupt_leaves_the_old_folder_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_the_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "old").touch()
+    rename = Path.rename
+
+    def failing(self, target):
+        if self.name.endswith(".new"):
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match="no"), folder_aside(path, mark="old", overwrite=True):
+        pass
+    assert [f.name for f in path.iterdir()] == ["old"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_folder_is_replaced_as_a_whole(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "old").touch()

@@ -6,8 +6,10 @@ import json
 import polars as pl
 import pytest
 
+from owkg import sampling
 from owkg.cli.main import main
 from owkg.kg import read_graph
+from owkg.openworld import NodeBased, PopularityBased
 
 PEOPLE = [f"person {i:02}" for i in range(30)]
 FACTS = [
@@ -224,3 +226,31 @@ def test_a_folder_is_replaced_only_when_asked_and_as_a_whole(call, facts, tmp_pa
     assert after["train.txt"] != before["train.txt"]
     code, _, err = call(facts, tmp_path, *USUAL, "--overwrite")
     assert (code, "holds no metadata.json" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ((), {}),
+        (("--nested",), {"nested": True}),
+        (("--both-sides",), {"both_sides": True}),
+        (("--train-rate", 0.5, "--valid-rate", 0.25), {"train_rate": 0.5, "valid_rate": 0.25}),
+        (("--seed", 9), {"seed": 9}),
+        (("--missing", "node", "--node-spread", 0.3), {"missing": NodeBased(0.3)}),
+        (("--missing", "relation"), {"missing": sampling.RelationBased()}),
+        (("--missing", "popularity", "--popularity-exponent", 2), {"missing": PopularityBased(2)}),
+    ],
+)
+def test_every_option_reaches_the_sample(call, facts, tmp_path, options, given):
+    code, _, err = call(facts, tmp_path / "new", *USUAL, *options, "--no-figure", "--layout", "none")
+    assert (code, err) == (0, "")
+    usual = {"density": 0.75, "train_rate": 0.7, "num_queries": 20, "min_answers": 5, "seed": 0}
+    world = sampling.sample(sampling.read_facts(facts), **(usual | given))
+    labels = (world.entities, world.relations, world.entities)
+    for name in ("train", "valid", "test_sparse", "missing"):
+        triples = getattr(world, name)
+        lines = ["\t".join(of[i] for of, i in zip(labels, t, strict=True)) for t in triples.tolist()]
+        path = tmp_path / "new" / f"{name}.txt"
+        assert (path.read_text().splitlines() if path.exists() else []) == lines
+    table = pl.read_csv(tmp_path / "new" / "queries.tsv", separator="\t")
+    assert table.equals(sampling.query_table(world), null_equal=False)

@@ -103,6 +103,25 @@ def test_queries_and_judgements_are_the_answers_of_the_drawn_questions(world, fo
         assert set(found) == triples
 
 
+def test_the_readme_shows_the_numbers_of_the_card(world, folder):
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE))
+    full, sparse, share = world.queries.full, world.queries.sparse, alpha(world)
+    assert rows["density realised"] == f"{1 - len(world.missing) / len(world.facts):.4f}"
+    assert rows["alpha expected"] == f"{share.expected:.4f} ± {share.deviation:.4f}"
+    assert rows["alpha realised"] == f"{share.realised:.4f}"
+    assert rows["z"] == f"{share.z:+.2f}"
+    for name in SETS:
+        if len(facts := getattr(world, name)):
+            assert rows[f"facts in {name}"] == f"{len(facts):,}"
+    assert rows["queries that may be asked"] == f"{world.num_eligible:,}"
+    assert rows["queries"] == "30"
+    for name, answers in (("full", full), ("sparse", sparse)):
+        assert float(rows[f"{name} answers: mean"]) == pytest.approx(answers.mean(), rel=1e-3)
+        assert float(rows[f"{name} answers: median"]) == np.median(answers)
+        assert float(rows[f"{name} answers: most"]) == answers.max()
+
+
 def test_the_card_describes_the_world(world, folder):
     card = json.loads((folder / "metadata.json").read_text())
     assert {key: card[key] for key in describe(world)} == json.loads(json.dumps(describe(world)))
