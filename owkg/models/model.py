@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,23 +15,8 @@ Params = dict[str, Array]
 Statistics = dict[str, Array]
 
 SIDES = ("head", "tail")
-
-
-class Query(Protocol):
-    """From what a question gives, the vectors to compare with candidates, [q, ...], and new statistics."""
-
-    def __call__(
-        self,
-        params: Params,
-        statistics: Statistics,
-        entity: Array,
-        relation: Array,
-        side: str,
-        *,
-        key: Array | None = None,
-    ) -> tuple[Array, Statistics]:
-        """The vectors of the questions, and statistics that training has moved on."""
-        ...  # a protocol has no body
+# (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c], statistics)
+Query = Callable[..., tuple[Array, Statistics]]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+# At the highest precision: accelerators otherwise round float32 to fewer bits, and make ties of it.
 _HIGHEST = jax.lax.Precision.HIGHEST
+# Dimensions summed in one pass over the scores: their terms stay in registers.
+_DIMENSIONS = 16
 
 
 class Similarity(NamedTuple):
@@ -25,86 +28,110 @@ class Similarity(NamedTuple):
     all: Callable[[Array, Array], Array]
 
 
-def _sum_type(*arrays: Array) -> jnp.dtype:
-    return jnp.result_type(*arrays, jnp.float32)
-
-
 def _dot_one(query: Float[Array, "... d"], candidate: Float[Array, "... d"]) -> Float[Array, "..."]:
     return jnp.sum(query * candidate.astype(_sum_type(query, candidate)), axis=-1)
 
 
 @jax.jit
 def _dot_all(queries: Float[Array, "q d"], candidates: Float[Array, "c d"]) -> Float[Array, "q c"]:
-    # At the highest precision: accelerators otherwise round float32 to fewer bits, and make ties of it.
-    return jnp.einsum(
-        "qd,cd->qc",
-        queries,
-        candidates,
-        precision=_HIGHEST,
-        preferred_element_type=_sum_type(queries, candidates),
-    )
+    wide = _sum_type(queries, candidates)
+    return jnp.einsum("qd,cd->qc", queries, candidates, precision=_HIGHEST, preferred_element_type=wide)
 
 
 DOT = Similarity(_dot_one, _dot_all)
 """The dot product."""
 
 
-def _fused(one: Callable[[Array, Array], Array]) -> Similarity:
-    """All pairs by broadcasting: the compiler forms every difference inside of the sum that needs it."""
-    return Similarity(one, jax.jit(lambda queries, candidates: one(queries[:, None], candidates)))
+@cache
+def minus_l1(margin: float) -> Similarity:
+    """margin - sum of |query - candidate|."""
+    return _minus(margin, 1, lambda query, candidate: jnp.abs(query - candidate))
 
 
-def _root(square: Array) -> Array:
+@cache
+def minus_l2(margin: float) -> Similarity:
+    """margin - Euclidean length of query - candidate.
+
+    Of differences, not by |q|^2 - 2 q.c + |c|^2, which loses half of the digits of near neighbours.
+    """
+    return _minus(margin, 1, lambda query, candidate: jnp.square(query - candidate), root)
+
+
+@cache
+def minus_moduli(margin: float) -> Similarity:
+    """margin - sum of the moduli of query - candidate; rows hold d / 2 real parts, then the imaginary."""
+
+    def modulus(query_re: Array, query_im: Array, re: Array, im: Array) -> Array:
+        return root(jnp.square(query_re - re) + jnp.square(query_im - im))
+
+    return _minus(margin, 2, modulus)
+
+
+@cache
+def minus_sines(margin: float) -> Similarity:
+    """margin - sum of |sin| of the angles between query and candidate, times both their lengths.
+
+    Rows hold d / 2 cosines, then the sines: sin(a - b) = sin a cos b - cos a sin b, no sine a pair.
+    """
+
+    def sine(query_cos: Array, query_sin: Array, cos: Array, sin: Array) -> Array:
+        return jnp.abs(query_sin * cos - query_cos * sin)
+
+    return _minus(margin, 2, sine)
+
+
+def root(square: Array) -> Array:
     """The square root, whose derivative at 0 is 0 and not infinite."""
     positive = square > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0)
 
 
-@cache
-def minus_l1(margin: float = 0.0) -> Similarity:
-    """margin - sum of |query - candidate|."""
-
-    def one(query: Array, candidate: Array) -> Array:
-        return margin - jnp.sum(jnp.abs(query - candidate), axis=-1, dtype=_sum_type(query, candidate))
-
-    return _fused(one)
+def _sum_type(*arrays: Array) -> jnp.dtype:
+    return jnp.result_type(*arrays, jnp.float32)
 
 
-@cache
-def minus_l2(margin: float = 0.0) -> Similarity:
-    """margin - Euclidean length of query - candidate.
+def _minus(
+    margin: float,
+    parts: int,
+    term: Callable[..., Array],
+    finish: Callable[[Array], Array] = lambda total: total,
+) -> Similarity:
+    """margin - finish(sum of `term` over dimensions).
 
-    Of differences, not by |q|^2 - 2 q.c + |c|^2, which loses half of the digits of near neighbours.
+    Args:
+        margin: what coincident vectors score.
+        parts: how many parts a row has, such as real and imaginary; `term` takes those of the query, then
+            those of the candidate, and is 0 where all are.
+        term: of one dimension, elementwise.
+        finish: of the sum.
     """
 
     def one(query: Array, candidate: Array) -> Array:
-        square = jnp.square(query - candidate)
-        return margin - _root(jnp.sum(square, axis=-1, dtype=_sum_type(query, candidate)))
+        wide = _sum_type(query, candidate)
+        pair = (jnp.split(x.astype(wide), parts, axis=-1) for x in (query, candidate))
+        return margin - finish(jnp.sum(term(*(part for row in pair for part in row)), axis=-1))
 
-    return _fused(one)
+    def slabs(rows: Array, wide: jnp.dtype) -> list[Array]:
+        """Of each part, [steps, _DIMENSIONS, rows], padded with zeros."""
+        split = jnp.split(rows.astype(wide), parts, axis=-1)
+        padded = (jnp.pad(part, ((0, 0), (0, -part.shape[-1] % _DIMENSIONS))) for part in split)
+        return [part.T.reshape(-1, _DIMENSIONS, len(rows)) for part in padded]
 
+    # What is saved for the derivative is a slab, not its terms of all pairs.
+    @jax.checkpoint
+    def add(total: Array, slab: tuple[list[Array], list[Array]]) -> tuple[Array, None]:
+        query, candidate = slab
+        terms = (
+            term(*(part[k][:, None] for part in query), *(part[k][None, :] for part in candidate))
+            for k in range(_DIMENSIONS)
+        )
+        return total + sum(terms), None
 
-@cache
-def minus_moduli(margin: float = 0.0) -> Similarity:
-    """margin - sum of the moduli of query - candidate, rows of d / 2 real parts, then d / 2 imaginary."""
+    @jax.jit
+    def every(queries: Array, candidates: Array) -> Array:
+        wide = _sum_type(queries, candidates)
+        nothing = jnp.zeros((len(queries), len(candidates)), wide)
+        total, _ = jax.lax.scan(add, nothing, (slabs(queries, wide), slabs(candidates, wide)))
+        return margin - finish(total)
 
-    def one(query: Array, candidate: Array) -> Array:
-        half = candidate.shape[-1] // 2
-        real = query[..., :half] - candidate[..., :half]
-        imaginary = query[..., half:] - candidate[..., half:]
-        modulus = _root(jnp.square(real) + jnp.square(imaginary))
-        return margin - jnp.sum(modulus, axis=-1, dtype=_sum_type(query, candidate))
-
-    return _fused(one)
-
-
-@cache
-def minus_sines(margin: float = 0.0) -> Similarity:
-    """margin - scale * sum of |sin(query - candidate)|; a query's column d + 1 is its scale."""
-
-    def one(query: Array, candidate: Array) -> Array:
-        angle, scale = query[..., :-1], query[..., -1]
-        sine = jnp.abs(jnp.sin(angle - candidate))
-        return margin - scale * jnp.sum(sine, axis=-1, dtype=_sum_type(query, candidate))
-
-    return _fused(one)
+    return Similarity(one, every)
