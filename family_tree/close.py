@@ -6,9 +6,8 @@ from typing import Any
 
 from family_tree.ontology import ontology
 from family_tree.people_files import read_people
-from family_tree.world import format_checked, write_world
-from owkg.files import folder_aside
-from owkg.provenance import METADATA_FILE, checksum
+from family_tree.world import MADE_BY, format_checked, write_world
+from owkg.provenance import checksum, made_folder
 
 
 def close(
@@ -36,11 +35,13 @@ def close(
         What `metadata.json` holds.
 
     Raises:
-        ValueError: as `read_people`, `ontology` and `folder_aside`, or if there is no such format.
+        ValueError: as `read_people`, `ontology` and `made_folder`, or if there is no such format.
     """
     format_checked(facts_format)
     rules = ontology(relations)
-    with folder_aside(Path(out), mark=METADATA_FILE, overwrite=overwrite) as folder:
+    with made_folder(
+        Path(out), made_by=MADE_BY, inputs=(Path(people), Path(parents)), overwrite=overwrite
+    ) as folder:
         world = read_people(Path(people), Path(parents))
         total = len(world.labels)
         return write_world(

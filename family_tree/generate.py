@@ -6,9 +6,8 @@ from typing import Any
 
 from family_tree.ontology import ontology
 from family_tree.trees import people_blocks
-from family_tree.world import format_checked, write_world
-from owkg.files import folder_aside
-from owkg.provenance import METADATA_FILE
+from family_tree.world import MADE_BY, format_checked, write_world
+from owkg.provenance import made_folder
 
 
 def generate(
@@ -44,7 +43,7 @@ def generate(
         What `metadata.json` holds: parameters, counts, versions, checksums.
 
     Raises:
-        ValueError: as `sample_people`, `ontology` and `folder_aside`, or if there is no such format.
+        ValueError: as `sample_people`, `ontology` and `made_folder`, or if there is no such format.
     """
     numbers = {
         "num_trees": num_trees,
@@ -59,7 +58,7 @@ def generate(
     most = numbers["num_trees"] * numbers["max_tree_size"]
     format_checked(facts_format)
     rules = ontology(relations)
-    with folder_aside(Path(out), mark=METADATA_FILE, overwrite=overwrite) as folder:
+    with made_folder(Path(out), made_by=MADE_BY, overwrite=overwrite) as folder:
         return write_world(
             folder,
             blocks,

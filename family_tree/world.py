@@ -17,6 +17,8 @@ from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
 from owkg.provenance import checksums, versions, write_metadata
 
 ONTOLOGY_FILE = "relations.toml"
+# What the metadata of such folders says.
+MADE_BY = "owkg family-tree"
 FACTS_FORMATS = ("tsv", "parquet")
 _COLUMNS = ("head", "relation", "tail")
 
@@ -78,7 +80,7 @@ def write_world(
         "facts": int(counts.sum()),
         "relations": dict(zip(relations.relations, counts.tolist(), strict=True)),
     }
-    content = fields | {"versions": versions(), "sha256": checksums(folder)}
+    content = {"made_by": MADE_BY} | fields | {"versions": versions(), "sha256": checksums(folder)}
     write_metadata(folder, content)
     return content
 

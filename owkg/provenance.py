@@ -1,8 +1,12 @@
-"""Where files come from: versions, checksums, and the `metadata.json` that says so."""
+"""Folders that are whole or not there, and the `metadata.json` that says where they come from."""
 
 import hashlib
 import json
 import platform
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,3 +56,71 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     if not isinstance(sums, dict) or not all(isinstance(found, str) for found in sums.values()):
         raise ValueError(f"{path}: must hold checksums under sha256, got {sums!r}.")
     return content
+
+
+@contextmanager
+def made_folder(
+    path: Path, *, made_by: str, inputs: Iterable[Path] = (), overwrite: bool = False
+) -> Iterator[Path]:
+    """Yields an empty folder beside `path` to fill; on success it becomes `path`, on failure it is removed.
+
+    With `overwrite`, the old folder stays where it is until the new one is whole. Whatever else comes to
+    stand at `path` in the meantime is left alone.
+
+    Args:
+        path: of the folder.
+        made_by: what makes such folders, as their `metadata.json` has to say under this name; no other
+            folder is replaced.
+        inputs: files that are read to fill it.
+        overwrite: whether a folder that is there may be replaced.
+
+    Raises:
+        ValueError: if `path` is there already and may not be replaced, if it is no folder, or if it holds one
+            of `inputs`.
+        OSError: if it cannot be written, naming `path`.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise ValueError(f"{path}: must be a folder, or not there.")
+    place = path.absolute()  # "." has no name to write beside
+    _require_replaceable(path, made_by, overwrite=overwrite)
+    if held := [file for file in inputs if place.resolve() in file.resolve().parents]:
+        raise ValueError(f"{path}: holds {held[0]}, which is read; it is not replaced.")
+    aside, old = (place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}") for kind in ("new", "old"))
+    try:
+        aside.mkdir(parents=True)
+    except OSError as error:
+        raise OSError(f"{path}: cannot be made: {error.strerror}.") from None
+    try:
+        yield aside
+        _require_replaceable(path, made_by, overwrite=overwrite)
+        if place.exists():
+            place.rename(old)
+        aside.rename(place)
+    except BaseException as error:
+        if old.exists() and not place.exists():
+            old.rename(place)
+        if isinstance(error, OSError) and (error.filename is None or str(aside) in str(error.filename)):
+            raise OSError(f"{path}: cannot be written: {error.strerror or error}.") from None
+        raise
+    finally:
+        for folder in (aside, old):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _require_replaceable(path: Path, made_by: str, *, overwrite: bool) -> None:
+    """Raises ValueError if something is at `path` that may not be replaced."""
+    if not path.exists():
+        return
+    if not overwrite:
+        raise ValueError(f"{path}: is there already; `overwrite` replaces it as a whole.")
+    if any(path.iterdir()) and _maker(path) != made_by:
+        raise ValueError(f"{path}: was not made by {made_by}; it is not replaced.")
+
+
+def _maker(folder: Path) -> Any:
+    """What the metadata of `folder` says that it was made by; None if it says nothing."""
+    try:
+        content = json.loads((folder / METADATA_FILE).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content.get("made_by") if isinstance(content, dict) else None

@@ -136,7 +136,11 @@ def readable(table: pl.DataFrame) -> pl.DataFrame:
         pl.Series(kind, [_cell(*row) for row in part.select("of", f"mean_{kind}", f"sd_{kind}").rows()])
         for kind in kinds
     ]
-    return part.select("count", "of").with_columns(cells)
+    shown = part.select("count", "of").with_columns(cells)
+    if PUBLISHED not in kinds:
+        return shown
+    off = (part[f"mean_{PUBLISHED}"] - part[f"mean_{GENERATED}"]) / part[f"sd_{GENERATED}"]
+    return shown.with_columns(off.round(1).alias("published, in deviations of generated"))
 
 
 def _cell(of: str, mean: float | None, deviation: float | None) -> str:

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 import owkg
-from owkg.provenance import __version__, checksums, read_metadata, versions, write_metadata
+from owkg.provenance import (
+    __version__,
+    checksums,
+    made_folder,
+    read_metadata,
+    versions,
+    write_metadata,
+)
 
 
 def test_there_is_one_version():
@@ -42,3 +49,150 @@ def test_other_metadata_is_refused(tmp_path, text, message):
         (tmp_path / "metadata.json").write_text(text)
     with pytest.raises(ValueError, match=message):
         read_metadata(tmp_path)
+
+
+# --- folders
+
+OURS = '{"made_by": "owkg test"}'
+
+
+def made(path, **options):
+    return made_folder(path, made_by="owkg test", **options)
+
+
+@pytest.fixture
+def ours(tmp_path):
+    """A folder that was made here."""
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "metadata.json").write_text(OURS)
+    (path / "old").touch()
+    return path
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_folder_appears_when_it_is_whole(tmp_path):
+    path = tmp_path / "new" / "folder"
+    with made(path) as aside:
+        (aside / "a").touch()
+        assert not path.exists()
+    assert names(path) == ["a"]
+    assert names(path.parent) == ["folder"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
+def test_an_interrupt_leaves_the_old_folder_and_nothing_else(ours, error):
+    def interrupted():
+        with made(ours, overwrite=True) as aside:
+            (aside / "half").touch()
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
+    assert names(ours) == ["metadata.json", "old"]
+    assert names(ours.parent) == ["folder"]
+
+
+def test_the_old_folder_comes_back_if_the_new_one_cannot_take_its_place(ours, monkeypatch):
+    rename = Path.rename
+
+    def failing(self, target):
+        if self.name.endswith(".new"):
+            raise OSError("no")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(OSError, match=f"{ours}: cannot be written: no"), made(ours, overwrite=True):
+        pass
+    assert names(ours) == ["metadata.json", "old"]
+    assert names(ours.parent) == ["folder"]
+
+
+def test_a_folder_is_replaced_as_a_whole(ours, monkeypatch):
+    monkeypatch.chdir(ours)
+    with made(Path(), overwrite=True) as aside:
+        (aside / "new").touch()
+    assert names(ours) == ["new"]
+    assert names(ours.parent) == ["folder"]
+
+
+def test_an_empty_folder_is_replaced_when_asked(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="is there already; `overwrite`"), made(tmp_path / "empty"):
+        pass
+    with made(tmp_path / "empty", overwrite=True) as aside:
+        (aside / "new").touch()
+    assert names(tmp_path / "empty") == ["new"]
+
+
+@pytest.mark.parametrize("metadata", [None, "{", "[]", "{}", '{"made_by": "another"}', "[" * 100_000])
+def test_what_was_made_elsewhere_is_not_replaced(tmp_path, metadata):
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "thesis.tex").touch()
+    if metadata is not None:
+        (path / "metadata.json").write_text(metadata)
+    with pytest.raises(ValueError, match="was not made by owkg test"), made(path, overwrite=True):
+        pass
+    assert "thesis.tex" in names(path)
+
+
+def test_files_and_links_are_not_replaced(tmp_path, ours):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(ours)
+    for name in ("file", "link"):
+        with pytest.raises(ValueError, match="must be a folder"), made(tmp_path / name, overwrite=True):
+            pass
+    with pytest.raises(OSError, match="inner: cannot be made"), made(tmp_path / "file" / "inner"):
+        pass
+    assert names(ours) == ["metadata.json", "old"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_appears_in_the_meantime_is_left_alone(tmp_path, overwrite):
+    path = tmp_path / "folder"
+
+    def slow():
+        with made(path, overwrite=overwrite):
+            path.mkdir()
+            (path / "thesis.tex").touch()
+
+    with pytest.raises(ValueError, match=r"is not replaced|is there already"):
+        slow()
+    assert names(path) == ["thesis.tex"]
+    assert names(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_is_read_is_not_replaced(ours):
+    message = "holds .*old, which is read"
+    with pytest.raises(ValueError, match=message), made(ours, inputs=[ours / "old"], overwrite=True):
+        pass
+    assert names(ours) == ["metadata.json", "old"]
+
+
+def test_others_at_the_same_work_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("owkg.provenance.secrets.token_hex", lambda _: "same")
+    other = tmp_path / ".folder.same.new"
+    other.mkdir()
+    (other / "half").touch()
+    with pytest.raises(OSError, match="folder: cannot be made"), made(tmp_path / "folder"):
+        pass
+    assert names(other) == ["half"]
+
+
+def test_a_full_disk_names_the_folder(tmp_path):
+    def full():
+        with made(tmp_path / "folder"):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="folder: cannot be written: No space left on device"):
+        full()
+    assert names(tmp_path) == []
+
+
+def test_what_cannot_be_read_is_not_said_to_be_unwritable(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"), made(tmp_path / "folder"):
+        (tmp_path / "nowhere").read_bytes()

@@ -1,5 +1,6 @@
 """The `owkg` command: exit code 0 for success, 2 for bad input, 130 when interrupted."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -96,5 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """Entry point of the installed command."""
+    """Entry point of the installed command. Being terminated ends it as an interrupt does: in order."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

@@ -100,7 +100,6 @@ def sample(
     """
     from owkg import sampling
     from owkg.cli.progress import progress
-    from owkg.provenance import checksum
     from owkg.report.sampling import draw_card
 
     densities = _densities(density)
@@ -120,7 +119,8 @@ def sample(
         "both_sides": both_sides,
     }
     layouts = [] if layout == "none" else [name.strip() for name in layout.split(",")]
-    source = {"file": facts.name, "sha256": checksum(facts)}
+    if facts.exists() and not facts.is_file():
+        raise ValueError(f"{facts}: must be a file that can be read twice, not a folder or a pipe.")
     notes: list[str] = []
 
     def worlds() -> Iterator[sampling.OpenWorld]:
@@ -137,7 +137,7 @@ def sample(
         cards = sampling.write_worlds(
             worlds(),
             out,
-            source=source,
+            source=facts,
             layouts=layouts,
             draw=draw_card if figure else None,
             overwrite=overwrite,
@@ -145,7 +145,7 @@ def sample(
         )
     notes += cards[0]["notes"]
     if form is options.Format.JSON:
-        shared = {key: cards[0][key] for key in ("versions", "source")}
+        shared = {key: cards[0][key] for key in ("made_by", "versions", "source")}
         shown = [{key: value for key, value in card.items() if key not in shared} for card in cards]
         print(json.dumps({"out": str(out)} | shared | {"notes": notes, "worlds": shown}, indent=2))
         return

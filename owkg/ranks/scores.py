@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Int32, Int64
+from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from owkg import checks
+from owkg.ranks.order import counted, ordered, to_pass, to_reach
 from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
@@ -189,23 +190,11 @@ def _counts(
     mask: Bool[Array, "entities"] | None = None,
 ) -> tuple[Int32[Array, ""], ...]:
     """Numbers of scores above `high`, of at least `low`, and of NaN, of one query in one reading."""
-    keys, above, level = _ordered(scores), _ordered(high), _ordered(low)
-    # Zero is 0 and minus zero is -1: to pass the one is to pass the other, to reach one to reach both.
-    above = keys > jnp.where(above == -1, 0, above)
-    level = keys >= jnp.where(level == 0, -1, level)
+    keys = ordered(scores)
+    above, level = keys > to_pass(ordered(high)), keys >= to_reach(ordered(low))
     if mask is not None:
         above, level = above & mask, level & mask
-    flags = tuple(flag.astype(jnp.int32) for flag in (above, level, scores != scores))
-    start = (jnp.int32(0),) * len(flags)
-    # One reduction of three numbers reads the scores once; three reductions take 30 times as long.
-    return jax.lax.reduce(flags, start, lambda a, b: tuple(x + y for x, y in zip(a, b, strict=True)), (0,))
-
-
-def _ordered(x: Float[Array, "..."]) -> Int[Array, "..."]:
-    """Whole numbers in the order of floats: XLA takes subnormal floats for zero, and so for ties."""
-    bits = jax.lax.bitcast_convert_type(x, {2: jnp.int16, 4: jnp.int32, 8: jnp.int64}[x.dtype.itemsize])
-    kind = jnp.iinfo(bits.dtype)
-    return bits ^ ((bits >> (kind.bits - 1)) & kind.max)
+    return counted((above, level, scores != scores), (0,))
 
 
 # --- some entities

@@ -7,7 +7,7 @@ from owkg.sampling.layouts import LAYOUTS
 from owkg.sampling.parts import PARTS
 from owkg.sampling.questions import Questions, answers
 from owkg.sampling.readme import compared
-from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, alpha_of, sample
+from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, sample
 from owkg.sampling.survival import FactModel, RelationBased, survival
 from owkg.sampling.write import write_worlds
 
@@ -22,7 +22,6 @@ __all__ = [
     "Questions",
     "RelationBased",
     "alpha",
-    "alpha_of",
     "answers",
     "compared",
     "describe",

@@ -103,7 +103,8 @@ def answers(
             fact = np.flatnonzero(keys[position] == key)
             order = np.argsort(position[fact], kind="stable")
             pairs.append((of_side[position[fact]][order], fact[order]))
-    query, fact = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+    none = (np.empty(0, np.int64), np.empty(0, np.int64))
+    query, fact = (np.concatenate(columns) for columns in zip(none, *pairs, strict=True))
     return query, fact
 
 

@@ -32,6 +32,16 @@ _FILES = """\
 Sets without facts have no file. Filter by `train.txt` and by the other answers of the test that is evaluated.
 """
 
+_ALPHA = """\
+Alpha is the share of the full test that is in the sparse test: d (1 - t - v) / (1 - d (t + v)) of density d,
+a share t that trains and a share v that validates. ± is one standard deviation of independent facts, and z
+says how many of them the realised share is off.
+"""
+_UNLIKE = """\
+Under this model relations differ in how much of them is known: z by relation says how far they are from
+independent facts, not that something went wrong.
+"""
+
 _LOAD = """\
 owkg:
 
@@ -88,15 +98,16 @@ def readme(card: dict[str, Any], *, layouts: Sequence[str], figure: str | None) 
     """
     parts = [f"# {_title(card)}\n\n{_drawn(card)}"]
     parts += [f"![Answers a query in either test; alpha by relation]({figure})"] if figure else []
-    parts += [_table([card]), *card["notes"]]
-    parts += [f"## Relations\n\n{_relations(card)}"]
+    parts += [_table([card]), _ALPHA, *card["notes"]]
+    alike = "" if card["parameters"]["missing"]["model"] == "edge" else _UNLIKE
+    parts += [f"## Relations\n\n{_relations(card)}", alike]
     valid = "| `valid.txt` | validation facts |\n" if "valid" in card["splits"] else ""
     folders = "".join(f"| `{name}/` | the same in another layout |\n" for name in layouts)
     parts += [f"## Files\n\n{_FILES.format(valid=valid, layouts=folders)}", f"## Loading\n\n{_LOAD}"]
     parts += [text.strip() for name, text in (("libkge", _LIBKGE), ("openke", _OPENKE)) if name in layouts]
     parts += [_STAND_IN.strip()] if layouts and "valid" not in card["splits"] else []
     parts += ["## Licence\n\nThat of the source."]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def readme_of_several(cards: dict[str, dict[str, Any]], shared: int) -> str:
@@ -132,9 +143,10 @@ def _title(card: dict[str, Any]) -> str:
 
 def _source(card: dict[str, Any]) -> str:
     source, counts = card["source"], card["counts"]
+    file, digest = (f"`{source['file']}`", f"; SHA-256 `{source['sha256']}`") if source else ("a graph", "")
     return (
-        f"Sampled by owkg {card['versions']['owkg']} from `{source['file']}` ({counts['facts']:,} facts, "
-        f"{counts['entities']:,} entities, {counts['relations']:,} relations; SHA-256 `{source['sha256']}`), "
+        f"Sampled by owkg {card['versions']['owkg']} from {file} ({counts['facts']:,} facts, "
+        f"{counts['entities']:,} entities, {counts['relations']:,} relations{digest}), "
         "taken for a closed world: what it does not state is false."
     )
 

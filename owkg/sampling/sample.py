@@ -107,8 +107,8 @@ def sample(
     seed: Any,
     valid_rate: Any = 0.0,
     missing: Any = INDEPENDENT,
-    both_sides: bool = False,
-    nested: bool = False,
+    both_sides: Any = False,
+    nested: Any = False,
 ) -> OpenWorld:
     """Draws an open world from a closed one.
 
@@ -129,8 +129,8 @@ def sample(
         missing: how facts go missing.
         both_sides: ask (?, relation, tail) too, not only (head, relation, ?).
         nested: share the draws between densities: a fact missing at one is missing at every lower one, what
-            trains at one trains at every higher one, and questions are shared as far as they can be. Else
-            worlds of different densities are independent.
+            trains at one trains at every higher one, and many questions are the same, as those of the
+            smallest shared random number are asked. Else worlds of different densities are independent.
 
     Raises:
         ValueError: naming the argument, if it leaves its range or fewer questions than asked are eligible;
@@ -203,14 +203,24 @@ def _checked(design: Design) -> Design:
         )
     if not isinstance(design.missing, FactModel):
         raise ValueError(f"`missing` must be a missing-fact model, got {design.missing!r}.")
+    for name in ("both_sides", "nested"):
+        if not isinstance(getattr(design, name), bool):
+            raise ValueError(f"`{name}` must be True or False, got {getattr(design, name)!r}.")
     return design._replace(
         density=rate("density", above_0, 1, "in (0, 1]"),
         train_rate=train_rate,
         valid_rate=valid_rate,
         min_answers=whole("min_answers", 1),
         num_queries=None if design.num_queries is None else whole("num_queries", 1),
-        seed=whole("seed", 0),
+        seed=_seed(design.seed),
     )
+
+
+def _seed(seed: Any) -> int:
+    """`seed` of any size, as `numpy.random.SeedSequence` takes it."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"`seed` must be a whole number of at least 0, got {seed!r}.")
+    return int(seed)
 
 
 def _stream(design: Design, use: int) -> np.random.Generator:

@@ -7,6 +7,7 @@ entities happen to draw then move the mean away from d.)
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int32
@@ -37,7 +38,7 @@ FactModel = Independent | NodeBased | RelationBased | PopularityBased
 
 def survival(
     facts: Int32[np.ndarray, "facts 3"],
-    density: float,
+    density: Any,
     missing: FactModel,
     rng: np.random.Generator,
     *,
@@ -63,6 +64,9 @@ def survival(
         num_entities: of the graph.
         num_relations: of the graph.
 
+    Raises:
+        ValueError: if `density` leaves (0, 1] or there are no facts.
+
     Examples:
         >>> facts = np.array([[0, 0, 1], [1, 0, 2], [2, 1, 0]], np.int32)
         >>> rng = np.random.default_rng(0)
@@ -70,6 +74,11 @@ def survival(
         >>> float(found.mean().round(12))
         0.75
     """
+    density = checks.scalar("density", checks.real("density", density, 0, 1))
+    if density == 0:
+        raise ValueError(f"`density` must be in (0, 1], got {density}.")
+    if not len(facts):
+        raise ValueError("`facts` must hold some, got none.")
     if isinstance(missing, Independent) or density == 1:
         return np.full(len(facts), density, np.float64)
     head, relation, tail = facts.T

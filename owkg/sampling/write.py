@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from owkg.files import folder_aside
-from owkg.provenance import METADATA_FILE, checksums, versions, write_metadata
+import numpy as np
+
+from owkg.provenance import checksum, checksums, made_folder, versions, write_metadata
 from owkg.sampling.card import describe, shared_queries
 from owkg.sampling.judged import write_judged_files
 from owkg.sampling.labels import check_labels
@@ -13,6 +14,7 @@ from owkg.sampling.layouts import LAYOUTS, write_labelled_files, write_libkge_fi
 from owkg.sampling.readme import readme, readme_of_several
 from owkg.sampling.sample import OpenWorld
 
+_MADE_BY = "owkg sample"
 _FIGURE = "card.png"
 _WRITERS = {"openke": write_openke_files, "libkge": write_libkge_files}
 
@@ -21,7 +23,7 @@ def write_worlds(
     worlds: Iterable[OpenWorld],
     folder: Any,
     *,
-    source: dict[str, str],
+    source: Path | None = None,
     layouts: Sequence[str] = LAYOUTS,
     draw: Callable[[OpenWorld, dict[str, Any], Path], None] | None = None,
     overwrite: bool = False,
@@ -33,7 +35,7 @@ def write_worlds(
         worlds: at least one. They are asked for after `folder` has been looked at, and all of them before
             anything is written, so an iterator need not work in vain.
         folder: not there, or a folder that was written here and that `overwrite` replaces as a whole.
-        source: where the closed world comes from, for the cards: its `file` and `sha256`.
+        source: the file that the closed world was read from, for the cards; None if there is none.
         layouts: to write beside the labelled files, among `LAYOUTS`.
         draw: draws the figure of a world with its card into a path; None: no figure.
         overwrite: whether a folder that is there is replaced.
@@ -45,10 +47,15 @@ def write_worlds(
     Raises:
         ValueError: if `folder` is there, two worlds have one density, or a label cannot be written.
     """
+    if len(set(layouts)) < len(layouts):
+        raise ValueError(f"`layouts` must name each layout once, got {', '.join(layouts)}.")
     if unknown := set(layouts) - set(LAYOUTS):
         raise ValueError(f"`layouts` must be of {', '.join(LAYOUTS)}, got {sorted(unknown)[0]!r}.")
-    with folder_aside(Path(folder), mark=METADATA_FILE, overwrite=overwrite) as aside:
+    inputs = () if source is None else (source,)
+    with made_folder(Path(folder), made_by=_MADE_BY, inputs=inputs, overwrite=overwrite) as aside:
         found = list(worlds)
+        _require_one_graph(found)
+        file = None if source is None else {"file": source.name, "sha256": checksum(source)}
         names = [f"d{world.design.density}" for world in found]
         if not found or len(set(names)) < len(names):
             raise ValueError(f"`worlds` must be of different densities, got {', '.join(names) or 'none'}.")
@@ -58,16 +65,25 @@ def write_worlds(
             if on_progress is not None:
                 on_progress(done, len(found))
             place = aside if len(found) == 1 else aside / name
-            cards[name] = _write(world, place, source, layouts, draw)
+            cards[name] = _write(world, place, file, layouts, draw)
         if len(found) > 1:
             _write_comparison(cards, shared_queries(found), aside)
     return list(cards.values())
 
 
+def _require_one_graph(worlds: Sequence[OpenWorld]) -> None:
+    """Raises ValueError if `worlds` are of different closed worlds."""
+    for world in worlds[1:]:
+        first = worlds[0]
+        same = world.entities == first.entities and world.relations == first.relations
+        if not (same and np.array_equal(world.facts, first.facts)):
+            raise ValueError("`worlds` must be of one closed world, got different facts.")
+
+
 def _write(
     world: OpenWorld,
     folder: Path,
-    source: dict[str, str],
+    source: dict[str, str] | None,
     layouts: Sequence[str],
     draw: Callable[[OpenWorld, dict[str, Any], Path], None] | None,
 ) -> dict[str, Any]:
@@ -76,7 +92,7 @@ def _write(
     write_judged_files(world, folder)
     for name in layouts:
         _WRITERS[name](world, folder / name)
-    card = {"versions": versions(), "source": source, **describe(world)}
+    card = {"made_by": _MADE_BY, "versions": versions(), "source": source, **describe(world)}
     if draw is not None:
         draw(world, card, folder / _FIGURE)
     text = readme(card, layouts=layouts, figure=None if draw is None else _FIGURE)
@@ -89,7 +105,7 @@ def _write(
 def _write_comparison(cards: dict[str, dict[str, Any]], shared: int, folder: Path) -> None:
     (folder / "README.md").write_text(readme_of_several(cards, shared), encoding="utf-8")
     first = next(iter(cards.values()))
-    said = {name: first[name] for name in ("versions", "source", "counts")}
+    said = {name: first[name] for name in ("made_by", "versions", "source", "counts")}
     of_each = ("parameters", "splits", "density", "alpha", "queries")
     worlds = {name: {key: card[key] for key in of_each} for name, card in cards.items()}
     said |= {"shared_queries": shared, "worlds": worlds, "sha256": checksums(folder)}

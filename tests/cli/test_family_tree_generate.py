@@ -168,7 +168,9 @@ def test_the_command_writes_what_the_function_writes(call, tmp_path):
     options = "--first-tree 4 --seed 2 --strict-depth --relations hohenecker"
     assert call(f"generate by_command {SMALL} {options}")[0] == 0
     limits = {"num_trees": 3, "max_tree_size": 25, "max_depth": 2, "max_branching": 4}
-    generate(tmp_path / "by_function", **limits, first_tree=4, seed=2, strict_depth=True, relations="hohenecker")
+    generate(
+        tmp_path / "by_function", **limits, first_tree=4, seed=2, strict_depth=True, relations="hohenecker"
+    )
     names = sorted(path.name for path in (tmp_path / "by_function").iterdir())
     for name in names:
         assert (tmp_path / "by_command" / name).read_bytes() == (tmp_path / "by_function" / name).read_bytes()

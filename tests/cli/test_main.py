@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -601,3 +602,16 @@ def test_the_output_names_every_number_that_decides_it(answer):
     assert "node_spread" not in answer(THEORY)
     pair = answer(f"{SIMULATE} --other-strength 0.6 --other-correlation 0.1")
     assert (pair["other_strength"], pair["other_correlation"]) == (0.6, 0.1)
+
+
+def test_being_terminated_leaves_nothing_half_done(tmp_path):
+    command = [sys.executable, "-m", "owkg", "family-tree", "generate", str(tmp_path / "big")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    running = subprocess.Popen([*command, "--num-trees", "100000"], env=environment)
+    for _ in range(1200):
+        if any(tmp_path.glob(".big.*/facts.tsv")):
+            break
+        time.sleep(0.05)
+    running.terminate()
+    assert running.wait(60) == 143
+    assert list(tmp_path.iterdir()) == []

@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import os
 
 import polars as pl
 import pytest
 
+import family_tree
 from owkg import sampling
 from owkg.cli.main import main
 from owkg.kg import read_graph
@@ -225,7 +227,7 @@ def test_a_folder_is_replaced_only_when_asked_and_as_a_whole(call, facts, tmp_pa
     assert after.keys() == before.keys()
     assert after["train.txt"] != before["train.txt"]
     code, _, err = call(facts, tmp_path, *USUAL, "--overwrite")
-    assert (code, "holds no metadata.json" in err) == (2, True)
+    assert (code, "was not made by owkg sample" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -254,3 +256,20 @@ def test_every_option_reaches_the_sample(call, facts, tmp_path, options, given):
         assert (path.read_text().splitlines() if path.exists() else []) == lines
     table = pl.read_csv(tmp_path / "new" / "queries.tsv", separator="\t")
     assert table.equals(sampling.query_table(world), null_equal=False)
+
+
+def test_a_pipe_is_refused(call, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        code, out, err = call(path, tmp_path / "new", *USUAL)
+        assert (code, out) == (2, "")
+        assert "must be a file that can be read twice" in err
+
+
+def test_a_closed_world_is_not_replaced_by_what_is_drawn_from_it(call, tmp_path):
+    family_tree.generate(tmp_path / "families", num_trees=2, max_tree_size=60)
+    before = _contents(tmp_path / "families")
+    facts = tmp_path / "families" / "facts.tsv"
+    code, _, err = call(facts, tmp_path / "families", "--density", 0.5, "--num-queries", 1, "--overwrite")
+    assert (code, "was not made by owkg sample" in err) == (2, True)
+    assert _contents(tmp_path / "families") == before

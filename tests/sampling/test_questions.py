@@ -113,3 +113,8 @@ def test_facts_keep_their_question_apart_whatever_the_ids():
     facts = sorted_facts(np.array([[0, 1, 1], [1, 0, 0]], np.int32), 2, 2)
     found = all_questions(facts, np.zeros(2, np.int8), 2, both_sides=True)
     assert len(found.entity) == 4
+
+
+def test_no_questions_have_no_answers():
+    query, fact = answers(np.array([[0, 0, 1]], np.int32), _made([], []), 1)
+    assert query.tolist() == fact.tolist() == []

@@ -186,6 +186,10 @@ def test_queries_are_eligible(closed):
         ({"num_queries": 2.5}, "`num_queries` must be a whole number"),
         ({"num_queries": 10_000}, r"at density 0.75, `num_queries` must be at most \d+, .* got 10000"),
         ({"seed": -1}, "`seed` must be a whole number of at least 0, got -1"),
+        ({"seed": 1.5}, "`seed` must be a whole number of at least 0, got 1.5"),
+        ({"seed": True}, "`seed` must be a whole number of at least 0, got True"),
+        ({"both_sides": "no"}, "`both_sides` must be True or False, got 'no'"),
+        ({"nested": 3}, "`nested` must be True or False, got 3"),
         ({"missing": "node"}, "`missing` must be a missing-fact model, got 'node'"),
         ({"density": 1e-12}, "`train_rate` must leave facts to train, got 0.7 of"),
     ],
@@ -202,3 +206,8 @@ def test_bad_graphs():
         _sample(KnowledgeGraph(("a",), ("r",), {}))
     with pytest.raises(ValueError, match=r"`graph` must hold tail ids in \[0, 1\), got 1 in row 0"):
         _sample(KnowledgeGraph(("a",), ("r",), {"facts": np.array([[0, 0, 1]], np.int32)}))
+
+
+def test_a_seed_may_be_of_any_size(closed):
+    worlds = [_sample(closed, seed=seed) for seed in (2**53 + 1, 2**53 + 2, 2**200, np.int64(5))]
+    assert len({world.train.tobytes() for world in worlds}) == 4

@@ -91,3 +91,21 @@ def test_the_published_location_misses_the_density(closed):
 def test_spreads_out_of_range(spread):
     with pytest.raises(ValueError, match=r"`spread` must be in \[1e-06, 10\]"):
         RelationBased(spread)
+
+
+@pytest.mark.parametrize("density", [0, -0.1, 1.1, float("nan"), "half"])
+def test_densities_out_of_range(closed, density):
+    with pytest.raises(ValueError, match="`density` must be"):
+        _survival(closed.splits["facts"], density, INDEPENDENT)
+
+
+def test_no_facts_cannot_survive():
+    with pytest.raises(ValueError, match="`facts` must hold some"):
+        survival(
+            np.empty((0, 3), np.int32),
+            0.5,
+            NodeBased(0.2),
+            np.random.default_rng(0),
+            num_entities=3,
+            num_relations=1,
+        )

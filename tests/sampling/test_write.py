@@ -3,18 +3,19 @@
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from owkg.kg import KnowledgeGraph, read_graph, relation_categories
-from owkg.openworld import NodeBased
-from owkg.provenance import __version__
+from owkg.openworld import Independent, NodeBased, PopularityBased
+from owkg.provenance import __version__, checksum
 from owkg.ranks.trec import read_qrels
-from owkg.sampling import alpha, describe, query_table, sample, write_worlds
+from owkg.sampling import RelationBased, alpha, describe, query_table, sample, write_worlds
 
-SOURCE = {"file": "facts.tsv", "sha256": "abc"}
+SOURCE = Path(__file__)
 SETS = ("train", "valid", "test_sparse", "test_full", "missing")
 
 
@@ -126,7 +127,7 @@ def test_the_card_describes_the_world(world, folder):
     card = json.loads((folder / "metadata.json").read_text())
     assert {key: card[key] for key in describe(world)} == json.loads(json.dumps(describe(world)))
     assert card["versions"]["owkg"] == __version__
-    assert card["source"] == SOURCE
+    assert card["source"] == {"file": SOURCE.name, "sha256": checksum(SOURCE)}
     assert card["parameters"]["missing"] == {"model": "node", "spread": 0.3}
     assert card["splits"] == {name: len(getattr(world, name)) for name in SETS}
     assert card["alpha"] == alpha(world)._asdict()
@@ -145,8 +146,8 @@ def test_every_file_is_there_with_its_checksum(folder):
     files = json.loads((folder / "metadata.json").read_text())["sha256"]
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files.keys() == there - {"metadata.json"}
-    for name, checksum in files.items():
-        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == checksum
+    for name, digest in files.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
 
 
 def test_equal_worlds_give_equal_bytes(closed, world, folder, tmp_path):
@@ -233,7 +234,7 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_drawn(closed, tmp_
     with pytest.raises(ValueError, match="is there already"):
         write_worlds(never(), tmp_path / "there", source=SOURCE)
     (tmp_path / "there/else").touch()
-    with pytest.raises(ValueError, match=r"holds no metadata\.json"):
+    with pytest.raises(ValueError, match="was not made by owkg sample"):
         write_worlds(never(), tmp_path / "there", source=SOURCE, overwrite=True)
 
 
@@ -291,3 +292,30 @@ def test_worlds_and_layouts_that_are_refused(world, tmp_path):
     with pytest.raises(ValueError, match="`layouts` must be of openke, libkge, got 'rotate'"):
         write_worlds([world], tmp_path / "new", source=SOURCE, layouts=["libkge", "rotate"])
     assert not list(tmp_path.iterdir())
+
+
+def test_worlds_of_different_graphs_are_refused(closed, tmp_path):
+    less = closed._replace(splits={name: facts[1:] for name, facts in closed.splits.items()})
+    worlds = [_sample(closed, density=0.5), _sample(less, density=0.6)]
+    with pytest.raises(ValueError, match="`worlds` must be of one closed world"):
+        write_worlds(worlds, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_layout_that_is_named_twice_is_refused(world, tmp_path):
+    with pytest.raises(ValueError, match="`layouts` must name each layout once, got libkge, libkge"):
+        write_worlds([world], tmp_path / "new", layouts=["libkge", "libkge"])
+
+
+def test_a_world_need_not_come_from_a_file(world, tmp_path):
+    (card,) = write_worlds([world], tmp_path / "new")
+    assert card["source"] is None
+    assert " from a graph (" in (tmp_path / "new" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("model", [Independent(), NodeBased(), RelationBased(), PopularityBased()])
+def test_the_card_says_what_alpha_and_z_are(closed, tmp_path, model):
+    write_worlds([_sample(closed, missing=model)], tmp_path / "new")
+    text = " ".join((tmp_path / "new" / "README.md").read_text().split())
+    assert "Alpha is the share of the full test that is in the sparse test" in text
+    assert ("not that something went wrong" in text) == (model != Independent())
