@@ -2,8 +2,8 @@
 
 Each size runs in a process of its own: sampling people, closing them, and all of `owkg family-tree generate`,
 which writes people, parents and sorted facts. The limit of the last is the time to write as many bytes and to
-take their checksum. clingo closes the same people by the same rules, in a text of its own, as far as it can
-follow.
+take their checksum. `owkg sample` draws one benchmark from these facts: labelled files, OpenKE and LibKGE.
+clingo closes the same people by the same rules, in a text of its own, as far as it can follow.
 
     python benchmarks/family_tree.py --out out
 """
@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ import typer
 
 from family_tree import closure, ontology, people_blocks
 from family_tree.generate import generate
+from owkg import sampling
 from owkg.cli.script import Out, Quick, run_script
 from owkg.files import writable_folder
 from owkg.report.table import save_table
@@ -55,6 +57,35 @@ def measured(trees: int) -> dict[str, Any]:
         "write_limit_s": limit,
         "times_the_limit": whole / limit,
         "peak_gib": peak_gib(),
+    }
+
+
+def sampled(trees: int) -> dict[str, Any]:
+    """Seconds and GiB of one benchmark drawn from the facts of one size and written in all layouts."""
+    with tempfile.TemporaryDirectory() as folder:
+        facts = Path(folder) / "tree" / "facts.tsv"
+        generate(facts.parent, num_trees=trees)
+
+        def draw() -> None:
+            world = sampling.sample(
+                sampling.read_facts(facts),
+                density=0.75,
+                train_rate=0.7,
+                min_answers=10,
+                num_queries=None,
+                seed=0,
+            )
+            sampling.write_worlds([world], Path(folder) / "benchmark", source=facts)
+
+        seconds = once(draw)
+        written = sum(
+            path.stat().st_size for path in (Path(folder) / "benchmark").rglob("*") if path.is_file()
+        )
+        limit = once(lambda: _copied(written, Path(folder) / "copy"))
+    return {
+        "benchmark_s": seconds,
+        "benchmark_times_the_limit": seconds / limit,
+        "benchmark_gib": peak_gib(),
     }
 
 
@@ -115,31 +146,42 @@ def _copied(size: int, path: Path) -> None:
             file.write(part)
 
 
-def _alone(*arguments: Any) -> dict[str, Any]:
-    """What this script prints when it measures one size."""
+def _alone(kind: str, trees: int) -> dict[str, Any]:
+    """What this script prints when it measures one thing of one size."""
     done = subprocess.run(  # noqa: S603
-        [sys.executable, __file__, *map(str, arguments)], check=True, capture_output=True, text=True
+        [sys.executable, __file__, "--only", kind, "--trees", str(trees)],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return json.loads(done.stdout)
+
+
+KINDS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "world": measured,
+    "benchmark": sampled,
+    "clingo": clingo,
+}
 
 
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    only: Annotated[int | None, typer.Option(help="Measure one size, and print it.")] = None,
-    only_clingo: Annotated[int | None, typer.Option(help="The same, of clingo.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help=f"Measure one of {', '.join(KINDS)}, and print it.")
+    ] = None,
+    trees: Annotated[int, typer.Option(help="The size for --only.")] = _TREES[0],
 ) -> None:
     """Speed and memory of the closed world."""
-    if only or only_clingo:
-        print(json.dumps(measured(only) if only else clingo(only_clingo or 1)))
+    if only:
+        print(json.dumps(KINDS[only](trees)))
         return
     writable_folder(out)
     print(machine())
     rows = []
-    for trees in _TREES[:2] if quick else _TREES:
-        row = _alone("--only", trees)
-        if trees <= _CLINGO_TREES:
-            row |= _alone("--only-clingo", trees)
+    for size in _TREES[:2] if quick else _TREES:
+        kinds = [kind for kind in KINDS if kind != "clingo" or size <= _CLINGO_TREES]
+        row = {name: value for kind in kinds for name, value in _alone(kind, size).items()}
         rows.append(row)
         print(", ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
     save_table(pl.DataFrame(rows), out / "family_tree_speed.csv")
