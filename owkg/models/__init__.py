@@ -1,5 +1,6 @@
 """Embedding models of knowledge graphs: data and pure functions, one file each."""
 
+from owkg.models.embeddings import Embeddings, import_embeddings, read_embeddings, write_embeddings
 from owkg.models.kinds import MODELS, Kind, model
 from owkg.models.model import SIDES, Model, Params, Statistics, score, score_all
 from owkg.models.similarity import Similarity
@@ -7,12 +8,16 @@ from owkg.models.similarity import Similarity
 __all__ = [
     "MODELS",
     "SIDES",
+    "Embeddings",
     "Kind",
     "Model",
     "Params",
     "Similarity",
     "Statistics",
+    "import_embeddings",
     "model",
+    "read_embeddings",
     "score",
     "score_all",
+    "write_embeddings",
 ]

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-# At the highest precision: accelerators otherwise round float32 to fewer bits, and make ties of it.
-_HIGHEST = jax.lax.Precision.HIGHEST
+from owkg.models.precision import HIGHEST
+
 # Dimensions summed in one pass over the scores: their terms stay in registers.
 _DIMENSIONS = 16
 
@@ -35,7 +35,7 @@ def _dot_one(query: Float[Array, "... d"], candidate: Float[Array, "... d"]) -> 
 @jax.jit
 def _dot_all(queries: Float[Array, "q d"], candidates: Float[Array, "c d"]) -> Float[Array, "q c"]:
     wide = _sum_type(queries, candidates)
-    return jnp.einsum("qd,cd->qc", queries, candidates, precision=_HIGHEST, preferred_element_type=wide)
+    return jnp.einsum("qd,cd->qc", queries, candidates, precision=HIGHEST, preferred_element_type=wide)
 
 
 DOT = Similarity(_dot_one, _dot_all)

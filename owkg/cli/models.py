@@ -1,0 +1,31 @@
+"""`owkg models`: the embedding models, their equations and options."""
+
+import json
+
+from owkg.cli.options import Format, OutputFormat
+
+
+def models(form: OutputFormat = Format.TABLE) -> None:
+    """The embedding models: score, source, options with their defaults."""
+    from owkg.models import MODELS
+
+    if form is Format.JSON:
+        rows = [
+            {"name": name, "equation": kind.equation, "source": kind.source, "options": kind.options}
+            for name, kind in MODELS.items()
+        ]
+        print(json.dumps({"models": rows}, indent=2))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE)
+    for title in ("model", "score", "source", "options by default"):
+        table.add_column(title)
+    for name, kind in MODELS.items():
+        options = ", ".join(f"{option} {value}" for option, value in kind.options.items())
+        # As text: a bracket in an equation is no markup.
+        table.add_row(*map(Text, (name, kind.equation, kind.source, options)))
+    Console(highlight=False).print(table)

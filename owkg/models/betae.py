@@ -1,0 +1,119 @@
+"""BetaE: entities and queries are vectors of Beta distributions."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import betaln, digamma
+from jaxtyping import Array, Float
+
+from owkg.models import initial, layers, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.similarity import DOT
+
+# The least and largest parameter of a Beta distribution.
+_LEAST, _LARGEST = 0.05, 1e9
+
+
+@dataclass(frozen=True)
+class BetaE:
+    """Options of BetaE.
+
+    Attributes:
+        dim: Beta distributions an entity, 2 dim reals, alphas first; a relation has dim reals.
+        margin: gamma, from which the divergence is taken; above 0.
+        hidden: units of a hidden layer of the projection.
+        hidden_layers: how many there are.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 400
+    margin: float = 60.0
+    hidden: int = 1600
+    hidden_layers: int = 2
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.positive(self, "margin")
+        options.whole(self, "hidden")
+        options.whole(self, "hidden_layers")
+        options.only_reciprocal(self, "betae")
+
+
+@cache
+def betae_model(config: BetaE) -> Model:
+    """score(h, r, t) = margin - sum_k KL(Beta_k(t) || Beta_k(q)), with q the projection of h by r.
+
+    Parameters of the distributions are clip(embedding + 1, 0.05, 1e9), for entities and for what the
+    projection gives: an MLP of (parameters of h, r) with relu after each hidden layer. Parameters beyond
+    the embeddings: `hidden0_weight`, `hidden0_bias`, ..., `last_weight`, `last_bias`. Embeddings start
+    uniform on +-(margin + 2) / dim.
+
+    With u the uniform distribution, Beta(1, 1), of the entity p = Beta(a, b) and the query q = Beta(c, d)
+
+        KL(p || q) = KL(p || u) + KL(u || q) - (c - 1) (E_p ln x + 1) - (d - 1) (E_p ln(1 - x) + 1),
+
+    a dot product of what each has by itself. Its terms vanish with the embeddings, so that float32 keeps
+    them; E_p ln x = psi(a) - psi(a + b) with the digamma function psi.
+
+    References:
+        Ren and Leskovec 2020, Beta embeddings for multi-hop logical reasoning in knowledge graphs,
+        equations 3 and 6.
+    """
+    names = [f"hidden{i}" for i in range(config.hidden_layers)]
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key, *layer_keys = jax.random.split(key, 3 + config.hidden_layers)
+        rows = initial.relation_rows(config, num_relations)
+        width = initial.margin_range(config.margin, config.dim)
+        sizes = [3 * config.dim, *[config.hidden] * config.hidden_layers, 2 * config.dim]
+        params = {
+            "entity": initial.uniform(entity_key, (num_entities, 2 * config.dim), width),
+            "relation": initial.uniform(relation_key, (rows, config.dim), width),
+        }
+        for layer_key, name, *shape in zip(layer_keys, [*names, "last"], sizes[:-1], sizes[1:], strict=True):
+            params |= layers.affine_init(layer_key, name, *shape)
+        return params, {}
+
+    def form(
+        params: Params,
+        statistics: Statistics,
+        entity: Float[Array, "q d2"],
+        relation: Float[Array, "q d"],
+        key: Array | None,
+    ) -> tuple[Float[Array, "q d2_2"], Statistics]:
+        x = jnp.concatenate([beta_parameters(entity), relation], axis=-1)
+        for name in names:
+            x = jax.nn.relu(layers.affine(name, params, x))
+        return query_features(beta_parameters(layers.affine("last", params, x)), config.margin), statistics
+
+    def candidates(params: Params, entity: Any = None) -> Array:
+        return entity_features(beta_parameters(entity_rows(params, entity)))
+
+    return Model("betae", config, init, sided(form, None, reciprocal=config.reciprocal), candidates, DOT)
+
+
+def beta_parameters(embedding: Float[Array, "*rows d2"]) -> Float[Array, "*rows d2"]:
+    """Alphas, then betas: clip(embedding + 1, 0.05, 1e9)."""
+    return jnp.clip(embedding + 1, _LEAST, _LARGEST)
+
+
+def query_features(parameters: Float[Array, "*rows d2"], margin: float) -> Float[Array, "*rows d2_2"]:
+    """c - 1, then d - 1, then margin - KL(u || q), then 1."""
+    log_beta = betaln(*jnp.split(parameters, 2, axis=-1))
+    shifted = parameters - 1
+    divergence = log_beta.sum(axis=-1, keepdims=True) + shifted.sum(axis=-1, keepdims=True)
+    return jnp.concatenate([shifted, margin - divergence, jnp.ones_like(divergence)], axis=-1)
+
+
+def entity_features(parameters: Float[Array, "*rows d2"]) -> Float[Array, "*rows d2_2"]:
+    """E ln x + 1, then E ln(1 - x) + 1, then 1, then -KL(p || u), the sum of the entropies."""
+    alpha, beta = jnp.split(parameters, 2, axis=-1)
+    both = digamma(alpha + beta)
+    log, log_rest = digamma(alpha) - both, digamma(beta) - both
+    entropies = betaln(alpha, beta) - (alpha - 1) * log - (beta - 1) * log_rest
+    entropy = entropies.sum(axis=-1, keepdims=True)
+    return jnp.concatenate([log + 1, log_rest + 1, jnp.ones_like(entropy), entropy], axis=-1)

@@ -1,0 +1,124 @@
+"""ConvE: a convolution over head and relation, laid out as a picture."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, layers, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.precision import HIGHEST
+from owkg.models.similarity import DOT
+
+_KERNEL = 3
+
+
+@dataclass(frozen=True)
+class ConvE:
+    """Options of ConvE.
+
+    Attributes:
+        dim: reals an entity, and a relation; a multiple of height.
+        height: rows of the picture of one embedding, each of dim / height numbers; at least 2 by 3.
+        channels: filters of the convolution.
+        input_dropout: of the picture.
+        channel_dropout: of whole channels.
+        output_dropout: of the query.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 200
+    height: int = 20
+    channels: int = 32
+    input_dropout: float = 0.2
+    channel_dropout: float = 0.2
+    output_dropout: float = 0.3
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.whole(self, "height", low=2)
+        options.whole(self, "channels")
+        for name in ("input_dropout", "channel_dropout", "output_dropout"):
+            options.share(self, name)
+        options.only_reciprocal(self, "conve")
+        if self.dim % self.height or self.dim // self.height < _KERNEL:
+            raise ValueError(
+                f"`height` must divide `dim` into rows of at least {_KERNEL}, got {self.height} for "
+                f"{self.dim}."
+            )
+
+
+@cache
+def conve_model(config: ConvE) -> Model:
+    """score(h, r, t) = relu(vec(relu([h; r] * filters)) W) . t + b_t.
+
+    h and r are pictures of height rows, one above the other; * convolves without padding, by 3 x 3. Batches
+    are normalised before the convolution and before each relu. Dropout: of the normalised picture, of
+    channels after the first relu, of the query before it is normalised. Parameters beyond the embeddings:
+    `filters` [3, 3, 1, channels] and `filters_bias`; `dense_weight` and `dense_bias` to dim; `entity_bias`
+    [num_entities]; `input_*`, `channel_*`, `output_*` of the normalisation. Embeddings start
+    normal by Glorot and Bengio 2010, biases of entities at 0.
+
+    References:
+        Dettmers et al. 2018, Convolutional 2D knowledge graph embeddings, equation 1 and section 4.
+    """
+    width = config.dim // config.height
+    flat = (2 * config.height - _KERNEL + 1) * (width - _KERNEL + 1) * config.channels
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key, filter_key, bias_key, dense_key = jax.random.split(key, 5)
+        rows = initial.relation_rows(config, num_relations)
+        reach = 1 / _KERNEL  # 1 / sqrt(numbers under a filter)
+        params = {
+            "entity": initial.xavier_normal(entity_key, (num_entities, config.dim)),
+            "relation": initial.xavier_normal(relation_key, (rows, config.dim)),
+            "entity_bias": jnp.zeros(num_entities, jnp.float32),
+            "filters": initial.uniform(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
+            "filters_bias": initial.uniform(bias_key, (config.channels,), reach),
+            **layers.affine_init(dense_key, "dense", flat, config.dim),
+        }
+        statistics = {}
+        for name, size in (("input", 1), ("channel", config.channels), ("output", config.dim)):
+            scales, running = layers.norm_init(name, size)
+            params |= scales
+            statistics |= running
+        return params, statistics
+
+    def form(
+        params: Params,
+        statistics: Statistics,
+        entity: Float[Array, "q d"],
+        relation: Float[Array, "q d"],
+        key: Array | None,
+    ) -> tuple[Float[Array, "q d1"], Statistics]:
+        training = key is not None
+        input_key, channel_key, output_key = layers.keys(key, 3)
+        x = jnp.concatenate([entity, relation], axis=-1).reshape(-1, 2 * config.height, width, 1)
+        x, statistics = layers.norm("input", params, statistics, x, training=training)
+        x = layers.dropout(input_key, config.input_dropout, x)
+        x = jax.lax.conv_general_dilated(
+            x,
+            params["filters"],
+            (1, 1),
+            "VALID",
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            precision=HIGHEST,
+        )
+        x = x + params["filters_bias"]
+        x, statistics = layers.norm("channel", params, statistics, x, training=training)
+        x = layers.dropout(channel_key, config.channel_dropout, jax.nn.relu(x), whole=(1, 2))
+        x = layers.affine("dense", params, x.reshape(len(x), flat))
+        x = layers.dropout(output_key, config.output_dropout, x)
+        x, statistics = layers.norm("output", params, statistics, x, training=training)
+        x = jax.nn.relu(x)
+        return jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=-1), statistics
+
+    def candidates(params: Params, entity: Any = None) -> Array:
+        bias = params["entity_bias"] if entity is None else params["entity_bias"][entity]
+        return jnp.concatenate([entity_rows(params, entity), bias[..., None]], axis=-1)
+
+    return Model("conve", config, init, sided(form, None, reciprocal=config.reciprocal), candidates, DOT)

@@ -1,0 +1,51 @@
+"""DistMult: a diagonal bilinear form."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from owkg.models import initial, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.similarity import DOT
+
+
+@dataclass(frozen=True)
+class DistMult:
+    """Options of DistMult.
+
+    Attributes:
+        dim: reals an entity, and a relation.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    dim: int = 128
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.flag(self, "reciprocal")
+
+
+@cache
+def distmult_model(config: DistMult) -> Model:
+    """score(h, r, t) = sum_k h_k r_k t_k.
+
+    Heads: the same. Entities and relations start uniform with the variance of Glorot and Bengio 2010.
+
+    References:
+        Yang et al. 2015, Embedding entities and relations for learning and inference in knowledge bases.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key = jax.random.split(key)
+        rows = initial.relation_rows(config, num_relations)
+        return {
+            "entity": initial.xavier_uniform(entity_key, (num_entities, config.dim)),
+            "relation": initial.xavier_uniform(relation_key, (rows, config.dim)),
+        }, {}
+
+    form = plain(jnp.multiply)
+    return Model("distmult", config, init, sided(form, form, reciprocal=config.reciprocal), entity_rows, DOT)

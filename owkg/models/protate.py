@@ -1,0 +1,87 @@
+"""pRotatE: RotatE whose entities are phases alone."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.rotate import circle
+from owkg.models.similarity import minus_sines
+
+
+@dataclass(frozen=True)
+class PRotatE:
+    """Options of pRotatE.
+
+    Attributes:
+        dim: phases an entity, and a relation.
+        margin: gamma, from which the distance is taken; above 0.
+        half_angle: whether the sine is that of half of the angle, as in the paper, or of the angle, as in
+            the authors' code and in what is published with it.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    dim: int = 500
+    margin: float = 12.0
+    half_angle: bool = False
+    reciprocal: bool = False
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.positive(self, "margin")
+        options.flag(self, "half_angle")
+        options.flag(self, "reciprocal")
+
+
+@cache
+def protate_model(config: PRotatE) -> Model:
+    """score(h, r, t) = margin - |modulus| sum_k |sin(phase of h + phase of r - phase of t)|.
+
+    phase = pi x / width, or half of that; width = (margin + 2) / dim. The paper's 2 C |sin(angle / 2)| is
+    modulus = 2 C with `half_angle`. Heads: the same, of phase of h - (phase of t - phase of r). Entities and
+    relations start uniform on +-width; `modulus`, one learned number [1], starts at width / 2.
+
+    References:
+        Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,
+        section 4.2 (pRotatE).
+    """
+    width = initial.margin_range(config.margin, config.dim)
+    unit = jnp.pi / width / (2 if config.half_angle else 1)
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key = jax.random.split(key)
+        rows = initial.relation_rows(config, num_relations)
+        return {
+            "entity": initial.uniform(entity_key, (num_entities, config.dim), width),
+            "relation": initial.uniform(relation_key, (rows, config.dim), width),
+            "modulus": jnp.full(1, width / 2, jnp.float32),
+        }, {}
+
+    def form(sign: int):
+        def turned(
+            params: Params,
+            statistics: Statistics,
+            entity: Float[Array, "q d"],
+            relation: Float[Array, "q d"],
+            key: Array | None,
+        ) -> tuple[Float[Array, "q d2"], Statistics]:
+            return params["modulus"] * circle(unit * (entity + sign * relation)), statistics
+
+        return turned
+
+    def candidates(params: Params, entity: Any = None) -> Array:
+        return circle(unit * entity_rows(params, entity))
+
+    return Model(
+        "protate",
+        config,
+        init,
+        sided(form(1), form(-1), reciprocal=config.reciprocal),
+        candidates,
+        minus_sines(config.margin),
+    )

@@ -1,0 +1,66 @@
+"""RESCAL: a bilinear form."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.precision import HIGHEST
+from owkg.models.similarity import DOT
+
+
+@dataclass(frozen=True)
+class Rescal:
+    """Options of RESCAL.
+
+    Attributes:
+        dim: reals an entity; a relation has dim^2, its matrix row by row.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    dim: int = 64
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.flag(self, "reciprocal")
+
+
+@cache
+def rescal_model(config: Rescal) -> Model:
+    """score(h, r, t) = h^T R t, with R in R^(dim x dim).
+
+    Heads: h^T (R t). Entities and relations start normal, with the variance of Glorot and Bengio 2010 for
+    their arrays.
+
+    References:
+        Nickel et al. 2011, A three-way model for collective learning on multi-relational data, equation 2.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key = jax.random.split(key)
+        rows = initial.relation_rows(config, num_relations)
+        return {
+            "entity": initial.xavier_normal(entity_key, (num_entities, config.dim)),
+            "relation": initial.xavier_normal(relation_key, (rows, config.dim**2)),
+        }, {}
+
+    def matrix(relation: Float[Array, "q d2"]) -> Float[Array, "q d d"]:
+        return relation.reshape(-1, config.dim, config.dim)
+
+    return Model(
+        "rescal",
+        config,
+        init,
+        sided(
+            plain(lambda head, relation: jnp.einsum("qi,qij->qj", head, matrix(relation), precision=HIGHEST)),
+            plain(lambda tail, relation: jnp.einsum("qij,qj->qi", matrix(relation), tail, precision=HIGHEST)),
+            reciprocal=config.reciprocal,
+        ),
+        entity_rows,
+        DOT,
+    )

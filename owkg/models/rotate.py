@@ -1,0 +1,77 @@
+"""RotatE: relations are rotations of complex numbers."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, options
+from owkg.models.complex import multiplied
+from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.similarity import minus_moduli
+
+
+@dataclass(frozen=True)
+class RotatE:
+    """Options of RotatE.
+
+    Attributes:
+        dim: complex numbers an entity, 2 dim reals, real parts first; a relation has dim reals.
+        margin: gamma, from which the distance is taken; above 0.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    dim: int = 500
+    margin: float = 12.0
+    reciprocal: bool = False
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.positive(self, "margin")
+        options.flag(self, "reciprocal")
+
+
+@cache
+def rotate_model(config: RotatE) -> Model:
+    """score(h, r, t) = margin - sum_k |h_k e^(i phase_k) - t_k|, with h, t in C^dim.
+
+    phase = pi r / width, width = (margin + 2) / dim: what is learned is r, as in the authors' code, so that
+    one learning rate suits all. Heads: margin - sum |h - t e^(-i phase)|. All start uniform on +-width.
+
+    References:
+        Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,
+        equations 2 and 5.
+    """
+    width = initial.margin_range(config.margin, config.dim)
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key = jax.random.split(key)
+        rows = initial.relation_rows(config, num_relations)
+        return {
+            "entity": initial.uniform(entity_key, (num_entities, 2 * config.dim), width),
+            "relation": initial.uniform(relation_key, (rows, config.dim), width),
+        }, {}
+
+    def rotated(entity: Float[Array, "q d2"], relation: Float[Array, "q d"]) -> Float[Array, "q d2"]:
+        return multiplied(entity, circle(relation * (jnp.pi / width)))
+
+    return Model(
+        "rotate",
+        config,
+        init,
+        sided(
+            plain(rotated),
+            plain(lambda tail, relation: rotated(tail, -relation)),
+            reciprocal=config.reciprocal,
+        ),
+        entity_rows,
+        minus_moduli(config.margin),
+        complex_params=("entity",),
+    )
+
+
+def circle(angle: Float[Array, "*rows d"]) -> Float[Array, "*rows d2"]:
+    """e^(i angle): cosines, then sines."""
+    return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=-1)

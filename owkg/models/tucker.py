@@ -1,0 +1,99 @@
+"""TuckER: one tensor that all relations share."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, layers, options
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.precision import HIGHEST
+from owkg.models.similarity import DOT
+
+
+@dataclass(frozen=True)
+class TuckER:
+    """Options of TuckER.
+
+    Attributes:
+        dim: reals an entity.
+        relation_dim: reals a relation.
+        input_dropout: of the head.
+        matrix_dropout: of the relation's matrix.
+        output_dropout: of the query.
+        batch_norm: whether head and query are normalised over the batch.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 200
+    relation_dim: int = 30
+    input_dropout: float = 0.2
+    matrix_dropout: float = 0.2
+    output_dropout: float = 0.3
+    batch_norm: bool = True
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole(self, "dim")
+        options.whole(self, "relation_dim")
+        for name in ("input_dropout", "matrix_dropout", "output_dropout"):
+            options.share(self, name)
+        options.flag(self, "batch_norm")
+        options.only_reciprocal(self, "tucker")
+
+
+@cache
+def tucker_model(config: TuckER) -> Model:
+    """score(h, r, t) = W x_1 r x_2 h x_3 t = sum_kij W_kij r_k h_i t_j.
+
+    h and the query W x_1 r x_2 h are normalised over the batch, then dropped out; the matrix W x_1 r of the
+    relation is dropped out. Parameters beyond the embeddings: `core` [relation_dim, dim, dim], uniform on
+    +-1; `input_*` and `output_*` of the normalisation. Embeddings start normal by Glorot and Bengio 2010.
+    The dropouts by default are the paper's for WN18RR.
+
+    References:
+        Balazevic et al. 2019, TuckER: tensor factorization for knowledge graph completion, equation 2.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key, core_key = jax.random.split(key, 3)
+        rows = initial.relation_rows(config, num_relations)
+        params = {
+            "entity": initial.xavier_normal(entity_key, (num_entities, config.dim)),
+            "relation": initial.xavier_normal(relation_key, (rows, config.relation_dim)),
+            "core": initial.uniform(core_key, (config.relation_dim, config.dim, config.dim), 1.0),
+        }
+        statistics = {}
+        for name in ("input", "output") if config.batch_norm else ():
+            scales, running = layers.norm_init(name, config.dim)
+            params |= scales
+            statistics |= running
+        return params, statistics
+
+    def normed(
+        name: str, params: Params, statistics: Statistics, x: Array, key: Array | None
+    ) -> tuple[Array, Statistics]:
+        if not config.batch_norm:
+            return x, statistics
+        return layers.norm(name, params, statistics, x, training=key is not None)
+
+    def form(
+        params: Params,
+        statistics: Statistics,
+        entity: Float[Array, "q d"],
+        relation: Float[Array, "q k"],
+        key: Array | None,
+    ) -> tuple[Float[Array, "q d"], Statistics]:
+        input_key, matrix_key, output_key = layers.keys(key, 3)
+        head, statistics = normed("input", params, statistics, entity, key)
+        head = layers.dropout(input_key, config.input_dropout, head)
+        matrix = jnp.einsum("qk,kij->qij", relation, params["core"], precision=HIGHEST)
+        matrix = layers.dropout(matrix_key, config.matrix_dropout, matrix)
+        query = jnp.einsum("qi,qij->qj", head, matrix, precision=HIGHEST)
+        query, statistics = normed("output", params, statistics, query, key)
+        return layers.dropout(output_key, config.output_dropout, query), statistics
+
+    query = sided(form, None, reciprocal=config.reciprocal)
+    return Model("tucker", config, init, query, entity_rows, DOT)
