@@ -11,6 +11,7 @@ from owkg.cli.errors import guarded
 from owkg.cli.family_tree import family_tree_app
 from owkg.cli.kg import kg_app
 from owkg.cli.metrics import metrics
+from owkg.cli.models import models
 from owkg.cli.power import power
 from owkg.cli.ranks import ranks_app
 from owkg.cli.sample import sample
@@ -62,6 +63,7 @@ app.command(
         "owkg metrics ranks.parquet --metric probe@0.5,0.5,macro-map@20 --interval bca --replicates 2000",
     )
 )(metrics)
+app.command(epilog=_examples("owkg models", "owkg models --format json"))(models)
 app.add_typer(family_tree_app)
 app.command(
     epilog=_examples(
