@@ -1,0 +1,111 @@
+"""The ranks of the answers of triples by a model, in arrays."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from owkg import checks
+from owkg.evaluate.blocks import blocks
+from owkg.evaluate.counts import counts
+from owkg.evaluate.tiles import everywhere, mesh_of, tiled
+from owkg.kg import KnownAnswers, is_known, num_candidates
+from owkg.kg.triples import side_checked, triples_checked
+from owkg.models import Model, Params, Statistics
+from owkg.ranks import Ranks
+
+# Of scores at a time: large enough to outweigh the call, small against the parameters of most models.
+BLOCK_BYTES = 2**26
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def rank_arrays(
+    model: Model,
+    params: Params,
+    statistics: Statistics,
+    triples: Any,
+    side: Any,
+    *,
+    known: KnownAnswers | None,
+    tolerance: Any = 0.0,
+    devices: Sequence[Any] | None = None,
+    block_bytes: int = BLOCK_BYTES,
+    named: Callable[[int], str] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Ranks:
+    """Ranks the answer of every triple on one side among all entities.
+
+        optimistic  = 1 + #{candidates with score > answer's score + tolerance}
+        pessimistic =     #{candidates with score >= answer's score - tolerance}
+
+    as `owkg.ranks.ranks_from_scores`, of scores that are never all there: a block of questions at a time is
+    scored against all entities, and counted. Answers to one question share its scores. Entities are shared
+    out among the devices; their number does not change a rank. Where JAX is distributed, all processes call
+    this together, and all get the ranks.
+
+    Args:
+        model: what scores.
+        params: of the model.
+        statistics: of the model.
+        triples: int [triples, 3], head, relation, tail.
+        side: that is asked for, "head" or "tail".
+        known: the answers that leave the candidates, of `owkg.kg.known_answers` of the same side; None: raw.
+        tolerance: scores that differ from the answer's by at most this are ties; absolute, at least 0.
+        devices: that share the entities; None: all that JAX sees.
+        block_bytes: of the scores that are there at a time, at least one question's.
+        named: what messages call the query of a triple; None: by its number.
+        on_progress: told after each block how many triples are ranked, and of how many.
+
+    Returns:
+        Ranks [triples], in the order of the triples.
+
+    Raises:
+        ValueError: if an argument is out of range; or if a score is no number, naming the query.
+    """
+    side, num_entities = side_checked(side), len(params["entity"])
+    num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
+    triples = triples_checked(triples, num_entities, num_relations)
+    _check_known(known, side, num_entities, num_relations)
+    width = np.float32(checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, _LARGEST)))
+    size = checks.scalar("block_bytes", checks.integer("block_bytes", block_bytes, 1))
+    mesh = mesh_of(devices)
+    params, statistics = everywhere(mesh, (params, statistics))
+    count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))
+    dealt = blocks(triples, side, known, most=max(1, size // (4 * num_entities)))
+    above, level = np.empty((2, len(triples)), np.int64)
+    done = 0
+    for rows, found in _one_behind((rows, count(*everywhere(mesh, (block, width)))) for rows, block in dealt):
+        above[rows], level[rows], nan = (np.asarray(part)[: len(rows)] for part in found)
+        if nan.any():
+            row = int(rows[np.argmax(nan > 0)])
+            name = named(row) if named else f"the {side} of triple {row}"
+            raise ValueError(f"`params` must give scores that are numbers, got NaN for {name}.")
+        done += len(rows)
+        if on_progress:
+            on_progress(done, len(triples))
+    if known is None:
+        return Ranks(1 + above, level, np.full(len(triples), num_entities))
+    # Counted among those that score no less, unless it left the candidates with the other known answers.
+    return Ranks(1 + above, level + is_known(known, triples), num_candidates(known, triples))
+
+
+def _one_behind(items: Iterable[Any]) -> Iterator[Any]:
+    """The items, each given out when the next one has been made: one is computed while one is prepared."""
+    made = None
+    for item in items:
+        if made is not None:
+            yield made
+        made = item
+    if made is not None:
+        yield made
+
+
+def _check_known(known: Any, side: str, num_entities: int, num_relations: int) -> None:
+    if known is None:
+        return
+    if not isinstance(known, KnownAnswers):
+        raise ValueError(f"`known` must be KnownAnswers, or None for raw ranks, got {known!r}.")
+    wanted, got = (side, num_entities, num_relations), (known.side, known.num_entities, known.num_relations)
+    if wanted != got:
+        raise ValueError(f"`known` must be of side, entities and relations {wanted}, got those of {got}.")

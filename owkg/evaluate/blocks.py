@@ -1,0 +1,98 @@
+"""The questions that triples ask, each once, in blocks of one shape."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from owkg.kg import KnownAnswers
+from owkg.ranks import EntitySets, known_sets
+
+
+class Block(NamedTuple):
+    """Some questions of one side, their answers that are ranked, and those that are known.
+
+    All blocks of a side have one shape, so that they share compiled code. Where there is less, question 0 is
+    asked again, its first answer is ranked again, and what is known belongs to the question after the last.
+
+    Attributes:
+        entity: that each question gives, [q].
+        relation: of each question, [q].
+        row: the question of each answer that is ranked, [p].
+        answer: entity id, [p].
+        known_row: the question of each known answer, [k].
+        known: entity id, [k].
+    """
+
+    entity: Int32[np.ndarray, "q"]
+    relation: Int32[np.ndarray, "q"]
+    row: Int32[np.ndarray, "p"]
+    answer: Int32[np.ndarray, "p"]
+    known_row: Int32[np.ndarray, "k"]
+    known: Int32[np.ndarray, "k"]
+
+
+def blocks(
+    triples: Int32[np.ndarray, "triples 3"], side: str, known: KnownAnswers | None, *, most: int
+) -> list[tuple[Int64[np.ndarray, "p"], Block]]:
+    """Blocks of at most `most` questions, and which triple each answer is of.
+
+    Args:
+        triples: int [triples, 3].
+        side: the side that is asked for.
+        known: the answers that leave the candidates; None: none.
+        most: questions in a block.
+
+    Returns:
+        (rows of triples, block) of each block; a block may rank more answers than it has rows of triples, and
+        those come first.
+    """
+    if not len(triples):
+        return []
+    head, relation, tail = triples.T
+    entity, answer = (head, tail) if side == "tail" else (tail, head)
+    questions, of = np.unique(np.stack([entity, relation], axis=1), axis=0, return_inverse=True)
+    of = of.ravel()
+    sets = _sets(known, questions)
+    numbers = -(-len(questions) // most)
+    # Dealt out like cards, those with most known answers first: no block has many more than another.
+    hands = np.argsort(sets.start - sets.stop, kind="stable")
+    number, place = np.empty((2, len(questions)), np.int64)
+    number[hands], place[hands] = np.arange(len(hands)) % numbers, np.arange(len(hands)) // numbers
+    rows = [np.flatnonzero(number[of] == i) for i in range(numbers)]
+    asked = [hands[i::numbers] for i in range(numbers)]
+    q, p = max(map(len, asked)), max(map(len, rows))
+    k = max(int((sets.stop - sets.start)[hand].sum()) for hand in asked)
+    return [
+        (
+            own,
+            Block(
+                *_padded(questions[hand].T, q, questions[hand[0]]),
+                *_padded([place[of[own]], answer[own]], p, (0, answer[own[0]])),
+                *_padded(_flat(sets, hand), k, (q, 0)),
+            ),
+        )
+        for own, hand in zip(rows, asked, strict=True)
+    ]
+
+
+def _sets(known: KnownAnswers | None, questions: np.ndarray) -> EntitySets:
+    if known is None:
+        return EntitySets(*np.zeros((2, len(questions)), np.int64), np.empty(0, np.int32))
+    return known_sets(known, *questions.T)
+
+
+def _flat(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(place in the hand, entity) of every known answer to the questions of a hand."""
+    sizes = (sets.stop - sets.start)[hand]
+    place = np.repeat(np.arange(len(hand)), sizes)
+    within = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return place, sets.ids[np.repeat(sets.start[hand], sizes) + within]
+
+
+def _padded(columns, size: int, filler) -> np.ndarray:
+    """The columns as int32, each filled up to `size`."""
+    filled = np.empty((len(columns), size), np.int32)
+    for column, values, last in zip(filled, columns, filler, strict=True):
+        column[: len(values)], column[len(values) :] = values, last
+    return filled
