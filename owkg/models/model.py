@@ -73,8 +73,8 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
     def query(
         params: Params,
         statistics: Statistics,
-        entity: Array,
-        relation: Array,
+        entity: Any,
+        relation: Any,
         side: str,
         *,
         key: Array | None = None,

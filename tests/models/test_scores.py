@@ -1,0 +1,287 @@
+"""Models against the formulas of their papers, in float64 with loops; forms of a score against each other."""
+
+import cmath
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special
+
+from owkg.models import MODELS, model, score, score_all
+
+# --- single triples, written from the papers
+
+
+def transe(p, c, h, r, t):
+    difference = [a + b - d for a, b, d in zip(p["entity"][h], p["relation"][r], p["entity"][t], strict=True)]
+    if c.norm == 1:
+        return c.margin - sum(abs(x) for x in difference)
+    return c.margin - math.sqrt(sum(x * x for x in difference))
+
+
+def distmult(p, c, h, r, t):
+    return sum(a * b * d for a, b, d in zip(p["entity"][h], p["relation"][r], p["entity"][t], strict=True))
+
+
+def _complex(row):
+    half = len(row) // 2
+    return [complex(row[k], row[half + k]) for k in range(half)]
+
+
+def complex_(p, c, h, r, t):
+    rows = (_complex(p["entity"][h]), _complex(p["relation"][r]), _complex(p["entity"][t]))
+    return sum(a * b * d.conjugate() for a, b, d in zip(*rows, strict=True)).real
+
+
+def rotate(p, c, h, r, t):
+    width = (c.margin + 2) / c.dim
+    total = 0.0
+    for a, b, d in zip(_complex(p["entity"][h]), p["relation"][r], _complex(p["entity"][t]), strict=True):
+        total += abs(a * cmath.exp(1j * math.pi * b / width) - d)
+    return c.margin - total
+
+
+def protate(p, c, h, r, t):
+    width = (c.margin + 2) / c.dim
+    total = 0.0
+    for a, b, d in zip(p["entity"][h], p["relation"][r], p["entity"][t], strict=True):
+        angle = math.pi * (a + b - d) / width
+        total += abs(math.sin(angle / 2 if c.half_angle else angle))
+    return c.margin - abs(p["modulus"][0]) * total
+
+
+def rescal(p, c, h, r, t):
+    R = p["relation"][r]
+    total = 0.0
+    for i in range(c.dim):
+        for j in range(c.dim):
+            total += p["entity"][h][i] * R[i * c.dim + j] * p["entity"][t][j]
+    return total
+
+
+def _normed(p, name, x):
+    """Batch normalisation by running statistics; channels last."""
+    mean, variance = p[f"{name}_mean"], p[f"{name}_variance"]
+    return (x - mean) / np.sqrt(variance + 1e-5) * p[f"{name}_scale"] + p[f"{name}_shift"]
+
+
+def tucker(p, c, h, r, t):
+    head = _normed(p, "input", p["entity"][h]) if c.batch_norm else p["entity"][h]
+    query = np.zeros(c.dim)
+    for k in range(c.relation_dim):
+        for i in range(c.dim):
+            for j in range(c.dim):
+                query[j] += p["core"][k, i, j] * p["relation"][r][k] * head[i]
+    if c.batch_norm:
+        query = _normed(p, "output", query)
+    return sum(a * b for a, b in zip(query, p["entity"][t], strict=True))
+
+
+def conve(p, c, h, r, t):
+    width = c.dim // c.height
+    picture = np.concatenate(
+        [p["entity"][h].reshape(c.height, width), p["relation"][r].reshape(c.height, width)]
+    )
+    picture = _normed(p, "input", picture[:, :, None])[:, :, 0]
+    rows, columns = 2 * c.height - 2, width - 2
+    maps = np.zeros((rows, columns, c.channels))
+    for y in range(rows):
+        for x in range(columns):
+            for channel in range(c.channels):
+                under = picture[y : y + 3, x : x + 3] * p["filters"][:, :, 0, channel]
+                maps[y, x, channel] = under.sum() + p["filters_bias"][channel]
+    flat = np.maximum(_normed(p, "channel", maps), 0).ravel()
+    dense = flat @ p["dense_weight"] + p["dense_bias"]
+    hidden = np.maximum(_normed(p, "output", dense), 0)
+    return hidden @ p["entity"][t] + p["entity_bias"][t]
+
+
+def betae(p, c, h, r, t):
+    def beta(row):
+        return np.minimum(np.maximum(row + 1, 0.05), 1e9)
+
+    x = np.concatenate([beta(p["entity"][h]), p["relation"][r]])
+    for i in range(c.hidden_layers):
+        x = np.maximum(x @ p[f"hidden{i}_weight"] + p[f"hidden{i}_bias"], 0)
+    query = beta(x @ p["last_weight"] + p["last_bias"])
+    total = 0.0
+    for k in range(c.dim):
+        a, b = beta(p["entity"][t])[[k, c.dim + k]]
+        A, B = query[[k, c.dim + k]]
+        total += special.betaln(A, B) - special.betaln(a, b)
+        total += (a - A) * special.digamma(a) + (b - B) * special.digamma(b)
+        total += (A - a + B - b) * special.digamma(a + b)
+    return c.margin - total
+
+
+FORMULAS: dict[str, Callable[..., float]] = {
+    "transe": transe,
+    "distmult": distmult,
+    "complex": complex_,
+    "rotate": rotate,
+    "protate": protate,
+    "rescal": rescal,
+    "tucker": tucker,
+    "conve": conve,
+    "betae": betae,
+}
+
+
+# --- models, small enough for loops
+
+N, M = 7, 3
+OPTIONS = {
+    "transe": [{"dim": 5}, {"dim": 5, "norm": 2, "margin": 9.0}, {"dim": 5, "reciprocal": True}],
+    "distmult": [{"dim": 5}, {"dim": 5, "reciprocal": False}],
+    "complex": [{"dim": 4}, {"dim": 4, "reciprocal": False, "init_law": "uniform", "init_scale": 0.5}],
+    "rotate": [{"dim": 4}, {"dim": 4, "reciprocal": True}],
+    "protate": [{"dim": 5}, {"dim": 5, "half_angle": True}],
+    "rescal": [{"dim": 4}, {"dim": 4, "reciprocal": False}],
+    "tucker": [{"dim": 5, "relation_dim": 3}, {"dim": 4, "relation_dim": 2, "batch_norm": False}],
+    "conve": [{"dim": 12, "height": 3, "channels": 2}],
+    "betae": [{"dim": 4, "hidden": 6, "margin": 9.0}, {"dim": 4, "hidden": 5, "hidden_layers": 1}],
+}
+CASES = [
+    pytest.param(name, options, id=f"{name}-{i}")
+    for name in OPTIONS
+    for i, options in enumerate(OPTIONS[name])
+]
+H, R, T = (np.random.default_rng(8).integers(0, size, 40) for size in (N, M, N))
+
+
+def made(name, options, seed=0):
+    """A model with parameters and statistics that no initial value hides: zeros and ones are gone."""
+    built = model(name, **options)
+    params, statistics = built.init(jax.random.key(seed), N, M)
+    rng = np.random.default_rng(seed)
+
+    def moved(array):
+        return array + jnp.asarray(rng.uniform(0.1, 0.6, array.shape), jnp.float32)
+
+    fixed = {"protate": ("entity", "relation")}.get(name, ())
+    params = {key: array if key in fixed else moved(array) for key, array in params.items()}
+    return built, params, {key: moved(array) for key, array in statistics.items()}
+
+
+def test_every_model_is_here():
+    assert MODELS.keys() == OPTIONS.keys() == FORMULAS.keys()
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_scores_are_those_of_the_paper(name, options):
+    built, params, statistics = made(name, options)
+    exact = {key: np.asarray(a, np.float64) for key, a in (params | statistics).items()}
+    expected = [FORMULAS[name](exact, built.config, *t) for t in zip(H, R, T, strict=True)]
+    got = score(built, params, statistics, H, R, T)
+    assert got.shape == (40,)
+    assert got.dtype == jnp.float32
+    assert np.std(expected) > 1e-3
+    np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_columns_and_shards_are_the_scores_of_triples(name, options):
+    built, params, statistics = made(name, options)
+    whole = score_all(built, params, statistics, H, R, "tail")
+    assert whole.shape == (40, N)
+    single = score(built, params, statistics, H[:, None], R[:, None], np.arange(N))
+    np.testing.assert_allclose(whole, single, rtol=1e-5, atol=1e-5)
+    shards = [score_all(built, params, statistics, H, R, "tail", ids) for ids in ([0, 1, 2], [3, 4, 5, 6])]
+    np.testing.assert_allclose(whole, np.concatenate(shards, axis=1), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_heads_are_asked_for_by_the_same_score_or_by_inverse_relations(name, options):
+    built, params, statistics = made(name, options)
+    heads = score_all(built, params, statistics, T, R, "head")
+    if built.config.reciprocal:
+        assert len(params["relation"]) == 2 * M
+        inverse = params | {"relation": jnp.roll(params["relation"], M, axis=0)}
+        expected = score_all(built, inverse, statistics, T, R, "tail")
+    else:
+        assert len(params["relation"]) == M
+        expected = score(built, params, statistics, np.arange(N), R[:, None], T[:, None])
+    np.testing.assert_allclose(heads, expected, rtol=1e-5, atol=1e-5)
+
+
+# --- what training needs
+
+
+def _loss(built, statistics, key):
+    def loss(params):
+        total = 0.0
+        for side, entity in (("tail", H), ("head", T)):
+            queries, _ = built.query(params, statistics, entity, R, side, key=key)
+            candidates = built.candidates(params)
+            total += built.similarity.all(queries, candidates).sum()
+            total += built.similarity.one(queries[:, None], candidates[None]).sum()
+        return total
+
+    return loss
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize("key", [None, 5], ids=["evaluated", "trained"])
+def test_gradients_are_finite_at_initial_values_and_where_everything_coincides(name, options, key):
+    built = model(name, **options)
+    params, statistics = built.init(jax.random.key(0), N, M)
+    zero = jax.tree.map(jnp.zeros_like, params)
+    for point in (params, zero):
+        key = None if key is None else jax.random.key(5)
+        gradients = jax.jit(jax.grad(_loss(built, statistics, key)))(point)
+        assert all(np.isfinite(g).all() for g in gradients.values())
+    assert gradients.keys() == params.keys()
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_both_forms_of_the_similarity_have_the_same_gradients(name, options):
+    built, params, statistics = made(name, options)
+    queries, _ = built.query(params, statistics, H, R, "tail")
+    candidates = built.candidates(params)
+    weight = jax.random.normal(jax.random.key(1), (len(H), N))
+
+    def loss(compare):
+        return lambda queries, candidates: (weight * compare(queries, candidates)).sum()
+
+    one = jax.grad(loss(lambda q, c: built.similarity.one(q[:, None], c[None])), (0, 1))(queries, candidates)
+    every = jax.grad(loss(built.similarity.all), (0, 1))(queries, candidates)
+    for a, b in zip(one, every, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_bfloat16_scores_are_near_in_float32(name, options):
+    built, params, statistics = made(name, options)
+    narrow = {key: array.astype(jnp.bfloat16) for key, array in params.items()}
+    rounded = {key: array.astype(jnp.float32) for key, array in narrow.items()}
+    queries, _ = built.query(narrow, statistics, H, R, "tail")
+    assert queries.dtype == jnp.bfloat16
+    got = score_all(built, narrow, statistics, H, R, "tail")
+    assert got.dtype == jnp.float32
+    expected = score_all(built, rounded, statistics, H, R, "tail")
+    assert np.abs(got - expected).max() <= 0.05 * max(1, np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_many_sets_of_parameters_at_once(name, options):
+    built = model(name, **options)
+    keys = jax.random.split(jax.random.key(3), 4)
+    params, statistics = jax.vmap(lambda key: built.init(key, N, M))(keys)
+    every = jax.vmap(lambda p, s: score_all(built, p, s, H, R, "head"))(params, statistics)
+    for i, key in enumerate(keys):
+        alone = score_all(built, *built.init(key, N, M), H, R, "head")
+        np.testing.assert_allclose(every[i], alone, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_the_same_key_draws_the_same_and_another_key_another(name, options):
+    built = model(name, **options)
+    first, second, third = (built.init(jax.random.key(seed), N, M)[0] for seed in (0, 0, 1))
+    assert all((first[key] == second[key]).all() for key in first)
+    assert (first["entity"] != third["entity"]).any()
+    assert all(array.dtype == jnp.float32 for array in first.values())
+    for key in built.complex_params:
+        assert first[key].shape[1] == 2 * built.config.dim
