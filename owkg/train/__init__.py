@@ -1,0 +1,18 @@
+"""Training: from a graph and a configuration to the folder of a run, resumable to the bit."""
+
+from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
+from owkg.train.defaults import DEFAULTS
+from owkg.train.run import Run, load_run, train
+
+__all__ = [
+    "DEFAULTS",
+    "LOSSES",
+    "Run",
+    "Training",
+    "changed",
+    "config_text",
+    "load_run",
+    "read_config",
+    "train",
+    "training",
+]

@@ -1,0 +1,202 @@
+"""How a model is trained: one frozen record, from defaults, a TOML file, and options."""
+
+import json
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from owkg import checks
+from owkg.models import Model, model
+from owkg.models import options as check
+from owkg.train.defaults import DEFAULTS
+
+# Which losses belong to which regime.
+LOSSES = {
+    "1vsall": ("cross_entropy", "bce"),
+    "kvsall": ("cross_entropy", "bce"),
+    "negatives": ("margin", "logistic", "self_adversarial"),
+}
+OPTIMISERS = ("adagrad", "adam", "sgd")
+SCHEDULES = ("constant", "linear", "cosine", "exponential")
+# Intervals are whole epochs; 0 is never.
+_COUNTS = ("steps", "warmup_steps", "valid_every", "patience", "checkpoint_every")
+_SIZES = ("batch_size", "num_negatives", "epochs", "record_every")
+_FLAGS = ("shared_negatives", "filtered_negatives", "subsampling")
+
+
+@dataclass(frozen=True)
+class Training:
+    """Everything that decides what is learned from a graph.
+
+    A question is a fact asked on one side: (h, r, ?) or (?, r, t). An epoch asks every question once.
+
+    Attributes:
+        model: a name in `owkg.models.MODELS`.
+        options: of the model, as (name, value).
+        regime: "1vsall": the answer of a fact against all entities; "kvsall": all known answers of a question
+            against all entities; "negatives": the answer against entities drawn at random.
+        loss: "cross_entropy" or "bce" against all; "margin", "logistic" or "self_adversarial" otherwise.
+        batch_size: questions a step.
+        label_smoothing: share of the target that is spread evenly over all entities, in [0, 1).
+        num_negatives: entities drawn for each question, or for all questions of a side if shared.
+        shared_negatives: whether the questions of a side share them.
+        filtered_negatives: whether no known answer (of train) is taken for a negative.
+        loss_margin: by which a negative should stay behind, for the margin loss.
+        temperature: of the weights of self-adversarial negatives.
+        subsampling: whether a fact weighs 1 / sqrt(answers of (h, r, ?) + answers of (?, r, t)).
+        optimiser: "adagrad", "adam" or "sgd".
+        learning_rate: at its peak.
+        schedule: of the learning rate: "constant"; "linear" or "cosine" down to 0 at the last step;
+            "exponential": times `decay` each epoch.
+        decay: of the exponential schedule.
+        warmup_steps: over which the learning rate rises from 0.
+        epochs: how long to train.
+        steps: how long to train, if not 0.
+        n3: weight of the mean over questions of sum |x|^3 over their embeddings.
+        l2: weight of the mean over questions of sum |x|^2 over their embeddings.
+        precision: "float32", or "bfloat16" to compute in; parameters stay float32.
+        seed: of everything drawn.
+        record_every: epochs between rows of the training path.
+        valid_every: epochs between validations; 0: none.
+        valid_metric: a metric of `owkg.metrics` that is better when larger.
+        patience: validations without a new best after which to stop; 0: never.
+        checkpoint_every: epochs between checkpoints; 0: only at the end, and at every new best.
+    """
+
+    model: str = "complex"
+    options: tuple[tuple[str, Any], ...] = ()
+    regime: str = "1vsall"
+    loss: str = "cross_entropy"
+    batch_size: int = 1000
+    label_smoothing: float = 0.0
+    num_negatives: int = 128
+    shared_negatives: bool = False
+    filtered_negatives: bool = True
+    loss_margin: float = 1.0
+    temperature: float = 1.0
+    subsampling: bool = False
+    optimiser: str = "adagrad"
+    learning_rate: float = 0.1
+    schedule: str = "constant"
+    decay: float = 0.99
+    warmup_steps: int = 0
+    epochs: int = 100
+    steps: int = 0
+    n3: float = 0.0
+    l2: float = 0.0
+    precision: str = "float32"
+    seed: int = 0
+    record_every: int = 1
+    valid_every: int = 10
+    valid_metric: str = "mrr"
+    patience: int = 10
+    checkpoint_every: int = 10
+
+    def __post_init__(self) -> None:
+        self.built()
+        check.one_of(self, "regime", *LOSSES)
+        if self.loss not in LOSSES[self.regime]:
+            losses = " or ".join(map(repr, LOSSES[self.regime]))
+            raise ValueError(f"`loss` must be {losses} where the regime is {self.regime}, got {self.loss!r}.")
+        for name in _SIZES:
+            check.whole(self, name)
+        for name in _COUNTS:
+            check.whole(self, name, 0)
+        for name in _FLAGS:
+            check.flag(self, name)
+        for name in ("learning_rate", "decay", "loss_margin"):
+            check.positive(self, name)
+        for name in ("n3", "l2", "temperature"):
+            check.nonnegative(self, name)
+        check.share(self, "label_smoothing")
+        check.one_of(self, "optimiser", *OPTIMISERS)
+        check.one_of(self, "schedule", *SCHEDULES)
+        check.one_of(self, "precision", "float32", "bfloat16")
+        check.whole(self, "seed", 0)
+        if self.seed >= 2**32:
+            raise ValueError(f"`seed` must be below 2**32, got {self.seed!r}.")
+
+    def built(self) -> Model:
+        """The model that is trained."""
+        return model(self.model, **dict(self.options))
+
+
+_FIELDS = tuple(field.name for field in fields(Training) if field.name not in ("model", "options"))
+
+
+def training(model: Any = "complex", **settings: Any) -> Training:
+    """How to train `model`: its defaults, and `settings` in place of some.
+
+    Args:
+        model: a name in `owkg.models.MODELS`.
+        **settings: fields of `Training` and options of the model, by name.
+
+    Raises:
+        ValueError: if a name is neither, or a value is out of range.
+
+    Examples:
+        >>> training("complex", dim=32, epochs=5).loss
+        'cross_entropy'
+    """
+    if not isinstance(model, str) or model not in DEFAULTS:
+        raise ValueError(f"`model` must be one of {', '.join(DEFAULTS)}, got {model!r}.")
+    return changed(Training(model), **(DEFAULTS[model] | settings))
+
+
+def changed(config: Training, **settings: Any) -> Training:
+    """`config` with `settings`, fields and options of the model, in place of what it says."""
+    own = {name: value for name, value in settings.items() if name in _FIELDS}
+    options = dict(config.options) | {name: value for name, value in settings.items() if name not in own}
+    return replace(config, options=tuple(sorted(options.items())), **own)
+
+
+def config_text(config: Training) -> str:
+    """`config` as TOML: every field, and the options of the model resolved."""
+    options = {
+        field.name: getattr(config.built().config, field.name) for field in fields(config.built().config)
+    }
+    values = {"model": config.model} | {name: getattr(config, name) for name in _FIELDS}
+    tables = ("\n".join(f"{k} = {_toml(v)}" for k, v in table.items()) for table in (values, options))
+    return "\n\n[options]\n".join(tables) + "\n"
+
+
+def read_config(path: Path, **settings: Any) -> Training:
+    """The training that a TOML file describes, with `settings` in place of what it says.
+
+    Args:
+        path: of a file of fields of `Training`; what it leaves out is as for its model by default.
+            Options of the model stand in its table [options].
+        **settings: fields and options; if `model` is another one than the file's, its defaults hold.
+
+    Raises:
+        ValueError: beginning with the file, if it is no TOML or holds what is no field.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise ValueError(f"{path}: must be TOML ({error}).") from None
+    options = content.pop("options", {})
+    if not isinstance(options, dict):
+        raise ValueError(f"{path}: options must be a table, got {options!r}.")
+    for name in content:
+        if name != "model" and name not in _FIELDS:
+            raise ValueError(f"{path}: {name} is no field; those are model, {', '.join(_FIELDS)}.")
+    for name in options:
+        if name in _FIELDS:
+            raise ValueError(f"{path}: {name} must stand above [options].")
+    try:
+        return training(**(content | options | settings))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, str | bool) else repr(value)
+
+
+def seeds_checked(name: str, values: Any) -> list[int]:
+    """`values` as whole numbers in [0, 2**32)."""
+    array = checks.integer(name, values, 0)
+    checks.require(name, array, array < 2**32, "below 2**32")
+    return array.tolist()

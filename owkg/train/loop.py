@@ -1,0 +1,162 @@
+"""The loop of training: calls of the device between the moments when something is looked at or written."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from owkg import kg
+from owkg.train.config import Training
+from owkg.train.questions import Sizes, on_device, questions
+from owkg.train.step import State, advance, begun, rates
+from owkg.train.validation import validator
+
+Row = dict[str, float | int | None]
+# What a call of the device should take: short enough to be interrupted, long enough to cost nothing.
+_CALL_S = 0.5
+_FASTER = 8
+
+
+class Snapshot(NamedTuple):
+    """Training at some step.
+
+    Attributes:
+        step: number of steps taken.
+        state: after them; the next step takes its memory.
+        rows: of the training path, one a record.
+        due: whether a checkpoint is.
+        last: whether training ends here.
+    """
+
+    step: int
+    state: State
+    rows: list[Row]
+    due: bool
+    last: bool
+
+
+def snapshots(
+    graph: kg.KnowledgeGraph,
+    config: Training,
+    *,
+    start: tuple[int, State] | None = None,
+    rows: Sequence[Row] = (),
+    chunk_steps: int | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Iterator[Snapshot]:
+    """Trains, and yields at every record, validation and checkpoint, at an interrupt, and at the end.
+
+    Where it starts and how many steps a call takes change no bit of the parameters.
+
+    Args:
+        graph: whose split train is learned.
+        config: how.
+        start: (step, state) to go on from; the state is given away.
+        rows: of the path until then.
+        chunk_steps: steps a call of the device; None: as many as take half a second.
+        on_progress: told after each call how many steps are done, of how many, and loss and speed in words.
+        interrupted: asked after each call whether to end.
+
+    Raises:
+        ValueError: if the graph does not suit the configuration; or if loss or parameters are no longer
+            finite, saying at which step.
+    """
+    parts, sizes = questions(graph, config)
+    measured = validator(graph, config) if config.valid_every else None
+    parts, numbers, run = on_device(parts), rates(config), advance(config, sizes)
+    model, rows = config.built(), list(rows)
+    step, state = start or (0, begun(config, sizes, numbers))
+    chunk, tell = chunk_steps or 1, on_progress or (lambda *_: None)
+    seconds = float((rows[-1]["seconds"] if rows else 0) or 0)
+    recorded_at = int((rows[-1]["step"] if rows else 0) or 0)
+    since, busy = step, 0.0
+    state = run(state, step, step, parts, numbers)  # compiles
+    while not ended(config, rows, step, sizes.total):
+        stop = min(step + chunk, next_stop(config, sizes, step))
+        called = time.perf_counter()
+        state = jax.block_until_ready(run(state, step, stop, parts, numbers))
+        took = max(time.perf_counter() - called, 1e-9)
+        if chunk_steps is None:
+            chunk = max(1, int((stop - step) * min(_CALL_S / took, _FASTER)))
+        step, busy = stop, busy + took
+        _require_finite(state, step)
+        speed = (step - since) * sum(sizes.batch) / busy
+        loss = float(state.loss) / (step - recorded_at)
+        tell(step, sizes.total, f"loss {loss:.4g}, {speed:,.0f} examples/s")
+        validates = measured is not None and _due(config.valid_every, sizes, step)
+        if validates or _due(config.record_every, sizes, step):
+            seconds += busy
+            row: Row = {
+                "step": step,
+                "epoch": step / sizes.per_epoch,
+                "loss": loss,
+                "seconds": seconds,
+                "examples_per_s": speed,
+            }
+            if measured is not None and validates:
+                found = measured(model, state.params, state.statistics)
+                row |= {f"valid_{name}": value for name, value in found.items()}
+            rows.append(row)
+            recorded_at, since, busy = step, step, 0.0
+            state = state._replace(loss=jnp.zeros_like(state.loss))
+        last = ended(config, rows, step, sizes.total)
+        stopped = interrupted()
+        due = last or stopped or _due(config.checkpoint_every, sizes, step)
+        due = due or (step == recorded_at and step == best_step(config, rows))
+        if due or step == recorded_at:
+            yield Snapshot(step, state, rows, due, last)
+        if stopped:
+            return
+
+
+def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:
+    """Whether training is over: all steps are taken, or `patience` validations brought no new best."""
+    values = [value for _, value in validated(config, rows)]
+    waited = len(values) - 1 - values.index(max(values)) if values else 0
+    return step >= total or (config.patience > 0 and waited >= config.patience)
+
+
+def validated(config: Training, rows: Sequence[Row]) -> list[tuple[int, float]]:
+    """(step, value of the metric that decides) of each validation."""
+    name = f"valid_{config.valid_metric}"
+    found: list[Any] = [(row["step"], row[name]) for row in rows if row.get(name) is not None]
+    return found
+
+
+def best_step(config: Training, rows: Sequence[Row]) -> int | None:
+    """The step of the first best validation; None without any."""
+    found = validated(config, rows)
+    return max(found, key=lambda pair: pair[1])[0] if found else None
+
+
+def next_stop(config: Training, sizes: Sizes, step: int) -> int:
+    """The next step at which something is looked at or written."""
+    intervals = (config.record_every, config.valid_every, config.checkpoint_every)
+    every = [epochs * sizes.per_epoch for epochs in intervals if epochs]
+    return min(sizes.total, *((step // interval + 1) * interval for interval in every))
+
+
+def _due(epochs: int, sizes: Sizes, step: int) -> bool:
+    """Whether an interval of so many epochs ends at `step`; every interval ends with the training."""
+    return epochs > 0 and (step % (epochs * sizes.per_epoch) == 0 or step == sizes.total)
+
+
+def _require_finite(state: State, step: int) -> None:
+    if int(state.bad) >= 0:
+        raise ValueError(
+            f"the loss is not finite at step {int(state.bad)}; a smaller `learning_rate` may help. "
+            "The last checkpoint before is kept."
+        )
+    if not _finite(state.params):
+        raise ValueError(
+            f"the parameters are not finite after step {step - 1}; a smaller `learning_rate` may help. "
+            "The last checkpoint before is kept."
+        )
+
+
+@jax.jit
+def _finite(params: Any) -> Any:
+    return jnp.stack([jnp.isfinite(jnp.sum(x)) for x in jax.tree.leaves(params)]).all()

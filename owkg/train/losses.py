@@ -1,0 +1,80 @@
+"""Losses of questions, from scores; larger scores are more plausible."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+def cross_entropy(
+    scores: Float[Array, "q n"],
+    answers: Float[Array, "q"],
+    count: Float[Array, "q"],
+    smoothing: Float[Array, ""],
+) -> Float[Array, "q"]:
+    """-sum_j y_j log softmax(scores)_j, where y = (1 - smoothing) [j answers] / count + smoothing / n.
+
+    The labels y are never formed: log sum exp - (1 - smoothing) answers / count - smoothing mean(scores).
+
+    Args:
+        scores: of all entities.
+        answers: sum of the scores of the answers.
+        count: number of answers.
+        smoothing: in [0, 1).
+    """
+    hit = (1 - smoothing) * answers / count + smoothing * jnp.mean(scores, axis=-1)
+    return jax.nn.logsumexp(scores, axis=-1) - hit
+
+
+def bce(
+    scores: Float[Array, "q n"],
+    answers: Float[Array, "q"],
+    count: Float[Array, "q"],
+    smoothing: Float[Array, ""],
+) -> Float[Array, "q"]:
+    """-mean_j [y log sigma(s) + (1 - y) log sigma(-s)], y_j = (1 - smoothing) [j answers] + smoothing / n.
+
+    As log sigma(s) - log sigma(-s) = s, it is mean(softplus(s)) - mean(y s). Arguments as `cross_entropy`.
+    """
+    del count  # every answer is a label of its own
+    n = scores.shape[-1]
+    hit = (1 - smoothing) * answers + smoothing * jnp.mean(scores, axis=-1)
+    return jnp.mean(jax.nn.softplus(scores), axis=-1) - hit / n
+
+
+AGAINST_ALL = {"cross_entropy": cross_entropy, "bce": bce}
+"""Losses against all entities, by name."""
+
+
+def margin(
+    positive: Float[Array, "q"], negative: Float[Array, "q k"], allowed: Bool[Array, "q k"], margin: float
+) -> Float[Array, "q"]:
+    """mean_k max(0, margin + negative_k - positive), over the allowed negatives (Bordes et al. 2013)."""
+    return _mean(jax.nn.relu(margin + negative - positive[:, None]), allowed)
+
+
+def logistic(
+    positive: Float[Array, "q"], negative: Float[Array, "q k"], allowed: Bool[Array, "q k"]
+) -> Float[Array, "q"]:
+    """-(log sigma(positive) + mean_k log sigma(-negative_k)) / 2, over the allowed negatives."""
+    return (jax.nn.softplus(-positive) + _mean(jax.nn.softplus(negative), allowed)) / 2
+
+
+def self_adversarial(
+    positive: Float[Array, "q"],
+    negative: Float[Array, "q k"],
+    allowed: Bool[Array, "q k"],
+    temperature: float,
+) -> Float[Array, "q"]:
+    """-(log sigma(positive) + sum_k p_k log sigma(-negative_k)) / 2, p = softmax(temperature negative).
+
+    No gradient flows through p (Sun et al. 2019, equations 5 and 6).
+    """
+    logits = jnp.where(allowed, temperature * negative, -jnp.inf)
+    weight = jnp.where(allowed, jnp.exp(logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)), 0)
+    weighted = jax.lax.stop_gradient(weight) * jax.nn.softplus(negative)
+    return (jax.nn.softplus(-positive) + jnp.sum(weighted, axis=-1)) / 2
+
+
+def _mean(values: Float[Array, "q k"], allowed: Bool[Array, "q k"]) -> Float[Array, "q"]:
+    """The mean of the allowed values; 0 where none is."""
+    return jnp.sum(jnp.where(allowed, values, 0), axis=-1) / jnp.maximum(jnp.sum(allowed, axis=-1), 1)

@@ -1,0 +1,65 @@
+"""Entities that answer wrongly, drawn at random."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+
+def unknown(
+    key: Array,
+    answers: Int[Array, "facts"],
+    start: Int[Array, "q"],
+    stop: Int[Array, "q"],
+    *,
+    num_negatives: int,
+    num_entities: int,
+    most: int,
+) -> Int[Array, "q k"]:
+    """Draws entities uniformly from those that are no known answer, one by one and exactly.
+
+    With the answers a_0 < a_1 < ... of a question, the u-th entity that is none of them is
+    u + #{i : a_i - i <= u}, and a_i - i does not fall: a binary search finds it. Nothing is rejected.
+
+    Args:
+        key: for the draw.
+        answers: of all questions, increasing within each.
+        start: where the answers of a question begin.
+        stop: where they end; fewer than num_entities.
+        num_negatives: to draw for each question.
+        num_entities: of the graph.
+        most: answers that a question has.
+    """
+    start, stop = start[:, None], stop[:, None]
+    shape = (start.shape[0], num_negatives)
+    u = jax.random.randint(key, shape, 0, num_entities - (stop - start))
+    return u + _first(lambda at: answers[at] - (at - start) > u, start, stop, most, shape) - start
+
+
+def known(
+    candidates: Int[Array, "k"],
+    answers: Int[Array, "facts"],
+    start: Int[Array, "q"],
+    stop: Int[Array, "q"],
+    *,
+    most: int,
+) -> Bool[Array, "q k"]:
+    """Whether each candidate is a known answer of each question; arguments as `unknown`."""
+    start, stop = start[:, None], stop[:, None]
+    at = _first(
+        lambda at: answers[at] >= candidates, start, stop, most, (start.shape[0], candidates.shape[0])
+    )
+    return (at < stop) & (answers[jnp.minimum(at, len(answers) - 1)] == candidates)
+
+
+def _first(
+    true_at: Callable[[Array], Array], start: Array, stop: Array, most: int, shape: tuple[int, ...]
+) -> Int[Array, "q k"]:
+    """The first place in [start, stop) where `true_at` holds; it holds from there on; `stop` if nowhere."""
+    low, high = jnp.broadcast_to(start, shape), jnp.broadcast_to(stop, shape)
+    for _ in range(most.bit_length()):
+        middle = (low + high) // 2
+        here = true_at(jnp.minimum(middle, stop - 1))
+        low, high = jnp.where((low < high) & ~here, middle + 1, low), jnp.where(here, middle, high)
+    return low

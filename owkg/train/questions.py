@@ -1,0 +1,138 @@
+"""What a graph asks in training: every fact on both sides, with the answers that are known."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from owkg import kg
+from owkg.models import SIDES
+from owkg.train.config import Training
+
+
+class Questions(NamedTuple):
+    """The questions of one side.
+
+    Attributes:
+        entity: that a question gives, [questions].
+        relation: likewise.
+        answer: of the fact; where all answers of a question count, its first.
+        start: where the known answers of a question begin in `answers`.
+        stop: where they end.
+        weight: of the question in the loss.
+        answers: of all questions, [facts], increasing within each.
+    """
+
+    entity: Int[Array | np.ndarray, "q"]
+    relation: Int[Array | np.ndarray, "q"]
+    answer: Int[Array | np.ndarray, "q"]
+    start: Int[Array | np.ndarray, "q"]
+    stop: Int[Array | np.ndarray, "q"]
+    weight: Float[Array | np.ndarray, "q"]
+    answers: Int[Array | np.ndarray, "facts"]
+
+
+class Sizes(NamedTuple):
+    """Whole numbers that shapes and loops are made of, by side: those of heads, then those of tails.
+
+    Attributes:
+        num_entities: of the graph.
+        num_relations: of the graph.
+        questions: of each side.
+        most: known answers of a question.
+        batch: questions a step.
+        per_epoch: steps an epoch.
+        total: steps of the training.
+        batch_answers: known answers that the questions of a step can have.
+    """
+
+    num_entities: int
+    num_relations: int
+    questions: tuple[int, ...]
+    most: tuple[int, ...]
+    batch: tuple[int, ...]
+    per_epoch: int
+    total: int
+    batch_answers: tuple[int, ...]
+
+
+def questions(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Questions, ...], Sizes]:
+    """The questions of the split train of each side, and their sizes.
+
+    Raises:
+        ValueError: if there is no train split or nothing in it, or no entity is left to draw negatives from.
+    """
+    facts = kg.joined_splits(graph, ["train"])
+    if not len(facts):
+        raise ValueError("`graph` must have triples in train, got none.")
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    known = [kg.known_answers(facts, side, **sizes) for side in SIDES]
+    if config.regime == "kvsall":
+        parts = [_distinct(index) for index in known]
+    else:
+        weight = _subsampled(facts, known) if config.subsampling else np.ones(len(facts), np.float32)
+        parts = [_every(facts, weight, index) for index in known]
+    counts = [part.stop - part.start for part in parts]
+    if config.regime == "negatives" and config.filtered_negatives:
+        for side, part, count in zip(SIDES, parts, counts, strict=True):
+            _refuse_full(graph, side, part, count)
+    asked = tuple(len(part.entity) for part in parts)
+    per_epoch = -(-sum(asked) // config.batch_size)
+    batch = tuple(-(-q // per_epoch) for q in asked)
+    largest = (int(np.sort(c)[-b:].sum()) for c, b in zip(counts, batch, strict=True))
+    return tuple(parts), Sizes(
+        **sizes,
+        questions=asked,
+        most=tuple(int(c.max()) for c in counts),
+        batch=batch,
+        per_epoch=per_epoch,
+        total=config.steps or config.epochs * per_epoch,
+        batch_answers=tuple(largest),
+    )
+
+
+def taken(part: Questions, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Questions:
+    """Some questions, those that do not count of weight 0; `answers` stay those of all."""
+    own = {name: getattr(part, name)[rows] for name in part._fields if name != "answers"}
+    return part._replace(**own)._replace(weight=jnp.where(counts, own["weight"], 0))
+
+
+def on_device(parts: tuple[Questions, ...]) -> tuple[Questions, ...]:
+    """`parts` as arrays of the device."""
+    return jax.tree.map(jnp.asarray, parts)
+
+
+def _every(facts: np.ndarray, weight: np.ndarray, known: kg.KnownAnswers) -> Questions:
+    """A question a fact."""
+    head, relation, tail = facts.T
+    entity, answer = (head, tail) if known.side == "tail" else (tail, head)
+    start, stop = kg.answer_ranges(known, entity, relation)
+    return Questions(
+        entity, relation, answer, start.astype(np.int32), stop.astype(np.int32), weight, known.answers
+    )
+
+
+def _distinct(known: kg.KnownAnswers) -> Questions:
+    """Every question once."""
+    entity, relation = (x.astype(np.int32) for x in np.divmod(known.keys, known.num_relations))
+    start, stop = (x.astype(np.int32) for x in (known.offsets[:-1], known.offsets[1:]))
+    weight = np.ones(len(entity), np.float32)
+    return Questions(entity, relation, known.answers[start], start, stop, weight, known.answers)
+
+
+def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.ndarray, "facts"]:
+    """1 / sqrt(answers of (?, r, t) + answers of (h, r, ?)) for every fact (Sun et al. 2019)."""
+    ranges = [kg.answer_ranges(k, facts[:, 0 if k.side == "tail" else 2], facts[:, 1]) for k in known]
+    return (1 / np.sqrt(sum(stop - start for start, stop in ranges))).astype(np.float32)
+
+
+def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: Questions, count: np.ndarray) -> None:
+    """Stops where every entity answers a question, so that no negative can be drawn for it."""
+    full = np.flatnonzero(count >= graph.num_entities)
+    if full.size:
+        entity, relation = graph.entities[part.entity[full[0]]], graph.relations[part.relation[full[0]]]
+        raise ValueError(
+            f"`filtered_negatives` must be False: every entity is a {side} of {entity!r} and {relation!r}."
+        )

@@ -1,0 +1,177 @@
+"""Steps of training, many in one call of the device; everything random is a function of seed and step."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from owkg.models import Model, Params, Statistics
+from owkg.train.config import Training
+from owkg.train.objective import objective
+from owkg.train.optimisers import direction, rate_factor
+from owkg.train.questions import Questions, Sizes, taken
+
+
+class State(NamedTuple):
+    """All that training changes.
+
+    Attributes:
+        params: of the model.
+        statistics: of the model.
+        optimiser: of optax.
+        loss: sum over the steps since it was last set to 0.
+        bad: the first step whose loss was not finite, or -1.
+    """
+
+    params: Params
+    statistics: Statistics
+    optimiser: Any
+    loss: Float[Array, "*runs"]
+    bad: Int[Array, "*runs"]
+
+
+class Rates(NamedTuple):
+    """The numbers that runs of one shape may differ in; each an array of JAX.
+
+    Attributes:
+        seed: of everything drawn.
+        learning_rate: at its peak.
+        n3: weight of the penalty.
+        l2: weight of the penalty.
+        label_smoothing: of the loss.
+    """
+
+    seed: Any
+    learning_rate: Any
+    n3: Any
+    l2: Any
+    label_smoothing: Any
+
+
+def rates(config: Training) -> Rates:
+    """The numbers of `config` as arrays."""
+    values = (getattr(config, name) for name in Rates._fields[1:])
+    return Rates(jnp.uint32(config.seed), *map(jnp.float32, values))
+
+
+def shape_of(config: Training) -> Training:
+    """`config` but for its `Rates` and for when it stops to look: what compiled code depends on.
+
+    Penalties of weight 0 are not computed, so it matters whether there are any.
+    """
+    still = {name: getattr(Training, name) for name in ("label_smoothing", "seed", "learning_rate")}
+    looks = ("epochs", "steps", "record_every", "valid_every", "valid_metric", "patience", "checkpoint_every")
+    still |= {name: getattr(Training, name) for name in looks}
+    return replace(config, **still, n3=float(config.n3 > 0), l2=float(config.l2 > 0))
+
+
+def begun(config: Training, sizes: Sizes, numbers: Rates) -> State:
+    """The state before the first step."""
+    return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations)(numbers)
+
+
+def begun_shape(config: Training, num_entities: int, num_relations: int) -> State:
+    """Shapes and types of a state, as `jax.ShapeDtypeStruct`."""
+    return jax.eval_shape(_beginning(shape_of(config), num_entities, num_relations), rates(config))
+
+
+@cache
+def _beginning(config: Training, num_entities: int, num_relations: int) -> Callable[[Rates], State]:
+    def state(numbers: Rates) -> State:
+        params, statistics = config.built().init(_keys(numbers)[0], num_entities, num_relations)
+        return State(params, statistics, direction(config).init(params), jnp.float32(0), jnp.int32(-1))
+
+    return jax.jit(state)
+
+
+def advance(config: Training, sizes: Sizes) -> Callable[..., State]:
+    """(state, step, stop, parts, numbers) to the state before step `stop`; `state` is given away.
+
+    The loop is on the device and its length is no part of what is compiled, so that where it is cut changes
+    no bit. The questions are put in a new order at the start of every epoch, by (seed, epoch).
+    """
+    return _compiled(shape_of(config), sizes, many=False)
+
+
+def advance_many(config: Training, sizes: Sizes) -> Callable[..., State]:
+    """As `advance`, of states and numbers with a leading axis of runs."""
+    return _compiled(shape_of(config), sizes, many=True)
+
+
+@cache
+def _compiled(config: Training, sizes: Sizes, *, many: bool) -> Callable[..., State]:
+    run = partial(_advance, config.built(), config, sizes)
+    if many:
+        run = jax.vmap(run, in_axes=(0, None, None, None, 0))
+    return jax.jit(run, donate_argnums=0)
+
+
+def _keys(numbers: Rates) -> tuple[Array, Array, Array]:
+    """Of the initial parameters, of the orders of epochs, of the steps."""
+    initial, order, steps = jax.random.split(jax.random.key(numbers.seed), 3)
+    return initial, order, steps
+
+
+def _advance(
+    model: Model,
+    config: Training,
+    sizes: Sizes,
+    state: State,
+    step: Array,
+    stop: Array,
+    parts: tuple[Questions, ...],
+    numbers: Rates,
+) -> State:
+    _, order_key, step_key = _keys(numbers)
+
+    def epoch(carry: tuple[Array, State]) -> tuple[Array, State]:
+        number = carry[0] // sizes.per_epoch
+        keys = jax.random.split(jax.random.fold_in(order_key, number), len(parts))
+        orders = tuple(map(jax.random.permutation, keys, sizes.questions))
+
+        def one(carry: tuple[Array, State]) -> tuple[Array, State]:
+            step, state = carry
+            rows = tuple(
+                (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
+            )
+            # The last batches of an epoch may be too long: questions that come round again do not count.
+            counts = tuple(row < q for row, q in zip(rows, sizes.questions, strict=True))
+            batches = tuple(
+                taken(part, order[row % len(order)], count)
+                for part, order, row, count in zip(parts, orders, rows, counts, strict=True)
+            )
+            key = jax.random.fold_in(step_key, step)
+            return step + 1, _step(model, config, sizes, state, step, batches, counts, key, numbers)
+
+        end = jnp.minimum(stop, (number + 1) * sizes.per_epoch)
+        return jax.lax.while_loop(lambda c: c[0] < end, one, carry)
+
+    return jax.lax.while_loop(lambda c: c[0] < stop, epoch, (step, state))[1]
+
+
+def _step(
+    model: Model,
+    config: Training,
+    sizes: Sizes,
+    state: State,
+    step: Array,
+    batches: tuple[Questions, ...],
+    counts: tuple[Array, ...],
+    key: Array,
+    numbers: Rates,
+) -> State:
+    def loss_of(params: Params) -> tuple[Array, Statistics]:
+        return objective(model, config, sizes, params, state.statistics, batches, counts, key, numbers)
+
+    (loss, statistics), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.params)
+    updates, optimiser = direction(config).update(gradients, state.optimiser, state.params)
+    factor = rate_factor(config, step, total=sizes.total, per_epoch=sizes.per_epoch)
+    rate = -numbers.learning_rate * factor
+    params = optax.apply_updates(state.params, jax.tree.map(lambda u: rate * u, updates))
+    bad = jnp.where((state.bad < 0) & ~jnp.isfinite(loss), step, state.bad)
+    return State(params, statistics, optimiser, state.loss + loss, bad)

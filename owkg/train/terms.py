@@ -1,0 +1,107 @@
+"""The sum of the losses of some questions of one side: against all entities, or against negatives."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import Model
+from owkg.train import losses, negatives
+from owkg.train.config import Training
+from owkg.train.questions import Questions
+from owkg.train.sampled import sampled_loss
+
+
+def against_all(
+    model: Model,
+    config: Training,
+    table: Float[Array, "n d"],
+    queries: Float[Array, "q d"],
+    batch: Questions,
+    smoothing: Float[Array, ""],
+    *,
+    most: int,
+) -> Float[Array, ""]:
+    """The weighted sum of the losses of questions against all entities.
+
+    Args:
+        model: what scores.
+        config: its regime and loss.
+        table: what entities are compared as.
+        queries: what is compared with them.
+        batch: the questions.
+        smoothing: of the labels.
+        most: known answers that the questions have together.
+    """
+    scores = model.similarity.all(queries, table).astype(jnp.float32)
+    if config.regime == "1vsall":
+        answers = jnp.take_along_axis(scores, batch.answer[:, None], axis=1)[:, 0]
+        count = jnp.ones(answers.shape)
+    else:
+        answers, count = answer_sums(scores, batch, most)
+    return jnp.dot(losses.AGAINST_ALL[config.loss](scores, answers, count, smoothing), batch.weight)
+
+
+def answer_sums(
+    scores: Float[Array, "q n"], batch: Questions, most: int
+) -> tuple[Float[Array, "q"], Float[Array, "q"]]:
+    """(sum of the scores of the known answers, their number) of each question; at most `most` together."""
+    size = len(batch.start)
+    count = batch.stop - batch.start
+    ends = jnp.cumsum(count)
+    place = jnp.arange(most)
+    row = jnp.minimum(jnp.searchsorted(ends, place, side="right"), size - 1)
+    fact = jnp.minimum(batch.stop[row] + place - ends[row], len(batch.answers) - 1)
+    found = jnp.where(place < ends[-1], scores[row, batch.answers[fact]], 0)
+    total = jax.ops.segment_sum(found, row, num_segments=size, indices_are_sorted=True)
+    return total, count.astype(jnp.float32)
+
+
+def against_drawn(
+    model: Model,
+    config: Training,
+    table: Float[Array, "n d"],
+    queries: Float[Array, "q e"],
+    batch: Questions,
+    key: Array,
+    *,
+    most: int,
+) -> Float[Array, ""]:
+    """The weighted sum of the losses of questions against negatives.
+
+    Args:
+        model: what scores.
+        config: its loss and negatives.
+        table: what entities are compared as.
+        queries: what is compared with them.
+        batch: the questions.
+        key: of the negatives.
+        most: known answers that a question has.
+    """
+    loss = {
+        "margin": partial(losses.margin, margin=config.loss_margin),
+        "logistic": losses.logistic,
+        "self_adversarial": partial(losses.self_adversarial, temperature=config.temperature),
+    }[config.loss]
+    n, q, k = table.shape[0], queries.shape[0], config.num_negatives
+    ranges = (batch.answers, batch.start, batch.stop)
+    if config.shared_negatives:
+        drawn = jax.random.randint(key, (k,), 0, n)
+        allowed = jnp.ones((q, k), bool)
+        if config.filtered_negatives:
+            allowed = ~negatives.known(drawn, *ranges, most=most)
+        positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
+        negative = model.similarity.all(queries, table[drawn]).astype(jnp.float32)
+        return jnp.dot(loss(positive, negative, allowed), batch.weight)
+
+    def total(scores: Array, weight: Array) -> Array:
+        positive, negative = scores[:, 0].astype(jnp.float32), scores[:, 1:].astype(jnp.float32)
+        return jnp.dot(loss(positive, negative, jnp.ones(negative.shape, bool)), weight)
+
+    if config.filtered_negatives:
+        drawn = negatives.unknown(key, *ranges, num_negatives=k, num_entities=n, most=most)
+    else:
+        drawn = jax.random.randint(key, (q, k), 0, n)
+    candidates = jnp.concatenate([batch.answer[:, None], drawn], axis=1)
+    return sampled_loss(model.similarity.one, total, table, queries, candidates, batch.weight)

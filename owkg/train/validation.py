@@ -1,0 +1,51 @@
+"""How well a model being trained ranks the facts of the split valid."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from owkg import evaluate, kg, metrics
+from owkg.models import SIDES, Model, Params, Statistics
+from owkg.train.config import Training
+
+# Measured whatever decides when to stop.
+_ALWAYS = ("mrr", "hits@1", "hits@3", "hits@10")
+
+
+def validator(
+    graph: kg.KnowledgeGraph, config: Training
+) -> Callable[[Model, Params, Statistics], dict[str, float]]:
+    """The function that measures a model on the split valid: metric to value, by name.
+
+    Both sides are asked; the other known answers of train and valid, and of no other split, leave the
+    candidates; ties count as their expectation.
+
+    Raises:
+        ValueError: if there is no split valid, or the metric is none whose larger values are better.
+    """
+    chosen = {name: metrics.metric(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
+    deciding = chosen[config.valid_metric]
+    if not isinstance(deciding, metrics.Metric) or deciding.link or not deciding.larger_is_better:
+        raise ValueError(
+            f"`valid_metric` must be a mean over ranks, the larger the better, got {config.valid_metric!r}."
+        )
+    if not len(graph.splits.get("valid", ())):
+        raise ValueError(
+            f"`valid_every` must be 0 for a graph without a split valid, got {config.valid_every}."
+        )
+    triples = graph.splits["valid"]
+    facts = kg.joined_splits(graph, ["train", "valid"])
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    known = {side: kg.known_answers(facts, side, **sizes) for side in SIDES}
+
+    def measured(model: Model, params: Params, statistics: Statistics) -> dict[str, float]:
+        ranks = [
+            evaluate.rank_arrays(model, params, statistics, triples, side, known=known[side])
+            for side in SIDES
+        ]
+        first, last = (
+            np.concatenate([getattr(r, name) for r in ranks]) for name in ("optimistic", "pessimistic")
+        )
+        return {name: float(metrics.tie_expectation(m, first, last).mean()) for name, m in chosen.items()}
+
+    return measured
