@@ -3,10 +3,15 @@
 Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be looked at; they pass.
 """
 
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jax.core import Tracer
+
+# Up to here every whole number is a float64.
+_EXACT = 2**53
 
 
 def is_traced(*values: Any) -> bool:
@@ -29,13 +34,15 @@ def require(name: str, array: np.ndarray, good: Any, expected: str) -> None:
         raise ValueError(f"`{name}` must be {expected}, got {_shown(array, bad)}.")
 
 
-def _numeric(name: str, value: Any, expected: str) -> np.ndarray:
+def _numeric(name: str, value: Any, expected: str, *, large: bool = False) -> np.ndarray:
+    """`value` as an array of numbers; with `large`, also of integers beyond 64 bits, as objects."""
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.") from None
     # Booleans, text and complex numbers are none of these kinds; masked entries have no value.
-    if isinstance(value, np.ma.MaskedArray) or array.dtype.kind not in "iuf":
+    numbers = array.dtype.kind in "iuf" or (large and all(type(entry) is int for entry in array.flat))
+    if isinstance(value, np.ma.MaskedArray) or not numbers:
         raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
     if array.size == 0:
         raise ValueError(f"`{name}` must be {expected}, got an empty array.")
@@ -57,13 +64,35 @@ def real(name: str, value: Any, low: float, high: float, *, closed: bool = True)
 
 
 def integer(name: str, value: Any, low: int) -> np.ndarray:
-    """`value` as int64, every entry a whole number of at least `low`."""
+    """`value` as int64, every entry a whole number of at least `low` and below 2^53, so exact as a float."""
     expected = f"a whole number of at least {low}"
-    array = _numeric(name, value, expected)
-    exact = array if array.dtype.kind in "iu" else array.astype(np.float64)
-    whole = np.isfinite(exact) & (exact == np.floor(exact))
-    require(name, array, whole & (exact >= low) & (exact < 2**53), expected)
+    array = _numeric(name, value, expected, large=True)
+    exact = array.astype(np.float64) if array.dtype.kind == "f" else array
+    whole = np.isfinite(exact) & (exact == np.floor(exact)) if array.dtype.kind == "f" else True
+    require(name, array, whole & (exact >= low), expected)
+    require(name, array, exact < _EXACT, f"{expected} and below 2**53")
     return array.astype(np.int64)
+
+
+def seed(name: str, value: Any) -> int:
+    """`value` as a whole number of at least 0, however large."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return int(scalar(name, integer(name, value, 0)))
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value` as True or False; nothing else counts as either."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"`{name}` must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def path(name: str, value: Any) -> Path:
+    """`value`, text or a path, as a path."""
+    if not isinstance(value, str | PathLike):
+        raise ValueError(f"`{name}` must be a path, got {value!r}.")
+    return Path(value)
 
 
 def scalar(name: str, array: np.ndarray) -> Any:

@@ -1,0 +1,61 @@
+"""What the checks at the public boundary let pass, and what they say of the rest."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from owkg import checks
+
+
+@pytest.mark.parametrize(
+    "value", [0, 2**53 - 1, 3.0, np.uint64(7), [1, 2], np.array([[3]], np.int8), np.float32(2), [4.0, 5]]
+)
+def test_whole_numbers(value):
+    found = checks.integer("n", value, 0)
+    assert found.dtype == np.int64
+    assert found.tolist() == np.asarray(value).tolist()
+
+
+@pytest.mark.parametrize("value", [2**53, 2**53 + 1, 2**63, 2**64, 10**40, 2.0**53, 1e300, np.uint64(2**63)])
+def test_whole_numbers_that_are_too_large_are_said_to_be(value):
+    with pytest.raises(ValueError, match=r"`n` must be a whole number of at least 1 and below 2\*\*53, got "):
+        checks.integer("n", value, 1)
+    with pytest.raises(ValueError, match=r"below 2\*\*53, got .* at index \(1,\)\.$"):
+        checks.integer("n", [3, value], 1)
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, -(2**70), 1.5, np.inf, np.nan, True, "3", None, [2**70, None], [[1], [2, 3]]]
+)
+def test_what_is_no_whole_number(value):
+    with pytest.raises(ValueError, match=r"`n` must be a whole number of at least 1, got "):
+        checks.integer("n", value, 1)
+
+
+@pytest.mark.parametrize("value", [0, 5, 2**53, 2**64, 10**40, np.int64(3), 5.0])
+def test_seeds_are_of_any_size(value):
+    found = checks.seed("seed", value)
+    assert type(found) is int
+    assert found == value
+
+
+@pytest.mark.parametrize("value", [-1, -(2**70), 0.5, True, "3", None, [1, 2], 2.0**60])
+def test_what_is_no_seed(value):
+    with pytest.raises(ValueError, match="`seed` must be"):
+        checks.seed("seed", value)
+
+
+def test_flags():
+    assert checks.flag("f", True) is checks.flag("f", np.True_) is True
+    assert checks.flag("f", False) is False
+    for value in ("no", 0, 1, None, [True]):
+        with pytest.raises(ValueError, match="`f` must be True or False, got "):
+            checks.flag("f", value)
+
+
+def test_paths():
+    assert checks.path("p", "folder") == checks.path("p", Path("folder")) == Path("folder")
+    for value in (3, None, b"folder", ["folder"]):
+        with pytest.raises(ValueError, match="`p` must be a path, got "):
+            checks.path("p", value)
