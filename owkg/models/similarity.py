@@ -117,21 +117,29 @@ def _minus(
         padded = (jnp.pad(part, ((0, 0), (0, -part.shape[-1] % _DIMENSIONS))) for part in split)
         return [part.T.reshape(-1, _DIMENSIONS, len(rows)) for part in padded]
 
-    # What is saved for the derivative is a slab, not its terms of all pairs.
-    @jax.checkpoint
-    def add(total: Array, slab: tuple[list[Array], list[Array]]) -> tuple[Array, None]:
-        query, candidate = slab
-        terms = (
-            term(*(part[k][:, None] for part in query), *(part[k][None, :] for part in candidate))
-            for k in range(_DIMENSIONS)
-        )
-        return total + sum(terms), None
+    def pairs(query: list[Array], candidate: list[Array]) -> Array:
+        return term(*(part[:, None] for part in query), *(part[None, :] for part in candidate))
+
+    @jax.custom_vjp
+    def total(queries: list[Array], candidates: list[Array]) -> Array:
+        def add(sum_: Array, slab: tuple[list[Array], list[Array]]) -> tuple[Array, None]:
+            rows = ([[part[k] for part in side] for side in slab] for k in range(_DIMENSIONS))
+            return sum_ + sum(pairs(*row) for row in rows), None
+
+        nothing = jnp.zeros((queries[0].shape[-1], candidates[0].shape[-1]), queries[0].dtype)
+        return jax.lax.scan(add, nothing, (queries, candidates))[0]
+
+    # The derivative by one dimension at a time: it keeps no terms, and is quick to compile.
+    def derivative(slabs: tuple[list[Array], list[Array]], slope: Array) -> tuple[list[Array], list[Array]]:
+        rows = jax.tree.map(lambda part: part.reshape(-1, part.shape[-1]), slabs)
+        _, slopes = jax.lax.scan(lambda _, row: (None, jax.vjp(pairs, *row)[1](slope)), None, rows)
+        return jax.tree.map(lambda part, like: part.reshape(like.shape), slopes, slabs)
+
+    total.defvjp(lambda *slabs: (total(*slabs), slabs), derivative)
 
     @jax.jit
     def every(queries: Array, candidates: Array) -> Array:
         wide = _sum_type(queries, candidates)
-        nothing = jnp.zeros((len(queries), len(candidates)), wide)
-        total, _ = jax.lax.scan(add, nothing, (slabs(queries, wide), slabs(candidates, wide)))
-        return margin - finish(total)
+        return margin - finish(total(slabs(queries, wide), slabs(candidates, wide)))
 
     return Similarity(one, every)
