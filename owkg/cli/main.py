@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.errors import guarded
+from owkg.cli.evaluate import evaluate
 from owkg.cli.family_tree import family_tree_app
 from owkg.cli.kg import kg_app
 from owkg.cli.metrics import metrics
@@ -17,6 +18,7 @@ from owkg.cli.ranks import ranks_app
 from owkg.cli.sample import sample
 from owkg.cli.simulate import simulate
 from owkg.cli.theory import theory
+from owkg.cli.train import train
 
 _SETTING = "--sparsity 0.35 --num-answers 43 --num-entities 14505"
 
@@ -63,7 +65,22 @@ app.command(
         "owkg metrics ranks.parquet --metric probe@0.5,0.5,macro-map@20 --interval bca --replicates 2000",
     )
 )(metrics)
+app.command(
+    epilog=_examples(
+        "owkg train data/nations --model complex --dim 128 --out run",
+        "owkg train data/fb15k237 --model rotate --num-negatives 256 --option margin=9 --out run",
+        "owkg train data/fb15k237 --config run.toml --seed 1 --out run1",
+        "owkg train data/fb15k237 --out run1 --resume",
+    )
+)(train)
 app.command(epilog=_examples("owkg models", "owkg models --format json"))(models)
+app.command(
+    epilog=_examples(
+        "owkg evaluate run --split test --out ranks.parquet",
+        "owkg evaluate --embeddings transe.npz --model transe --norm 1 --kg data/nations --out ranks.parquet",
+        "owkg evaluate --embeddings complex.safetensors --model complex --kg data/fb15k237 --sides tail --raw",
+    )
+)(evaluate)
 app.add_typer(family_tree_app)
 app.command(
     epilog=_examples(

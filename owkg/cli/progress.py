@@ -9,8 +9,8 @@ _PATIENCE_S = 1.0
 
 
 @contextmanager
-def progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Yields `update(done, total)`; the bar appears once the work has taken a second.
+def progress(title: str, unit: str) -> Iterator[Callable[..., None]]:
+    """Yields `update(done, total, note="")`; the bar appears once the work has taken a second.
 
     Args:
         title: what is being done.
@@ -31,19 +31,20 @@ def progress(title: str, unit: str) -> Iterator[Callable[[int, int], None]]:
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} " + unit),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
     )
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     begin = time.monotonic()
     task = None
 
-    def update(done: int, total: int) -> None:
+    def update(done: int, total: int, note: str = "") -> None:
         nonlocal task
         if not bar.console.is_terminal or (task is None and time.monotonic() - begin < _PATIENCE_S):
             return
         if task is None:
             bar.start()
-            task = bar.add_task(title, total=total)
-        bar.update(task, completed=done)
+            task = bar.add_task(title, total=total, note=note)
+        bar.update(task, completed=done, note=note)
 
     try:
         yield update

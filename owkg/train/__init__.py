@@ -2,7 +2,7 @@
 
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.defaults import DEFAULTS
-from owkg.train.run import Run, load_run, train
+from owkg.train.run import Run, config_file, load_run, train
 
 __all__ = [
     "DEFAULTS",
@@ -10,6 +10,7 @@ __all__ = [
     "Run",
     "Training",
     "changed",
+    "config_file",
     "config_text",
     "load_run",
     "read_config",

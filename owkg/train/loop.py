@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from owkg import kg
 from owkg.train.config import Training
-from owkg.train.questions import Sizes, on_device, questions
+from owkg.train.questions import Sizes, questions
 from owkg.train.step import State, advance, begun, rates
 from owkg.train.validation import validator
 
@@ -66,7 +66,7 @@ def snapshots(
     """
     parts, sizes = questions(graph, config)
     measured = validator(graph, config) if config.valid_every else None
-    parts, numbers, run = on_device(parts), rates(config), advance(config, sizes)
+    numbers, run = rates(config), advance(config, sizes)
     model, rows = config.built(), list(rows)
     step, state = start or (0, begun(config, sizes, numbers))
     chunk, tell = chunk_steps or 1, on_progress or (lambda *_: None)

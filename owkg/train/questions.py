@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -25,13 +24,13 @@ class Questions(NamedTuple):
         answers: of all questions, [facts], increasing within each.
     """
 
-    entity: Int[Array | np.ndarray, "q"]
-    relation: Int[Array | np.ndarray, "q"]
-    answer: Int[Array | np.ndarray, "q"]
-    start: Int[Array | np.ndarray, "q"]
-    stop: Int[Array | np.ndarray, "q"]
-    weight: Float[Array | np.ndarray, "q"]
-    answers: Int[Array | np.ndarray, "facts"]
+    entity: Int[Array, "q"]
+    relation: Int[Array, "q"]
+    answer: Int[Array, "q"]
+    start: Int[Array, "q"]
+    stop: Int[Array, "q"]
+    weight: Float[Array, "q"]
+    answers: Int[Array, "facts"]
 
 
 class Sizes(NamedTuple):
@@ -72,9 +71,9 @@ def questions(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Questio
     if config.regime == "kvsall":
         parts = [_distinct(index) for index in known]
     else:
-        weight = _subsampled(facts, known) if config.subsampling else np.ones(len(facts), np.float32)
+        weight = _subsampled(facts, known) if config.subsampling else np.ones(len(facts))
         parts = [_every(facts, weight, index) for index in known]
-    counts = [part.stop - part.start for part in parts]
+    counts = [np.asarray(part.stop - part.start) for part in parts]
     if config.regime == "negatives" and config.filtered_negatives:
         for side, part, count in zip(SIDES, parts, counts, strict=True):
             _refuse_full(graph, side, part, count)
@@ -99,40 +98,41 @@ def taken(part: Questions, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Q
     return part._replace(**own)._replace(weight=jnp.where(counts, own["weight"], 0))
 
 
-def on_device(parts: tuple[Questions, ...]) -> tuple[Questions, ...]:
-    """`parts` as arrays of the device."""
-    return jax.tree.map(jnp.asarray, parts)
-
-
 def _every(facts: np.ndarray, weight: np.ndarray, known: kg.KnownAnswers) -> Questions:
     """A question a fact."""
     head, relation, tail = facts.T
     entity, answer = (head, tail) if known.side == "tail" else (tail, head)
     start, stop = kg.answer_ranges(known, entity, relation)
-    return Questions(
-        entity, relation, answer, start.astype(np.int32), stop.astype(np.int32), weight, known.answers
-    )
+    return _arrays(entity, relation, answer, start, stop, weight, known.answers)
 
 
 def _distinct(known: kg.KnownAnswers) -> Questions:
     """Every question once."""
-    entity, relation = (x.astype(np.int32) for x in np.divmod(known.keys, known.num_relations))
-    start, stop = (x.astype(np.int32) for x in (known.offsets[:-1], known.offsets[1:]))
-    weight = np.ones(len(entity), np.float32)
-    return Questions(entity, relation, known.answers[start], start, stop, weight, known.answers)
+    entity, relation = np.divmod(known.keys, known.num_relations)
+    start, stop = known.offsets[:-1], known.offsets[1:]
+    return _arrays(entity, relation, known.answers[start], start, stop, np.ones(len(entity)), known.answers)
+
+
+def _arrays(*columns: np.ndarray) -> Questions:
+    """The columns as arrays of the device, of 32 bits."""
+    narrow = (x.astype(np.float32 if x.dtype.kind == "f" else np.int32) for x in columns)
+    return Questions(*map(jnp.asarray, narrow))
 
 
 def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.ndarray, "facts"]:
     """1 / sqrt(answers of (?, r, t) + answers of (h, r, ?)) for every fact (Sun et al. 2019)."""
     ranges = [kg.answer_ranges(k, facts[:, 0 if k.side == "tail" else 2], facts[:, 1]) for k in known]
-    return (1 / np.sqrt(sum(stop - start for start, stop in ranges))).astype(np.float32)
+    return 1 / np.sqrt(sum(stop - start for start, stop in ranges))
 
 
 def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: Questions, count: np.ndarray) -> None:
     """Stops where every entity answers a question, so that no negative can be drawn for it."""
     full = np.flatnonzero(count >= graph.num_entities)
     if full.size:
-        entity, relation = graph.entities[part.entity[full[0]]], graph.relations[part.relation[full[0]]]
+        entity, relation = (
+            graph.entities[int(part.entity[full[0]])],
+            graph.relations[int(part.relation[full[0]])],
+        )
         raise ValueError(
             f"`filtered_negatives` must be False: every entity is a {side} of {entity!r} and {relation!r}."
         )

@@ -100,7 +100,7 @@ def train(
     else:
         _make(folder, graph, config, graph_folder, overwrite=overwrite)
     start = newest_checkpoint(folder / CHECKPOINTS, like) if resume else None
-    rows = [row for row in _read_rows(folder) if start and row["step"] <= start.step]
+    rows = [row for row in _read_rows(folder) if start is not None and (row["step"] or 0) <= start.step]
     with _interrupts() as interrupted:
         for snapshot in snapshots(
             graph,
@@ -115,6 +115,17 @@ def train(
         if interrupted():
             raise KeyboardInterrupt
     return load_run(folder)
+
+
+def config_file(folder: Path) -> Path:
+    """The file of the configuration of a run.
+
+    Raises:
+        ValueError: if `folder` is no folder of a run.
+    """
+    if not (folder / CONFIG).is_file():
+        raise ValueError(f"{folder}: is no folder of a run; it holds no {CONFIG}.")
+    return folder / CONFIG
 
 
 def load_run(folder: Path, *, step: int | str = "best") -> Run:
@@ -199,9 +210,7 @@ def _files(graph_folder: Path) -> dict[str, str]:
 
 def _require_same(folder: Path, graph: kg.KnowledgeGraph, config: Training) -> None:
     """Stops unless `folder` holds a run of this graph and configuration."""
-    if not (folder / CONFIG).is_file():
-        raise ValueError(f"{folder}: is no folder of a run; there is nothing to resume.")
-    text = (folder / CONFIG).read_text(encoding="utf-8")
+    text = config_file(folder).read_text(encoding="utf-8")
     if text != config_text(config):
         pairs = zip(text.splitlines(), config_text(config).splitlines(), strict=False)
         was, now = next(pair for pair in pairs if pair[0] != pair[1])

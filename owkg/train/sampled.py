@@ -76,6 +76,7 @@ def _pass(
 
     # Sums run in float32, also of narrower numbers.
     zero = jnp.zeros((), jnp.float32), jnp.zeros(table.shape, jnp.float32)
-    (loss, d_table), d_queries = jax.lax.scan(add, zero, tuple(map(folded, (queries, candidates, weight))))
+    parts = folded(queries), folded(candidates), folded(weight)
+    (loss, d_table), d_queries = jax.lax.scan(add, zero, parts)
     d_queries = d_queries.reshape(-1, *d_queries.shape[2:])[:q]
     return loss, (d_table.astype(table.dtype), d_queries)

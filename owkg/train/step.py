@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float, Int
 
 from owkg.models import Model, Params, Statistics
@@ -172,6 +171,6 @@ def _step(
     updates, optimiser = direction(config).update(gradients, state.optimiser, state.params)
     factor = rate_factor(config, step, total=sizes.total, per_epoch=sizes.per_epoch)
     rate = -numbers.learning_rate * factor
-    params = optax.apply_updates(state.params, jax.tree.map(lambda u: rate * u, updates))
+    params = jax.tree.map(lambda p, u: p + rate * u, state.params, updates)
     bad = jnp.where((state.bad < 0) & ~jnp.isfinite(loss), step, state.bad)
     return State(params, statistics, optimiser, state.loss + loss, bad)

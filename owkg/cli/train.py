@@ -1,0 +1,155 @@
+"""`owkg train`: an embedding model of a graph, into the folder of a run."""
+
+import json
+import tomllib
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from owkg.cli.options import Format, OutputFormat
+from owkg.cli.output import number, show
+
+
+def train(
+    kg: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of the graph, in a layout of owkg kg info.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="RUN", help="Folder of the run.")],
+    model: Annotated[str | None, typer.Option(help="owkg models lists them.", show_default="complex")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML, such as RUN/config.toml; options stand above it."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with RUN from its newest checkpoint, as it was begun.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace RUN, if it is a run.")] = False,
+    dim: Annotated[int | None, typer.Option(help="Dimension of the model.")] = None,
+    regime: Annotated[str | None, typer.Option(help="1vsall, kvsall or negatives.")] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="cross_entropy or bce; with negatives: margin, logistic or self_adversarial."),
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Questions a step.")] = None,
+    num_negatives: Annotated[int | None, typer.Option(help="Drawn for each question.")] = None,
+    label_smoothing: Annotated[float | None, typer.Option(help="In [0, 1).")] = None,
+    optimiser: Annotated[str | None, typer.Option(help="adagrad, adam or sgd.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="At its peak.")] = None,
+    schedule: Annotated[
+        str | None, typer.Option(help="Of the learning rate: constant, linear, cosine or exponential.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Each asks every fact on both sides.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Instead of epochs.")] = None,
+    n3: Annotated[float | None, typer.Option(help="Weight of the N3 penalty.")] = None,
+    l2: Annotated[float | None, typer.Option(help="Weight of the L2 penalty.")] = None,
+    precision: Annotated[str | None, typer.Option(help="float32 or bfloat16, to compute in.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Equal seeds give equal parameters.")] = None,
+    valid_every: Annotated[int | None, typer.Option(help="Epochs between validations; 0: none.")] = None,
+    valid_metric: Annotated[str | None, typer.Option(help="Chooses the best step.")] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Validations without a new best after which to stop; 0: never.")
+    ] = None,
+    checkpoint_every: Annotated[int | None, typer.Option(help="Epochs between checkpoints.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Another setting, or an option of the model, as margin=9; repeatable."
+        ),
+    ] = None,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """Trains an embedding model on the split train; the split valid chooses the best step.
+
+    RUN holds config.toml, metadata.json, path.parquet (loss, speed and validation along the training) and
+    checkpoints. Ctrl-C writes a checkpoint; --resume goes on, and ends with the same parameters to the bit.
+    """
+    given = {
+        "model": model,
+        "dim": dim,
+        "regime": regime,
+        "loss": loss,
+        "batch_size": batch_size,
+        "num_negatives": num_negatives,
+        "label_smoothing": label_smoothing,
+        "optimiser": optimiser,
+        "learning_rate": learning_rate,
+        "schedule": schedule,
+        "epochs": epochs,
+        "steps": steps,
+        "n3": n3,
+        "l2": l2,
+        "precision": precision,
+        "seed": seed,
+        "valid_every": valid_every,
+        "valid_metric": valid_metric,
+        "patience": patience,
+        "checkpoint_every": checkpoint_every,
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
+    settings |= _values(option or [], taken=settings)
+    from owkg import train as training
+    from owkg.cli.progress import progress
+    from owkg.kg import read_graph
+
+    if resume and config is not None:
+        raise ValueError("`config` says nothing with --resume: the run has its own.")
+    source = training.config_file(out) if resume else config
+    chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
+    with warnings.catch_warnings(record=True) as caught, progress("training", "steps") as on_progress:
+        warnings.simplefilter("always", UserWarning)
+        run = training.train(
+            read_graph(kg),
+            chosen,
+            out,
+            graph_folder=kg,
+            resume=resume,
+            overwrite=overwrite,
+            on_progress=on_progress,
+        )
+    notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    _show(run, out, notes, form)
+
+
+def _values(pairs: list[str], *, taken: dict[str, Any]) -> dict[str, Any]:
+    """NAME=VALUE by name, values as TOML or else text."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise ValueError(f"`option` must be NAME=VALUE, got {pair!r}.")
+        if name in values or name in taken:
+            raise ValueError(f"`option` must give what nothing else gives, got {name} again.")
+        try:
+            values[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            values[name] = value
+    return values
+
+
+def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:
+    """The end of the training path, and the row of the best step."""
+    end, best = (
+        run.path.filter(run.path["step"] == step).to_dicts() for step in (run.path["step"].max(), run.step)
+    )
+    measured = {
+        name.removeprefix("valid_"): number(value)
+        for name, value in (best[0] if best else {}).items()
+        if name.startswith("valid_") and value is not None
+    }
+    last = end[0] if end else {}
+    setting = {"model": run.config.model, "best_step": run.step, "steps": last.get("step")}
+    setting |= {name: number(last[name]) for name in ("epoch", "loss", "seconds", "examples_per_s") if last}
+    if form is Format.JSON:
+        print(json.dumps({"run": str(out)} | setting | {"valid": measured, "notes": notes}, indent=2))
+        return
+    show(
+        f"{run.config.model}, best on valid at step {run.step:,}",
+        {name: value for name, value in setting.items() if name != "model"},
+        [{"metric": name, "value": value} for name, value in measured.items()]
+        or [{"metric": "none", "value": None}],
+        form,
+    )
+    for text in (f"wrote {out}", *(f"note: {note}" for note in notes)):
+        print(text)
