@@ -17,7 +17,9 @@ from owkg.ranks import Ranks
 
 # Of scores at a time: large enough to outweigh the call, small against the parameters of most models.
 BLOCK_BYTES = 2**26
-_LARGEST = float(np.finfo(np.float32).max)
+# Tolerances other than 0. Where scores and tolerance are below, their differences may be subnormal floats,
+# which XLA takes for zero.
+_LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
 
 
 def rank_arrays(
@@ -27,10 +29,10 @@ def rank_arrays(
     triples: Any,
     side: Any,
     *,
-    known: KnownAnswers | None,
+    known: Any,
     tolerance: Any = 0.0,
     devices: Sequence[Any] | None = None,
-    block_bytes: int = BLOCK_BYTES,
+    block_bytes: Any = BLOCK_BYTES,
     named: Callable[[int], str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Ranks:
@@ -51,7 +53,8 @@ def rank_arrays(
         triples: int [triples, 3], head, relation, tail.
         side: that is asked for, "head" or "tail".
         known: the answers that leave the candidates, of `owkg.kg.known_answers` of the same side; None: raw.
-        tolerance: scores that differ from the answer's by at most this are ties; absolute, at least 0.
+        tolerance: scores that differ from the answer's by at most this are ties; absolute; 0 or at least
+            1e-30.
         devices: that share the entities; None: all that JAX sees.
         block_bytes: of the scores that are there at a time, at least one question's.
         named: what messages call the query of a triple; None: by its number.
@@ -67,7 +70,7 @@ def rank_arrays(
     num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
     triples = triples_checked(triples, num_entities, num_relations)
     _check_known(known, side, num_entities, num_relations)
-    width = np.float32(checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, _LARGEST)))
+    width = _tolerance_checked(tolerance)
     size = checks.scalar("block_bytes", checks.integer("block_bytes", block_bytes, 1))
     mesh = mesh_of(devices)
     params, statistics = everywhere(mesh, (params, statistics))
@@ -99,6 +102,12 @@ def _one_behind(items: Iterable[Any]) -> Iterator[Any]:
         made = item
     if made is not None:
         yield made
+
+
+def _tolerance_checked(tolerance: Any) -> np.float32:
+    width = checks.real("tolerance", tolerance, 0, _LARGEST)
+    checks.require("tolerance", width, (width == 0) | (width >= _LEAST), f"0 or at least {_LEAST}")
+    return np.float32(checks.scalar("tolerance", width))
 
 
 def _check_known(known: Any, side: str, num_entities: int, num_relations: int) -> None:

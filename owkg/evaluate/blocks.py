@@ -1,6 +1,6 @@
 """The questions that triples ask, each once, in blocks of one shape."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Int64
@@ -78,7 +78,8 @@ def blocks(
 
 def _sets(known: KnownAnswers | None, questions: np.ndarray) -> EntitySets:
     if known is None:
-        return EntitySets(*np.zeros((2, len(questions)), np.int64), np.empty(0, np.int32))
+        none = np.zeros(len(questions), np.int64)
+        return EntitySets(none, none, np.empty(0, np.int32))
     return known_sets(known, *questions.T)
 
 
@@ -90,7 +91,7 @@ def _flat(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return place, sets.ids[np.repeat(sets.start[hand], sizes) + within]
 
 
-def _padded(columns, size: int, filler) -> np.ndarray:
+def _padded(columns: Any, size: int, filler: Any) -> Int32[np.ndarray, "columns size"]:
     """The columns as int32, each filled up to `size`."""
     filled = np.empty((len(columns), size), np.int32)
     for column, values, last in zip(filled, columns, filler, strict=True):

@@ -65,7 +65,7 @@ def counts(
 def _share(
     similarity: Similarity,
     num_entities: int,
-    queries: Float[Array, "q d"],
+    queries: Float[Array, "q width"],
     tiles: Float[Array, "tiles size d"],
     block: Any,
     tolerance: Any,

@@ -23,12 +23,12 @@ def ranks(
     *,
     split: str = "test",
     filter_splits: Sequence[str] = FILTER_SPLITS,
-    sides: Sequence[str] = SIDES,
+    sides: Any = SIDES,
     tolerance: Any = 0.0,
     name: str | None = None,
     popularity: bool = False,
     devices: Sequence[Any] | None = None,
-    block_bytes: int = BLOCK_BYTES,
+    block_bytes: Any = BLOCK_BYTES,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
     """The rank table of a model: every triple of a split on every side, against all entities.
@@ -106,7 +106,7 @@ def _onward(tell: Callable[[int, int], None], side: int, sides: int, done: int, 
 
 def _sides_checked(sides: Any) -> list[str]:
     names = list(sides) if isinstance(sides, list | tuple) else [sides]
-    if not names or len(set(names)) < len(names) or not set(names) <= set(SIDES):
+    if not names or any(name not in SIDES or names.count(name) > 1 for name in names):
         raise ValueError(f"`sides` must be head, tail, or both, each once, got {sides!r}.")
     return names
 

@@ -1,0 +1,192 @@
+"""`owkg evaluate`: the ranks of a trained model, or of embeddings trained elsewhere."""
+
+import tomllib
+import warnings
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from owkg.cli.options import Format, OutputFormat
+from owkg.cli.output import show
+from owkg.cli.progress import progress
+
+_METRICS = ("mrr", "hits@10", "mr")
+
+
+def evaluate(
+    out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
+    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="Folder that owkg train wrote.")] = None,
+    embeddings: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Instead of RUN: .npz or .safetensors of embeddings and labels."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="That --embeddings are of; owkg models lists them.")
+    ] = None,
+    norm: Annotated[int | None, typer.Option(help="Of the distance of transe, 1 or 2.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Another option of --model, such as margin=9; repeatable."),
+    ] = None,
+    kg: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the graph; that of the training when absent."),
+    ] = None,
+    step: Annotated[
+        str, typer.Option(help="Checkpoint of RUN: best on the validation set, last, or a step.")
+    ] = "best",
+    split: Annotated[str, typer.Option(help="Whose triples are ranked.")] = "test",
+    filter_: Annotated[
+        str | None,
+        typer.Option(
+            "--filter",
+            help="Splits whose known answers leave the candidates, or none.",
+            show_default="train,valid,test",
+        ),
+    ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="As --filter none: no answer leaves the candidates.")
+    ] = False,
+    sides: Annotated[str, typer.Option(help="That are asked for: head, tail, or both.")] = "head,tail",
+    tolerance: Annotated[float, typer.Option(help="Scores that differ by at most this are ties.")] = 0.0,
+    name: Annotated[str | None, typer.Option(help="For the column model; absent: no such column.")] = None,
+    popularity: Annotated[
+        bool, typer.Option("--popularity", help="Add popularity and relation category, counted in train.")
+    ] = False,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """Ranks the answer of every triple of a split among all entities, on both sides, filtered.
+
+    Entities are shared out among all devices that JAX sees; the number of devices changes no rank.
+    """
+    from owkg.evaluate import ranks
+    from owkg.files import writable_folder
+    from owkg.ranks import write_ranks
+    from owkg.ranks.files import path_checked
+
+    out = path_checked(out)
+    if raw and filter_ is not None:
+        raise ValueError(f"`filter` says nothing with --raw, got {filter_!r}.")
+    filters = _names("none" if raw else filter_ or "train,valid,test")
+    source, scorer, notes = _scorer(run, embeddings, model, _options(norm, option), kg, step)
+    writable_folder(out.parent)
+    with progress("Ranking", "ranks") as update:
+        try:
+            table = ranks(
+                *scorer,
+                split=split,
+                sides=_names(sides),
+                tolerance=tolerance,
+                name=name,
+                popularity=popularity,
+                on_progress=update,
+                filter_splits=[] if filters == ["none"] else filters,
+            )
+        except ValueError as error:
+            raise ValueError(str(error).replace("`params`", f"{source}: its parameters")) from None
+    write_ranks(table, out)
+    _show(source, table, out, split, form)
+    if form is Format.TABLE:
+        for text in (f"wrote {out}: {table.height:,} ranks", *(f"note: {note}" for note in notes)):
+            print(text)
+
+
+class _Scorer(NamedTuple):
+    """What ranks: a model and the graph that its rows are of."""
+
+    model: Any
+    params: Any
+    statistics: Any
+    graph: Any
+
+
+def _scorer(
+    run: Path | None,
+    embeddings: Path | None,
+    model: str | None,
+    options: dict[str, Any],
+    kg: Path | None,
+    step: str,
+) -> tuple[Path, _Scorer, list[str]]:
+    """(where it comes from, what ranks, notes on the graph)."""
+    if run is not None and embeddings is None:
+        if model is not None or options:
+            raise ValueError("`model` and its options are those that RUN was trained with; leave them out.")
+        return run, *_of_run(run, kg, step)
+    if embeddings is None or run is not None:
+        raise ValueError("name either RUN, a folder of owkg train, or --embeddings.")
+    if model is None or kg is None:
+        raise ValueError("`embeddings` needs --model, and --kg for the graph.")
+    from owkg.models import import_embeddings
+
+    graph, notes = _graph(kg)
+    return embeddings, _Scorer(*import_embeddings(embeddings, graph, model, **options), graph), notes
+
+
+def _of_run(run: Path, kg: Path | None, step: str) -> tuple[_Scorer, list[str]]:
+    """What a folder of `owkg train` ranks by, rows in the order of the graph's ids."""
+    from owkg.train import load_run
+
+    loaded = load_run(run, step=int(step) if step.isdigit() else step)
+    folder = loaded.graph_folder if kg is None else kg
+    if folder is None:
+        raise ValueError(f"{run}: says nothing of the folder of its graph; name it by `kg`.")
+    graph, notes = _graph(folder)
+    for what in ("entities", "relations"):
+        rows, labels = getattr(loaded, what), getattr(graph, what)
+        if rows != labels:
+            at = next((i for i, (a, b) in enumerate(zip(rows, labels, strict=False)) if a != b), None)
+            found = f"{len(labels)}" if at is None else f"{labels[at]!r} where {rows[at]!r} is"
+            raise ValueError(f"{folder}: must have the {len(rows)} {what} of {run} in order, got {found}.")
+    return _Scorer(loaded.model, loaded.params, loaded.statistics, graph), notes
+
+
+def _graph(folder: Path) -> tuple[Any, list[str]]:
+    """The graph, and the warnings about it."""
+    from owkg.kg import read_graph
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        graph = read_graph(folder)
+    return graph, [str(warning.message) for warning in caught]
+
+
+def _options(norm: int | None, pairs: list[str] | None) -> dict[str, Any]:
+    """The options of a model, values as TOML or else text."""
+    options: dict[str, Any] = {} if norm is None else {"norm": norm}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value) or name in options:
+            raise ValueError(f"`option` must be NAME=VALUE, each name once, got {pair!r}.")
+        try:
+            options[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            options[name] = value
+    return options
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _show(source: Path, table: Any, out: Path, split: str, form: Format) -> None:
+    from owkg import metrics
+
+    tasks, rows = metrics.tasks_of(table)
+    side = rows["side"].to_numpy()
+    results = []
+    names = {name: metrics.summary(name) for name in _METRICS}
+    parts = {one: metrics.part_of(tasks, side == one) for one in dict.fromkeys(side.tolist())}
+    if len(parts) > 1:
+        parts["both"] = tasks
+    for name, summary in names.items():
+        values = {
+            which: metrics.evaluate(part, [summary], ties=[metrics.Ties.REALISTIC], level=None)
+            for which, part in parts.items()
+        }
+        found = {which: value[metrics.Ties.REALISTIC][name].value for which, value in values.items()}
+        results.append({"metric": name} | found)
+    filtered = bool(table["filtered"].all())
+    setting = {"split": split, "ranks": table.height, "filtered": str(filtered).lower(), "out": str(out)}
+    show(f"{source}", setting, results, form)

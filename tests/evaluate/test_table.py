@@ -1,0 +1,91 @@
+"""The rank table of a model against that of its score matrix."""
+
+import jax
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.evaluate import ranks
+from owkg.kg import KnowledgeGraph
+from owkg.models import model, score_all
+from owkg.ranks import rank_table
+
+
+def drawn(seed, count):
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.integers(0, below, count) for below in (19, 2, 19)], axis=1).astype(np.int32)
+
+
+GRAPH = KnowledgeGraph(
+    tuple(f"e{i}" for i in range(19)),
+    ("likes", "knows"),
+    {"train": drawn(0, 80), "valid": drawn(1, 20), "test": drawn(2, 30), "none": np.empty((0, 3), np.int32)},
+)
+MODEL = model("complex", dim=4)
+PARAMS = MODEL.init(jax.random.key(0), 19, 2)[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"filter_splits": ()},
+        {"filter_splits": ("train", "valid")},
+        {"split": "valid", "sides": ["tail"], "tolerance": 1e-7, "popularity": True, "name": "m"},
+    ],
+)
+def test_as_of_the_score_matrix(options):
+    rest = dict(options)
+    triples = GRAPH.splits[rest.pop("split", "test")]
+    sides = rest.pop("sides", ("head", "tail"))
+    expected = []
+    for side in sides:
+        entity = triples[:, 2 if side == "head" else 0]
+        scores = score_all(MODEL, PARAMS, {}, entity, triples[:, 1], side)
+        matrix = {"popularity": False} | rest
+        matrix["model"] = matrix.pop("name", None)
+        expected.append(rank_table(GRAPH, scores, triples, side, **matrix))
+    assert ranks(MODEL, PARAMS, {}, GRAPH, **options).equals(pl.concat(expected))
+
+
+def test_progress_runs_over_all_sides():
+    seen = []
+    ranks(MODEL, PARAMS, {}, GRAPH, on_progress=lambda *at: seen.append(at))
+    assert seen == [(30, 60), (60, 60)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"split": "full"}, "`split` must be one of train, valid, test, none, got 'full'"),
+        ({"split": "none"}, "`split` must have triples to rank, got 'none'"),
+        ({"filter_splits": ["full"]}, "`filter_splits` must be among .*'full'"),
+        ({"sides": []}, r"`sides` must be head, tail, or both, each once, got \[\]"),
+        ({"sides": ["tail", "tail"]}, "`sides` must be"),
+        ({"sides": "both"}, "`sides` must be .*'both'"),
+        ({"sides": 3}, "`sides` must be .*3"),
+        ({"sides": [["tail"]]}, "`sides` must be"),
+    ],
+)
+def test_refusals(options, words):
+    with pytest.raises(ValueError, match=words):
+        ranks(MODEL, PARAMS, {}, GRAPH, **options)
+
+
+def test_parameters_of_another_graph():
+    for name, rows in (("entity", 19), ("relation", 4)):
+        params = PARAMS | {name: PARAMS[name][:-1]}
+        with pytest.raises(ValueError, match=f"`params` must have {rows} rows in {name} .* got {rows - 1}"):
+            ranks(MODEL, params, {}, GRAPH)
+
+
+def test_no_graph():
+    with pytest.raises(ValueError, match="`graph` must be a KnowledgeGraph, got 3"):
+        ranks(MODEL, PARAMS, {}, 3)
+
+
+def test_scores_that_are_no_numbers_name_their_query():
+    tail = GRAPH.splits["test"][0, 2]
+    entity = PARAMS["entity"].at[tail].set(np.nan)
+    with pytest.raises(ValueError, match="got NaN for the head of 'e"):
+        ranks(MODEL, PARAMS | {"entity": entity}, {}, GRAPH)
