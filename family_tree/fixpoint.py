@@ -1,12 +1,19 @@
 """The least fixed point: everything that the rules derive of given matrices, and nothing else."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
-from family_tree.matrices import Expression, Matrix, either, value, without
+import numpy as np
+from jaxtyping import Int64
+
+from family_tree.matrices import Apply, Expression, Matrix, either, of_pairs, pairs, value, without
 from family_tree.rules import SAME
 from family_tree.strata import Step, Stratum
 
 Known = dict[Expression, Matrix]
+# Pairs that were found before, in sorted arrays that share none.
+Layers = list[Int64[np.ndarray, "_"]]
+# Each layer is so many times larger than the next one: then layers are few, and are seldom merged.
+_RATIO = 8
 
 
 def fixpoint(strata: Iterable[Stratum], known: Known) -> Known:
@@ -20,13 +27,73 @@ def fixpoint(strata: Iterable[Stratum], known: Known) -> Known:
     for relations, start, grow in strata:
         new = dict.fromkeys(relations, nothing) | _derived(start, known, known)
         known |= new
-        while grow and any(matrix.nnz for matrix in new.values()):
-            # Of a linear rule, new pairs come of new pairs alone; the other rules look at all again. What
-            # is computed on the way here does not outlive the round.
-            found = _derived(grow, known | new, dict(known))
-            new = {name: without(matrix, known[name]) for name, matrix in found.items()}
-            known |= {name: either(known[name], matrix) for name, matrix in new.items()}
+        if grow:
+            known |= _grown(grow, known, new)
     return known
+
+
+def _grown(grow: Sequence[Step], known: Known, new: Known) -> Known:
+    """The relations of one stratum, from what the rules found that name none of them.
+
+    Of a linear rule, new pairs come of new pairs alone. So a round looks at these, and its work does not
+    grow with what was found before; but for rules that are not linear, which look at all again.
+
+    Args:
+        grow: the other rules.
+        known: grows by what they compute of other strata.
+        new: found so far.
+    """
+    size, linear = known[SAME].shape[0], all(step.linear for step in grow)
+    for step in grow:
+        for part in _apart(step.matrix, new):
+            value(part, known)
+    layers: dict[Expression, Layers] = {name: _with([], pairs(matrix)) for name, matrix in new.items()}
+    while any(matrix.nnz for matrix in new.values()):
+        # What else is computed on the way does not outlive the round.
+        now = known if linear else known | _whole(layers, size)
+        fresh = {name: _fresh(layers[name], m) for name, m in _derived(grow, known | new, now).items()}
+        layers |= {name: _with(layers[name], keys) for name, keys in fresh.items()}
+        new = {name: of_pairs(keys, size) for name, keys in fresh.items()}
+    return _whole(layers, size)
+
+
+def _apart(expression: Expression, names: Iterable[Expression]) -> Iterator[Expression]:
+    """The largest parts of an expression that name none of `names`."""
+    if _names(expression).isdisjoint(names):
+        yield expression
+    elif isinstance(expression, Apply):
+        for part in expression.parts:
+            yield from _apart(part, names)
+
+
+def _names(expression: Expression) -> set[Expression]:
+    return set().union(*map(_names, expression.parts)) if isinstance(expression, Apply) else {expression}
+
+
+def _whole(layers: dict[Expression, Layers], size: int) -> Known:
+    return {name: of_pairs(_merged(found), size) for name, found in layers.items()}
+
+
+def _fresh(layers: Layers, matrix: Matrix) -> Int64[np.ndarray, "_"]:
+    """The pairs of a matrix that are in no layer."""
+    keys = pairs(matrix)
+    for layer in layers:
+        at = np.searchsorted(layer, keys)
+        keys = keys[layer[np.minimum(at, len(layer) - 1)] != keys]
+    return keys
+
+
+def _with(layers: Layers, keys: Int64[np.ndarray, "_"]) -> Layers:
+    layers = [*layers, keys] if keys.size else layers
+    while len(layers) > 1 and len(layers[-2]) < _RATIO * len(layers[-1]):
+        layers = [*layers[:-2], _merged(layers[-2:])]
+    return layers
+
+
+def _merged(layers: Layers) -> Int64[np.ndarray, "_"]:
+    keys = np.concatenate([np.empty(0, np.int64), *layers])
+    keys.sort(kind="stable")  # which sees that there are sorted parts
+    return keys
 
 
 def _derived(steps: Iterable[Step], recent: Known, known: Known) -> Known:

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int64
 from scipy.sparse import csr_array
 
 Matrix: TypeAlias = csr_array
+# To look for one pair takes as long as to pass by so many.
+_FEW = 64
 
 
 class Apply(NamedTuple):
@@ -49,6 +51,9 @@ def inverse(matrix: Matrix) -> Matrix:
 
 def both(left: Matrix, right: Matrix) -> Matrix:
     """Pairs in `left` and in `right`."""
+    small, large = sorted((left, right), key=lambda matrix: matrix.nnz)
+    if small.nnz * _FEW < large.nnz:
+        return _chosen(small, _in(small, large))
     return left.multiply(right).tocsr()
 
 
@@ -59,7 +64,42 @@ def either(left: Matrix, right: Matrix) -> Matrix:
 
 def without(left: Matrix, right: Matrix) -> Matrix:
     """Pairs in `left` that are not in `right`."""
+    if left.nnz * _FEW < right.nnz:
+        return _chosen(left, ~_in(left, right))
     return left > right
+
+
+def _in(few: Matrix, many: Matrix) -> Bool[np.ndarray, "pairs"]:
+    """Which of few pairs are among many, in a time that does not grow with these but by its logarithm."""
+    many.sort_indices()  # once: a matrix remembers it
+    row = np.repeat(np.arange(few.shape[0]), np.diff(few.indptr))
+    low, end = many.indptr[row], many.indptr[row + 1]
+    high = end
+    while (open_ := low < high).any():
+        middle = low + (high - low) // 2
+        before = open_ & (many.indices[np.minimum(middle, many.nnz - 1)] < few.indices)
+        low, high = np.where(before, middle + 1, low), np.where(open_ & ~before, middle, high)
+    return (low < end) & (many.indices[np.minimum(low, many.nnz - 1)] == few.indices)
+
+
+def _chosen(matrix: Matrix, chosen: Bool[np.ndarray, "pairs"]) -> Matrix:
+    ends = np.concatenate([[0], np.cumsum(chosen)])[matrix.indptr]
+    indices = matrix.indices[chosen]
+    return csr_array((np.ones(len(indices), bool), indices, ends), shape=matrix.shape)
+
+
+def pairs(matrix: Matrix) -> Int64[np.ndarray, "pairs"]:
+    """The pairs (a, b) in a matrix of n people, as numbers a n + b in increasing order."""
+    size = matrix.shape[0]
+    rows = np.repeat(np.arange(size, dtype=np.int64) * size, np.diff(matrix.indptr))
+    return np.sort(rows + matrix.indices)
+
+
+def of_pairs(numbers: Int64[np.ndarray, "pairs"], size: int) -> Matrix:
+    """The matrix of `size` people with the given `pairs`, in increasing order."""
+    row, column = np.divmod(numbers, size)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=size))])
+    return csr_array((np.ones(len(numbers), bool), column, ends), shape=(size, size))
 
 
 def having(matrix: Matrix) -> Matrix:
