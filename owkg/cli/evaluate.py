@@ -188,5 +188,7 @@ def _show(source: Path, table: Any, out: Path, split: str, form: Format) -> None
         found = {which: value[metrics.Ties.REALISTIC][name].value for which, value in values.items()}
         results.append({"metric": name} | found)
     filtered = bool(table["filtered"].all())
-    setting = {"split": split, "ranks": table.height, "filtered": str(filtered).lower(), "out": str(out)}
+    setting = {"split": split, "ranks": table.height, "filtered": str(filtered).lower()}
+    if form is Format.JSON:
+        setting |= {"out": str(out)}
     show(f"{source}", setting, results, form)

@@ -1,14 +1,11 @@
-"""The published tables and checkpoints of the ranking-metrics work (Hoyt et al. 2022), recomputed."""
-
-import json
+"""The published tables of the ranking-metrics work (Hoyt et al. 2022), recomputed."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
-from owkg.metrics import Ties, evaluate, part_of, summary, tasks, tasks_of
-from owkg.ranks import rank_table
+from owkg.metrics import Ties, evaluate, summary, tasks
 from owkg.report.published_chance import NAMES
 
 # --- candidates.tsv: chance level of N ranks with N candidates each
@@ -178,58 +175,3 @@ def test_published_z_and_agmri_leave_the_target_out_of_the_candidates(collated):
         1 - without["gmr"].expectation
     )
     np.testing.assert_allclose(index, rows["adjusted_geometric_mean_rank_index"], rtol=1e-6)
-
-
-# --- checkpoints: ranks of published models, and every metric that was published of them
-
-
-@pytest.fixture(scope="module", params=["nations", "kinships"])
-def checkpoint(request, owkg_data):
-    """The rank table of a TransE checkpoint, and what was published of it."""
-    name = request.param
-    graph = read_graph(owkg_data / name)
-    stored = np.load(owkg_data / "checkpoints" / f"{name}_transe.npz", allow_pickle=False)
-    published = json.loads((owkg_data / "checkpoints" / f"{name}_transe.expected.json").read_text())
-    entity = {label: i for i, label in enumerate(stored["entity_labels"].tolist())}
-    relation = {label: i for i, label in enumerate(stored["relation_labels"].tolist())}
-    entities = stored["entity"][[entity[label] for label in graph.entities]].astype(np.float64)
-    order = [relation[label] for label in graph.relations]
-    test = fact_splits(graph)["test"]
-    tables = []
-    for side, vectors in (("head", stored["relation_inverse"]), ("tail", stored["relation"])):
-        known = test[:, 2] if side == "head" else test[:, 0]
-        point = entities[known] + vectors[order].astype(np.float64)[test[:, 1]]
-        scores = -np.abs(point[:, None] - entities[None]).sum(axis=2)
-        tables.append(rank_table(graph, scores, test, side))
-    return pl.concat(tables), published
-
-
-def test_checkpoint_metrics_are_reproduced(checkpoint):
-    table, published = checkpoint
-    ranks, rows = tasks_of(table)
-    side = rows["side"].to_numpy()
-    for which, by_ties in published.items():
-        part = ranks if which == "both" else part_of(ranks, side == which)
-        names = {key: summary(key) for key in by_ties["realistic"]}
-        found = evaluate(part, set(names.values()), level=None, draws=2)
-        for ties, by_key in by_ties.items():
-            assert set(by_key) == set(names)
-            for key, value in by_key.items():
-                if key == "adjusted_inverse_harmonic_mean_rank":
-                    continue  # below
-                own = found[Ties(ties)][names[key].name].value
-                np.testing.assert_allclose(own, value, rtol=1e-5, err_msg=f"{which} {ties} {key}")
-
-
-def test_checkpoint_amrr_follows_the_published_chance(checkpoint):
-    table, published = checkpoint
-    ranks, rows = tasks_of(table)
-    side = rows["side"].to_numpy()
-    for which, by_ties in published.items():
-        part = ranks if which == "both" else part_of(ranks, side == which)
-        mean = part.candidates.mean()
-        continuous = np.log(mean) / (mean - 1)
-        found = evaluate(part, [summary("mrr")], level=None)
-        for ties, by_key in by_ties.items():
-            own = (found[Ties(ties)]["mrr"].value - continuous) / (1 - continuous)
-            np.testing.assert_allclose(own, by_key["adjusted_inverse_harmonic_mean_rank"], rtol=1e-5)

@@ -1,0 +1,169 @@
+"""`owkg evaluate` as its users meet it."""
+
+import json
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg.train
+from owkg.cli.main import main
+from owkg.evaluate import ranks
+from owkg.kg import KnowledgeGraph, read_graph, write_labelled
+from owkg.models import model, write_embeddings
+from owkg.ranks import read_ranks
+
+ENTITIES, RELATIONS = tuple(f"e{i:02}" for i in range(15)), ("knows", "likes")
+MODEL = model("transe", dim=4, norm=2)
+PARAMS = MODEL.init(jax.random.key(0), 15, 2)[0]
+
+
+@pytest.fixture
+def graph(tmp_path, monkeypatch):
+    """A graph as its folder `graph` is read; `transe.npz` beside it; the current folder holds both."""
+    monkeypatch.chdir(tmp_path)
+    chosen = np.random.default_rng(0).permutation(15 * 2 * 15)[:170]
+    facts = np.stack(np.unravel_index(chosen, (15, 2, 15)), axis=1).astype(np.int32)
+    splits = {"train": facts[:120], "valid": facts[120:140], "test": facts[140:]}
+    write_labelled(KnowledgeGraph(ENTITIES, RELATIONS, splits), tmp_path / "graph")
+    graph = read_graph(tmp_path / "graph")
+    labels = {"entities": graph.entities, "relations": graph.relations}
+    write_embeddings("transe.npz", MODEL, PARAMS, {}, **labels)
+    run = SimpleNamespace(
+        model=MODEL, params=PARAMS, statistics={}, graph_folder=tmp_path / "graph", **labels
+    )
+    asked = []
+    loaded = {"best": run, "moved": SimpleNamespace(**vars(run) | {"graph_folder": None})}
+    loaded["other"] = SimpleNamespace(**vars(run) | {"entities": graph.entities[::-1]})
+    loaded["fewer"] = SimpleNamespace(**vars(run) | {"relations": graph.relations[:1]})
+
+    def load_run(folder: Path, *, step: int | str = "best"):
+        asked.append(step)
+        return loaded[folder.name]
+
+    monkeypatch.setattr(owkg.train, "load_run", load_run)
+    return graph, asked
+
+
+@pytest.fixture
+def call(graph, capsys):
+    """Runs `owkg evaluate ...`; gives (exit code, standard output, standard error)."""
+
+    def run_it(line: str) -> tuple[int, str, str]:
+        code = main(["evaluate", *shlex.split(line)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_it
+
+
+OF_FILE = "--embeddings transe.npz --model transe --norm 2 --kg graph --out new/out.parquet"
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("", {}),
+        ("--raw", {"filter_splits": []}),
+        ("--filter none", {"filter_splits": []}),
+        ("--filter ' train, valid '", {"filter_splits": ["train", "valid"]}),
+        ("--split valid --sides tail", {"split": "valid", "sides": ["tail"]}),
+        ("--tolerance 0.25 --name m --popularity", {"tolerance": 0.25, "name": "m", "popularity": True}),
+    ],
+)
+def test_embeddings(call, graph, line, options):
+    code, out, err = call(f"{OF_FILE} {line}")
+    assert (code, err) == (0, "")
+    assert "wrote new/out.parquet: " in out
+    assert read_ranks("new/out.parquet").equals(ranks(MODEL, PARAMS, {}, graph[0], **options))
+
+
+def test_options_of_the_model(call, graph):
+    of_file = OF_FILE.replace("--norm 2", "--option norm=2 --option margin=3.5")
+    assert call(of_file)[0] == 0
+    scorer = model("transe", dim=4, norm=2, margin=3.5)
+    assert read_ranks("new/out.parquet").equals(ranks(scorer, PARAMS, {}, graph[0]))
+
+
+def test_the_table_is_that_of_owkg_metrics(call, capsys):
+    code, out, _ = call(f"{OF_FILE} --format json")
+    assert code == 0
+    shown = {row["metric"]: row for row in json.loads(out)["results"]}
+    assert main(["metrics", "new/out.parquet", "--format", "json", "--keys", "pykeen"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    keys = {"mrr": "inverse_harmonic_mean_rank", "hits@10": "hits_at_10", "mr": "arithmetic_mean_rank"}
+    assert set(shown) == set(keys)
+    for name, key in keys.items():
+        for side in ("head", "tail", "both"):
+            assert shown[name][side] == pytest.approx(found[f"{side}.realistic.{key}"], rel=1e-12)
+
+
+@pytest.mark.parametrize("step", ["best", "last", "120"])
+def test_a_run(call, graph, step):
+    code, out, err = call(f"best --step {step} --out out.csv")
+    assert (code, err) == (0, "")
+    assert "mrr" in out
+    assert graph[1] == [int(step) if step.isdigit() else step]
+    table = read_ranks("out.csv")
+    expected = ranks(MODEL, PARAMS, {}, graph[0])
+    assert table.with_columns(pl.col("head").cast(pl.String)).equals(expected)
+
+
+def test_a_run_of_a_graph_elsewhere(call):
+    code, _, err = call("moved --out out.csv")
+    assert code == 2
+    assert err == "owkg: error: moved: says nothing of the folder of its graph; name it by --kg.\n"
+    assert call("moved --kg graph --out out.csv")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--out out.parquet", "name either RUN"),
+        (f"best {OF_FILE}", "name either RUN"),
+        ("best --model transe --out out.csv", "--model and its options are those that RUN was trained with"),
+        ("best --norm 1 --out out.csv", "--model and its options"),
+        ("other --out out.csv", "must have the 15 entities of other in order, got"),
+        ("fewer --out out.csv", "must have the 1 relations of fewer in order, got 2"),
+        ("--embeddings transe.npz --kg graph --out out.csv", "--embeddings needs --model, and --kg"),
+        ("--embeddings transe.npz --model transe --out out.csv", "--embeddings needs --model, and --kg"),
+        (OF_FILE.replace("transe --norm 2", "complx"), "--model must be one of transe"),
+        (OF_FILE.replace("--norm 2", "--norm 3"), "--norm must be 1 or 2, got 3"),
+        (f"{OF_FILE} --option norm=1", "--option must be NAME=VALUE, each name once, got 'norm=1'"),
+        (f"{OF_FILE} --option margin", "--option must be NAME=VALUE"),
+        (f"{OF_FILE} --option margins=1", "--margins is no option of transe"),
+        (f"{OF_FILE} --option margin=-1", "--margin must be"),
+        (f"{OF_FILE} --split full", "--split must be one of"),
+        (f"{OF_FILE} --filter full", "--filter must be among"),
+        (f"{OF_FILE} --filter test --raw", "--filter says nothing with --raw, got 'test'"),
+        (f"{OF_FILE} --sides both", "--sides must be head, tail, or both, each once, got ['both']"),
+        (f"{OF_FILE} --tolerance -1", "--tolerance must be"),
+        (OF_FILE.replace("out.parquet", "out.txt"), "a rank table's name ends in"),
+        (OF_FILE.replace("--embeddings transe.npz", "--embeddings no.npz"), "no.npz"),
+        (OF_FILE.replace("--kg graph", "--kg nowhere"), "nowhere"),
+    ],
+)
+def test_refusals(call, line, words):
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert err.startswith("owkg: error: ")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_overflowing_scores_name_their_query(call, graph):
+    labels = {"entities": graph[0].entities, "relations": graph[0].relations}
+    write_embeddings("huge.npz", model("distmult", dim=2, reciprocal=False), _huge(), {}, **labels)
+    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --out out.csv")
+    assert code == 2
+    assert err.startswith("owkg: error: huge.npz: its parameters must give scores that are numbers, got NaN")
+    assert not Path("out.csv").exists()
+
+
+def _huge():
+    return {"entity": jnp.full((15, 2), 3e38), "relation": jnp.array([[3e38, -3e38]] * 2)}
