@@ -24,6 +24,15 @@ _UNCHECKED = {
     "owkg.metrics.measures",  # `cutoff: int` is given floats; refuses by ValueError
     "owkg.metrics.metric",  # refuses by ValueError
     "owkg.metrics.names",  # refuses by ValueError
+    "owkg.models.betae",  # options of other types are refused by ValueError
+    "owkg.models.complex",  # options of other types are refused by ValueError
+    "owkg.models.conve",  # options of other types are refused by ValueError
+    "owkg.models.distmult",  # options of other types are refused by ValueError
+    "owkg.models.protate",  # options of other types are refused by ValueError
+    "owkg.models.rescal",  # options of other types are refused by ValueError
+    "owkg.models.rotate",  # options of other types are refused by ValueError
+    "owkg.models.transe",  # options of other types are refused by ValueError
+    "owkg.models.tucker",  # options of other types are refused by ValueError
     "owkg.openworld.missing",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.openworld.prediction",  # `np.ndarray` where NumPy scalars come and go
     "owkg.simulate.classification",  # strengths are `""`, and work for `[size]` as well
@@ -34,6 +43,7 @@ _UNCHECKED = {
     "owkg.theory.moments",  # refuses by ValueError
     "owkg.theory.power",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.theory.scores",  # refuses by ValueError
+    "owkg.train.config",  # refuses by ValueError
 }
 
 

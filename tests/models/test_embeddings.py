@@ -1,0 +1,223 @@
+"""Embeddings from files: order of the graph, refusals by name, and back."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from owkg.kg import KnowledgeGraph, read_graph
+from owkg.models import (
+    import_embeddings,
+    model,
+    read_embeddings,
+    score,
+    score_all,
+    write_embeddings,
+)
+
+GRAPH = KnowledgeGraph(("a", "b", "ü"), ("r", "s"), {})
+ENTITY = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
+RELATION = np.arange(8, dtype=np.float32).reshape(2, 4) / 20
+LABELS = {"entity_labels": ["ü", "a", "b"], "relation_labels": ["s", "r"]}
+FORMS = pytest.mark.parametrize("form", ["npz", "safetensors"])
+
+
+def _write(path, *, labels=LABELS, **arrays):
+    arrays = {"entity": ENTITY, "relation": RELATION} | arrays
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    if path.suffix == ".npz":
+        np.savez(path, **arrays, **{name: np.array(texts) for name, texts in labels.items()})
+    else:
+        save_file(arrays, path, {name: json.dumps(texts) for name, texts in labels.items()})
+    return path
+
+
+@FORMS
+def test_rows_come_in_the_order_of_the_graph(tmp_path, form):
+    path = _write(tmp_path / f"e.{form}", relation_inverse=-RELATION)
+    built, params, statistics = import_embeddings(path, GRAPH, "transe", norm=2)
+    assert (built.config.dim, built.config.norm, built.config.reciprocal) == (4, 2, True)
+    assert statistics == {}
+    assert (params["entity"] == ENTITY[[1, 2, 0]]).all()
+    assert (params["relation"] == np.concatenate([RELATION[::-1], -RELATION[::-1]])).all()
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("transe", {"dim": 4}),
+        ("complex", {"dim": 2}),
+        ("rotate", {"dim": 3}),
+        ("protate", {"dim": 3}),
+        ("tucker", {"dim": 4, "relation_dim": 3}),
+        ("conve", {"dim": 12, "height": 3, "channels": 2}),
+        ("betae", {"dim": 2, "hidden": 5}),
+    ],
+)
+def test_what_is_written_comes_back_also_in_another_order(tmp_path, form, name, options):
+    built = model(name, **options)
+    params, statistics = built.init(jax.random.key(0), 3, 2)
+    if "entity_bias" in params:
+        params["entity_bias"] = jnp.arange(3.0)
+    path = tmp_path / "new" / f"e.{form}"
+    write_embeddings(path, built, params, statistics, entities=GRAPH.entities, relations=GRAPH.relations)
+    again, same, same_statistics = import_embeddings(path, GRAPH, name, **options)
+    assert again is built
+    assert same.keys() == params.keys()
+    assert statistics.keys() == same_statistics.keys()
+    assert all((same[key] == params[key]).all() for key in params)
+    turned = KnowledgeGraph(GRAPH.entities[::-1], GRAPH.relations[::-1], {})
+    other = import_embeddings(path, turned, name, **options)
+    np.testing.assert_allclose(
+        score_all(*other, [0, 2], [0, 1], "head")[:, ::-1],
+        score_all(built, params, statistics, [2, 0], [1, 0], "head"),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
+NAN = ENTITY.copy()
+NAN[1, 2] = np.nan
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"entity": None}, "holds no array 'entity'; it has relation"),
+        ({"relation": None}, "holds no array 'relation'; it has entity"),
+        ({"entity": NAN}, r"'entity' must be finite in float32, got nan at index \(1, 2\); 1 entries"),
+        ({"entity": ENTITY.astype(np.float64) * 1e300}, "'entity' must be finite in float32"),
+        ({"entity": np.arange(12).reshape(3, 4)}, "'entity' must be an array of floats, got int64"),
+        ({"relation": RELATION[:, :3].copy()}, r"'relation' must have shape \(2, 4\) for transe of dim 4"),
+        ({"relation": RELATION.ravel()}, r"'relation' must be a matrix, got shape \(8,\)"),
+        (
+            {"relation_inverse": RELATION[:, :2].copy()},
+            "'relation_inverse' must have the shape of 'relation'",
+        ),
+        (
+            {"relation_inverse": RELATION[:1].copy()},
+            "a label for each of 1 rows of 'relation_inverse', got 2",
+        ),
+        ({"entity": ENTITY[:2].copy()}, "'entity_labels' must have a label for each of 2 rows .*, got 3"),
+        ({"core": ENTITY}, "transe has no array 'core'; it has entity, relation"),
+        ({"labels": {"entity_labels": ["a", "b", "ü"]}}, "holds no .*'relation_labels'"),
+        (
+            {"labels": LABELS | {"entity_labels": ["a", "b", "a"]}},
+            "'entity_labels' has 'a' twice, in rows 0 and 2",
+        ),
+        (
+            {"labels": LABELS | {"entity_labels": ["x", "y", "a"]}},
+            "its entity labels must be those of the graph, but 2 are not in the file: 'b', 'ü'",
+        ),
+        (
+            {"labels": LABELS | {"relation_labels": ["r", "q"]}},
+            "its relation labels must be those of the graph, but 1 are not in the file: 's'",
+        ),
+    ],
+)
+def test_bad_files_are_refused_by_name(tmp_path, form, changed, message):
+    path = _write(tmp_path / f"bad.{form}", **changed)
+    with pytest.raises(ValueError, match=rf"bad\.{form}: .*{message}"):
+        import_embeddings(path, GRAPH, "transe")
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "options", "message"),
+    [
+        ("complex", {"entity": ENTITY[:, :3].copy()}, {}, "an even number of columns for complex, got 3"),
+        ("rotate", {}, {}, r"'relation' must have shape \(2, 2\) for rotate of dim 2, got \(2, 4\)"),
+        ("transe", {}, {"dim": 5}, r"'entity' must have shape \(3, 5\) for transe of dim 5"),
+        ("transe", {}, {"reciprocal": True}, "no array 'relation_inverse', but `reciprocal` is True"),
+        (
+            "transe",
+            {"relation_inverse": RELATION},
+            {"reciprocal": False},
+            "an array 'relation_inverse', but `reciprocal` is False",
+        ),
+        ("tucker", {"relation_inverse": RELATION}, {}, "holds no array 'core', which tucker needs"),
+        ("protate", {}, {}, r"holds no array 'modulus', which protate needs, of shape \(1,\)"),
+        ("ghost", {}, {}, "`model` must be one of"),
+    ],
+)
+def test_files_of_another_model_are_refused(tmp_path, name, changed, options, message):
+    path = _write(tmp_path / "e.npz", **changed)
+    with pytest.raises(ValueError, match=message):
+        import_embeddings(path, GRAPH, name, **options)
+
+
+def test_a_label_that_the_graph_has_not_is_refused(tmp_path):
+    path = _write(tmp_path / "e.npz")
+    fewer = KnowledgeGraph(("a",), ("r", "s"), {})
+    with pytest.raises(ValueError, match="but 2 are not in the graph: 'b', 'ü'"):
+        import_embeddings(path, fewer, "transe")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("e.npz", b"no zip", "must be an .npz file"),
+        ("e.safetensors", b"\xff" * 20, "must be a .safetensors file"),
+        ("e.pt", b"", "must end in .npz or .safetensors"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_embeddings(path)
+
+
+@FORMS
+def test_a_file_that_is_not_there(tmp_path, form):
+    with pytest.raises(OSError, match=f"e.{form}"):
+        read_embeddings(tmp_path / f"e.{form}")
+
+
+def test_objects_are_never_loaded(tmp_path):
+    path = tmp_path / "e.npz"
+    labels = {name: np.array(texts, object) for name, texts in LABELS.items()}
+    np.savez(path, entity=ENTITY, relation=RELATION, **labels)
+    with pytest.raises(ValueError, match="no objects"):
+        read_embeddings(path)
+
+
+@FORMS
+def test_a_damaged_file_is_refused(tmp_path, form):
+    path = _write(tmp_path / f"e.{form}")
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ValueError, match=f"e.{form}: must be"):
+        read_embeddings(path)
+
+
+def test_labels_to_write_are_counted(tmp_path):
+    built = model("distmult", dim=2)
+    params, statistics = built.init(jax.random.key(0), 3, 2)
+    with pytest.raises(ValueError, match="`relations` must be 2 labels, one a row, got 4"):
+        write_embeddings(tmp_path / "e.npz", built, params, statistics, entities="abc", relations="rstu")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["nations", "kinships"])
+def test_published_embeddings_score_by_their_formula(owkg_data, name):
+    graph = read_graph(owkg_data / name)
+    path = owkg_data / "checkpoints" / f"{name}_transe.npz"
+    built, params, statistics = import_embeddings(path, graph, "transe", norm=1)
+    with np.load(path, allow_pickle=False) as file:
+        row = {label: file["entity"][i].astype(np.float64) for i, label in enumerate(file["entity_labels"])}
+        both = [
+            {label: file[table][i].astype(np.float64) for i, label in enumerate(file["relation_labels"])}
+            for table in ("relation", "relation_inverse")
+        ]
+    triples = graph.splits["test"][:20]
+    labels = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in triples]
+    tails = [-np.abs(row[h] + both[0][r] - row[t]).sum() for h, r, t in labels]
+    heads = [-np.abs(row[t] + both[1][r] - row[h]).sum() for h, r, t in labels]
+    np.testing.assert_allclose(score(built, params, statistics, *triples.T), tails, rtol=1e-5)
+    every = score_all(built, params, statistics, triples[:, 2], triples[:, 1], "head")
+    np.testing.assert_allclose(every[np.arange(20), triples[:, 0]], heads, rtol=1e-5)
