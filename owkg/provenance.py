@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import reprlib
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -50,11 +51,13 @@ def read_metadata(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder}: holds no {METADATA_FILE}.")
     try:
         content = json.loads(path.read_bytes())
+    except RecursionError:
+        raise ValueError(f"{path}: must be JSON that is not nested so deep.") from None
     except ValueError as error:
         raise ValueError(f"{path}: must be JSON ({error}).") from None
     sums = content.get("sha256") if isinstance(content, dict) else None
     if not isinstance(sums, dict) or not all(isinstance(found, str) for found in sums.values()):
-        raise ValueError(f"{path}: must hold checksums under sha256, got {sums!r}.")
+        raise ValueError(f"{path}: must hold checksums under sha256, got {reprlib.repr(sums)}.")
     return content
 
 

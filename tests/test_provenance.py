@@ -41,6 +41,8 @@ def test_every_file_has_its_checksum(tmp_path):
         (None, "holds no metadata.json"),
         ("{", "must be JSON"),
         ("[]", "must hold checksums under sha256"),
+        ("[" * 100_000 + "]" * 100_000, "must be JSON that is not nested so deep"),
+        ('{"sha256": ' + "[" * 500 + "]" * 500 + "}", r"must hold checksums under sha256, got \[+\.\.\.\]+"),
         ('{"sha256": {"a": 1}}', "must hold checksums under sha256"),
     ],
 )
