@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int32
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from family_tree.families import numbers_of
 from family_tree.fixpoint import Known, fixpoint
 from family_tree.matrices import among
-from family_tree.ontology import Ontology
+from family_tree.ontology import Ontology, ontology_of
 from family_tree.people import People, people_checked
 from family_tree.rules import PARENT, SAME
 from owkg import checks
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
     tail: Int32[np.ndarray, "facts"]
 
 
-def closure(people: People, ontology: Ontology, *, block_size: Any = BLOCK_SIZE) -> Iterator[Facts]:
+def closure(people: Any, ontology: Any, *, block_size: Any = BLOCK_SIZE) -> Iterator[Facts]:
     """All facts that the rules derive, block by block; together the sorted closure, each fact once.
 
     Rules join only people of one family, so families can be closed one after the other. A block holds
@@ -41,40 +41,54 @@ def closure(people: People, ontology: Ontology, *, block_size: Any = BLOCK_SIZE)
 
     Args:
         people: to close.
-        ontology: whose rules hold, and whose relations are written.
+        ontology: whose rules hold, and whose relations are written; or its name or file, as `ontology` takes
+            them.
         block_size: people in a block, at least; less only in the last one.
 
     Returns:
         The facts of one block after the other, whose heads are beyond those of the block before.
 
     Raises:
-        ValueError: if `block_size` is no whole number of at least 1, or `people` cannot be.
+        ValueError: if `block_size` is no whole number of at least 1, `people` cannot be, or there is no such
+            ontology.
 
     Examples:
         >>> import polars as pl
-        >>> from family_tree.ontology import ontology
         >>> labels, female = pl.Series(["ann", "bob", "eve"]), np.array([True, False, True])
         >>> people = People(labels, female, np.array([[0, 1], [1, 2]], np.int32))
-        >>> (facts,) = closure(people, ontology("published"))
-        >>> names = ontology("published").relations
+        >>> (facts,) = closure(people, "published")
+        >>> names = ontology_of("ontology", "published").relations
         >>> [(labels[h], names[r], labels[t]) for h, r, t in np.stack(facts).T.tolist() if h == 0]
         [('ann', 'grandmotherOf', 'eve'), ('ann', 'motherOf', 'bob'), ('ann', 'parentOf', 'bob')]
     """
     size = int(checks.scalar("block_size", checks.integer("block_size", block_size, 1)))
-    people_checked(people)
+    return closure_of(people_checked(people), ontology_of("ontology", ontology), size)
+
+
+def closure_of(people: People, ontology: Ontology, size: int = BLOCK_SIZE) -> Iterator[Facts]:
+    """`closure` of people who have been checked."""
     return (
         _facts(_closed(people, ontology, first, after), ontology, first, after)
         for first, after in blocks(people, size)
     )
 
 
-def fact_counts(people: People, ontology: Ontology) -> dict[str, int]:
-    """How many facts the closure holds of each relation, in the order of their names."""
-    counts = np.zeros(len(ontology.relations), np.int64)
+def fact_counts(people: Any, ontology: Any) -> dict[str, int]:
+    """How many facts the closure holds of each relation, in the order of their names.
+
+    Args:
+        people, ontology: as `closure` takes them.
+
+    Raises:
+        ValueError: as `closure`.
+    """
+    people_checked(people)
+    rules = ontology_of("ontology", ontology)
+    counts = np.zeros(len(rules.relations), np.int64)
     for block in blocks(people, BLOCK_SIZE):
-        known = _closed(people, ontology, *block)
-        counts += [known[name].nnz for name in ontology.relations]
-    return dict(zip(ontology.relations, counts.tolist(), strict=True))
+        known = _closed(people, rules, *block)
+        counts += [known[name].nnz for name in rules.relations]
+    return dict(zip(rules.relations, counts.tolist(), strict=True))
 
 
 def base(people: People, first: int, after: int) -> Known:
@@ -115,10 +129,7 @@ def _facts(known: Known, ontology: Ontology, first: int, after: int) -> Facts:
 
 def blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
     """(first, after) of ids in each block of at least `size` people; no family lies in two."""
-    num = len(people.labels)
-    parent, child = people.parents.T
-    graph = csr_array((np.ones(len(parent), bool), (parent, child)), shape=(num, num))
-    _, family = connected_components(graph, directed=False)
+    num, family = len(people.labels), numbers_of(people)
     last = np.zeros(num, np.int64)
     np.maximum.at(last, family, np.arange(num))
     # After these ids, no family is open.

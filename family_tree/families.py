@@ -1,30 +1,48 @@
 """Who belongs to which family: people who are joined by some line of parents and children."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Int32
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from family_tree.people import People
+from family_tree.people import People, people_checked
+from owkg import checks
 
 
-def family_numbers(people: People) -> Int32[np.ndarray, "people"]:
+def family_numbers(people: Any) -> Int32[np.ndarray, "people"]:
     """The number of each person's family, counted from 0 in the order of their first labels.
+
+    Raises:
+        ValueError: if there cannot be such people.
 
     Examples:
         >>> from family_tree.trees import sample_people
         >>> family_numbers(sample_people(num_trees=2, max_tree_size=3))
         array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
+    return numbers_of(people_checked(people))
+
+
+def numbers_of(people: People) -> Int32[np.ndarray, "people"]:
+    """`family_numbers` of people who have been checked."""
+    # Components are numbered in the order in which a walk over the ids meets them.
+    return connected_components(children_of(people), directed=False)[1]
+
+
+def children_of(people: People) -> csr_array:
+    """Parents as rows, their children as columns."""
     parent, child = people.parents.T
     size = len(people.labels)
-    graph = csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
-    # Components are numbered in the order in which a walk over the ids meets them.
-    return connected_components(graph, directed=False)[1]
+    return csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
 
 
-def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
+def couples(people: Any) -> Int32[np.ndarray, "couples 2"]:
     """The pairs of people with a common child, in increasing order.
+
+    Raises:
+        ValueError: if there cannot be such people.
 
     Examples:
         >>> from family_tree.trees import sample_people
@@ -32,6 +50,11 @@ def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
         array([[1, 2],
                [3, 4]], dtype=int32)
     """
+    return couples_of(people_checked(people))
+
+
+def couples_of(people: People) -> Int32[np.ndarray, "couples 2"]:
+    """`couples` of people who have been checked."""
     parent, child = people.parents.T
     order = np.argsort(child, kind="stable")
     second = np.flatnonzero(child[order[1:]] == child[order[:-1]]) + 1
@@ -39,7 +62,7 @@ def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
     return np.stack(np.divmod(np.unique(keys), len(people.labels)), axis=1).astype(np.int32)
 
 
-def family(people: People, tree: int) -> People:
+def family(people: Any, tree: Any) -> People:
     """The people of one family by themselves.
 
     Args:
@@ -47,13 +70,15 @@ def family(people: People, tree: int) -> People:
         tree: number of the family, as `family_numbers` counts.
 
     Raises:
-        ValueError: if there is no such family.
+        ValueError: if there is no such family, or there cannot be such people.
     """
     numbers = family_numbers(people)
-    count = int(numbers.max()) + 1
-    if not 0 <= tree < count:
-        raise ValueError(f"`tree` must be the number of a family, in [0, {count}), got {tree}.")
-    mine = numbers == tree
+    if not numbers.size:
+        raise ValueError("`people` must hold somebody, got nobody.")
+    count, chosen = int(numbers.max()) + 1, checks.scalar("tree", checks.integer("tree", tree, -(2**53)))
+    if not 0 <= chosen < count:
+        raise ValueError(f"`tree` must be the number of a family, in [0, {count}), got {chosen}.")
+    mine = numbers == chosen
     ids = np.cumsum(mine, dtype=np.int32) - 1
     return People(
         people.labels.filter(mine), people.female[mine], ids[people.parents[mine[people.parents[:, 0]]]]

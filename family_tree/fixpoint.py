@@ -43,7 +43,7 @@ def _grown(grow: Sequence[Step], known: Known, new: Known) -> Known:
         known: grows by what they compute of other strata.
         new: found so far.
     """
-    size, linear = known[SAME].shape[0], all(step.linear for step in grow)
+    size, linear = len(known[SAME].indptr) - 1, all(step.linear for step in grow)
     for step in grow:
         for part in _apart(step.matrix, new):
             value(part, known)

@@ -1,24 +1,34 @@
 """How deep families go."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Int64
-from scipy.sparse import csr_array
 
-from family_tree.people import People
+from family_tree.families import children_of
+from family_tree.people import People, people_checked
 
 
-def generations(people: People) -> Int64[np.ndarray, "people"]:
+def generations(people: Any) -> Int64[np.ndarray, "people"]:
     """How many generations are known above each person: the longest line of parents.
+
+    Raises:
+        ValueError: if there cannot be such people.
 
     Examples:
         >>> from family_tree.trees import sample_people
         >>> int(generations(sample_people(strict_depth=True)).max())
         3
     """
-    parent, child = people.parents.T
-    size = len(people.labels)
-    children = csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
-    unknown = np.bincount(child, minlength=size)  # parents of whom the generation is not known yet
+    return generations_of(people_checked(people))
+
+
+def generations_of(people: People) -> Int64[np.ndarray, "people"]:
+    """`generations` of people who have been checked."""
+    size, children = len(people.labels), children_of(people)
+    unknown = np.bincount(
+        people.parents[:, 1], minlength=size
+    )  # parents of whom the generation is not known yet
     above = np.zeros(size, np.int64)
     last, number = np.flatnonzero(unknown == 0), 0
     while last.size:

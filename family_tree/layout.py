@@ -2,16 +2,16 @@
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from family_tree.families import family_numbers
+from family_tree.families import numbers_of
 from family_tree.order import Parentage, ordered, parentage
-from family_tree.people import People
+from family_tree.people import People, people_checked
 
 # The time that it takes grows with the square of their number, and nobody could read more.
 _MOST_PEOPLE = 400
@@ -53,21 +53,22 @@ class Layout(NamedTuple):
     families: tuple[Family, ...]
 
 
-def layout(people: People) -> Layout:
+def layout(people: Any) -> Layout:
     """Places for the people of one family, and the lines between them.
 
     Parents of a child stand side by side, as far as other partners and their descent let them. Few lines
     cross; some have to where several siblings' spouses have relatives too.
 
     Raises:
-        ValueError: if the people are not one family, or more than 400.
+        ValueError: if the people are not one family, or more than 400, or cannot be.
     """
+    people_checked(people)
     if len(people.labels) > _MOST_PEOPLE:
         raise ValueError(
             f"a family of {len(people.labels)} people cannot be drawn; they must be at most {_MOST_PEOPLE}."
         )
-    number = int(family_numbers(people).max()) + 1
-    if number > 1:
+    number = int(numbers_of(people).max(initial=-1)) + 1
+    if number != 1:
         raise ValueError(f"`people` must be one family, got {number}.")
     families, row = parentage(people), _rows(people)
     order = ordered(families, row)

@@ -72,7 +72,7 @@ def without(left: Matrix, right: Matrix) -> Matrix:
 def _in(few: Matrix, many: Matrix) -> Bool[np.ndarray, "pairs"]:
     """Which of few pairs are among many, in a time that does not grow with these but by its logarithm."""
     many.sort_indices()  # once: a matrix remembers it
-    row = np.repeat(np.arange(few.shape[0]), np.diff(few.indptr))
+    row = np.repeat(np.arange(len(few.indptr) - 1), np.diff(few.indptr))
     low, end = many.indptr[row], many.indptr[row + 1]
     high = end
     while (open_ := low < high).any():
@@ -90,7 +90,7 @@ def _chosen(matrix: Matrix, chosen: Bool[np.ndarray, "pairs"]) -> Matrix:
 
 def pairs(matrix: Matrix) -> Int64[np.ndarray, "pairs"]:
     """The pairs (a, b) in a matrix of n people, as numbers a n + b in increasing order."""
-    size = matrix.shape[0]
+    size = len(matrix.indptr) - 1
     rows = np.repeat(np.arange(size, dtype=np.int64) * size, np.diff(matrix.indptr))
     return np.sort(rows + matrix.indices)
 

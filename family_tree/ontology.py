@@ -1,10 +1,12 @@
 """Ontologies: relations of kinship and their rules, read from TOML files."""
 
 import re
+import reprlib
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +17,8 @@ from owkg.kg.lines import line_error
 
 # The inventories that come with the package.
 SHIPPED = ("published", "hohenecker")
+# Enough of a rule to find it by.
+_SHOWN = 200
 _KEYS = {"meaning": str, "rules": list, "hidden": bool}
 _KINDS = {str: "text", list: "a list of texts", bool: "true or false"}
 
@@ -57,7 +61,7 @@ def ontology(source: Any) -> Ontology:
 
     Args:
         source: "published" (the 23 relations of the published graph), "hohenecker" (29), or a TOML file with
-            a table for each relation.
+            a table for each relation. An `Ontology` is given back as it is.
 
     Raises:
         ValueError: if there is no such file, or naming the line of a relation or rule that cannot be.
@@ -66,12 +70,24 @@ def ontology(source: Any) -> Ontology:
         >>> ontology("published").relations[:3]
         ('auntOf', 'boyCousinOf', 'brotherOf')
     """
-    if source in SHIPPED:
+    return ontology_of("source", source)
+
+
+def ontology_of(name: str, source: Any) -> Ontology:
+    """The ontology that the argument `name` gives: itself, or as `ontology` takes it."""
+    if isinstance(source, Ontology):
+        return source
+    if isinstance(source, str) and source in SHIPPED:
         shipped = files("family_tree") / "relations" / f"{source}.toml"
         return read_ontology(Path(str(shipped)))
-    if not isinstance(source, str | Path) or not Path(source).is_file():
-        raise ValueError(f"`relations` must be {', '.join(SHIPPED)} or a TOML file, got {str(source)!r}.")
+    if not isinstance(source, str | PathLike) or not Path(source).is_file():
+        raise ValueError(f"`{name}` must be {', '.join(SHIPPED)} or a TOML file, got {str(source)!r}.")
     return read_ontology(Path(source))
+
+
+def source_text(source: Any) -> str:
+    """What `metadata.json` says of the source of an ontology: the name or file that was given."""
+    return source.name if isinstance(source, Ontology) else str(source)
 
 
 def read_ontology(path: Path) -> Ontology:
@@ -81,14 +97,16 @@ def read_ontology(path: Path) -> Ontology:
         ValueError: naming the file and the line, as far as can be told.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # with a byte order mark or without
         content = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path}: must be TOML in UTF-8 ({error}).") from None
+    except RecursionError:
+        raise ValueError(f"{path}: must be TOML that is not nested so deep.") from None
     description = content.pop("description", "")
     with _located(path, text, "description"):
         if not isinstance(description, str):
-            raise ValueError(f"must be text, got {description!r}.")
+            raise ValueError(f"must be text, got {reprlib.repr(description)}.")
     definitions = []
     for name, table in content.items():
         with _located(path, text, name):
@@ -111,8 +129,9 @@ def read_ontology(path: Path) -> Ontology:
 
 
 def _check_table(name: str, table: Any) -> None:
+    # `reprlib`, because tables may be nested deeper than `repr` can go.
     if not isinstance(table, dict):
-        raise ValueError(f"must be a table such as [siblingOf], got {table!r}.")
+        raise ValueError(f"must be a table such as [siblingOf], got {reprlib.repr(table)}.")
     if name in GENDERS:
         raise ValueError("is said of people, and must not be a relation.")
     if not is_name(name):
@@ -122,7 +141,7 @@ def _check_table(name: str, table: Any) -> None:
             raise ValueError(f"must have no key but {', '.join(_KEYS)}, got {key}{near(key, _KEYS)}.")
         texts = not isinstance(found, list) or all(isinstance(text, str) for text in found)
         if not isinstance(found, _KEYS[key]) or not texts:
-            raise ValueError(f"must have {_KINDS[_KEYS[key]]} for {key}, got {found!r}.")
+            raise ValueError(f"must have {_KINDS[_KEYS[key]]} for {key}, got {reprlib.repr(found)}.")
     if name == PARENT and table.get("rules"):
         raise ValueError("is given with the people, and must have no rules.")
     if name != PARENT and not table.get("rules"):
@@ -135,7 +154,7 @@ def _located(path: Path, text: str, name: str, rule: str | None = None) -> Itera
     try:
         yield
     except ValueError as error:
-        what = name if rule is None else f"{name}, rule {rule!r}"
+        what = name if rule is None else f"{name}, rule {rule[:_SHOWN]!r}"
         raise line_error(path, _line(text, name, rule), f"{what}: {error}") from None
 
 

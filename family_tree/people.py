@@ -35,15 +35,15 @@ class Fault(NamedTuple):
     message: str
 
 
-def people_checked(people: People) -> People:
+def people_checked(people: Any) -> People:
     """`people` as they are, if there can be such people.
 
     A child may have one known parent, and a person children by several partners.
 
     Raises:
-        ValueError: naming the attribute, if labels or rows are not in increasing order, a child has more
-            than two parents or two of one gender, somebody is their own ancestor, or a dtype, a shape or
-            an id is not as `People` says.
+        ValueError: if `people` are none; naming the attribute, if labels or rows are not in increasing order,
+            a child has more than two parents or two of one gender, somebody is their own ancestor, or a
+            dtype, a shape or an id is not as `People` says.
 
     Examples:
         >>> labels, female = pl.Series(["ann", "bob", "eve"]), np.array([True, False, True])
@@ -51,10 +51,13 @@ def people_checked(people: People) -> People:
         >>> people_checked(people).labels[2]
         'eve'
     """
+    if not isinstance(people, People):
+        raise ValueError(f"`people` must be People, got {people!r}.")
     labels, female, parents = people
     _check_labels(labels)
     _require("female", female, np.dtype(np.bool_), (len(labels),))
-    _require("parents", parents, np.dtype(np.int32), (len(parents), 2))
+    rows = len(parents) if isinstance(parents, np.ndarray) and parents.ndim else 0
+    _require("parents", parents, np.dtype(np.int32), (rows, 2))
     outside = (parents < 0) | (parents >= len(labels))
     if outside.any():
         raise ValueError(f"`parents` must be ids in [0, {len(labels)}), got {parents[outside][0]}.")

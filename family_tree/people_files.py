@@ -1,20 +1,24 @@
 """People as two text files: `people.tsv` and `parents.tsv`."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from family_tree.people import People, parents_fault
+from family_tree.people import People, parents_fault, people_checked
+from owkg import checks
 from owkg.files import written_aside
-from owkg.kg.lines import headed, line_error, read_lines, split_lines
+from owkg.kg.lines import headed, line_error, lines_of, split_lines
 
 PEOPLE_FILE, PARENTS_FILE = "people.tsv", "parents.tsv"
 _PEOPLE_HEADER, _PARENTS_HEADER = "person\tgender", "parent\tchild"
+# Enough of a bad line to find it by.
+_SHOWN = 80
 _CELL = r"[^\t]*[^\t\s][^\t]*"
 
 
-def read_people(people_path: Path, parents_path: Path) -> People:
+def read_people(people_path: Any, parents_path: Any) -> People:
     """Reads people, and who is whose parent; the lines of each file may be in any order.
 
     Args:
@@ -22,14 +26,20 @@ def read_people(people_path: Path, parents_path: Path) -> People:
         parents_path: file with the header `parent<TAB>child`; no line need follow.
 
     Raises:
-        ValueError: naming file and line, if a line is malformed, a person or an edge stands there twice,
-            a parent or child is not among the people, a child has three parents or two of one gender, or
-            somebody is their own ancestor.
+        ValueError: if an argument is no path; naming file and line, if a line is malformed, a person or an
+            edge stands there twice, a parent or child is not among the people, a child has three parents or
+            two of one gender, or somebody is their own ancestor.
         OSError: if a file cannot be opened.
     """
-    people_path, parents_path = Path(people_path), Path(parents_path)
-    labels, female = _read_people(people_path)
-    edges = _read_parents(parents_path)
+    paths = checks.path("people_path", people_path), checks.path("parents_path", parents_path)
+    return people_of(*((path, path.read_bytes()) for path in paths))
+
+
+def people_of(people: tuple[Path, bytes], parents: tuple[Path, bytes]) -> People:
+    """The people of two files that have been read: where they are, and what they hold."""
+    (people_path, _), (parents_path, _) = people, parents
+    labels, female = _read_people(*people)
+    edges = _read_parents(*parents)
     ids = np.arange(len(labels), dtype=np.int32)
     columns = [
         edges[name].replace_strict(labels, ids, default=None, return_dtype=pl.Int32) for name in edges.columns
@@ -39,21 +49,25 @@ def read_people(people_path: Path, parents_path: Path) -> People:
             row = column.is_null().arg_max() or 0
             message = f"the {column.name} {edges[column.name][row]!r} is not in {people_path}."
             raise line_error(parents_path, row + 2, message)
-    parents = np.stack([column.to_numpy() for column in columns], axis=1)
-    if fault := parents_fault(People(labels, female, parents)):
+    rows = np.stack([column.to_numpy() for column in columns], axis=1)
+    if fault := parents_fault(People(labels, female, rows)):
         raise line_error(parents_path, fault.edge + 2, fault.message)
-    return People(labels, female, parents[np.lexsort(parents.T[::-1])])
+    return People(labels, female, rows[np.lexsort(rows.T[::-1])])
 
 
-def write_people(people: People, folder: Path) -> None:
+def write_people(people: Any, folder: Any) -> None:
     """Writes `people.tsv` and `parents.tsv`, sorted by labels.
 
     Args:
         people: to write.
         folder: made if need be.
+
+    Raises:
+        ValueError: if `people` cannot be, or `folder` is no path.
     """
-    for name, text in people_text(people).items():
-        with written_aside(folder / name) as aside:
+    place = checks.path("folder", folder)
+    for name, text in people_text(people_checked(people)).items():
+        with written_aside(place / name) as aside:
             aside.write_bytes(text)
 
 
@@ -70,11 +84,11 @@ def people_text(people: People, *, header: bool = True) -> dict[str, bytes]:
     return {name: table.write_csv(**options).encode() for name, table in tables.items()}
 
 
-def _read_people(path: Path) -> tuple[pl.Series, np.ndarray]:
+def _read_people(path: Path, data: bytes) -> tuple[pl.Series, np.ndarray]:
     """Labels in increasing order, and who is female."""
     frame = split_lines(
         path,
-        headed(path, read_lines(path), _PEOPLE_HEADER),
+        headed(path, _lines(path, data), _PEOPLE_HEADER),
         rf"(?P<person>{_CELL})\t(?P<gender>{_CELL})",
         "a person, a tab and a gender",
         separator="\t",
@@ -90,8 +104,8 @@ def _read_people(path: Path) -> tuple[pl.Series, np.ndarray]:
     return frame["person"], (frame["gender"] == "female").to_numpy()
 
 
-def _read_parents(path: Path) -> pl.DataFrame:
-    lines = read_lines(path)
+def _read_parents(path: Path, data: bytes) -> pl.DataFrame:
+    lines = _lines(path, data)
     # Nobody need have parents: the header may be all there is.
     alone = len(lines) == 1 and lines[0] == _PARENTS_HEADER
     frame = split_lines(
@@ -104,6 +118,15 @@ def _read_parents(path: Path) -> pl.DataFrame:
     )
     _check_once(path, frame["parent"] + "\t" + frame["child"], "edge")
     return frame
+
+
+def _lines(path: Path, data: bytes) -> pl.Series:
+    lines = lines_of(path, data)
+    alone = lines.str.contains("\r", literal=True)
+    if alone.any():
+        row = alone.arg_max() or 0
+        raise line_error(path, row + 1, f"must end in LF or CR LF, got a CR in {lines[row][:_SHOWN]!r}.")
+    return lines
 
 
 def _check_once(path: Path, values: pl.Series, kind: str) -> None:

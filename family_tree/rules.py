@@ -17,6 +17,8 @@ HEAD = ("X", "Y")
 _NAME = r"[^\W\d]\w*"
 _UNEQUAL = re.compile(rf"({_NAME})\s*!=\s*({_NAME})")
 _HOLDS = re.compile(rf"(not\s+)?({_NAME})\s*\(([^()]*)\)")
+# Nobody writes as many; without a limit, the matrices of a rule could be nested deeper than Python goes.
+_MOST_ATOMS = 64
 # Commas between atoms, not those between parentheses.
 _COMMA = re.compile(r",(?![^()]*\))")
 
@@ -65,15 +67,18 @@ def parse_rule(head: str, text: str, relations: Collection[str]) -> Rule:
         relations: that there are, beside `parentOf`.
 
     Raises:
-        ValueError: saying what cannot be read, which predicate there is not, or which variable no relation
-            binds.
+        ValueError: saying what cannot be read, which predicate there is not, which variable no relation
+            binds, or that the atoms are more than 64.
 
     Examples:
         >>> parse_rule("auntOf", "sisterOf(X, Z), parentOf(Z, Y)", ["auntOf", "sisterOf"]).body[1]
         Atom(name='parentOf', variables=('Z', 'Y'), negated=False)
     """
     arity = dict.fromkeys(relations, 2) | {PARENT: 2} | dict.fromkeys(GENDERS, 1)
-    rule = Rule(head, tuple(_atom(part.strip()) for part in _COMMA.split(text)))
+    parts = _COMMA.split(text)
+    if len(parts) > _MOST_ATOMS:
+        raise ValueError(f"must be at most {_MOST_ATOMS} atoms, got {len(parts)}.")
+    rule = Rule(head, tuple(_atom(part.strip()) for part in parts))
     for atom in rule.body:
         _check(atom, arity)
     binding = [a.variables for a in rule.body if len(a.variables) == 2 and not a.negated]

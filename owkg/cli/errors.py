@@ -14,6 +14,7 @@ _OPTIONS = {
     "filter_splits": "--filter",
     "num_candidates": "--candidates",
     "layouts": "--layout",
+    "source": "NAME|FILE",
     "k": "K",
     "p": "P",
 }

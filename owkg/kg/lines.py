@@ -18,14 +18,18 @@ def line_error(path: Path, line: int, message: str) -> ValueError:
 
 
 def read_lines(path: Path) -> pl.Series:
-    """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz".
+    """The lines of a file, as `lines_of`."""
+    return lines_of(path, path.read_bytes())
+
+
+def lines_of(path: Path, data: bytes) -> pl.Series:
+    """The lines of a UTF-8 file that has been read, packed by gzip if its name ends in ".gz".
 
     Line ends may be LF or CR LF; a byte order mark in front and empty lines at the end are left out.
 
     Raises:
         ValueError: if the file is empty, no whole gzip file, or not UTF-8.
     """
-    data = path.read_bytes()
     if path.suffix == ".gz":
         try:
             data = gzip.decompress(data)

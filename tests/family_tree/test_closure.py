@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from family_tree import People, closure, fact_counts, ontology, sample_people
+from family_tree import People, closed_graph, closure, fact_counts, ontology, sample_people
 from family_tree.closure import blocks
 
 PUBLISHED = ontology("published")
@@ -60,6 +60,25 @@ def test_people_without_parents_have_no_facts():
     people = People(pl.Series(["ann", "bob"]), np.array([True, False]), np.empty((0, 2), np.int32))
     assert rows(people, 1).shape == (0, 3)
     assert not any(fact_counts(people, PUBLISHED).values())
+
+
+def test_an_ontology_may_be_named(make_people, tmp_path):
+    people = make_people(0, 40)
+    path = tmp_path / "mine.toml"
+    path.write_text('[childOf]\nrules = ["parentOf(Y, X)"]\n')
+    for source in ("hohenecker", path, str(path)):
+        relations = ontology(source)
+        np.testing.assert_array_equal(rows(people, 10, source), rows(people, 10, relations))
+        assert fact_counts(people, source) == fact_counts(people, relations)
+        graph = closed_graph(people, source)
+        assert graph.relations == relations.relations
+        np.testing.assert_array_equal(graph.splits["train"], rows(people, 10, relations))
+    for take in (closure, fact_counts, closed_graph):
+        for bad in ("Published", "nowhere.toml", None, 3):
+            with pytest.raises(
+                ValueError, match="`ontology` must be published, hohenecker or a TOML file, got"
+            ):
+                take(people, bad)
 
 
 @pytest.mark.parametrize("block_size", [0, -1, 2.5, "many", None, [3, 4]])

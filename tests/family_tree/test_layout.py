@@ -179,11 +179,27 @@ def test_families_are_counted_by_their_first_labels():
     assert one.female.tolist() == [False, True, False]
     assert one.parents.tolist() == [[0, 1], [1, 2]]
     assert one.parents.dtype == np.int32
-    for tree in (-1, 3):
+    for tree in (-10, -1, 3):
         with pytest.raises(
             ValueError, match=rf"`tree` must be the number of a family, in \[0, 3\), got {tree}"
         ):
             family(people, tree)
+
+
+@pytest.mark.parametrize("tree", [0.5, "1", None, True, [0, 1], 2**70])
+def test_numbers_of_families_that_are_none(tree):
+    with pytest.raises(ValueError, match="`tree` must be"):
+        family(drawn([1, 0], [[0, 1]]), tree)
+
+
+def test_nobody_is_no_family():
+    nobody = People(pl.Series([], dtype=pl.String), np.zeros(0, bool), np.empty((0, 2), np.int32))
+    with pytest.raises(ValueError, match="`people` must hold somebody, got nobody"):
+        family(nobody, 0)
+    with pytest.raises(ValueError, match="`people` must be one family, got 0"):
+        layout(nobody)
+    assert family_numbers(nobody).shape == (0,)
+    assert couples(nobody).shape == (0, 2)
 
 
 def test_a_sampled_tree_is_a_family():

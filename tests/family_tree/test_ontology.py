@@ -1,8 +1,12 @@
 """Ontologies: the shipped inventories, files of one's own, and bad input by file and line."""
 
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
 import pytest
 
-from family_tree import ontology
+from family_tree import People, closure, ontology
 
 PUBLISHED = (
     "parentOf childOf motherOf fatherOf daughterOf sonOf siblingOf sisterOf brotherOf cousinOf girlCousinOf "
@@ -37,7 +41,7 @@ def test_a_file_of_ones_own(tmp_path):
         '[likesOf]\nhidden = true\nmeaning = "X likes Y"\nrules = ["parentOf(X, Y)"]\n'
     )
     found = ontology(path)
-    assert found == ontology(str(path))
+    assert found == ontology(str(path)) == ontology(found)
     assert found[:3] == ("mine", "Grandparents.", ("grandparentOf",))
     assert [stratum.relations for stratum in found.strata] == [("likesOf",), ("grandparentOf",)]
     assert found.text == path.read_text()
@@ -60,7 +64,7 @@ def test_what_is_needed_comes_first():
 
 @pytest.mark.parametrize("source", ["nowhere.toml", "Published", "", ".", None, 3])
 def test_sources_that_are_none(source):
-    with pytest.raises(ValueError, match=r"`relations` must be published, hohenecker or a TOML file, got"):
+    with pytest.raises(ValueError, match=r"`source` must be published, hohenecker or a TOML file, got"):
         ontology(source)
 
 
@@ -140,3 +144,52 @@ def test_a_file_that_is_no_text(tmp_path):
     path.write_bytes(b"\xff\xfe[a]")
     with pytest.raises(ValueError, match=r"mine\.toml: must be TOML in UTF-8"):
         ontology(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = " + "[" * 20_000 + "]" * 20_000, ": must be TOML that is not nested so deep."),
+        ("a = " + "{a = " * 20_000 + "1" + "}" * 20_000, ": must be TOML that is not nested so deep."),
+        ("description" + ".a" * 3_000 + " = 1", ", line 1: description: must be text, got {'a': {"),
+        ("a.rules" + ".a" * 3_000 + " = 1", ", line 1: a: must have a list of texts for rules, got {'a': {"),
+        ("a = [{b" + ".a" * 3_000 + " = 1}]", ", line 1: a: must be a table such as [siblingOf], got [{'b'"),
+    ],
+)
+def test_tables_that_are_nested_too_deep(tmp_path, text, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r".") as caught:
+        ontology(path)
+    assert str(caught.value).startswith(f"{path}{message}")
+
+
+def test_a_byte_order_mark_is_left_out(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b'\xef\xbb\xbf[childOf]\nrules = ["parentOf(Y, X)"]\n')
+    found = ontology(path)
+    assert found.relations == ("childOf",)
+    path.write_text(found.text, encoding="utf-8")
+    assert ontology(path) == found
+
+
+def line(length: int) -> str:
+    names = ["X", *(f"V{i}" for i in range(1, length)), "Y"]
+    return ", ".join(f"parentOf({one}, {other})" for one, other in pairwise(names))
+
+
+def test_rules_have_at_most_64_atoms(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(f'[lineOf]\nrules = [\n  "{line(64)}"\n]\n')
+    people = People(
+        pl.Series([f"{i:02d}" for i in range(66)]),
+        np.zeros(66, bool),
+        np.array([[i, i + 1] for i in range(65)], np.int32),
+    )
+    (facts,) = closure(people, path)
+    assert (facts.head.tolist(), facts.tail.tolist()) == ([0, 1], [64, 65])
+    path.write_text(f'[lineOf]\nrules = [\n  "{line(65)}"\n]\n')
+    message = r"mine\.toml, line 3: lineOf, rule 'parentOf\(X, V1\), .*': must be at most 64 atoms, got 65\.$"
+    with pytest.raises(ValueError, match=message) as caught:
+        ontology(path)
+    assert len(str(caught.value)) < 400

@@ -8,7 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from family_tree import People, people_checked, read_people, write_people
+from family_tree import (
+    People,
+    closed_graph,
+    closure,
+    couples,
+    fact_counts,
+    family_numbers,
+    generations,
+    people_checked,
+    read_people,
+    write_people,
+)
+from family_tree import family as one_family
+from family_tree.layout import layout
 
 PEOPLE = "person\tgender\neve\tfemale\nann\tfemale\nbob\tmale\ndan\tmale\nkim\tfemale\n"
 PARENTS = "parent\tchild\neve\tkim\nann\tdan\nbob\tdan\ndan\tkim\n"
@@ -86,6 +99,45 @@ def test_families_that_can_be(parents):
 def test_people_who_cannot_be(changes, message):
     with pytest.raises(ValueError, match=message):
         people_checked(family(**changes))
+
+
+TAKERS = {
+    "people_checked": people_checked,
+    "closure": lambda people: closure(people, "published"),
+    "fact_counts": lambda people: fact_counts(people, "published"),
+    "closed_graph": lambda people: closed_graph(people, "published"),
+    "couples": couples,
+    "generations": generations,
+    "family_numbers": family_numbers,
+    "family": lambda people: one_family(people, 0),
+    "write_people": lambda people: write_people(people, "nowhere"),
+    "layout": layout,
+}
+
+
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+@pytest.mark.parametrize(
+    ("people", "message"),
+    [
+        (None, "`people` must be People, got None"),
+        ((LABELS, FEMALE, EDGES), "`people` must be People, got "),
+        (People(LABELS, FEMALE, EDGES), "`labels` must be a series of text"),
+        (family()._replace(parents=None), r"`parents` must be an array of int32 .* got None"),
+        (
+            family()._replace(parents=np.zeros(4, np.int32)),
+            r"`parents` must be an array of int32 of shape \(4, 2\)",
+        ),
+        (family(parents=[[0, 5]]), "`parents` must be ids in"),
+        (family(parents=[[0, -1]]), "`parents` must be ids in"),
+        (family(parents=[[0, 1], [1, 0]]), "`parents`: 'ann' is their own ancestor"),
+        (family(parents=[[0, 4], [1, 4], [2, 4]]), "`parents`: 'kim' has more than two parents"),
+    ],
+)
+def test_whoever_takes_people_refuses_those_who_cannot_be(take, people, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        take(people)
+    assert not any(tmp_path.iterdir())
 
 
 def test_parents_are_int32():
@@ -185,6 +237,35 @@ def test_bad_people_are_named_with_file_and_line(tmp_path, people, line, message
 def test_bad_parents_are_named_with_file_and_line(tmp_path, parents, line, message):
     with pytest.raises(ValueError, match=rf"^{tmp_path}/parents\.tsv, line {line}: .*{message}"):
         read(tmp_path, parents=parents)
+
+
+@pytest.mark.parametrize(
+    ("people", "parents", "where"),
+    [
+        (PEOPLE + "jo\re\tmale\n", PARENTS, r"people\.tsv, line 7: .* got a CR in 'jo\\re\\tmale'"),
+        (PEOPLE + "joe\tmale\r", PARENTS, r"people\.tsv, line 7: .* got a CR in 'joe\\tmale\\r'"),
+        (PEOPLE.replace("\n", "\r"), PARENTS, r"people\.tsv, line 1: .* got a CR in 'person\\tgender\\reve"),
+        (PEOPLE, PARENTS + "an\rn\tdan\n", r"parents\.tsv, line 6: .* got a CR in 'an\\rn\\tdan'"),
+        (PEOPLE, PARENTS.replace("\n", "\r"), r"parents\.tsv, line 1: .* got a CR in 'parent\\tchild\\reve"),
+    ],
+)
+def test_lines_end_in_lf_or_cr_lf(tmp_path, people, parents, where):
+    assert same(read(tmp_path, PEOPLE.replace("\n", "\r\n"), PARENTS.replace("\n", "\r\n")), family())
+    with pytest.raises(ValueError, match=where.replace(".*", "must end in LF or CR LF,")):
+        read(tmp_path, people, parents)
+
+
+def test_paths_may_be_text_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_people(family(), "folder")
+    assert same(read_people("folder/people.tsv", "folder/parents.tsv"), family())
+    for bad in (None, 3, b"folder"):
+        with pytest.raises(ValueError, match="`folder` must be a path, got "):
+            write_people(family(), bad)
+        with pytest.raises(ValueError, match="`people_path` must be a path, got "):
+            read_people(bad, "folder/parents.tsv")
+        with pytest.raises(ValueError, match="`parents_path` must be a path, got "):
+            read_people("folder/people.tsv", bad)
 
 
 def test_a_missing_file_is_an_os_error(tmp_path):
