@@ -22,7 +22,7 @@ def sample_people(
     max_tree_size: Any = 300,
     max_depth: Any = 3,
     max_branching: Any = 20,
-    strict_depth: bool = False,
+    strict_depth: Any = False,
     first_tree: Any = 0,
     seed: Any = 0,
 ) -> People:
@@ -50,7 +50,7 @@ def sample_people(
         max_branching: most children of a person, at least 1.
         strict_depth: whether spouses stand on one level.
         first_tree: number of the first tree; the last one is at most 999,999.
-        seed: at least 0; other seeds give other families.
+        seed: at least 0, however large; other seeds give other families.
 
     Returns:
         The people, labelled by number of the tree and, from 0, in order of their appearance in it, as
@@ -88,7 +88,7 @@ def people_blocks(
     max_tree_size: Any = 300,
     max_depth: Any = 3,
     max_branching: Any = 20,
-    strict_depth: bool = False,
+    strict_depth: Any = False,
     first_tree: Any = 0,
     seed: Any = 0,
     block_size: Any = _BLOCK,
@@ -113,12 +113,10 @@ def people_blocks(
         _whole("max_tree_size", max_tree_size, 1),
         _whole("max_depth", max_depth, 1),
         _whole("max_branching", max_branching, 1),
-        strict_depth,
+        checks.flag("strict_depth", strict_depth),
     )
-    root, at_once = (
-        _whole("seed", seed, 0),
-        max(1, _whole("block_size", block_size, 1) // limits.max_tree_size),
-    )
+    root = checks.seed("seed", seed)
+    at_once = max(1, _whole("block_size", block_size, 1) // limits.max_tree_size)
     last = first + trees
     return (_block(root, range(i, min(i + at_once, last)), limits) for i in range(first, last, at_once))
 

@@ -114,6 +114,14 @@ def test_the_same_numbers_give_the_same_trees_one_person_at_a_time(limits):
     assert list(map(tuple, people.parents.tolist())) == edges
 
 
+def test_attempts_end_after_ten_for_each_place():
+    # Here many trees would go on growing, and many had not been ready before.
+    limits = Limits(max_tree_size=60, max_depth=2, max_branching=2, strict_depth=True)
+    ours = grow(streams(0, range(300)), limits).size
+    assert ours.tolist() == [len(grown_one_by_one(stream, limits)) for stream in streams(0, range(300))]
+    assert ours.min() < 60
+
+
 # --- what no tree may break
 
 
@@ -204,9 +212,9 @@ def test_seeds_and_numbers_give_different_trees():
     shapes = {
         sample_people(num_trees=1, max_tree_size=40, first_tree=tree, seed=seed).parents.tobytes()
         for tree in range(10)
-        for seed in (0, 1, 2, 2**50)
+        for seed in (0, 1, 2, 2**50, 2**53, 2**53 + 1, 2**64, 10**40)
     }
-    assert len(shapes) == 40
+    assert len(shapes) == 80
 
 
 def test_labels_count_trees_and_people():
@@ -235,6 +243,10 @@ def test_labels_count_trees_and_people():
         ("first_tree", -1, "a whole number of at least 0, got -1"),
         ("seed", -1, "a whole number of at least 0, got -1"),
         ("seed", None, "a whole number of at least 0, got None"),
+        ("strict_depth", "no", "True or False, got 'no'"),
+        ("strict_depth", 0, "True or False, got 0"),
+        ("strict_depth", None, "True or False, got None"),
+        ("max_tree_size", 2**64, r"a whole number of at least 1 and below 2\*\*53, got 18446744073709551616"),
         ("block_size", 0, "a whole number of at least 1, got 0"),
     ],
 )
