@@ -1,23 +1,24 @@
 """People in files, closed into a folder."""
 
+import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from family_tree.ontology import ontology
-from family_tree.people_files import read_people
+from family_tree.ontology import ontology_of, source_text
+from family_tree.people_files import people_of
 from family_tree.world import MADE_BY, format_checked, write_world
-from owkg.provenance import checksum, made_folder
+from owkg import checks
+from owkg.provenance import made_folder
 
 
 def close(
-    people: Path,
-    parents: Path,
-    out: Path,
+    people: Any,
+    parents: Any,
+    out: Any,
     *,
     relations: Any = "published",
     facts_format: Any = "tsv",
-    overwrite: bool = False,
+    overwrite: Any = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Closes people in two files, as `read_people` reads them, into a folder.
@@ -37,19 +38,21 @@ def close(
     Raises:
         ValueError: as `read_people`, `ontology` and `made_folder`, or if there is no such format.
     """
+    paths = {"people": checks.path("people", people), "parents": checks.path("parents", parents)}
+    place, replaced = checks.path("out", out), checks.flag("overwrite", overwrite)
     format_checked(facts_format)
-    rules = ontology(relations)
-    with made_folder(
-        Path(out), made_by=MADE_BY, inputs=(Path(people), Path(parents)), overwrite=overwrite
-    ) as folder:
-        world = read_people(Path(people), Path(parents))
+    rules = ontology_of("relations", relations)
+    with made_folder(place, made_by=MADE_BY, inputs=paths.values(), overwrite=replaced) as folder:
+        # Read once: what comes through a pipe is not there again, and a file may have become another.
+        read = {name: (path, path.read_bytes()) for name, path in paths.items()}
+        world = people_of(read["people"], read["parents"])
         total = len(world.labels)
         return write_world(
             folder,
             [world],
             rules,
             facts_format=facts_format,
-            parameters={"relations": str(relations), "facts_format": facts_format},
-            inputs={"people": checksum(Path(people)), "parents": checksum(Path(parents))},
+            parameters={"relations": source_text(relations), "facts_format": facts_format},
+            inputs={name: hashlib.sha256(data).hexdigest() for name, (_, data) in read.items()},
             progress=progress and (lambda done: progress(done, total)),
         )

@@ -1,28 +1,28 @@
 """A closed world of sampled families, written as a folder."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from family_tree.ontology import ontology
+from family_tree.ontology import ontology_of, source_text
 from family_tree.trees import people_blocks
 from family_tree.world import MADE_BY, format_checked, write_world
+from owkg import checks
 from owkg.provenance import made_folder
 
 
 def generate(
-    out: Path,
+    out: Any,
     *,
     num_trees: Any = 20,
     max_tree_size: Any = 300,
     max_depth: Any = 3,
     max_branching: Any = 20,
-    strict_depth: bool = False,
+    strict_depth: Any = False,
     first_tree: Any = 0,
     seed: Any = 0,
     relations: Any = "published",
     facts_format: Any = "tsv",
-    overwrite: bool = False,
+    overwrite: Any = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Samples families and closes them, block by block, so that memory does not grow with their number.
@@ -56,15 +56,20 @@ def generate(
     blocks = people_blocks(**numbers, strict_depth=strict_depth)
     numbers = {name: int(number) for name, number in numbers.items()}  # of whatever type they were
     most = numbers["num_trees"] * numbers["max_tree_size"]
+    place, replaced = checks.path("out", out), checks.flag("overwrite", overwrite)
     format_checked(facts_format)
-    rules = ontology(relations)
-    with made_folder(Path(out), made_by=MADE_BY, overwrite=overwrite) as folder:
+    rules = ontology_of("relations", relations)
+    with made_folder(place, made_by=MADE_BY, overwrite=replaced) as folder:
         return write_world(
             folder,
             blocks,
             rules,
             facts_format=facts_format,
             parameters=numbers
-            | {"strict_depth": strict_depth, "relations": str(relations), "facts_format": facts_format},
+            | {
+                "strict_depth": bool(strict_depth),
+                "relations": source_text(relations),
+                "facts_format": facts_format,
+            },
             progress=progress and (lambda done: progress(done, most)),
         )

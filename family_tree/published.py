@@ -4,13 +4,13 @@ The splits of Yang et al. (2022) number their 6,004 people and 23 relations, and
 part of the facts. Together they tell every parent and every gender; the closure of these is the whole graph.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from family_tree.people import People, people_checked
+from owkg import checks
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 
 # By id. Who implies whom fixes the names, but for the exchange of women and men in all of them.
@@ -76,12 +76,14 @@ def published_people(folder: Any) -> People:
         6,004 people with 8,516 pairs of parent and child. Labels are ids in four digits.
 
     Raises:
-        ValueError: if there is no density, or if the facts do not tell every gender or contradict each other.
+        ValueError: if `folder` is no path, there is no density, or the facts do not tell every gender or
+            contradict each other.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), section 6.
     """
-    folders = sorted(path for path in Path(folder).glob("[0-9]*") if path.is_dir())
+    place = checks.path("folder", folder)
+    folders = sorted(path for path in place.glob("[0-9]*") if path.is_dir())
     if not folders:
         raise ValueError(f"{folder}: must hold densities of the published family tree, such as 75.")
     graphs = [published_graph(path) for path in folders]

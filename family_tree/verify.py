@@ -1,5 +1,7 @@
 """Whether a folder holds what it says: its files as they were written, and the closure of its people."""
 
+import os
+import reprlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -11,59 +13,87 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from family_tree.closure import closure
+from family_tree.closure import closure_of
 from family_tree.ontology import Ontology, read_ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, read_people
-from family_tree.world import FACTS_FORMATS, ONTOLOGY_FILE, fact_table, write_facts
-from owkg.provenance import METADATA_FILE, checksum, read_metadata
+from family_tree.world import (
+    FACTS_FORMATS,
+    FACTS_SCHEMA,
+    ONTOLOGY_FILE,
+    fact_table,
+    people_counts,
+    write_facts,
+)
+from owkg import checks
+from owkg.provenance import METADATA_FILE, checksums, read_metadata
 
 
 def verify(folder: Any, *, progress: Callable[[int, int], None] | None = None) -> list[str]:
     """What is wrong with a folder that `close` or `generate` made; nothing if the list is empty.
 
-    The people are closed again by the rules in the folder, and every fact is compared.
+    First, the files are held against `metadata.json`: their names and checksums. Then, as far as they can be
+    read, the people are closed again by the rules in the folder, and every fact and every number is compared;
+    but for facts in a Parquet file that is not the one that was written.
 
     Args:
         folder: to look at.
         progress: told how many people are done, and of how many.
 
     Raises:
-        ValueError: if the folder holds no metadata, or files in it cannot be read as what they are.
+        ValueError: if the folder holds no metadata, or they do not name what such a folder holds.
     """
-    folder = Path(folder)
-    content = read_metadata(folder)
-    facts_files = [name for kind in FACTS_FORMATS if (name := f"facts.{kind}") in content["sha256"]]
-    needed = {PEOPLE_FILE, PARENTS_FILE, ONTOLOGY_FILE, *facts_files}
-    if not facts_files or not needed <= content["sha256"].keys():
-        raise ValueError(f"{folder / METADATA_FILE}: must name people, parents, relations and facts.")
-    absent = [name for name in content["sha256"] if not (folder / name).is_file()]
-    if absent:
-        return [f"{name}: is not there" for name in absent]
-    faults = [
-        f"{name}: is not the file of which {METADATA_FILE} tells"
-        for name, found in content["sha256"].items()
-        if checksum(folder / name) != found
+    place = checks.path("folder", folder)
+    content = read_metadata(place)
+    sums = content["sha256"]
+    facts_files = [name for kind in FACTS_FORMATS if (name := f"facts.{kind}") in sums]
+    if len(facts_files) != 1 or not {PEOPLE_FILE, PARENTS_FILE, ONTOLOGY_FILE} <= sums.keys():
+        expected = "people, parents, relations and facts, each in one file"
+        raise ValueError(f"{place / METADATA_FILE}: must name {expected}.")
+    found = checksums(place)
+    if absent := [f"{name}: is not there" for name in sums if name not in found]:
+        return absent
+    other = [name for name in sums if found[name] != sums[name]]
+    faults = [f"{name}: is not the file of which {METADATA_FILE} tells" for name in other]
+    faults += [f"{name}: is not named in {METADATA_FILE}" for name in found if name not in sums]
+    facts_file = place / facts_files[0]
+    try:
+        people = read_people(place / PEOPLE_FILE, place / PARENTS_FILE)
+        relations = read_ontology(place / ONTOLOGY_FILE)
+        numbers: dict[str, Any] = people_counts(people)
+        # A damaged Parquet file is better not opened: readers may crash, or take all memory.
+        if facts_file.suffix == ".tsv" or facts_file.name not in other:
+            with _as_tsv(facts_file) as path, path.open("rb") as file:
+                counts, fault = _compared(file, people, relations, progress)
+            if fault:
+                faults.append(f"{facts_file.name}, {fault}")
+            else:
+                numbers |= {"facts": sum(counts.values()), "relations": counts}
+    except ValueError as error:
+        return [*faults, str(error).removeprefix(f"{place}{os.sep}")]
+    return faults + [
+        f"{METADATA_FILE}: {name} must be {number}, got {reprlib.repr(content.get(name))}"
+        for name, number in numbers.items()
+        if content.get(name) != number
     ]
-    people = read_people(folder / PEOPLE_FILE, folder / PARENTS_FILE)
-    relations = read_ontology(folder / ONTOLOGY_FILE)
-    with _as_tsv(folder / facts_files[0]) as path, path.open("rb") as file:
-        counts, fault = _compared(file, people, relations, progress)
-    if fault:
-        faults.append(f"{facts_files[0]}, {fault}")
-    elif counts != content.get("relations"):
-        faults.append(f"{METADATA_FILE}: relations must be {counts}, got {content.get('relations')}")
-    return faults
 
 
 @contextmanager
 def _as_tsv(path: Path) -> Iterator[Path]:
+    """The facts as a TSV file; a ValueError if they are in a Parquet file that holds something else."""
     if path.suffix == ".tsv":
         yield path
         return
     with TemporaryDirectory() as folder:
         text = Path(folder) / "facts.tsv"
-        pl.scan_parquet(path).sink_csv(text, include_header=False, separator="\t", quote_style="never")
+        try:
+            schema = pl.read_parquet_schema(path)
+            if schema != FACTS_SCHEMA:
+                got = ", ".join(f"{name} of {kind}" for name, kind in schema.items())
+                raise ValueError(f"{path}: must have columns {', '.join(FACTS_SCHEMA)} of text, got {got}.")
+            pl.scan_parquet(path).sink_csv(text, include_header=False, separator="\t", quote_style="never")
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise ValueError(f"{path}: must be Parquet ({error}).") from None
         yield text
 
 
@@ -73,7 +103,7 @@ def _compared(
     """Counts by relation, and the first line of facts that differs from the closure."""
     counts = np.zeros(len(relations.relations), np.int64)
     lines = 0
-    for facts in closure(people, relations):
+    for facts in closure_of(people, relations):
         text = BytesIO()
         write_facts(fact_table(facts, people, relations), text)
         expected = text.getvalue()

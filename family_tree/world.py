@@ -8,9 +8,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from family_tree.closure import Facts, closure
-from family_tree.families import couples
-from family_tree.generations import generations
+from family_tree.closure import Facts, closure_of
+from family_tree.families import couples_of
+from family_tree.generations import generations_of
 from family_tree.ontology import Ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
@@ -20,7 +20,7 @@ ONTOLOGY_FILE = "relations.toml"
 # What the metadata of such folders says.
 MADE_BY = "owkg family-tree"
 FACTS_FORMATS = ("tsv", "parquet")
-_COLUMNS = ("head", "relation", "tail")
+FACTS_SCHEMA = {"head": pl.String(), "relation": pl.String(), "tail": pl.String()}
 
 
 def write_world(
@@ -37,7 +37,7 @@ def write_world(
 
     Args:
         folder: empty.
-        blocks: of whole families, the labels of one after those of the block before.
+        blocks: people who can be, in whole families; the labels of one after those of the block before.
         relations: whose rules hold.
         facts_format: of `FACTS_FORMATS`.
         parameters: of the world, for `metadata.json`.
@@ -50,39 +50,43 @@ def write_world(
     """
     (folder / ONTOLOGY_FILE).write_bytes(relations.text.encode())
     counts = np.zeros(len(relations.relations), np.int64)
-    done = pairs = deepest = 0
+    totals = {"people": 0, "couples": 0, "generations": 0}
     with (
         (folder / PEOPLE_FILE).open("wb") as people_file,
         (folder / PARENTS_FILE).open("wb") as parents_file,
         (folder / "facts.tsv").open("wb") as facts_file,
     ):
         for people in blocks:
+            done = totals["people"]
             text = people_text(people, header=not done)
             people_file.write(text[PEOPLE_FILE])
             parents_file.write(text[PARENTS_FILE])
-            for facts in closure(people, relations):
+            for facts in closure_of(people, relations):
                 write_facts(fact_table(facts, people, relations), facts_file)
                 counts += np.bincount(facts.relation, minlength=len(counts))
                 if progress and len(facts.head):
                     progress(done + int(facts.head[-1]) + 1)
-            done += len(people.labels)
-            pairs += len(couples(people))
-            deepest = max(deepest, int(generations(people).max()) + 1)
+            for name, number in people_counts(people).items():
+                totals[name] = max(totals[name], number) if name == "generations" else totals[name] + number
     if facts_format == "parquet":
         _scanned(folder / "facts.tsv").sink_parquet(folder / "facts.parquet")
         (folder / "facts.tsv").unlink()
     fields = {
         "parameters": dict(parameters),
         "inputs": dict(inputs or {}),
-        "people": done,
-        "couples": pairs,
-        "generations": deepest,
+        **totals,
         "facts": int(counts.sum()),
         "relations": dict(zip(relations.relations, counts.tolist(), strict=True)),
     }
     content = {"made_by": MADE_BY} | fields | {"versions": versions(), "sha256": checksums(folder)}
     write_metadata(folder, content)
     return content
+
+
+def people_counts(people: People) -> dict[str, int]:
+    """Numbers of people, couples and generations."""
+    generations = int(generations_of(people).max(initial=-1)) + 1
+    return {"people": len(people.labels), "couples": len(couples_of(people)), "generations": generations}
 
 
 def fact_table(facts: Facts, people: People, relations: Ontology) -> pl.DataFrame:
@@ -93,7 +97,7 @@ def fact_table(facts: Facts, people: People, relations: Ontology) -> pl.DataFram
         names.gather(facts.relation),
         people.labels.gather(facts.tail),
     )
-    return pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)))
+    return pl.DataFrame(dict(zip(FACTS_SCHEMA, columns, strict=True)))
 
 
 def write_facts(table: pl.DataFrame, file: BinaryIO | BytesIO) -> None:
@@ -103,13 +107,12 @@ def write_facts(table: pl.DataFrame, file: BinaryIO | BytesIO) -> None:
 
 def format_checked(facts_format: Any) -> str:
     """`facts_format`, if there is such a format; else a ValueError."""
-    if facts_format not in FACTS_FORMATS:
+    if not isinstance(facts_format, str) or facts_format not in FACTS_FORMATS:
         raise ValueError(f"`facts_format` must be {' or '.join(FACTS_FORMATS)}, got {facts_format!r}.")
     return facts_format
 
 
 def _scanned(path: Path) -> pl.LazyFrame:
-    schema = {name: pl.String() for name in _COLUMNS}
     return pl.scan_csv(
-        path, has_header=False, separator="\t", quote_char=None, schema=schema, raise_if_empty=False
+        path, has_header=False, separator="\t", quote_char=None, schema=FACTS_SCHEMA, raise_if_empty=False
     )

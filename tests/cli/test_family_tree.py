@@ -75,6 +75,20 @@ def test_verify_says_what_differs(call, given, tmp_path):
     assert "facts.tsv, line 1: must be 'ann\\tmotherOf\\teve\\n', got the end" in out
 
 
+def test_verify_of_damaged_files_says_which(call, given, tmp_path):
+    world = tmp_path / "world"
+    call("close", *given, world, "--facts-format", "parquet")
+    (world / "facts.parquet").write_bytes((world / "facts.parquet").read_bytes()[:-9])
+    (world / "people.tsv").write_text("person\n")
+    code, out, err = call("verify", world)
+    assert (code, err) == (1, "")
+    assert out.splitlines()[:2] == [
+        f"{world}: {name}: is not the file of which metadata.json tells"
+        for name in ("facts.parquet", "people.tsv")
+    ]
+    assert out.splitlines()[2].startswith(f"{world}: people.tsv, line 1: must be the header")
+
+
 @pytest.mark.parametrize(
     ("people", "parents", "message"),
     [
@@ -109,8 +123,15 @@ def test_an_out_that_is_there_is_refused(call, given, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("relations", "nobody"), "--relations must be published, hohenecker or a TOML file, got 'nobody'"),
+        (
+            ("relations", "nobody"),
+            "error: NAME|FILE must be published, hohenecker or a TOML file, got 'nobody'",
+        ),
         (("verify", "nowhere"), "nowhere: holds no metadata.json"),
+        (
+            ("generate", "world", "--relations", "nobody"),
+            "error: --relations must be published, hohenecker or a TOML file, got 'nobody'",
+        ),
         (("close", "world"), "Missing option '--people'"),
     ],
 )

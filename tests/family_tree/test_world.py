@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 
 import polars as pl
 import pytest
@@ -10,7 +11,10 @@ from family_tree import (
     close,
     closure,
     fact_counts,
+    generate,
+    generations,
     ontology,
+    published_people,
     read_people,
     sample_people,
     verify,
@@ -18,6 +22,8 @@ from family_tree import (
 )
 from family_tree.world import fact_table, write_world
 from owkg.provenance import read_metadata
+
+FILES = ["people.tsv", "parents.tsv", "relations.toml"]
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +113,7 @@ def test_a_world_without_facts(tmp_path, kind):
 
 def test_blocks_of_people_make_one_world(tmp_path, people, world):
     (tmp_path / "blocks").mkdir()
-    trees = (sample_people(num_trees=1, max_tree_size=60, seed=5, first_tree=i) for i in range(3))
+    trees = [sample_people(num_trees=1, max_tree_size=60, seed=5, first_tree=i) for i in range(3)]
     content = write_world(
         tmp_path / "blocks", trees, ontology("published"), facts_format="tsv", parameters={}
     )
@@ -138,6 +144,78 @@ def test_what_is_interrupted_leaves_nothing(tmp_path, inputs, error):
     with pytest.raises(error):
         close(**inputs, out=tmp_path / "world", progress=stop)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_generations_are_those_of_the_deepest_block(tmp_path):
+    trees = [
+        sample_people(num_trees=1, max_tree_size=size, first_tree=i) for i, size in enumerate((2, 60, 2))
+    ]
+    depths = [int(generations(people).max()) + 1 for people in trees]
+    assert depths[1] > max(depths[0], depths[2])
+    content = write_world(tmp_path, trees, ontology("published"), facts_format="tsv", parameters={})
+    assert content["generations"] == depths[1]
+    assert verify(tmp_path) == []
+
+
+def test_what_is_read_is_what_has_the_checksum(tmp_path, inputs, world):
+    """A pipe can be read once."""
+    pipes = {}
+    for name, path in inputs.items():
+        reader, writer = os.pipe()
+        os.write(writer, path.read_bytes())
+        os.close(writer)
+        pipes[name] = reader
+    found = close(*(f"/dev/fd/{pipe}" for pipe in pipes.values()), out=tmp_path / "piped")
+    for pipe in pipes.values():
+        os.close(pipe)
+    assert found["inputs"] == read_metadata(world)["inputs"]
+    assert found["inputs"]["people"] == hashlib.sha256(inputs["people"].read_bytes()).hexdigest()
+    assert found["sha256"] == read_metadata(world)["sha256"]
+
+
+def test_paths_may_be_text_and_nothing_else(tmp_path, inputs, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    close("people.tsv", "parents.tsv", "world")
+    assert verify("world") == []
+    generate("other", num_trees=1, max_tree_size=5)
+    for bad in (None, 3, b"world"):
+        with pytest.raises(ValueError, match="`people` must be a path, got "):
+            close(bad, "parents.tsv", "new")
+        with pytest.raises(ValueError, match="`parents` must be a path, got "):
+            close("people.tsv", bad, "new")
+        with pytest.raises(ValueError, match="`out` must be a path, got "):
+            close("people.tsv", "parents.tsv", bad)
+        with pytest.raises(ValueError, match="`out` must be a path, got "):
+            generate(bad)
+        with pytest.raises(ValueError, match="`folder` must be a path, got "):
+            verify(bad)
+        with pytest.raises(ValueError, match="`folder` must be a path, got "):
+            published_people(bad)
+
+
+def test_options_are_true_or_false(tmp_path, inputs, world):
+    with pytest.raises(ValueError, match="`overwrite` must be True or False, got 'no'"):
+        close(**inputs, out=world, overwrite="no")
+    with pytest.raises(ValueError, match="`overwrite` must be True or False, got 'no'"):
+        generate(world, overwrite="no")
+    with pytest.raises(ValueError, match="`strict_depth` must be True or False, got 'no'"):
+        generate(tmp_path / "new", strict_depth="no")
+
+
+def test_an_ontology_may_be_given_itself(tmp_path, inputs):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[childOf]\nrules = ["parentOf(Y, X)"]\n')
+    one = close(**inputs, out=tmp_path / "one", relations=ontology(mine))
+    other = close(**inputs, out=tmp_path / "other", relations=mine)
+    assert one["parameters"]["relations"] == "mine"
+    assert one["sha256"] == other["sha256"]
+
+
+def test_great_seeds_are_written_as_they_are(tmp_path):
+    assert (
+        generate(tmp_path / "world", num_trees=1, max_tree_size=3, seed=10**30)["parameters"]["seed"]
+        == 10**30
+    )
 
 
 @pytest.mark.parametrize("kind", ["csv", "", None, "TSV", ["tsv"]])
@@ -191,13 +269,105 @@ def test_other_rules_and_other_people_are_found(world):
     assert verify(world)[0].startswith("facts.tsv, line ")
 
 
-def test_other_numbers_and_absent_files_are_found(world):
+@pytest.mark.parametrize("name", ["people", "couples", "generations", "facts", "relations"])
+def test_other_numbers_are_found(world, name):
     content = read_metadata(world)
-    content["relations"]["auntOf"] += 1
+    right = content[name]
+    for wrong in (right | {"auntOf": right["auntOf"] + 1} if name == "relations" else right + 1, None, "7"):
+        (world / "metadata.json").write_text(json.dumps(content | {name: wrong}))
+        (fault,) = verify(world)
+        assert fault.startswith(f"metadata.json: {name} must be {right}, got ")
+    del content[name]
     (world / "metadata.json").write_text(json.dumps(content))
-    assert verify(world)[0].startswith("metadata.json: relations must be {'auntOf': ")
+    assert verify(world) == [f"metadata.json: {name} must be {right}, got None"]
+
+
+def test_numbers_are_compared_whatever_the_facts(world):
+    content = read_metadata(world)
+    (world / "metadata.json").write_text(json.dumps(content | {"people": 1}))
+    changed(world / "facts.tsv", lambda text: text[:-1])
+    checksum, line, people = verify(world)
+    assert checksum == "facts.tsv: is not the file of which metadata.json tells"
+    assert line.startswith("facts.tsv, line ")
+    assert people == f"metadata.json: people must be {content['people']}, got 1"
+
+
+def test_files_that_are_absent_or_too_many_are_found(world):
+    (world / "inner").mkdir()
+    (world / "inner" / "more").write_text("")
+    (world / "facts.parquet").write_text("")
+    assert verify(world) == [
+        "facts.parquet: is not named in metadata.json",
+        "inner/more: is not named in metadata.json",
+    ]
     (world / "people.tsv").unlink()
     assert verify(world) == ["people.tsv: is not there"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "fault"),
+    [
+        ("people.tsv", b"person\n", "people.tsv, line 1: must be the header"),
+        ("people.tsv", b"\xff", "people.tsv, line 1: must be UTF-8 text"),
+        ("parents.tsv", b"parent\tchild\nann\tbob\n", "parents.tsv, line 2: the parent 'ann' is not in "),
+        ("relations.toml", b"[", "relations.toml: must be TOML in UTF-8"),
+        (
+            "relations.toml",
+            b"a = " + b"[" * 20_000,
+            "relations.toml: must be TOML that is not nested so deep",
+        ),
+    ],
+)
+def test_files_that_cannot_be_read_are_found(world, file, text, fault):
+    (world / file).write_bytes(text)
+    checksum, why = verify(world)
+    assert checksum == f"{file}: is not the file of which metadata.json tells"
+    assert why.startswith(fault)
+    signed(world, file)
+    assert verify(world) == [why]
+
+
+@pytest.fixture
+def parquet(tmp_path, inputs):
+    close(**inputs, out=tmp_path / "parquet", facts_format="parquet")
+    return tmp_path / "parquet"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:100] + bytes(100) + data[200:],
+        lambda data: b"ann\tauntOf\tbob\n",
+    ],
+)
+def test_damaged_parquet_is_found(parquet, damage):
+    changed(parquet / "facts.parquet", damage)
+    assert verify(parquet) == ["facts.parquet: is not the file of which metadata.json tells"]
+
+
+def test_parquet_of_something_else_is_found(parquet):
+    path = parquet / "facts.parquet"
+    facts = pl.read_parquet(path)
+    for other, fault in (
+        (
+            facts.rename({"head": "subject"}),
+            "facts.parquet: must have columns head, relation, tail of text, got ",
+        ),
+        (facts.with_columns(tail=1), "facts.parquet: must have columns head, relation, tail of text, got "),
+        (facts[::-1], "facts.parquet, line 1: must be "),
+        (facts[:-1], f"facts.parquet, line {len(facts)}: must be "),
+    ):
+        other.write_parquet(path)
+        signed(parquet, path.name)
+        (found,) = verify(parquet)
+        assert found.startswith(fault)
+    path.write_bytes(b"PAR1 and more")
+    signed(parquet, path.name)
+    (found,) = verify(parquet)
+    assert found.startswith("facts.parquet: must be Parquet (")
 
 
 @pytest.mark.parametrize(
@@ -208,6 +378,11 @@ def test_other_numbers_and_absent_files_are_found(world):
         ("[]", "metadata.json: must hold checksums under sha256, got None"),
         ('{"sha256": {"people.tsv": 1}}', "metadata.json: must hold checksums under sha256, got"),
         ('{"sha256": {}}', "metadata.json: must name people, parents, relations and facts"),
+        (
+            json.dumps({"sha256": dict.fromkeys([*FILES, "facts.tsv", "facts.parquet"], "0")}),
+            "metadata.json: must name people, parents, relations and facts, each in one file",
+        ),
+        ("[" * 100_000, "metadata.json: must be JSON that is not nested so deep"),
     ],
 )
 def test_folders_that_are_no_world(tmp_path, text, message):
