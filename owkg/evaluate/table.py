@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.evaluate.arrays import BLOCK_BYTES, rank_arrays
+from owkg.evaluate.arrays import rank_arrays
 from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.models import SIDES, Model, Params, Statistics
@@ -28,7 +28,7 @@ def ranks(
     name: str | None = None,
     popularity: bool = False,
     devices: Sequence[Any] | None = None,
-    block_bytes: Any = BLOCK_BYTES,
+    block_bytes: Any = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
     """The rank table of a model: every triple of a split on every side, against all entities.
@@ -45,7 +45,7 @@ def ranks(
         name: for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
         devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores that are there at a time; changes memory and time, never the result.
+        block_bytes: of the scores that are there at a time, as in `rank_arrays`.
         on_progress: told how many ranks are done, and of how many.
 
     Returns:

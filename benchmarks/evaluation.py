@@ -1,0 +1,169 @@
+"""Speed and memory of full filtered evaluation, beside its bare matrix products, and beside PyKEEN.
+
+ComplEx of 256 complex numbers with random parameters ranks the test set of FB15k-237 among all its entities,
+both sides, filtered by train, valid and test. The limit is what the matrix products alone take, of the same
+questions in blocks with all entities, in turn with the evaluation; blocks are of 16 or 64 MiB of scores, and
+the faster counts. Beside them stands the best that the machine does on square matrices. PyKEEN has a process
+and an interpreter of its own; it evaluates the same triples, beside its own bare products (it scores a
+question once a triple).
+
+    python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
+
+Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+import typer
+
+from owkg import evaluate, kg
+from owkg.cli.script import Out, Quick, run_script
+from owkg.files import writable_folder
+from owkg.models import model
+from owkg.report.table import save_table
+from owkg.report.timing import fastest, machine, once, peak_gib
+
+_DIM = 256
+_SQUARE = 4096
+# Bytes of scores.
+_BLOCKS = (2**24, 2**26)
+_SIZES = {"entities": 14_541, "relations": 237, "train": 272_115, "valid": 17_535, "test": 20_466}
+
+
+def graph_at(folder: Path | None) -> kg.KnowledgeGraph:
+    """The graph in a folder, or a random one of the same sizes, its entities unequally popular."""
+    if folder is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # labels that no triple has
+            return kg.read_graph(folder)
+    rng = np.random.default_rng(0)
+    n, m, *counts = _SIZES.values()
+
+    def drawn(count: int) -> np.ndarray:
+        columns = [(size * rng.random(count) ** 3).astype(np.int32) for size in (n, m, n)]
+        return np.stack(columns, axis=1)
+
+    splits = {name: drawn(count) for name, count in zip(("train", "valid", "test"), counts, strict=True)}
+    return kg.KnowledgeGraph(tuple(map(str, range(n))), tuple(map(str, range(m))), splits)
+
+
+def questions(graph: kg.KnowledgeGraph) -> list[int]:
+    """How many different questions the test set asks, of heads and of tails."""
+    test = graph.splits["test"]
+    return [len(np.unique(test[:, columns], axis=0)) for columns in ([1, 2], [0, 1])]
+
+
+def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
+    """Seconds of the evaluation, alone in its process for its memory."""
+    scorer = model("complex", dim=_DIM)
+    params, statistics = scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations)
+
+    def rank() -> None:
+        evaluate.ranks(scorer, params, statistics, graph)
+
+    first = once(rank)
+    peak = peak_gib()
+    bare = [products(graph, size) for size in _BLOCKS]
+    # In turn, so that what else the machine does weighs on all.
+    seconds, *alone = zip(*((once(rank), *map(once, bare)) for _ in range(repeats)), strict=True)
+    limit = min(map(min, alone))
+    flops = 2 * sum(questions(graph)) * graph.num_entities * 2 * _DIM
+    square = jax.random.normal(jax.random.key(1), (_SQUARE, _SQUARE))
+    multiply = jax.jit(jnp.matmul)
+    most = 2 * _SQUARE**3 / fastest(lambda: multiply(square, square).block_until_ready(), repeats)
+    return {
+        "seconds": min(seconds),
+        "products_s": limit,
+        "times_the_products": min(seconds) / limit,
+        "first_s": first,
+        "peak_gib": peak,
+        "gflop_per_s": flops / min(seconds) / 1e9,
+        "products_gflop_per_s": flops / limit / 1e9,
+        "square_gflop_per_s": most / 1e9,
+    }
+
+
+def products(graph: kg.KnowledgeGraph, block_bytes: int) -> Callable[[], None]:
+    """The bare matrix products of the evaluation, to be called."""
+    most = block_bytes // (4 * graph.num_entities)
+    keys = jax.random.split(jax.random.key(2))
+    entities = jax.random.normal(keys[0], (graph.num_entities, 2 * _DIM))
+    blocks = []
+    for count in questions(graph):
+        number = -(-count // most)
+        blocks += [jax.random.normal(keys[1], (-(-count // number), 2 * _DIM))] * number
+    product = jax.jit(lambda asked, entities: jnp.einsum("qd,nd->qn", asked, entities, precision="highest"))
+
+    def multiply() -> None:
+        for block in blocks:
+            jax.block_until_ready(product(block, entities))
+
+    multiply()
+    return multiply
+
+
+def pykeen(graph: kg.KnowledgeGraph, python: Path, repeats: int) -> dict[str, Any]:
+    """What PyKEEN takes for the same triples."""
+    with tempfile.TemporaryDirectory() as folder:
+        splits = {name: graph.splits[name] for name in ("train", "valid", "test")}
+        sizes = np.array([graph.num_entities, graph.num_relations])
+        np.savez(Path(folder) / "graph.npz", allow_pickle=False, sizes=sizes, **splits)
+        script = Path(__file__).with_name("evaluation_pykeen.py")
+        command = [str(python), str(script), f"{folder}/graph.npz", str(_DIM), str(repeats)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Quick = False,
+    folder: Annotated[
+        Path | None, typer.Option("--kg", help="Folder of FB15k-237; in OWKG_DATA when absent.")
+    ] = None,
+    python: Annotated[
+        Path | None, typer.Option("--pykeen", help="Interpreter of an environment with PyKEEN 1.11.1.")
+    ] = None,
+    only: Annotated[bool, typer.Option("--only", help="Measure without PyKEEN, and print JSON.")] = False,
+) -> None:
+    """Speed and memory of full filtered evaluation."""
+    repeats = 2 if quick else 5
+    data = os.environ.get("OWKG_DATA")
+    folder = Path(data) / "fb15k237" if folder is None and data else folder
+    graph = graph_at(folder)
+    if only:
+        print(json.dumps(ours(graph, repeats)))
+        return
+    writable_folder(out)
+    print(machine())
+    counts = " + ".join(f"{count:,}" for count in questions(graph))
+    print(
+        f"{folder or 'a random graph'}: {2 * len(graph.splits['test']):,} ranks, {counts} questions, "
+        f"{graph.num_entities:,} entities"
+    )
+    command = [sys.executable, __file__, "--only", *(["--quick"] if quick else [])]
+    command += [] if folder is None else ["--kg", str(folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    rows = [{"what": "owkg"} | json.loads(done.stdout)]
+    if python is not None:
+        rows.append({"what": "pykeen"} | pykeen(graph, python, 1))
+    for row in rows:
+        print(", ".join(f"{k} {v if isinstance(v, str) else format(v, ',.4g')}" for k, v in row.items()))
+    if python is not None:
+        print(f"PyKEEN takes {rows[1]['seconds'] / rows[0]['seconds']:,.3g} times as long")
+    save_table(pl.from_dicts(rows, infer_schema_length=None), out / "evaluation_speed.csv")
+
+
+if __name__ == "__main__":
+    run_script(main)
