@@ -203,24 +203,16 @@ def _checked(design: Design) -> Design:
         )
     if not isinstance(design.missing, FactModel):
         raise ValueError(f"`missing` must be a missing-fact model, got {design.missing!r}.")
-    for name in ("both_sides", "nested"):
-        if not isinstance(getattr(design, name), bool):
-            raise ValueError(f"`{name}` must be True or False, got {getattr(design, name)!r}.")
     return design._replace(
         density=rate("density", above_0, 1, "in (0, 1]"),
         train_rate=train_rate,
         valid_rate=valid_rate,
         min_answers=whole("min_answers", 1),
         num_queries=None if design.num_queries is None else whole("num_queries", 1),
-        seed=_seed(design.seed),
+        both_sides=checks.flag("both_sides", design.both_sides),
+        nested=checks.flag("nested", design.nested),
+        seed=checks.seed("seed", design.seed),
     )
-
-
-def _seed(seed: Any) -> int:
-    """`seed` of any size, as `numpy.random.SeedSequence` takes it."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"`seed` must be a whole number of at least 0, got {seed!r}.")
-    return int(seed)
 
 
 def _stream(design: Design, use: int) -> np.random.Generator:
