@@ -10,7 +10,7 @@ import pytest
 from family_tree import ontology
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("family_tree.md", "sampling.md")
+PAGES = ("family_tree.md", "sampling.md", "training.md")
 
 
 def page(name: str) -> str:
