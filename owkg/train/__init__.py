@@ -2,12 +2,14 @@
 
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.defaults import DEFAULTS
+from owkg.train.many import Trained, train_many
 from owkg.train.run import Run, config_file, load_run, train
 
 __all__ = [
     "DEFAULTS",
     "LOSSES",
     "Run",
+    "Trained",
     "Training",
     "changed",
     "config_file",
@@ -15,5 +17,6 @@ __all__ = [
     "load_run",
     "read_config",
     "train",
+    "train_many",
     "training",
 ]

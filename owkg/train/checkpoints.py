@@ -1,5 +1,6 @@
-"""Checkpoints: a folder a step, whole or not there."""
+"""Checkpoints: a folder a step, whole or not there, with checksums that tell if it is still whole."""
 
+import os
 import shutil
 import warnings
 from collections.abc import Collection
@@ -8,7 +9,13 @@ from typing import Any, NamedTuple
 
 import jax
 
+from owkg import provenance
 from owkg.train.step import State
+
+_MADE_BY = "owkg train, checkpoint"
+_STATE = "state"
+# What a checkpoint takes beside its arrays.
+_MORE = 2**16
 
 
 class Checkpoint(NamedTuple):
@@ -30,13 +37,16 @@ def write_checkpoint(folder: Path, step: int, state: State) -> None:
     if path.exists():  # of the same run and step, so the same
         return
     try:
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-            checkpointer.save(path, args=ocp.args.StandardSave(state))
-    except Exception as error:  # whatever comes out of the layers below: a full disk has many names
-        clear_unfinished(folder)
-        kept = ", ".join(map(str, checkpoint_steps(folder))) or "none"
-        reason = str(error).split("\n")[0][:300]
-        raise OSError(f"{path}: cannot be written ({reason}); checkpoints that are whole: {kept}.") from None
+        with provenance.made_folder(path, made_by=_MADE_BY) as new:
+            _reserve(new / "reserved", sum(x.nbytes for x in jax.tree.leaves(state)))
+            with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+                checkpointer.save(new / _STATE, args=ocp.args.StandardSave(state))
+            content = {"made_by": _MADE_BY, "shapes": _shapes(state), "sha256": provenance.checksums(new)}
+            provenance.write_metadata(new, content)
+    except OSError:
+        raise
+    except Exception as error:  # what the layers below make of it
+        raise OSError(f"{path}: cannot be written: {str(error).splitlines()[0][:300]}") from None
 
 
 def read_checkpoint(folder: Path, step: int, like: Any) -> State:
@@ -56,24 +66,33 @@ def read_checkpoint(folder: Path, step: int, like: Any) -> State:
     if not path.is_dir():
         there = ", ".join(map(str, checkpoint_steps(folder))) or "none"
         raise ValueError(f"{path}: is not there; `step` must be one of: {there}.")
+    content = provenance.read_metadata(path)
+    if damaged := content["sha256"].items() ^ provenance.checksums(path).items():
+        raise ValueError(f"{path}: is damaged; {min(damaged)[0]} is not as it was written.")
+    held, wanted = dict(content.get("shapes") or {}), _shapes(like)
+    for name in sorted(held.keys() | wanted.keys()):
+        got, asked = held.get(name, "nothing"), wanted.get(name, "nothing")
+        if got != asked:
+            raise ValueError(f"{path}: is of another model or shape: {name} is {got}, and not {asked}.")
+    # Where it was written does not matter: a model of an accelerator is read by a machine without.
     here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    wanted = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here), like)
-    try:
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-            return checkpointer.restore(path, args=ocp.args.StandardRestore(wanted))
-    except Exception as error:  # as above
-        reason = str(error).split("\n")[0][:300]
-        raise ValueError(f"{path}: is damaged, or of another model or shape ({reason}).") from None
+    target = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here), like)
+    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+        return checkpointer.restore(path / _STATE, args=ocp.args.StandardRestore(target))
 
 
 def newest_checkpoint(folder: Path, like: Any) -> Checkpoint | None:
-    """The newest checkpoint that can be read, or None; a warning names those that cannot, and they go.
+    """The newest checkpoint that is whole, or None; a warning names those that are not, and they go.
+
+    What a write that was cut short has left goes too.
 
     Args:
         folder: of the checkpoints.
         like: a state of the same shapes.
     """
-    clear_unfinished(folder)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if not path.name.isdecimal():
+            shutil.rmtree(path)
     for step in reversed(checkpoint_steps(folder)):
         try:
             return Checkpoint(step, read_checkpoint(folder, step, like))
@@ -95,8 +114,19 @@ def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
         shutil.rmtree(folder / str(step))
 
 
-def clear_unfinished(folder: Path) -> None:
-    """Removes what a write left that was cut short."""
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if not path.name.isdecimal():
-            shutil.rmtree(path, ignore_errors=True)
+def _reserve(path: Path, size: int) -> None:
+    """Finds out whether there is room for so many bytes: threads of orbax that find none end in tracebacks.
+
+    Raises:
+        OSError: if there is not.
+    """
+    if hasattr(os, "posix_fallocate"):
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size + _MORE)
+        path.unlink()
+
+
+def _shapes(state: Any) -> dict[str, str]:
+    """Type and shape of every array, by its place."""
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    return {jax.tree_util.keystr(at): f"{x.dtype}{list(x.shape)}" for at, x in leaves}

@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from owkg import checks
 from owkg.models import Model, model
 from owkg.models import options as check
 from owkg.train.defaults import DEFAULTS
@@ -193,10 +192,3 @@ def read_config(path: Path, **settings: Any) -> Training:
 
 def _toml(value: Any) -> str:
     return json.dumps(value) if isinstance(value, str | bool) else repr(value)
-
-
-def seeds_checked(name: str, values: Any) -> list[int]:
-    """`values` as whole numbers in [0, 2**32)."""
-    array = checks.integer(name, values, 0)
-    checks.require(name, array, array < 2**32, "below 2**32")
-    return array.tolist()

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from owkg import kg
 from owkg.train.config import Training
-from owkg.train.questions import Sizes, questions
+from owkg.train.questions import Questions, Sizes, questions
 from owkg.train.step import State, advance, begun, rates
-from owkg.train.validation import validator
+from owkg.train.validation import Measure, validator
 
 Row = dict[str, float | int | None]
 # What a call of the device should take: short enough to be interrupted, long enough to cost nothing.
@@ -61,15 +61,29 @@ def snapshots(
         interrupted: asked after each call whether to end.
 
     Raises:
-        ValueError: if the graph does not suit the configuration; or if loss or parameters are no longer
-            finite, saying at which step.
+        ValueError: at once if the graph does not suit the configuration; later if loss or parameters are no
+            longer finite, saying at which step.
     """
     parts, sizes = questions(graph, config)
     measured = validator(graph, config) if config.valid_every else None
-    numbers, run = rates(config), advance(config, sizes)
-    model, rows = config.built(), list(rows)
+    tell = on_progress or (lambda *_: None)
+    return _walked(config, parts, sizes, measured, start, list(rows), chunk_steps, tell, interrupted)
+
+
+def _walked(
+    config: Training,
+    parts: tuple[Questions, ...],
+    sizes: Sizes,
+    measured: Measure | None,
+    start: tuple[int, State] | None,
+    rows: list[Row],
+    chunk_steps: int | None,
+    tell: Callable[[int, int, str], None],
+    interrupted: Callable[[], bool],
+) -> Iterator[Snapshot]:
+    model, numbers, run = config.built(), rates(config), advance(config, sizes)
     step, state = start or (0, begun(config, sizes, numbers))
-    chunk, tell = chunk_steps or 1, on_progress or (lambda *_: None)
+    chunk = chunk_steps or 1
     seconds = float((rows[-1]["seconds"] if rows else 0) or 0)
     recorded_at = int((rows[-1]["step"] if rows else 0) or 0)
     since, busy = step, 0.0
@@ -86,8 +100,8 @@ def snapshots(
         speed = (step - since) * sum(sizes.batch) / busy
         loss = float(state.loss) / (step - recorded_at)
         tell(step, sizes.total, f"loss {loss:.4g}, {speed:,.0f} examples/s")
-        validates = measured is not None and _due(config.valid_every, sizes, step)
-        if validates or _due(config.record_every, sizes, step):
+        validates = measured is not None and due(config.valid_every, sizes, step)
+        if validates or due(config.record_every, sizes, step):
             seconds += busy
             row: Row = {
                 "step": step,
@@ -104,10 +118,10 @@ def snapshots(
             state = state._replace(loss=jnp.zeros_like(state.loss))
         last = ended(config, rows, step, sizes.total)
         stopped = interrupted()
-        due = last or stopped or _due(config.checkpoint_every, sizes, step)
-        due = due or (step == recorded_at and step == best_step(config, rows))
-        if due or step == recorded_at:
-            yield Snapshot(step, state, rows, due, last)
+        write = last or stopped or due(config.checkpoint_every, sizes, step)
+        write = write or (step == recorded_at and step == best_step(config, rows))
+        if write or step == recorded_at:
+            yield Snapshot(step, state, rows, write, last)
         if stopped:
             return
 
@@ -139,7 +153,7 @@ def next_stop(config: Training, sizes: Sizes, step: int) -> int:
     return min(sizes.total, *((step // interval + 1) * interval for interval in every))
 
 
-def _due(epochs: int, sizes: Sizes, step: int) -> bool:
+def due(epochs: int, sizes: Sizes, step: int) -> bool:
     """Whether an interval of so many epochs ends at `step`; every interval ends with the training."""
     return epochs > 0 and (step % (epochs * sizes.per_epoch) == 0 or step == sizes.total)
 

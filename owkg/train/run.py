@@ -94,15 +94,15 @@ def train(
             finite.
         OSError: if something cannot be written; the checkpoints that are there stay.
     """
-    like = begun_shape(config, graph.num_entities, graph.num_relations)
+    start = None
     if resume:
         _require_same(folder, graph, config)
-    else:
-        _make(folder, graph, config, graph_folder, overwrite=overwrite)
-    start = newest_checkpoint(folder / CHECKPOINTS, like) if resume else None
-    rows = [row for row in _read_rows(folder) if start is not None and (row["step"] or 0) <= start.step]
+        like = begun_shape(config, graph.num_entities, graph.num_relations)
+        start = newest_checkpoint(folder / CHECKPOINTS, like)
+    reached = start.step if start else -1
+    rows = [row for row in _read_rows(folder) if (row["step"] or 0) <= reached]
     with _interrupts() as interrupted:
-        for snapshot in snapshots(
+        walk = snapshots(
             graph,
             config,
             start=start,
@@ -110,7 +110,10 @@ def train(
             chunk_steps=chunk_steps,
             on_progress=on_progress,
             interrupted=interrupted,
-        ):
+        )
+        if not resume:
+            _make(folder, graph, config, graph_folder, overwrite=overwrite)
+        for snapshot in walk:
             _write(folder, config, snapshot)
         if interrupted():
             raise KeyboardInterrupt

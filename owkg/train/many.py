@@ -1,0 +1,118 @@
+"""Many configurations of one shape, trained together."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+
+from owkg import kg
+from owkg.models import Params, Statistics
+from owkg.train.config import Training, changed
+from owkg.train.loop import Row, best_step, due, next_stop
+from owkg.train.questions import questions
+from owkg.train.step import Rates, State, advance_many, begun, rates
+from owkg.train.validation import validator
+
+
+class Trained(NamedTuple):
+    """One of many runs.
+
+    Attributes:
+        config: how it was trained.
+        params: at its best validation; at the end if nothing was validated.
+        statistics: likewise.
+        step: of the params.
+        failed: the first step whose loss was not finite; None if all were.
+        path: the rows of the training path, until it failed.
+    """
+
+    config: Training
+    params: Params
+    statistics: Statistics
+    step: int
+    failed: int | None
+    path: pl.DataFrame
+
+
+def train_many(
+    graph: kg.KnowledgeGraph,
+    config: Training,
+    *,
+    on_progress: Callable[[int, int, str], None] | None = None,
+    **varied: Any,
+) -> list[Trained]:
+    """Trains runs that differ in seed and rates only, in one call of the device for all.
+
+    Each gives what it would give by itself, but for the order in which floating-point sums are formed. None
+    stops early, and one whose loss is no longer finite does not stop the others.
+
+    Args:
+        graph: whose split train is learned.
+        config: what the runs share.
+        on_progress: told after each record how many steps are done, of how many, and the losses in words.
+        **varied: `seed`, `learning_rate`, `n3`, `l2` or `label_smoothing`, each a value a run.
+
+    Raises:
+        ValueError: if a name is another one, if the numbers of values differ, or a value is out of range.
+    """
+    configs = _configs(config, varied)
+    # One that penalises makes all compute the penalty.
+    widest = replace(config, n3=max(c.n3 for c in configs), l2=max(c.l2 for c in configs))
+    parts, sizes = questions(graph, config)
+    measured = validator(graph, config) if config.valid_every else None
+    numbers = jax.tree.map(lambda *x: jnp.stack(x), *map(rates, configs))
+    run, model = advance_many(widest, sizes), config.built()
+    state: State = jax.vmap(lambda one: begun(widest, sizes, one))(numbers)
+    best: list[tuple[int, Params, Statistics] | None] = [None] * len(configs)
+    paths: list[list[Row]] = [[] for _ in configs]
+    step, recorded_at = 0, 0
+    while step < sizes.total:
+        stop = next_stop(config, sizes, step)
+        state, step = run(state, step, stop, parts, numbers), stop
+        validates = measured is not None and due(config.valid_every, sizes, step)
+        if not (validates or due(config.record_every, sizes, step)):
+            continue
+        loss, bad = np.asarray(state.loss) / (step - recorded_at), np.asarray(state.bad)
+        for i, one in enumerate(configs):
+            if bad[i] >= 0:
+                continue
+            paths[i].append({"step": step, "epoch": step / sizes.per_epoch, "loss": float(loss[i])})
+            if measured is not None and validates:
+                params, statistics = jax.tree.map(lambda x, i=i: x[i], (state.params, state.statistics))
+                found = measured(model, params, statistics)
+                paths[i][-1] |= {f"valid_{name}": value for name, value in found.items()}
+                if best_step(one, paths[i]) == step:
+                    best[i] = step, params, statistics
+        recorded_at = step
+        state = state._replace(loss=jnp.zeros_like(state.loss))
+        if on_progress:
+            on_progress(step, sizes.total, f"loss {np.nanmin(loss):.4g} to {np.nanmax(loss):.4g}")
+    trained = []
+    for i, (one, kept) in enumerate(zip(configs, best, strict=True)):
+        at, params, statistics = kept or (step, *jax.tree.map(lambda x, i=i: x[i], (state[0], state[1])))
+        failed = int(state.bad[i])
+        path = pl.DataFrame(paths[i], infer_schema_length=None)
+        trained.append(Trained(one, params, statistics, at, None if failed < 0 else failed, path))
+    return trained
+
+
+def _configs(config: Training, varied: dict[str, Any]) -> list[Training]:
+    """The configuration of each run."""
+    if not varied:
+        raise ValueError(f"`varied` must name some of {', '.join(Rates._fields)}, got nothing.")
+    for name, values in varied.items():
+        if name not in Rates._fields:
+            raise ValueError(f"`{name}` cannot differ between runs; {', '.join(Rates._fields)} can.")
+        if np.ndim(values) != 1:
+            raise ValueError(f"`{name}` must be a value a run, got {values!r}.")
+    lengths = {len(values) for values in varied.values()}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"`{next(iter(varied))}` must have as many values as the others, got {sorted(lengths)}."
+        )
+    columns = [np.asarray(values).tolist() for values in varied.values()]
+    return [changed(config, **dict(zip(varied, row, strict=True))) for row in zip(*columns, strict=True)]

@@ -1,0 +1,120 @@
+"""`owkg train` as its users meet it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from owkg.cli.main import main
+from owkg.train import load_run, read_config
+
+FACTS = [f"{a}\tafter\t{a + 1}\n{a + 1}\tbefore\t{a}\n" for a in range(100, 112)]
+SMALL = ("--dim", 4, "--epochs", 4, "--valid-every", 2, "--n3", 0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    graph = tmp_path / "graph"
+    graph.mkdir()
+    (graph / "train.txt").write_text("".join(f"e{line}" for line in "".join(FACTS).splitlines(True)))
+    (graph / "valid.txt").write_text("e100\tafter\t105\ne103\tbefore\t102\n")
+    return graph
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs a command line; gives (exit code, standard output, standard error)."""
+
+    def run_it(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_it
+
+
+def test_json_says_how_it_went(call, folder, tmp_path):
+    out = tmp_path / "run"
+    code, text, err = call("train", folder, "--out", out, *SMALL, "--seed", 3, "--format", "json")
+    assert (code, err) == (0, "")
+    said, run = json.loads(text), load_run(out)
+    assert said["run"] == str(out)
+    assert (said["model"], said["best_step"], said["epoch"], said["steps"]) == ("complex", run.step, 4, 4)
+    best = run.path.filter(run.path["step"] == run.step)
+    assert said["valid"]["mrr"] == best["valid_mrr"][0]
+    assert run.config.seed == 3
+    again = json.loads(call("train", folder, "--out", out, "--resume", "--format", "json")[1])
+    assert again == said
+
+
+def test_a_table_for_people(call, folder, tmp_path):
+    code, text, err = call("train", folder, "--out", tmp_path / "run", *SMALL)
+    assert (code, err) == (0, "")
+    assert "hits@10" in text
+    assert text.endswith(f"wrote {tmp_path / 'run'}\n")
+
+
+def test_options_stand_above_the_file(call, folder, tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text('model = "rotate"\nepochs = 2\nvalid_every = 0\nnum_negatives = 3\n[options]\ndim = 6\n')
+    out = tmp_path / "run"
+    arguments = ("--config", file, "--dim", 5, "--option", "margin=3.5", "--option", "shared_negatives=true")
+    assert call("train", folder, "--out", out, *arguments)[0] == 0
+    config = read_config(out / "config.toml")
+    assert (config.model, config.epochs, config.num_negatives, config.shared_negatives) == (
+        "rotate",
+        2,
+        3,
+        True,
+    )
+    assert dict(config.options) == {"dim": 5, "margin": 3.5, "reciprocal": False}
+    assert "valid" in call("train", folder, "--out", out, "--resume")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--model", "nothing"), "--model must be one of"),
+        (("--dim", 0), "--dim must be a whole number of at least 1, got 0."),
+        (("--model", "rotate", "--num-negatives", 0), "--num-negatives must be a whole number of at least 1"),
+        (("--loss", "margin"), "--loss must be 'cross_entropy' or 'bce' where the regime is 1vsall"),
+        (("--option", "margin"), "--option must be NAME=VALUE, got 'margin'."),
+        (("--dim", 4, "--option", "dim=5"), "--option must give what nothing else gives, got dim again."),
+        (("--option", "nothing=5"), "--nothing is no option of complex"),
+        (("--config", "nowhere.toml"), "nowhere.toml"),
+        (("--resume",), "is no folder of a run"),
+        (("--resume", "--config", "run.toml"), "--config says nothing with --resume"),
+        (("--model", "conve", "--dim", 7), "--dim"),
+        (("--optimiser", "sgd", "--learning-rate", 1e30, "--option", "init_scale=1.0"), "not finite at step"),
+    ],
+)
+def test_bad_input_is_one_line(call, folder, tmp_path, arguments, message):
+    code, text, err = call("train", folder, "--out", tmp_path / "run", *arguments)
+    assert (code, text) == (2, "")
+    assert err.startswith("owkg: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_run_is_not_overwritten_unasked(call, folder, tmp_path):
+    out = tmp_path / "run"
+    assert call("train", folder, "--out", out, *SMALL)[0] == 0
+    assert "is there already" in call("train", folder, "--out", out, *SMALL)[2]
+    assert call("train", folder, "--out", out, *SMALL, "--seed", 9, "--overwrite")[0] == 0
+    assert load_run(out).config.seed == 9
+
+
+def test_a_full_disk_is_one_line(folder, tmp_path):
+    """Files may not grow beyond 100 kB, and a checkpoint would."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+        "from owkg.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    arguments = ["train", folder, "--out", tmp_path / "run", "--dim", 1000, "--epochs", 1, "--valid-every", 0]
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("cannot be written: File too large.\n")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,140 @@
+"""A step's objective against the same written out for each question in NumPy; learning rates; penalties."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import log_expit, log_softmax
+
+from owkg.models import SIDES
+from owkg.train import training
+from owkg.train.objective import objective
+from owkg.train.optimisers import rate_factor
+from owkg.train.penalties import powers
+from owkg.train.questions import questions, taken
+from owkg.train.step import begun, rates
+
+
+def stepped(ring, config, *, rows):
+    """(objective of questions `rows` of each side, the scores of all entities for them, batches)."""
+    parts, sizes = questions(ring, config)
+    numbers = rates(config)
+    state = begun(config, sizes, numbers)
+    counts = (jnp.ones(len(rows), bool),) * 2
+    batches = tuple(
+        taken(part, jnp.asarray(list(rows)), count) for part, count in zip(parts, counts, strict=True)
+    )
+    model = config.built()
+    key = jax.random.key(7)
+    value, _ = objective(model, config, sizes, state.params, state.statistics, batches, counts, key, numbers)
+    scores = [
+        model.similarity.all(
+            model.query(state.params, {}, batch.entity, batch.relation, side)[0],
+            model.candidates(state.params),
+        )
+        for side, batch in zip(SIDES, batches, strict=True)
+    ]
+    return float(value), [np.asarray(s, np.float64) for s in scores], batches, state.params
+
+
+def answers_of(ring, side, batch):
+    """The known answers of each question of a batch, found the slow way."""
+    given, asked = (2, 0) if side == "head" else (0, 2)
+    train = ring.splits["train"]
+    return [
+        sorted({int(t[asked]) for t in train if t[given] == e and t[1] == r})
+        for e, r in zip(batch.entity.tolist(), batch.relation.tolist(), strict=True)
+    ]
+
+
+def test_one_against_all(ring):
+    config = training("distmult", dim=4, n3=0.0, label_smoothing=0.2)
+    value, scores, batches, _ = stepped(ring, config, rows=[0, 5, 7])
+    target = 0.8 * np.eye(20)[np.concatenate([b.answer for b in batches])] + 0.01
+    expected = -(target * log_softmax(np.concatenate(scores), axis=1)).sum(1).mean()
+    assert value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "bce"])
+def test_all_answers_against_all(ring, loss):
+    config = training("distmult", dim=4, n3=0.0, regime="kvsall", loss=loss, label_smoothing=0.2)
+    value, scores, batches, _ = stepped(ring, config, rows=range(30))
+    labels = np.zeros((60, 20))
+    known = [a for side, b in zip(SIDES, batches, strict=True) for a in answers_of(ring, side, b)]
+    for row, answers in zip(labels, known, strict=True):
+        row[answers] = 1
+    assert labels.sum(1).max() > 1
+    s = np.concatenate(scores)
+    if loss == "bce":
+        target = 0.8 * labels + 0.01
+        expected = -(target * log_expit(s) + (1 - target) * log_expit(-s)).mean()
+    else:
+        target = 0.8 * labels / labels.sum(1, keepdims=True) + 0.01
+        expected = -(target * log_softmax(s, axis=1)).sum(1).mean()
+    assert value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_subsampling_weighs_questions(ring, shared):
+    """So many negatives are drawn that their mean loss is known within its standard error."""
+    config = training(
+        "rotate",
+        dim=4,
+        num_negatives=20_000,
+        shared_negatives=shared,
+        loss="logistic",
+        subsampling=True,
+    )
+    value, scores, batches, _ = stepped(ring, config, rows=range(0, 60, 4))
+    losses, errors, weights = [], [], []
+    train = ring.splits["train"]
+    for side, s, batch in zip(SIDES, scores, batches, strict=True):
+        for row, known, answer, entity, relation in zip(
+            s, answers_of(ring, side, batch), batch.answer.tolist(), *map(np.asarray, batch[:2]), strict=True
+        ):
+            other = np.delete(row, known)
+            losses.append((-log_expit(row[answer]) - log_expit(-other).mean()) / 2)
+            errors.append(log_expit(-other).std() / 2 / np.sqrt(20_000))
+            h, t = (answer, entity) if side == "head" else (entity, answer)
+            tails = ((train[:, 0] == h) & (train[:, 1] == relation)).sum()
+            heads = ((train[:, 2] == t) & (train[:, 1] == relation)).sum()
+            weights.append(1 / np.sqrt(tails + heads))
+    assert len(set(weights)) > 1
+    expected, error = (np.average(x, weights=weights) for x in (losses, errors))
+    assert value == pytest.approx(expected, abs=4 * error)
+    assert np.mean(losses) != pytest.approx(expected, abs=8 * error)
+
+
+def test_penalties_of_the_embeddings_that_are_used(ring):
+    given = {"dim": 4, "init_scale": 1.0}
+    plain, *_ = stepped(ring, training("complex", **given, n3=0.0), rows=[1, 2])
+    value, _, batches, params = stepped(ring, training("complex", **given, n3=0.5, l2=0.25), rows=[1, 2])
+    entity, relation = (np.asarray(params[k]).view() for k in ("entity", "relation"))
+    modulus = {k: np.hypot(x[:, :4], x[:, 4:]) for k, x in (("entity", entity), ("relation", relation))}
+    penalty = 0
+    for side, batch in zip(SIDES, batches, strict=True):
+        for e, r, a in zip(*(x.tolist() for x in batch[:3]), strict=True):
+            inverse = r + 3 if side == "head" else r
+            used = np.stack([modulus["entity"][e], modulus["relation"][inverse], modulus["entity"][a]])
+            penalty += (0.5 * used**3 + 0.25 * used**2).sum() / 4
+    assert value - plain == pytest.approx(penalty, rel=1e-4)
+
+
+def test_powers_have_a_derivative_at_zero():
+    zero = jnp.zeros((1, 4))
+    assert jax.grad(lambda x: powers(x, 3, complex_rows=True).sum())(zero).tolist() == [[0.0] * 4]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("constant", [0.5, 1, 1, 1]),
+        ("linear", [0.5, 0.9, 0.5, 0.1]),
+        ("cosine", [0.5, (1 + np.cos(0.1 * np.pi)) / 2, 0.5, (1 + np.cos(0.9 * np.pi)) / 2]),
+        ("exponential", [0.5, 1, 0.9, 0.9**2]),
+    ],
+)
+def test_schedules(schedule, expected):
+    config = training("complex", schedule=schedule, decay=0.9, warmup_steps=2)
+    found = [rate_factor(config, jnp.int32(step), total=10, per_epoch=4) for step in (0, 1, 5, 9)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

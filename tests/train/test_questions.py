@@ -1,0 +1,44 @@
+"""Every question once an epoch; graphs that cannot be learned."""
+
+import numpy as np
+import pytest
+
+from owkg.kg import KnowledgeGraph
+from owkg.train import training
+from owkg.train.questions import questions
+
+
+def test_a_question_a_fact_or_each_once(ring):
+    _, facts = questions(ring, training("complex", batch_size=50, epochs=3))
+    assert (facts.questions, facts.per_epoch, facts.total) == ((60, 60), 3, 9)
+    parts, distinct = questions(ring, training("tucker", batch_size=50, steps=7))
+    assert distinct.total == 7
+    asked = {(int(e), int(r)) for e, r in zip(parts[1].entity, parts[1].relation, strict=True)}
+    assert len(asked) == distinct.questions[1] < 60
+    assert asked == {(int(h), int(r)) for h, r, _ in ring.splits["train"]}
+
+
+def test_batches_of_an_epoch_hold_all_questions(ring):
+    for batch_size in (1, 7, 119, 120, 1000):
+        _, sizes = questions(ring, training("complex", batch_size=batch_size))
+        for asked, batch in zip(sizes.questions, sizes.batch, strict=True):
+            assert asked <= batch * sizes.per_epoch < asked + sizes.per_epoch
+
+
+@pytest.mark.parametrize(
+    "splits", [{"train": np.empty((0, 3), np.int32)}, {"test": np.zeros((1, 3), np.int32)}]
+)
+def test_nothing_to_learn(splits):
+    graph = KnowledgeGraph(("a", "b"), ("r",), splits)
+    with pytest.raises(ValueError, match="train"):
+        questions(graph, training("complex"))
+
+
+def test_nothing_to_draw_from():
+    facts = np.array([[0, 0, 0], [0, 0, 1]], np.int32)
+    graph = KnowledgeGraph(("a", "b"), ("r",), {"train": facts})
+    with pytest.raises(
+        ValueError, match="`filtered_negatives` must be False: every entity is a tail of 'a' and 'r'"
+    ):
+        questions(graph, training("rotate"))
+    questions(graph, training("rotate", filtered_negatives=False))

@@ -1,0 +1,269 @@
+"""The folder of a run: resumed to the bit, whatever ended it."""
+
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.evaluate import rank_arrays
+from owkg.kg import known_answers, read_graph, write_labelled
+from owkg.models import MODELS
+from owkg.train import checkpoints, load_run, train, training
+from owkg.train.loop import snapshots
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"dim": 8, "batch_size": 32, "epochs": 6, "valid_every": 2, "checkpoint_every": 1}
+# Every regime, dropout, batch statistics, both optimisers.
+CONFIGS = {
+    "complex": training("complex", **SMALL),
+    "rotate": training("rotate", **SMALL, num_negatives=4, schedule="cosine", warmup_steps=3),
+    "tucker": training("tucker", **SMALL, relation_dim=4),
+}
+
+
+def bits(state):
+    return [np.asarray(x).tobytes() for x in jax.tree.leaves(state)]
+
+
+def of_run(run):
+    return bits((run.params, run.statistics))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_where_it_is_cut_changes_no_bit(ring, name):
+    config = CONFIGS[name]
+    *_, whole = snapshots(ring, config, chunk_steps=1000)
+    *_, cut = snapshots(ring, config, chunk_steps=3)
+    assert bits(whole.state) == bits(cut.state)
+    assert [row["loss"] for row in whole.rows] == [row["loss"] for row in cut.rows]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_resumed_is_as_uninterrupted(ring, name, tmp_path):
+    config = CONFIGS[name]
+    whole = train(ring, config, tmp_path / "whole")
+    train(ring, config, tmp_path / "run", chunk_steps=1)
+    # As a kill would have left it in the middle of writing the last checkpoint.
+    last = checkpoints.checkpoint_steps(tmp_path / "run" / "checkpoints")[-1]
+    folder = tmp_path / "run" / "checkpoints"
+    (folder / str(last)).rename(folder / f".{last}.0123.new")
+    resumed = train(ring, config, tmp_path / "run", resume=True)
+    assert not list(folder.glob("*.new"))
+    for step in ("best", "last"):
+        assert of_run(load_run(tmp_path / "run", step=step)) == of_run(
+            load_run(tmp_path / "whole", step=step)
+        )
+    same = [column for column in whole.path.columns if column not in ("seconds", "examples_per_s")]
+    assert resumed.path.select(same).equals(whole.path.select(same))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
+def test_killed_or_interrupted_and_resumed(ring, tmp_path, number, code):
+    write_labelled(ring, tmp_path / "graph")
+    settings = {"dim": 8, "batch_size": 32, "epochs": 30, "checkpoint_every": 1, "valid_every": 7}
+    options = [
+        text for name, value in settings.items() for text in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "owkg", "train", tmp_path / "graph", "--out", run, *options]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (done := checkpoints.checkpoint_steps(run / "checkpoints")) or done[-1] < 20:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate()
+    assert process.returncode == code, errors
+    assert errors == ("owkg: interrupted\n" if code == 130 else "")
+    assert checkpoints.checkpoint_steps(run / "checkpoints")[-1] < 120
+    graph, config = read_graph(tmp_path / "graph"), training("complex", **settings)
+    resumed, whole = train(graph, config, run, resume=True), train(graph, config, tmp_path / "whole")
+    assert resumed.step == whole.step
+    assert of_run(resumed) == of_run(whole)
+    last = [load_run(folder, step="last") for folder in (run, tmp_path / "whole")]
+    assert last[0].step == 120
+    assert of_run(last[0]) == of_run(last[1])
+
+
+def test_what_a_run_holds(ring, tmp_path):
+    run = train(ring, CONFIGS["complex"], tmp_path / "run")
+    assert {p.name for p in (tmp_path / "run").iterdir()} == {
+        "config.toml", "metadata.json", "entities.dict", "relations.dict", "path.parquet", "checkpoints",
+    }  # fmt: skip
+    assert (run.entities, run.relations) == (ring.entities, ring.relations)
+    path = pl.read_parquet(tmp_path / "run" / "path.parquet")
+    assert path["epoch"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert path["step"].to_list() == [4, 8, 12, 16, 20, 24]
+    assert path["valid_mrr"].is_null().to_list() == [True, False] * 3
+    assert (path["examples_per_s"] > 0).all()
+    assert path["loss"][-1] < path["loss"][0]
+    best = path.filter(path["valid_mrr"] == path["valid_mrr"].max())["step"][0]
+    assert run.step == best
+    assert set(checkpoints.checkpoint_steps(tmp_path / "run" / "checkpoints")) == {best, 20, 24}
+    assert not list((tmp_path / "run").rglob("*.pkl"))
+
+
+def test_validation_looks_at_train_and_valid_only(ring, tmp_path):
+    run = train(ring, CONFIGS["complex"], tmp_path / "run")
+    row = run.path.filter(run.path["step"] == run.step)
+    without = ring._replace(splits={name: ring.splits[name] for name in ("train", "valid")})
+    again = train(without, CONFIGS["complex"], tmp_path / "without")
+    assert again.path["valid_mrr"].equals(run.path["valid_mrr"])
+    facts = np.concatenate([ring.splits["train"], ring.splits["valid"]])
+    reciprocal = []
+    for side in ("head", "tail"):
+        known = known_answers(facts, side, num_entities=20, num_relations=3)
+        ranks = rank_arrays(run.model, run.params, run.statistics, ring.splits["valid"], side, known=known)
+        assert (ranks.optimistic == ranks.pessimistic).all()
+        reciprocal.extend(1 / ranks.optimistic)
+    assert row["valid_mrr"][0] == pytest.approx(np.mean(reciprocal), rel=1e-6)
+
+
+def test_patience_ends_it(ring, tmp_path):
+    config = training("complex", dim=4, epochs=500, valid_every=1, patience=3, n3=0.0)
+    run = train(ring, config, tmp_path / "run")
+    measured = run.path["valid_mrr"].to_list()
+    assert len(measured) < 500
+    assert len(measured) == measured.index(max(measured)) + 4
+    assert run.step == run.path["step"][-4]
+    again = train(ring, config, tmp_path / "run", resume=True)  # it is over
+    assert of_run(again) == of_run(run)
+
+
+def test_a_loss_that_is_not_finite_stops_it(ring, tmp_path):
+    config = training(
+        "complex", dim=4, optimiser="sgd", learning_rate=1e30, init_scale=1.0, epochs=50, n3=0.0
+    )
+    with pytest.raises(ValueError, match=r"the loss is not finite at step \d+; a smaller `learning_rate`"):
+        train(ring, config, tmp_path / "run", chunk_steps=5)
+
+
+def test_the_last_good_checkpoint_survives(ring, tmp_path, monkeypatch):
+    from owkg.train import loop
+
+    config = CONFIGS["complex"]
+    require = loop._require_finite
+
+    def spoiled(state, step):
+        require(state._replace(bad=jax.numpy.int32(17 if step > 17 else -1)), step)
+
+    monkeypatch.setattr(loop, "_require_finite", spoiled)
+    with pytest.raises(ValueError, match="not finite at step 17"):
+        train(ring, config, tmp_path / "run", chunk_steps=1)
+    assert load_run(tmp_path / "run", step="last").step == 16
+
+
+def test_a_full_disk_leaves_the_old_checkpoint(ring, tmp_path):
+    config = CONFIGS["complex"]
+    *_, last = snapshots(ring, config)
+    checkpoints.write_checkpoint(tmp_path, 1, last.state)
+    big = last.state._replace(params={"entity": np.random.default_rng(0).normal(size=(1000, 100))})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"2: cannot be written: File too large\."):
+            checkpoints.write_checkpoint(tmp_path, 2, big)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.iterdir()] == ["1"]
+    assert bits(checkpoints.read_checkpoint(tmp_path, 1, last.state)) == bits(last.state)
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(ring, tmp_path):
+    run = train(ring, CONFIGS["complex"], tmp_path / "run")
+    path = next((tmp_path / "run" / "checkpoints" / "24").rglob("d/*"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"24: is damaged; state/.*d/.* is not as it was written"):
+        load_run(tmp_path / "run", step="last")
+    with pytest.warns(UserWarning, match=r"24: is damaged; .* It is removed"):
+        again = train(ring, CONFIGS["complex"], tmp_path / "run", resume=True)
+    assert of_run(again) == of_run(run)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_learns_its_facts_by_heart(chain, name):
+    size = {"conve": {"dim": 32, "height": 4}, "tucker": {"dim": 32, "relation_dim": 8}}.get(
+        name, {"dim": 32}
+    )
+    dropout = {option: 0.0 for option in MODELS[name].options if option.endswith("dropout")}
+    hidden = {"hidden": 64} if name == "betae" else {}
+    rate = {"learning_rate": 0.01} if training(name).optimiser == "adam" else {}
+    settings = size | dropout | hidden | rate | {"n3": 0.0, "label_smoothing": 0.0, "batch_size": 120}
+    settings |= {
+        "filtered_negatives": True,
+        "num_negatives": 16,
+        "epochs": 400,
+        "valid_every": 0,
+        "record_every": 400,
+    }
+    *_, last = snapshots(chain, training(name, **settings))
+    facts = chain.splits["train"]
+    for side in ("head", "tail"):
+        known = known_answers(facts, side, num_entities=18, num_relations=3)
+        model = training(name, **settings).built()
+        ranks = rank_arrays(model, last.state.params, last.state.statistics, facts, side, known=known)
+        assert np.mean(1 / ranks.pessimistic) > 0.95
+
+
+def test_half_precision_learns_the_same(ring):
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        *_, last = snapshots(
+            ring,
+            training("complex", dim=16, epochs=30, valid_every=0, n3=0.0, precision=precision),
+        )
+        assert {x.dtype for x in last.state.params.values()} == {np.dtype("float32")}
+        losses[precision] = last.rows[-1]["loss"]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.02)
+    assert losses["bfloat16"] != losses["float32"]
+
+
+def test_refusals(ring, tmp_path):
+    config = CONFIGS["complex"]
+    run = tmp_path / "run"
+    with pytest.raises(ValueError, match=r"is no folder of a run; it holds no config\.toml"):
+        train(ring, config, run, resume=True)
+    with pytest.raises(ValueError, match=r"is no folder of a run; it holds no config\.toml"):
+        load_run(run)
+    train(ring, config, run)
+    with pytest.raises(ValueError, match="is there already"):
+        train(ring, config, run)
+    with pytest.raises(ValueError, match=r"is of another training: 'learning_rate = 0.1' there"):
+        train(ring, training("complex", **SMALL, learning_rate=0.2), run, resume=True)
+    other = ring._replace(entities=("someone", *ring.entities[1:]))
+    with pytest.raises(ValueError, match=r"entities.dict: are other labels"):
+        train(other, config, run, resume=True)
+    fewer = ring._replace(splits=ring.splits | {"train": ring.splits["train"][1:]})
+    with pytest.raises(ValueError, match="other facts"):
+        train(fewer, config, run, resume=True)
+    with pytest.raises(ValueError, match="`step` must be one of"):
+        load_run(run, step=7)
+    with pytest.raises(ValueError, match='`step` must be "best", "last", or a whole number'):
+        load_run(run, step="first")
+    text = (run / "config.toml").read_text()
+    (run / "config.toml").write_text(text.replace("dim = 8", "dim = 9"))
+    with pytest.raises(
+        ValueError,
+        match=r"another model or shape: .*'entity'.* is float32\[20, 16\], and not float32\[20, 18\]",
+    ):
+        load_run(run)
+    shutil.rmtree(run / "checkpoints")
+    with pytest.raises(ValueError, match="holds no checkpoint"):
+        load_run(run)
+
+
+def test_validation_needs_facts_and_a_metric_that_grows(ring, tmp_path):
+    lonely = ring._replace(splits={"train": ring.splits["train"]})
+    with pytest.raises(ValueError, match="`valid_every` must be 0 for a graph without a split valid, got 2"):
+        train(lonely, CONFIGS["complex"], tmp_path / "run")
+    with pytest.raises(ValueError, match="`valid_metric` must be a mean over ranks, the larger the better"):
+        train(ring, training("complex", valid_metric="mr"), tmp_path / "run")
