@@ -122,7 +122,9 @@ def pykeen(graph: kg.KnowledgeGraph, python: Path, repeats: int) -> dict[str, An
         np.savez(Path(folder) / "graph.npz", allow_pickle=False, sizes=sizes, **splits)
         script = Path(__file__).with_name("evaluation_pykeen.py")
         command = [str(python), str(script), f"{folder}/graph.npz", str(_DIM), str(repeats)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+        done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    if done.returncode:
+        raise ValueError(f"`pykeen` must be an interpreter that can run {script}: {done.stderr[-300:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
