@@ -1,0 +1,134 @@
+"""Seconds of a training step of RotatE and ComplEx, beside PyTorch and beside the memory.
+
+A random graph of 6,004 entities, d = 500, 1,024 questions a step, 128 negatives for each, self-adversarial
+loss, Adam. The limit is the time to move, at the bandwidth measured in the same run, what a step has to move
+if no cache keeps it: the rows of all candidates, their gradients into the table, and the optimiser's arrays.
+On a CPU the table may fit the cache, and a step can be faster than that.
+
+    python benchmarks/training.py --out out --torch torch-env/bin/python
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+# Run as a script, this file would be found in place of the package of its name.
+sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+import typer
+
+from owkg.cli.script import Out, Quick, run_script
+from owkg.files import writable_folder
+from owkg.kg import KnowledgeGraph
+from owkg.report.table import save_table
+from owkg.report.timing import fastest, machine
+from owkg.train import training
+from owkg.train.questions import questions
+from owkg.train.step import advance, begun, rates
+
+_ENTITIES, _RELATIONS, _FACTS = 6004, 28, 150_000
+_BATCH, _NEGATIVES, _DIM = 1024, 128, 500
+# Steps in a call of the device.
+_STEPS = 5
+_COPIED = 2**28
+
+
+def random_graph() -> KnowledgeGraph:
+    """As many entities, relations and facts as a published family tree has."""
+    rng = np.random.default_rng(0)
+    highs = (_ENTITIES, _RELATIONS, _ENTITIES)
+    facts = np.stack([rng.integers(high, size=_FACTS, dtype=np.int32) for high in highs], axis=1)
+    entities, relations = (tuple(map(str, range(count))) for count in highs[:2])
+    return KnowledgeGraph(entities, relations, {"train": facts})
+
+
+def step_seconds(graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> float:
+    """Seconds of a step: negatives that are no known facts, loss, gradients, and Adam."""
+    config = training(
+        model,
+        dim=dim,
+        reciprocal=False,
+        regime="negatives",
+        loss="self_adversarial",
+        batch_size=_BATCH,
+        num_negatives=_NEGATIVES,
+        optimiser="adam",
+        n3=0.0,
+        valid_every=0,
+    )
+    parts, sizes = questions(graph, config)
+    numbers, run = rates(config), advance(config, sizes)
+    state, step = begun(config, sizes, numbers), 0
+
+    def steps() -> None:
+        nonlocal state, step
+        state = jax.block_until_ready(run(state, step, step + _STEPS, parts, numbers))
+        step += _STEPS
+
+    return fastest(steps, repeats) / _STEPS
+
+
+def moved_bytes(dim: int) -> int:
+    """What a step moves: candidates' rows, their gradients, and the tables of the optimiser."""
+    row = 2 * dim * 4
+    rows = _BATCH * (_NEGATIVES + 1)
+    # A row is read to be scored; one of the gradient is read and written. The gradient is set to 0 and read;
+    # Adam's two means and the parameters are read and written.
+    return 3 * rows * row + 8 * _ENTITIES * row
+
+
+def bandwidth(repeats: int) -> float:
+    """Bytes a second of reading and writing an array that no cache holds."""
+    array = jnp.ones(_COPIED // 4)
+    add: Callable[[Any], Any] = jax.jit(lambda x: x + 1)
+    return 2 * _COPIED / fastest(lambda: jax.block_until_ready(add(array)), repeats)
+
+
+def pytorch(python: Path, model: str, dim: int, repeats: int) -> dict[str, Any]:
+    """What PyTorch takes for the same step."""
+    script = Path(__file__).with_name("training_torch.py")
+    numbers = (_ENTITIES, _RELATIONS, dim, _BATCH, _NEGATIVES, repeats)
+    command = [str(python), str(script), model, *map(str, numbers)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    if done.returncode:
+        raise ValueError(f"`torch` must be an interpreter that can run {script}: {done.stderr[-300:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Quick = False,
+    torch: Annotated[Path | None, typer.Option(help="Interpreter of an environment with PyTorch.")] = None,
+) -> None:
+    """Measures, prints and saves."""
+    writable_folder(out)
+    dim, repeats = (50, 2) if quick else (_DIM, 5)
+    print(machine())
+    graph, speed = random_graph(), bandwidth(repeats)
+    rows = []
+    for model in ("rotate", "complex"):
+        seconds, limit = step_seconds(graph, model, dim, repeats), moved_bytes(dim) / speed
+        row = {
+            "model": model,
+            "step_s": seconds,
+            "memory_limit_s": limit,
+            "times_the_limit": seconds / limit,
+            "bandwidth_gb_per_s": speed / 1e9,
+        }
+        if torch is not None:
+            row |= pytorch(torch, model, dim, repeats)
+            row["times_faster"] = row["torch_s"] / seconds
+        rows.append(row)
+        print(", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
+    save_table(pl.from_dicts(rows, infer_schema_length=None), out / "training_speed.csv")
+
+
+if __name__ == "__main__":
+    run_script(main)
