@@ -17,7 +17,7 @@ _FACTORED = {
     "batch_size": 1000,
     "optimiser": "adagrad",
     "learning_rate": 0.1,
-    "n3": 0.05,
+    "n3": 0.01,
 }
 _LABELLED = {
     "regime": "kvsall",
