@@ -79,6 +79,9 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/metrics.py --out $(OUT)
 	@echo "==> speed of the closed world"
 	@$(BIN)/python benchmarks/family_tree.py --out $(OUT)
+	@echo "==> speed of full evaluation and of training steps"
+	@$(BIN)/python benchmarks/evaluation.py --out $(OUT)
+	@$(BIN)/python benchmarks/training.py --out $(OUT)
 
 docs: $(STAMP)
 	@echo "==> executing the notebooks"
