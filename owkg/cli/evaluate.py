@@ -1,13 +1,12 @@
 """`owkg evaluate`: the ranks of a trained model, or of embeddings trained elsewhere."""
 
-import tomllib
 import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat
+from owkg.cli.options import Format, OutputFormat, named_values
 from owkg.cli.output import show
 from owkg.cli.progress import progress
 
@@ -69,7 +68,9 @@ def evaluate(
     if raw and filter_ is not None:
         raise ValueError(f"`filter` says nothing with --raw, got {filter_!r}.")
     filters = _names("none" if raw else filter_ or "train,valid,test")
-    source, scorer, notes = _scorer(run, embeddings, model, _options(norm, option), kg, step)
+    given: dict[str, Any] = {} if norm is None else {"norm": norm}
+    given |= named_values(option or [], taken=given)
+    source, scorer, notes = _scorer(run, embeddings, model, given, kg, step)
     writable_folder(out.parent)
     with progress("Ranking", "ranks") as update:
         try:
@@ -150,20 +151,6 @@ def _graph(folder: Path) -> tuple[Any, list[str]]:
         warnings.simplefilter("always", UserWarning)
         graph = read_graph(folder)
     return graph, [str(warning.message) for warning in caught]
-
-
-def _options(norm: int | None, pairs: list[str] | None) -> dict[str, Any]:
-    """The options of a model, values as TOML or else text."""
-    options: dict[str, Any] = {} if norm is None else {"norm": norm}
-    for pair in pairs or []:
-        name, equals, value = pair.partition("=")
-        if not (name and equals and value) or name in options:
-            raise ValueError(f"`option` must be NAME=VALUE, each name once, got {pair!r}.")
-        try:
-            options[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            options[name] = value
-    return options
 
 
 def _names(text: str) -> list[str]:

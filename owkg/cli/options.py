@@ -1,8 +1,10 @@
 """The options that several sub-commands share: one definition, one wording."""
 
 import math
+import tomllib
+from collections.abc import Collection, Iterable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -128,3 +130,19 @@ def prediction_model(name: Prediction):
     from owkg.openworld import Classification, Score
 
     return Score() if name is Prediction.SCORE else Classification()
+
+
+def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, Any]:
+    """The NAME=VALUE of `--option` by name, values as TOML or else text; none of the names that are taken."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise ValueError(f"`option` must be NAME=VALUE, got {pair!r}.")
+        if name in values or name in taken:
+            raise ValueError(f"`option` must give what nothing else gives, got {name} again.")
+        try:
+            values[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            values[name] = value
+    return values

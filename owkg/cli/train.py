@@ -1,14 +1,13 @@
 """`owkg train`: an embedding model of a graph, into the folder of a run."""
 
 import json
-import tomllib
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat
+from owkg.cli.options import Format, OutputFormat, named_values
 from owkg.cli.output import number, show
 
 
@@ -88,7 +87,7 @@ def train(
         "checkpoint_every": checkpoint_every,
     }
     settings = {name: value for name, value in given.items() if value is not None}
-    settings |= _values(option or [], taken=settings)
+    settings |= named_values(option or [], taken=settings)
     from owkg import train as training
     from owkg.cli.progress import progress
     from owkg.kg import read_graph
@@ -110,22 +109,6 @@ def train(
         )
     notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
     _show(run, out, notes, form)
-
-
-def _values(pairs: list[str], *, taken: dict[str, Any]) -> dict[str, Any]:
-    """NAME=VALUE by name, values as TOML or else text."""
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not (name and equals and value):
-            raise ValueError(f"`option` must be NAME=VALUE, got {pair!r}.")
-        if name in values or name in taken:
-            raise ValueError(f"`option` must give what nothing else gives, got {name} again.")
-        try:
-            values[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            values[name] = value
-    return values
 
 
 def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:

@@ -134,7 +134,7 @@ def test_a_run_of_a_graph_elsewhere(call):
         ("--embeddings transe.npz --model transe --out out.csv", "--embeddings needs --model, and --kg"),
         (OF_FILE.replace("transe --norm 2", "complx"), "--model must be one of transe"),
         (OF_FILE.replace("--norm 2", "--norm 3"), "--norm must be 1 or 2, got 3"),
-        (f"{OF_FILE} --option norm=1", "--option must be NAME=VALUE, each name once, got 'norm=1'"),
+        (f"{OF_FILE} --option norm=1", "--option must give what nothing else gives, got norm again."),
         (f"{OF_FILE} --option margin", "--option must be NAME=VALUE"),
         (f"{OF_FILE} --option margins=1", "--margins is no option of transe"),
         (f"{OF_FILE} --option margin=-1", "--margin must be"),
