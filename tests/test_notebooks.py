@@ -112,3 +112,13 @@ def test_family_tree_covers_what_is_computed():
     of_people = ("sample_people", "generations", "ontology", "closure", "closed_graph", "fact_counts")
     assert {f"family_tree.{name}" for name in (*of_people, "published_people")} <= used
     assert {f"sampling.{name}" for name in ("sample", "alpha", "RelationBased")} <= used
+
+
+def test_train_and_evaluate_covers_what_trains_and_ranks():
+    cells = code_cells(nbformat.read(ROOT / "notebooks" / "train_and_evaluate.ipynb", as_version=4))
+    nodes = [node for cell in cells for node in ast.walk(ast.parse(cell.source))]
+    used = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)}
+    of_models = ("MODELS", "model", "score", "score_all", "import_embeddings", "write_embeddings")
+    assert {f"models.{name}" for name in of_models} <= used
+    assert {f"train.{name}" for name in ("training", "config_text", "train", "train_many")} <= used
+    assert {"evaluate.ranks", "family_tree.closed_graph", "sampling.sample"} <= used

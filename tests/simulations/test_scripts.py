@@ -116,6 +116,34 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path):
     assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".pdf"))
 
 
+def test_trained_models_and_that_runs_are_kept(tmp_path):
+    arguments = ("trained_models", "--quick", "--seeds", "2", "--out", tmp_path)
+    done = script(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    runs = pl.read_csv(tmp_path / "trained_models_runs.csv")
+    assert runs["seed"].to_list() == [0, 1]
+    assert runs["mrr"].n_unique() == 2
+    assert runs["mrr"].min() > 0.5
+    (row,) = pl.read_csv(tmp_path / "trained_models.csv").to_dicts()
+    assert (row["graph"], row["seeds"]) == ("families", 2)
+    np.testing.assert_allclose(row["mrr_mean"], runs["mrr"].mean())
+    np.testing.assert_allclose(row["mrr_sd"], runs["mrr"].std())
+    assert all((tmp_path / f"trained_models{suffix}").exists() for suffix in (".png", ".pdf"))
+    # The second time, nothing is trained.
+    assert script(*arguments).returncode == 0
+    assert pl.read_csv(tmp_path / "trained_models_runs.csv").equals(runs)
+
+
+def test_trained_models_need_their_graphs(tmp_path):
+    done = script("trained_models", "--graph", "nations", "--out", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("trained_models.py: --data must name the folder that holds nations")
+    done = script("trained_models", "--graph", "umls", "--data", tmp_path, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert str(tmp_path / "umls") in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_family_tree_statistics(tmp_path):
     done = script("family_tree_statistics", "--quick", "--out", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
