@@ -137,7 +137,7 @@ def test_trained_models_and_that_runs_are_kept(tmp_path):
 def test_trained_models_need_their_graphs(tmp_path):
     done = script("trained_models", "--graph", "nations", "--out", tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("trained_models.py: --data must name the folder that holds nations")
+    assert done.stderr.startswith("trained_models.py: error: --data must name the folder that holds nations")
     done = script("trained_models", "--graph", "umls", "--data", tmp_path, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert str(tmp_path / "umls") in done.stderr
