@@ -43,13 +43,14 @@ class Training:
         filtered_negatives: whether no known answer (of train) is taken for a negative.
         loss_margin: by which a negative should stay behind, for the margin loss.
         temperature: of the weights of self-adversarial negatives.
-        subsampling: whether a fact weighs 1 / sqrt(answers of (h, r, ?) + answers of (?, r, t)).
+        subsampling: whether a fact weighs 1 / sqrt(answers of (h, r, ?) + answers of (?, r, t) + 6), unless
+            the regime is "kvsall".
         optimiser: "adagrad", "adam" or "sgd".
         learning_rate: at its peak.
-        schedule: of the learning rate: "constant"; "linear" or "cosine" down to 0 at the last step;
+        schedule: of the learning rate: "constant"; "linear" or "cosine" down to 0 after the last step;
             "exponential": times `decay` each epoch.
-        decay: of the exponential schedule.
-        warmup_steps: over which the learning rate rises from 0.
+        decay: of the exponential schedule, at most 1.
+        warmup_steps: over which the learning rate rises in equal parts to its peak.
         epochs: how long to train.
         steps: how long to train, if not 0.
         n3: weight of the mean over questions of sum |x|^3 over their embeddings.

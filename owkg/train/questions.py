@@ -10,6 +10,9 @@ from owkg import kg
 from owkg.models import SIDES
 from owkg.train.config import Training
 
+# Answers that every question is taken to have beside its own where facts are weighed by them.
+_COUNTED_FROM = 3
+
 
 class Questions(NamedTuple):
     """The questions of one side.
@@ -78,8 +81,10 @@ def questions(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Questio
         for side, part, count in zip(SIDES, parts, counts, strict=True):
             _refuse_full(graph, side, part, count)
     asked = tuple(len(part.entity) for part in parts)
-    per_epoch = -(-sum(asked) // config.batch_size)
-    batch = tuple(-(-q // per_epoch) for q in asked)
+    at_least = -(-sum(asked) // config.batch_size)
+    batch = tuple(-(-q // at_least) for q in asked)
+    # Both batches may have been rounded up so far that fewer steps ask everything: none must ask nothing.
+    per_epoch = max(-(-q // b) for q, b in zip(asked, batch, strict=True))
     largest = (int(np.sort(c)[-b:].sum()) for c, b in zip(counts, batch, strict=True))
     return tuple(parts), Sizes(
         **sizes,
@@ -120,9 +125,12 @@ def _arrays(*columns: np.ndarray) -> Questions:
 
 
 def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.ndarray, "facts"]:
-    """1 / sqrt(answers of (?, r, t) + answers of (h, r, ?)) for every fact (Sun et al. 2019)."""
+    """1 / sqrt(answers of (?, r, t) + answers of (h, r, ?) + 6) for every fact.
+
+    The code of Sun et al. 2019 counts each from 4.
+    """
     ranges = [kg.answer_ranges(k, facts[:, 0 if k.side == "tail" else 2], facts[:, 1]) for k in known]
-    return 1 / np.sqrt(sum(stop - start for start, stop in ranges))
+    return 1 / np.sqrt(sum(stop - start for start, stop in ranges) + 2 * _COUNTED_FROM)
 
 
 def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: Questions, count: np.ndarray) -> None:

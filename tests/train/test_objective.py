@@ -98,7 +98,7 @@ def test_subsampling_weighs_questions(ring, shared):
             h, t = (answer, entity) if side == "head" else (entity, answer)
             tails = ((train[:, 0] == h) & (train[:, 1] == relation)).sum()
             heads = ((train[:, 2] == t) & (train[:, 1] == relation)).sum()
-            weights.append(1 / np.sqrt(tails + heads))
+            weights.append(1 / np.sqrt(tails + 3 + heads + 3))
     assert len(set(weights)) > 1
     expected, error = (np.average(x, weights=weights) for x in (losses, errors))
     assert value == pytest.approx(expected, abs=4 * error)

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from owkg.kg import KnowledgeGraph
 from owkg.train import training
+from owkg.train.loop import snapshots
 from owkg.train.questions import questions
 
 
@@ -18,11 +21,23 @@ def test_a_question_a_fact_or_each_once(ring):
     assert asked == {(int(h), int(r)) for h, r, _ in ring.splits["train"]}
 
 
-def test_batches_of_an_epoch_hold_all_questions(ring):
-    for batch_size in (1, 7, 119, 120, 1000):
-        _, sizes = questions(ring, training("complex", batch_size=batch_size))
-        for asked, batch in zip(sizes.questions, sizes.batch, strict=True):
-            assert asked <= batch * sizes.per_epoch < asked + sizes.per_epoch
+@pytest.mark.parametrize("regime", ["1vsall", "kvsall"])
+@given(batch_size=st.integers(1, 150))
+def test_batches_of_an_epoch_hold_all_questions_and_none_is_empty(ring, regime, batch_size):
+    _, sizes = questions(ring, training("complex", regime=regime, batch_size=batch_size))
+    assert sum(sizes.batch) <= batch_size + 1
+    begins = [batch * (sizes.per_epoch - 1) for batch in sizes.batch]
+    for asked, batch in zip(sizes.questions, sizes.batch, strict=True):
+        assert asked <= batch * sizes.per_epoch
+    # The last step asks something.
+    assert any(begin < asked for begin, asked in zip(begins, sizes.questions, strict=True))
+
+
+@pytest.mark.parametrize(("regime", "batch_size"), [("1vsall", 7), ("1vsall", 1), ("kvsall", 7)])
+def test_an_epoch_of_an_awkward_batch_has_a_finite_loss(ring, regime, batch_size):
+    config = training("distmult", dim=2, regime=regime, batch_size=batch_size, epochs=1, valid_every=0)
+    *_, last = snapshots(ring, config)
+    assert np.isfinite(last.rows[-1]["loss"])
 
 
 @pytest.mark.parametrize(
