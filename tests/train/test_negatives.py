@@ -17,7 +17,7 @@ def as_arrays(sets):
     flat[: len(found)] = found
     ends = np.cumsum([len(s) for s in sets])
     starts = ends - [len(s) for s in sets]
-    return jnp.asarray(flat), jnp.asarray(starts, jnp.int32), jnp.asarray(ends, jnp.int32), max(map(len, sets))
+    return *(jnp.asarray(x, jnp.int32) for x in (flat, starts, ends)), max(map(len, sets))
 
 
 # Two numbers of questions, each compiled once for each of the sizes below.

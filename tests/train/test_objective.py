@@ -80,7 +80,7 @@ def test_subsampling_weighs_questions(ring, shared):
     config = training(
         "rotate",
         dim=4,
-        num_negatives=20_000,
+        num_negatives=200_000,
         shared_negatives=shared,
         loss="logistic",
         subsampling=True,
@@ -94,7 +94,7 @@ def test_subsampling_weighs_questions(ring, shared):
         ):
             other = np.delete(row, known)
             losses.append((-log_expit(row[answer]) - log_expit(-other).mean()) / 2)
-            errors.append(log_expit(-other).std() / 2 / np.sqrt(20_000))
+            errors.append(log_expit(-other).std() / 2 / np.sqrt(200_000))
             h, t = (answer, entity) if side == "head" else (entity, answer)
             tails = ((train[:, 0] == h) & (train[:, 1] == relation)).sum()
             heads = ((train[:, 2] == t) & (train[:, 1] == relation)).sum()
