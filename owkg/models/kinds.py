@@ -62,7 +62,7 @@ def kind(name: Any) -> Kind:
     return MODELS[name]
 
 
-def model(name: Any, **options: Any) -> Model:
+def model(name: Any, /, **options: Any) -> Model:
     """The model of a name in `MODELS`.
 
     Args:

@@ -2,6 +2,7 @@
 
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.defaults import DEFAULTS
+from owkg.train.folder import facts_checksums
 from owkg.train.many import Trained, train_many
 from owkg.train.run import Run, config_file, load_run, train
 
@@ -14,6 +15,7 @@ __all__ = [
     "changed",
     "config_file",
     "config_text",
+    "facts_checksums",
     "load_run",
     "read_config",
     "train",

@@ -1,6 +1,7 @@
 """Checkpoints: a folder a step, whole or not there, with checksums that tell if it is still whole."""
 
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Collection
@@ -16,6 +17,8 @@ _MADE_BY = "owkg train, checkpoint"
 _STATE = "state"
 # What a checkpoint takes beside its arrays.
 _MORE = 2**16
+# What `made_folder` names a checkpoint that is being written.
+_CUT_SHORT = re.compile(r"\.\d+\.[0-9a-f]{8}\.(new|old)")
 
 
 class Checkpoint(NamedTuple):
@@ -66,10 +69,7 @@ def read_checkpoint(folder: Path, step: int, like: Any) -> State:
     if not path.is_dir():
         there = ", ".join(map(str, checkpoint_steps(folder))) or "none"
         raise ValueError(f"{path}: is not there; `step` must be one of: {there}.")
-    content = provenance.read_metadata(path)
-    if damaged := content["sha256"].items() ^ provenance.checksums(path).items():
-        raise ValueError(f"{path}: is damaged; {min(damaged)[0]} is not as it was written.")
-    held, wanted = dict(content.get("shapes") or {}), _shapes(like)
+    held, wanted = _require_whole(path), _shapes(like)
     for name in sorted(held.keys() | wanted.keys()):
         got, asked = held.get(name, "nothing"), wanted.get(name, "nothing")
         if got != asked:
@@ -82,23 +82,31 @@ def read_checkpoint(folder: Path, step: int, like: Any) -> State:
 
 
 def newest_checkpoint(folder: Path, like: Any) -> Checkpoint | None:
-    """The newest checkpoint that is whole, or None; a warning names those that are not, and they go.
+    """The newest checkpoint that is whole, or None.
 
-    What a write that was cut short has left goes too.
+    Those that are not are put aside, and a warning names them. What a write that was cut short left goes.
 
     Args:
         folder: of the checkpoints.
         like: a state of the same shapes.
+
+    Raises:
+        ValueError: if the newest that is whole is of other shapes.
     """
     for path in folder.iterdir() if folder.is_dir() else ():
-        if not path.name.isdecimal():
+        if _CUT_SHORT.fullmatch(path.name):
             shutil.rmtree(path)
     for step in reversed(checkpoint_steps(folder)):
+        path = folder / str(step)
         try:
-            return Checkpoint(step, read_checkpoint(folder, step, like))
+            _require_whole(path)
         except ValueError as error:
-            warnings.warn(f"{error} It is removed.", UserWarning, stacklevel=2)
-            shutil.rmtree(folder / str(step))
+            aside = path.with_name(f"{step}.damaged")
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
+            warnings.warn(f"{error} It is now {aside.name}.", UserWarning, stacklevel=2)
+        else:
+            return Checkpoint(step, read_checkpoint(folder, step, like))
     return None
 
 
@@ -112,6 +120,21 @@ def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
     """Removes all checkpoints but those of `steps`."""
     for step in set(checkpoint_steps(folder)) - set(steps):
         shutil.rmtree(folder / str(step))
+
+
+def _require_whole(path: Path) -> dict[str, str]:
+    """Type and shape of every array in the checkpoint at `path`.
+
+    Raises:
+        ValueError: if it is not as it was written.
+    """
+    content = provenance.read_metadata(path)
+    if damaged := content["sha256"].items() ^ provenance.checksums(path).items():
+        raise ValueError(f"{path}: is damaged; {min(damaged)[0]} is not as it was written.")
+    shapes = content.get("shapes")
+    if not isinstance(shapes, dict):
+        raise ValueError(f"{path}: is damaged; its metadata holds no shapes.")
+    return shapes
 
 
 def _reserve(path: Path, size: int) -> None:

@@ -1,12 +1,13 @@
 """How a model is trained: one frozen record, from defaults, a TOML file, and options."""
 
 import json
+import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from owkg.models import Model, model
+from owkg.models import MODELS, Model, model
 from owkg.models import options as check
 from owkg.train.defaults import DEFAULTS
 
@@ -107,6 +108,10 @@ class Training:
             check.flag(self, name)
         for name in ("learning_rate", "decay", "loss_margin"):
             check.positive(self, name)
+        if self.decay > 1:
+            raise ValueError(f"`decay` must be at most 1, got {self.decay!r}.")
+        if not isinstance(self.valid_metric, str):
+            raise ValueError(f"`valid_metric` must be the name of a metric, got {self.valid_metric!r}.")
         for name in ("n3", "l2", "temperature"):
             check.nonnegative(self, name)
         check.share(self, "label_smoothing")
@@ -139,8 +144,8 @@ def training(model: Any = "complex", **settings: Any) -> Training:
         >>> training("complex", dim=32, epochs=5).loss
         'cross_entropy'
     """
-    if not isinstance(model, str) or model not in DEFAULTS:
-        raise ValueError(f"`model` must be one of {', '.join(DEFAULTS)}, got {model!r}.")
+    if not isinstance(model, str) or model not in MODELS:
+        raise ValueError(f"`model` must be one of {', '.join(MODELS)}, got {model!r}.")
     return changed(Training(model), **(DEFAULTS[model] | settings))
 
 
@@ -172,8 +177,12 @@ def read_config(path: Path, **settings: Any) -> Training:
     Raises:
         ValueError: beginning with the file, if it is no TOML or holds what is no field.
     """
+    if not path.is_file():
+        raise ValueError(f"{path}: must be a file, and there is none.")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError(f"{path}: must be TOML that is not nested so deep.") from None
     except ValueError as error:  # no TOML, or no UTF-8
         raise ValueError(f"{path}: must be TOML ({error}).") from None
     options = content.pop("options", {})
@@ -186,9 +195,11 @@ def read_config(path: Path, **settings: Any) -> Training:
         if name in _FIELDS:
             raise ValueError(f"{path}: {name} must stand above [options].")
     try:
-        return training(**(content | options | settings))
+        training(**(content | options))
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        message = re.sub(r"`(\w+)`", r"\1", str(error))  # its names are keys of the file here
+        raise ValueError(f"{path}: {message}") from None
+    return training(**(content | options | settings))
 
 
 def _toml(value: Any) -> str:

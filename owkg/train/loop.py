@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from owkg import kg
+from owkg.models import Model
 from owkg.train.config import Training
 from owkg.train.questions import Questions, Sizes, questions
-from owkg.train.step import State, advance, begun, rates
+from owkg.train.step import State, advance, all_finite, begun, rates
 from owkg.train.validation import Measure, validator
 
 Row = dict[str, float | int | None]
@@ -45,7 +46,7 @@ def snapshots(
     rows: Sequence[Row] = (),
     chunk_steps: int | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
-    interrupted: Callable[[], bool] = lambda: False,
+    interrupted: Callable[[], int] = lambda: False,
 ) -> Iterator[Snapshot]:
     """Trains, and yields at every record, validation and checkpoint, at an interrupt, and at the end.
 
@@ -79,7 +80,7 @@ def _walked(
     rows: list[Row],
     chunk_steps: int | None,
     tell: Callable[[int, int, str], None],
-    interrupted: Callable[[], bool],
+    interrupted: Callable[[], int],
 ) -> Iterator[Snapshot]:
     model, numbers, run = config.built(), rates(config), advance(config, sizes)
     step, state = start or (0, begun(config, sizes, numbers))
@@ -111,7 +112,7 @@ def _walked(
                 "examples_per_s": speed,
             }
             if measured is not None and validates:
-                found = measured(model, state.params, state.statistics)
+                found = _measured(measured, model, state, step)
                 row |= {f"valid_{name}": value for name, value in found.items()}
             rows.append(row)
             recorded_at, since, busy = step, step, 0.0
@@ -124,6 +125,14 @@ def _walked(
             yield Snapshot(step, state, rows, write, last)
         if stopped:
             return
+
+
+def _measured(measured: Measure, model: Model, state: State, step: int) -> dict[str, float]:
+    try:
+        return measured(model, state.params, state.statistics)
+    except ValueError as error:
+        message = str(error).replace("`params`", f"the parameters after step {step - 1}")
+        raise ValueError(f"{message} Checkpoints written before it stay.") from None
 
 
 def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:
@@ -159,18 +168,9 @@ def due(epochs: int, sizes: Sizes, step: int) -> bool:
 
 
 def _require_finite(state: State, step: int) -> None:
+    """Stops training that has gone astray; what was written before stays."""
+    advice = "a smaller `learning_rate` may help. Checkpoints written before it stay."
     if int(state.bad) >= 0:
-        raise ValueError(
-            f"the loss is not finite at step {int(state.bad)}; a smaller `learning_rate` may help. "
-            "The last checkpoint before is kept."
-        )
-    if not _finite(state.params):
-        raise ValueError(
-            f"the parameters are not finite after step {step - 1}; a smaller `learning_rate` may help. "
-            "The last checkpoint before is kept."
-        )
-
-
-@jax.jit
-def _finite(params: Any) -> Any:
-    return jnp.stack([jnp.isfinite(jnp.sum(x)) for x in jax.tree.leaves(params)]).all()
+        raise ValueError(f"the loss is not finite at step {int(state.bad)}; {advice}")
+    if not all_finite(state.params):
+        raise ValueError(f"the parameters are not finite after step {step - 1}; {advice}")

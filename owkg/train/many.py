@@ -14,7 +14,7 @@ from owkg.models import Params, Statistics
 from owkg.train.config import Training, changed
 from owkg.train.loop import Row, best_step, due, next_stop
 from owkg.train.questions import questions
-from owkg.train.step import Rates, State, advance_many, begun, rates
+from owkg.train.step import Rates, State, advance_many, all_finite, begun, rates
 from owkg.train.validation import validator
 
 
@@ -26,7 +26,8 @@ class Trained(NamedTuple):
         params: at its best validation; at the end if nothing was validated.
         statistics: likewise.
         step: of the params.
-        failed: the first step whose loss was not finite; None if all were.
+        failed: the first step whose loss was not finite, or the last before parameters or scores were found
+            not to be; None if all were.
         path: the rows of the training path, until it failed.
     """
 
@@ -69,21 +70,30 @@ def train_many(
     state: State = jax.vmap(lambda one: begun(widest, sizes, one))(numbers)
     best: list[tuple[int, Params, Statistics] | None] = [None] * len(configs)
     paths: list[list[Row]] = [[] for _ in configs]
+    failed: list[int | None] = [None] * len(configs)
     step, recorded_at = 0, 0
     while step < sizes.total:
         stop = next_stop(config, sizes, step)
         state, step = run(state, step, stop, parts, numbers), stop
+        failed = [
+            one if one is not None else found
+            for one, found in zip(failed, _failures(state, step), strict=True)
+        ]
         validates = measured is not None and due(config.valid_every, sizes, step)
         if not (validates or due(config.record_every, sizes, step)):
             continue
-        loss, bad = np.asarray(state.loss) / (step - recorded_at), np.asarray(state.bad)
+        loss = np.asarray(state.loss) / (step - recorded_at)
         for i, one in enumerate(configs):
-            if bad[i] >= 0:
+            if failed[i] is not None:
                 continue
             paths[i].append({"step": step, "epoch": step / sizes.per_epoch, "loss": float(loss[i])})
             if measured is not None and validates:
                 params, statistics = jax.tree.map(lambda x, i=i: x[i], (state.params, state.statistics))
-                found = measured(model, params, statistics)
+                try:
+                    found = measured(model, params, statistics)
+                except ValueError:  # finite parameters, but scores beyond all numbers
+                    failed[i] = step - 1
+                    continue
                 paths[i][-1] |= {f"valid_{name}": value for name, value in found.items()}
                 if best_step(one, paths[i]) == step:
                     best[i] = step, params, statistics
@@ -94,10 +104,18 @@ def train_many(
     trained = []
     for i, (one, kept) in enumerate(zip(configs, best, strict=True)):
         at, params, statistics = kept or (step, *jax.tree.map(lambda x, i=i: x[i], (state[0], state[1])))
-        failed = int(state.bad[i])
         path = pl.DataFrame(paths[i], infer_schema_length=None)
-        trained.append(Trained(one, params, statistics, at, None if failed < 0 else failed, path))
+        trained.append(Trained(one, params, statistics, at, failed[i], path))
     return trained
+
+
+def _failures(state: State, step: int) -> list[int | None]:
+    """For each run, the step at which its loss was not finite, or after which its parameters are not."""
+    finite = jax.vmap(all_finite)(state.params)
+    return [
+        int(bad) if bad >= 0 else None if good else step - 1
+        for bad, good in zip(state.bad.tolist(), finite.tolist(), strict=True)
+    ]
 
 
 def _configs(config: Training, varied: dict[str, Any]) -> list[Training]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
@@ -108,6 +108,12 @@ def _compiled(config: Training, sizes: Sizes, *, many: bool) -> Callable[..., St
     if many:
         run = jax.vmap(run, in_axes=(0, None, None, None, 0))
     return jax.jit(run, donate_argnums=0)
+
+
+@jax.jit
+def all_finite(params: Params) -> Bool[Array, ""]:
+    """Whether all parameters are finite, and their sums."""
+    return jnp.stack([jnp.isfinite(jnp.sum(x)) for x in jax.tree.leaves(params)]).all()
 
 
 def _keys(numbers: Rates) -> tuple[Array, Array, Array]:

@@ -64,6 +64,7 @@ def test_options_of_the_model_may_be_changed_too():
         ({"schedule": "up"}, "`schedule` must be"),
         ({"precision": "float16"}, "`precision` must be 'float32' or 'bfloat16', got 'float16'"),
         ({"seed": 2**32}, "`seed` must be below 2**32, got 4294967296"),
+        ({"decay": 1.1}, "`decay` must be at most 1, got 1.1"),
         ({"seed": -1}, "`seed` must be a whole number of at least 0, got -1"),
     ],
 )
@@ -79,7 +80,10 @@ def test_refusals(settings, message):
         ("dim = 3\n", "dim is no field; those are model, regime"),
         ("options = 3\n", "options must be a table, got 3"),
         ("[options]\nepochs = 3\n", "epochs must stand above [options]"),
-        ("epochs = -1\n", "`epochs` must be a whole number of at least 1, got -1"),
+        ("a = " + "[" * 5000, "must be TOML that is not nested so deep"),
+        ("valid_metric = ['x']\n", "valid_metric must be the name of a metric, got ['x']"),
+        ("[options]\nname = 'x'\n", "name is no option of complex"),
+        ("epochs = -1\n", "epochs must be a whole number of at least 1, got -1"),
     ],
 )
 def test_a_bad_file_is_named(text, message, tmp_path):
@@ -87,3 +91,15 @@ def test_a_bad_file_is_named(text, message, tmp_path):
     path.write_text(text)
     with pytest.raises(ValueError, match=re.escape(str(path)) + ".*" + re.escape(message)):
         read_config(path)
+
+
+def test_a_file_that_is_none(tmp_path):
+    for path in (tmp_path, tmp_path / "no.toml"):
+        with pytest.raises(ValueError, match=re.escape(f"{path}: must be a file, and there is none.")):
+            read_config(path)
+
+
+def test_options_are_named_by_themselves_and_not_with_the_file(tmp_path):
+    (tmp_path / "run.toml").write_text("epochs = 3\n")
+    with pytest.raises(ValueError, match=r"^`epochs` must be"):
+        read_config(tmp_path / "run.toml", epochs=-1)

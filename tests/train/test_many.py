@@ -39,6 +39,17 @@ def test_one_that_fails_stops_no_other(ring):
     assert all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(good.params))
 
 
+@pytest.mark.parametrize("rate", [1e10, 1e18, 1e30])
+def test_one_whose_parameters_fail_before_its_loss_stops_no_other(ring, rate):
+    options = {"optimiser": "sgd", "init_scale": 1.0, "n3": 0.0, "batch_size": 1000}
+    good, bad = train_many(
+        ring, training("complex", dim=8, epochs=4, valid_every=1, **options), learning_rate=[0.1, rate]
+    )
+    assert (good.failed, good.path["valid_mrr"].null_count(), len(good.path)) == (None, 0, 4)
+    assert bad.failed is not None
+    assert len(bad.path) <= bad.failed + 1
+
+
 @pytest.mark.parametrize(
     ("varied", "message"),
     [

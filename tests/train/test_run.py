@@ -54,9 +54,11 @@ def test_resumed_is_as_uninterrupted(ring, name, tmp_path):
     # As a kill would have left it in the middle of writing the last checkpoint.
     last = checkpoints.checkpoint_steps(tmp_path / "run" / "checkpoints")[-1]
     folder = tmp_path / "run" / "checkpoints"
-    (folder / str(last)).rename(folder / f".{last}.0123.new")
+    (folder / str(last)).rename(folder / f".{last}.01234567.new")
+    (folder / "mine").mkdir()
     resumed = train(ring, config, tmp_path / "run", resume=True)
     assert not list(folder.glob("*.new"))
+    assert (folder / "mine").is_dir()
     for step in ("best", "last"):
         assert of_run(load_run(tmp_path / "run", step=step)) == of_run(
             load_run(tmp_path / "whole", step=step)
@@ -65,8 +67,15 @@ def test_resumed_is_as_uninterrupted(ring, name, tmp_path):
     assert resumed.path.select(same).equals(whole.path.select(same))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
-def test_killed_or_interrupted_and_resumed(ring, tmp_path, number, code):
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [
+        (signal.SIGKILL, -signal.SIGKILL, ""),
+        (signal.SIGINT, 130, "owkg: interrupted\n"),
+        (signal.SIGTERM, 143, ""),
+    ],
+)
+def test_killed_or_interrupted_and_resumed(ring, tmp_path, number, code, message):
     write_labelled(ring, tmp_path / "graph")
     settings = {"dim": 8, "batch_size": 32, "epochs": 30, "checkpoint_every": 1, "valid_every": 7}
     options = [
@@ -81,7 +90,7 @@ def test_killed_or_interrupted_and_resumed(ring, tmp_path, number, code):
     process.send_signal(number)
     _, errors = process.communicate()
     assert process.returncode == code, errors
-    assert errors == ("owkg: interrupted\n" if code == 130 else "")
+    assert errors == message
     assert checkpoints.checkpoint_steps(run / "checkpoints")[-1] < 120
     graph, config = read_graph(tmp_path / "graph"), training("complex", **settings)
     resumed, whole = train(graph, config, run, resume=True), train(graph, config, tmp_path / "whole")
@@ -143,6 +152,8 @@ def test_a_loss_that_is_not_finite_stops_it(ring, tmp_path):
     )
     with pytest.raises(ValueError, match=r"the loss is not finite at step \d+; a smaller `learning_rate`"):
         train(ring, config, tmp_path / "run", chunk_steps=5)
+    # There was no checkpoint to keep.
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_last_good_checkpoint_survives(ring, tmp_path, monkeypatch):
@@ -184,7 +195,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(ring, tmp_path):
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"24: is damaged; state/.*d/.* is not as it was written"):
         load_run(tmp_path / "run", step="last")
-    with pytest.warns(UserWarning, match=r"24: is damaged; .* It is removed"):
+    with pytest.warns(UserWarning, match=r"24: is damaged; .* It is now 24\.damaged"):
         again = train(ring, CONFIGS["complex"], tmp_path / "run", resume=True)
     assert of_run(again) == of_run(run)
 
@@ -227,6 +238,87 @@ def test_half_precision_learns_the_same(ring):
     assert losses["bfloat16"] != losses["float32"]
 
 
+def test_a_run_whose_configuration_was_changed_is_not_gone_on_with(ring, tmp_path):
+    config, run = CONFIGS["complex"], tmp_path / "run"
+    train(ring, config, run)
+    text = (run / "config.toml").read_text()
+    for old, new in (("dim = 8", "dim = 9"), ("learning_rate = 0.1", "learning_rate = 0.2"), (text, "")):
+        (run / "config.toml").write_text(text.replace(old, new))
+        for read in (lambda: load_run(run), lambda: train(ring, config, run, resume=True)):
+            with pytest.raises(ValueError, match=r"config\.toml: is not as it was written"):
+                read()
+    (run / "config.toml").write_text(text)
+    assert load_run(run, step="last").step == 24
+
+
+def test_checkpoints_of_another_shape_are_refused_and_stay(ring, tmp_path):
+    config, run = CONFIGS["complex"], tmp_path / "run"
+    train(ring, config, run)
+    train(ring, training("complex", **(SMALL | {"dim": 9})), tmp_path / "other")
+    shutil.rmtree(run / "checkpoints")
+    shutil.copytree(tmp_path / "other" / "checkpoints", run / "checkpoints")
+    steps = checkpoints.checkpoint_steps(run / "checkpoints")
+    message = r"another model or shape: .*'entity'.* is float32\[20, 18\], and not float32\[20, 16\]"
+    for read in (lambda: load_run(run), lambda: train(ring, config, run, resume=True)):
+        with pytest.raises(ValueError, match=message):
+            read()
+    assert checkpoints.checkpoint_steps(run / "checkpoints") == steps
+
+
+def test_one_process_at_a_time(ring, tmp_path):
+    config, run, seen = CONFIGS["complex"], tmp_path / "run", []
+
+    def meanwhile(*_):
+        for how in ("resume", "overwrite"):
+            with pytest.raises(ValueError, match=r"run: is being trained by another process"):
+                train(ring, config, run, **{how: True})
+            seen.append(how)
+
+    train(ring, config, run, chunk_steps=12, on_progress=meanwhile)
+    assert seen == ["resume", "overwrite"] * 6
+    train(ring, config, run, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("path.parquet", "no table", "path.parquet: must be Parquet"),
+        ("metadata.json", '{"graph_folder": 3, "sha256": {}}', "config.toml: is not as it was written"),
+        ("entities.dict", "0\tsomeone\n", "entities.dict: is not as it was written"),
+    ],
+)
+def test_files_of_a_run_that_were_spoiled(ring, tmp_path, name, text, message):
+    train(ring, CONFIGS["complex"], tmp_path / "run")
+    (tmp_path / "run" / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (lambda path: path.drop("loss"), "loss"),
+        (lambda path: path.cast({"step": str}), "step"),
+        (lambda path: path.with_columns(valid_mrr=None), "valid_mrr"),
+    ],
+    ids=["missing", "text", "null"],
+)
+def test_a_path_of_other_columns(ring, tmp_path, change, wrong):
+    train(ring, CONFIGS["complex"], tmp_path / "run")
+    file = tmp_path / "run" / "path.parquet"
+    change(pl.read_parquet(file)).write_parquet(file)
+    with pytest.raises(ValueError, match=rf"path\.parquet: must have numbers in step, .*; {wrong} is not so"):
+        load_run(tmp_path / "run")
+
+
+def test_a_graph_folder_that_is_no_text(ring, tmp_path):
+    train(ring, CONFIGS["complex"], tmp_path / "run")
+    file = tmp_path / "run" / "metadata.json"
+    file.write_text(file.read_text().replace('"graph_folder": null', '"graph_folder": 3'))
+    with pytest.raises(ValueError, match=r"metadata\.json: graph_folder must be text, got 3"):
+        load_run(tmp_path / "run")
+
+
 def test_refusals(ring, tmp_path):
     config = CONFIGS["complex"]
     run = tmp_path / "run"
@@ -249,13 +341,8 @@ def test_refusals(ring, tmp_path):
         load_run(run, step=7)
     with pytest.raises(ValueError, match='`step` must be "best", "last", or a whole number'):
         load_run(run, step="first")
-    text = (run / "config.toml").read_text()
-    (run / "config.toml").write_text(text.replace("dim = 8", "dim = 9"))
-    with pytest.raises(
-        ValueError,
-        match=r"another model or shape: .*'entity'.* is float32\[20, 16\], and not float32\[20, 18\]",
-    ):
-        load_run(run)
+    with pytest.raises(ValueError, match="`overwrite` must not be given with `resume`"):
+        train(ring, config, run, resume=True, overwrite=True)
     shutil.rmtree(run / "checkpoints")
     with pytest.raises(ValueError, match="holds no checkpoint"):
         load_run(run)
