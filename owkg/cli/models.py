@@ -6,12 +6,19 @@ from owkg.cli.options import Format, OutputFormat
 
 
 def models(form: OutputFormat = Format.TABLE) -> None:
-    """The embedding models: score, source, options with their defaults."""
+    """The embedding models: score, source, options by default; as JSON, also how they are trained."""
     from owkg.models import MODELS
+    from owkg.train import DEFAULTS
 
     if form is Format.JSON:
         rows = [
-            {"name": name, "equation": kind.equation, "source": kind.source, "options": kind.options}
+            {
+                "name": name,
+                "equation": kind.equation,
+                "source": kind.source,
+                "options": kind.options,
+                "training": DEFAULTS[name],
+            }
             for name, kind in MODELS.items()
         ]
         print(json.dumps({"models": rows}, indent=2))

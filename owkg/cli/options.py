@@ -1,8 +1,10 @@
 """The options that several sub-commands share: one definition, one wording."""
 
 import math
+import re
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -146,3 +148,16 @@ def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, A
         except tomllib.TOMLDecodeError:
             values[name] = value
     return values
+
+
+@contextmanager
+def naming_options(flags: Collection[str]) -> Iterator[None]:
+    """Errors name what is set by `--option NAME=VALUE` so, and only `flags` as options of their own."""
+
+    def named(match: re.Match[str]) -> str:
+        return match[0] if match[1] in flags else f"--option {match[1]}"
+
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(re.sub(r"`(\w+)`", named, str(error))) from None

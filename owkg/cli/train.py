@@ -7,8 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat, named_values
+from owkg.cli.options import Format, OutputFormat, named_values, naming_options
 from owkg.cli.output import number, show
+
+# Options that are no settings of a training.
+_OTHERS = ("config", "resume", "overwrite", "option", "out")
 
 
 def train(
@@ -25,8 +28,17 @@ def train(
         bool, typer.Option("--resume", help="Go on with RUN from its newest checkpoint, as it was begun.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace RUN, if it is a run.")] = False,
-    dim: Annotated[int | None, typer.Option(help="Dimension of the model.")] = None,
-    regime: Annotated[str | None, typer.Option(help="1vsall, kvsall or negatives.")] = None,
+    dim: Annotated[
+        int | None,
+        typer.Option(help="Dimension of the model; of complex, rotate and protate in complex numbers."),
+    ] = None,
+    regime: Annotated[
+        str | None,
+        typer.Option(
+            help="What answers are compared with: all entities, one answer (1vsall) or all known "
+            "answers (kvsall) at a time, or entities drawn at random (negatives)."
+        ),
+    ] = None,
     loss: Annotated[
         str | None,
         typer.Option(help="cross_entropy or bce; with negatives: margin, logistic or self_adversarial."),
@@ -39,14 +51,20 @@ def train(
     schedule: Annotated[
         str | None, typer.Option(help="Of the learning rate: constant, linear, cosine or exponential.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Each asks every fact on both sides.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Each asks every fact on both sides; as a rule 100.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Instead of epochs.")] = None,
-    n3: Annotated[float | None, typer.Option(help="Weight of the N3 penalty.")] = None,
-    l2: Annotated[float | None, typer.Option(help="Weight of the L2 penalty.")] = None,
+    n3: Annotated[
+        float | None, typer.Option(help="Weight of the N3 penalty, the cubes of embeddings.")
+    ] = None,
+    l2: Annotated[float | None, typer.Option(help="Weight of the L2 penalty, their squares.")] = None,
     precision: Annotated[str | None, typer.Option(help="float32 or bfloat16, to compute in.")] = None,
     seed: Annotated[int | None, typer.Option(help="Equal seeds give equal parameters.")] = None,
     valid_every: Annotated[int | None, typer.Option(help="Epochs between validations; 0: none.")] = None,
-    valid_metric: Annotated[str | None, typer.Option(help="Chooses the best step.")] = None,
+    valid_metric: Annotated[
+        str | None, typer.Option(help="Chooses the best step: mrr, hits@K, or another mean over ranks.")
+    ] = None,
     patience: Annotated[
         int | None, typer.Option(help="Validations without a new best after which to stop; 0: never.")
     ] = None,
@@ -54,15 +72,19 @@ def train(
     option: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="Another setting, or an option of the model, as margin=9; repeatable."
+            metavar="NAME=VALUE",
+            help="An option of the model, such as margin=9, or another setting: shared_negatives, "
+            "filtered_negatives, subsampling, temperature, loss_margin, decay, warmup_steps, record_every; "
+            "repeatable.",
         ),
     ] = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Trains an embedding model on the split train; the split valid chooses the best step.
 
-    RUN holds config.toml, metadata.json, path.parquet (loss, speed and validation along the training) and
-    checkpoints. Ctrl-C writes a checkpoint; --resume goes on, and ends with the same parameters to the bit.
+    What is not given is as the model is trained by default: owkg models --format json lists it. RUN holds
+    config.toml, metadata.json, path.parquet (loss, speed and validation along the training) and checkpoints.
+    Ctrl-C writes a checkpoint; --resume goes on, and ends with the same parameters to the bit.
     """
     given = {
         "model": model,
@@ -92,11 +114,17 @@ def train(
     from owkg.cli.progress import progress
     from owkg.kg import read_graph
 
+    if resume and overwrite:
+        raise ValueError("`overwrite` must not be given with --resume: the run is gone on with.")
     if resume and config is not None:
         raise ValueError("`config` says nothing with --resume: the run has its own.")
     source = training.config_file(out) if resume else config
-    chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
-    with warnings.catch_warnings(record=True) as caught, progress("training", "steps") as on_progress:
+    with (
+        naming_options((*given, *_OTHERS)),
+        warnings.catch_warnings(record=True) as caught,
+        progress("training", "steps") as on_progress,
+    ):
+        chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
         warnings.simplefilter("always", UserWarning)
         run = training.train(
             read_graph(kg),

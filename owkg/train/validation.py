@@ -24,7 +24,10 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
     Raises:
         ValueError: if there is no split valid, or the metric is none whose larger values are better.
     """
-    chosen = {name: metrics.metric(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
+    try:
+        chosen = {name: metrics.metric(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
+    except ValueError as error:
+        raise ValueError(f"`valid_metric` must be the name of a metric: {error}") from None
     deciding = chosen[config.valid_metric]
     if not isinstance(deciding, metrics.Metric) or deciding.link or not deciding.larger_is_better:
         raise ValueError(

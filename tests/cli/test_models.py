@@ -4,6 +4,7 @@ import json
 
 from owkg.cli.main import main
 from owkg.models import MODELS, model
+from owkg.train import training
 
 
 def test_the_table_has_every_model(capsys, monkeypatch):
@@ -19,4 +20,6 @@ def test_json_builds_the_models(capsys):
     assert main(["models", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["models"]
     assert [row["name"] for row in rows] == list(MODELS)
-    assert all(model(row["name"], **row["options"]) is model(row["name"]) for row in rows)
+    for row in rows:
+        assert model(row["name"], **row["options"]) is model(row["name"])
+        assert training(row["name"], **row["training"]) == training(row["name"])
