@@ -61,7 +61,8 @@ def blocks(
     number[hands], place[hands] = np.arange(len(hands)) % numbers, np.arange(len(hands)) // numbers
     rows = [np.flatnonzero(number[of] == i) for i in range(numbers)]
     asked = [hands[i::numbers] for i in range(numbers)]
-    q, p = max(map(len, asked)), max(map(len, rows))
+    # Two at least: the product of a single row is rounded otherwise than the same row among others.
+    q, p = max(2, *map(len, asked)), max(map(len, rows))
     k = max(int((sets.stop - sets.start)[hand].sum()) for hand in asked)
     return [
         (
