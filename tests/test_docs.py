@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from family_tree import ontology
+from owkg.train import Training
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("family_tree.md", "sampling.md", "training.md")
@@ -32,6 +34,12 @@ def test_the_rules_that_are_shown_can_be_read(tmp_path):
     (text,) = blocks("family_tree.md", "toml")
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     assert ontology(tmp_path / "mine.toml").relations == ("ancestorOf", "halfSiblingOf", "parentOf")
+
+
+def test_every_setting_of_a_training_is_explained():
+    rows = [line.split("|")[1:3] for line in page("training.md").splitlines() if line.startswith("| `")]
+    named = {name for row in rows for text in row for name in re.findall(r"`(\w+)`", text)}
+    assert {field.name for field in fields(Training)} - {"model", "options"} <= named
 
 
 @pytest.mark.parametrize("name", PAGES)
