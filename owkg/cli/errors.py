@@ -29,6 +29,14 @@ def _one_line(message: str) -> str:
     return " ".join(re.sub(r"`(\w+)`", option, message).split())
 
 
+def _is_out_of_device_memory(error: Exception) -> bool:
+    """Whether JAX found no memory; told by its name and words, as JAX may not even be imported."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"JaxRuntimeError", "XlaRuntimeError"}) and bool(
+        re.search("RESOURCE_EXHAUSTED|out of memory", str(error), re.IGNORECASE)
+    )
+
+
 def guarded(name: str, call: Callable[[], object]) -> int:
     """Runs `call` and returns the exit code: its own int or 0, 2 for bad input, 130 for an interrupt.
 
@@ -50,9 +58,14 @@ def guarded(name: str, call: Callable[[], object]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except (ValueError, OSError) as error:
-        code, message = 2, str(error)
+        # The number of an error of the system says nothing that its words do not.
+        code, message = 2, re.sub(r"^\[Errno \d+\] ", "", str(error))
     except MemoryError as error:
         code, message = 2, f"this takes more memory than there is: {error}"
+    except Exception as error:
+        if not _is_out_of_device_memory(error):
+            raise
+        code, message = 2, f"this takes more memory than there is: {str(error).splitlines()[0]}"
     if code == 130:
         print(f"{name}: interrupted", file=sys.stderr)
     elif code == 2 and message:

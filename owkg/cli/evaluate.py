@@ -33,15 +33,18 @@ def evaluate(
         typer.Option(metavar="DIR", help="Folder of the graph; that of the training when absent."),
     ] = None,
     step: Annotated[
-        str, typer.Option(help="Checkpoint of RUN: best on the validation set, last, or a step.")
-    ] = "best",
+        str | None,
+        typer.Option(
+            help="Checkpoint of RUN: best on the validation set, last, or a step.", show_default="best"
+        ),
+    ] = None,
     split: Annotated[str, typer.Option(help="Whose triples are ranked.")] = "test",
     filter_: Annotated[
         str | None,
         typer.Option(
             "--filter",
             help="Splits whose known answers leave the candidates, or none.",
-            show_default="train,valid,test",
+            show_default="train,valid,test, as far as the graph has them",
         ),
     ] = None,
     raw: Annotated[
@@ -60,18 +63,17 @@ def evaluate(
     Entities are shared out among all devices that JAX sees; the number of devices changes no rank.
     """
     from owkg.evaluate import ranks
-    from owkg.files import writable_folder
     from owkg.ranks import write_ranks
     from owkg.ranks.files import path_checked
 
     out = path_checked(out)
     if raw and filter_ is not None:
         raise ValueError(f"`filter` says nothing with --raw, got {filter_!r}.")
-    filters = _names("none" if raw else filter_ or "train,valid,test")
+    filters = [] if raw else _filters(filter_)
     given: dict[str, Any] = {} if norm is None else {"norm": norm}
     given |= named_values(option or [], taken=given)
     source, scorer, notes = _scorer(run, embeddings, model, given, kg, step)
-    writable_folder(out.parent)
+    _check_writable(out)
     with progress("Ranking", "ranks") as update:
         try:
             table = ranks(
@@ -82,12 +84,12 @@ def evaluate(
                 name=name,
                 popularity=popularity,
                 on_progress=update,
-                filter_splits=[] if filters == ["none"] else filters,
+                filter_splits=filters,
             )
         except ValueError as error:
             raise ValueError(str(error).replace("`params`", f"{source}: its parameters")) from None
     write_ranks(table, out)
-    _show(source, table, out, split, form)
+    _show(source, table, out, split, notes, form)
     if form is Format.TABLE:
         for text in (f"wrote {out}: {table.height:,} ranks", *(f"note: {note}" for note in notes)):
             print(text)
@@ -108,15 +110,17 @@ def _scorer(
     model: str | None,
     options: dict[str, Any],
     kg: Path | None,
-    step: str,
+    step: str | None,
 ) -> tuple[Path, _Scorer, list[str]]:
     """(where it comes from, what ranks, notes on the graph)."""
     if run is not None and embeddings is None:
         if model is not None or options:
             raise ValueError("`model` and its options are those that RUN was trained with; leave them out.")
-        return run, *_of_run(run, kg, step)
+        return run, *_of_run(run, kg, "best" if step is None else step)
     if embeddings is None or run is not None:
         raise ValueError("name either RUN, a folder of owkg train, or --embeddings.")
+    if step is not None:
+        raise ValueError(f"`step` says nothing with --embeddings, got {step!r}.")
     if model is None or kg is None:
         raise ValueError("`embeddings` needs --model, and --kg for the graph.")
     from owkg.models import import_embeddings
@@ -129,7 +133,7 @@ def _of_run(run: Path, kg: Path | None, step: str) -> tuple[_Scorer, list[str]]:
     """What a folder of `owkg train` ranks by, rows in the order of the graph's ids."""
     from owkg.train import load_run
 
-    loaded = load_run(run, step=int(step) if step.isdigit() else step)
+    loaded = load_run(run, step=int(step) if step.isdecimal() else step)
     folder = loaded.graph_folder if kg is None else kg
     if folder is None:
         raise ValueError(f"{run}: says nothing of the folder of its graph; name it by `kg`.")
@@ -140,7 +144,22 @@ def _of_run(run: Path, kg: Path | None, step: str) -> tuple[_Scorer, list[str]]:
             at = next((i for i, (a, b) in enumerate(zip(rows, labels, strict=False)) if a != b), None)
             found = f"{len(labels)}" if at is None else f"{labels[at]!r} where {rows[at]!r} is"
             raise ValueError(f"{folder}: must have the {len(rows)} {what} of {run} in order, got {found}.")
+    notes += _other_facts(run, graph)
     return _Scorer(loaded.model, loaded.params, loaded.statistics, graph), notes
+
+
+def _other_facts(run: Path, graph: Any) -> list[str]:
+    """A note if a run was not trained on the facts of a graph."""
+    from owkg.provenance import read_metadata
+    from owkg.train import facts_checksums
+
+    then, now = read_metadata(run).get("facts_sha256"), facts_checksums(graph)
+    if then == now:
+        return []
+    if not isinstance(then, dict):
+        return [f"{run} does not say what facts it was trained on"]
+    other = [name for name in then | now if then.get(name) != now.get(name)]
+    return [f"the facts of {' and '.join(other)} are not those that {run} was trained with"]
 
 
 def _graph(folder: Path) -> tuple[Any, list[str]]:
@@ -157,7 +176,29 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _show(source: Path, table: Any, out: Path, split: str, form: Format) -> None:
+def _filters(text: str | None) -> list[str] | None:
+    """The splits that `--filter` names; None: those that there are."""
+    if text is None:
+        return None
+    names = _names(text)
+    if not names:
+        raise ValueError(f"`filter` must name splits, or be none, got {text!r}.")
+    return [] if names == ["none"] else names
+
+
+def _check_writable(out: Path) -> None:
+    """Stops where a file cannot be written, before the work and not after it."""
+    from owkg.files import writable_folder
+
+    if out.is_dir():
+        raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
+    try:
+        writable_folder(out.parent)
+    except OSError as error:
+        raise OSError(f"{out}: cannot be written: {error.strerror}.") from None
+
+
+def _show(source: Path, table: Any, out: Path, split: str, notes: list[str], form: Format) -> None:
     from owkg import metrics
 
     tasks, rows = metrics.tasks_of(table)
@@ -178,4 +219,4 @@ def _show(source: Path, table: Any, out: Path, split: str, form: Format) -> None
     setting = {"split": split, "ranks": table.height, "filtered": str(filtered).lower()}
     if form is Format.JSON:
         setting |= {"out": str(out)}
-    show(f"{source}", setting, results, form)
+    show(f"{source}", setting, results, form, notes=notes)

@@ -78,7 +78,8 @@ app.command(
     epilog=_examples(
         "owkg evaluate run --split test --out ranks.parquet",
         "owkg evaluate --embeddings transe.npz --model transe --norm 1 --kg data/nations --out ranks.parquet",
-        "owkg evaluate --embeddings rotate.safetensors --model rotate --kg data/umls --sides tail --raw",
+        "owkg evaluate --embeddings rotate.safetensors --model rotate --kg data/umls --sides tail --raw "
+        "--out ranks.parquet",
     )
 )(evaluate)
 app.add_typer(family_tree_app)

@@ -20,7 +20,9 @@ def whole(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def show(title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]], form: Format) -> None:
+def show(
+    title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]], form: Format, **beside: Any
+) -> None:
     """Prints one result as a JSON object, several as a list under `results`; or one table of all.
 
     Args:
@@ -28,10 +30,11 @@ def show(title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]],
         setting: what all results share; repeated in each JSON object, said once above the table.
         results: one dictionary a metric, all with the same keys, `metric` first.
         form: JSON or table.
+        **beside: what else a JSON object says, once.
     """
     if form is Format.JSON:
         rows = [{"metric": result["metric"]} | setting | result for result in results]
-        print(json.dumps(rows[0] if len(rows) == 1 else {"results": rows}, indent=2))
+        print(json.dumps((rows[0] if len(rows) == 1 else {"results": rows}) | beside, indent=2))
         return
     from rich import box
     from rich.console import Console

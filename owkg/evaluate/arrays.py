@@ -65,7 +65,7 @@ def rank_arrays(
         Ranks [triples], in the order of the triples.
 
     Raises:
-        ValueError: if an argument is out of range; or if a score is no number, naming the query.
+        ValueError: if an argument is out of range; or if a score is no finite number, naming the query.
     """
     side, num_entities = side_checked(side), len(params["entity"])
     num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
@@ -82,11 +82,11 @@ def rank_arrays(
     above, level = np.empty((2, len(triples)), np.int64)
     done = 0
     for rows, found in _one_behind((rows, count(*everywhere(mesh, (block, width)))) for rows, block in dealt):
-        above[rows], level[rows], nan = (np.asarray(part)[: len(rows)] for part in found)
-        if nan.any():
-            row = int(rows[np.argmax(nan > 0)])
+        above[rows], level[rows], bad = (np.asarray(part)[: len(rows)] for part in found)
+        if bad.any():
+            row = int(rows[np.argmax(bad > 0)])
             name = named(row) if named else f"the {side} of triple {row}"
-            raise ValueError(f"`params` must give scores that are numbers, got NaN for {name}.")
+            raise ValueError(f"`params` must give scores that are finite, got NaN or infinity for {name}.")
         done += len(rows)
         if on_progress:
             on_progress(done, len(triples))

@@ -20,12 +20,12 @@ class Counts(NamedTuple):
     Attributes:
         above: candidates that score above the answer.
         level: candidates that score no less; the answer is among them unless it is known.
-        nan: entities whose score is no number.
+        bad: entities whose score is no finite number.
     """
 
     above: Int32[Array, "p"]
     level: Int32[Array, "p"]
-    nan: Int32[Array, "p"]
+    bad: Int32[Array, "p"]
 
 
 @partial(jax.jit, static_argnames=("model", "side", "mesh", "num_entities"))
@@ -72,8 +72,8 @@ def _share(
 ) -> Counts:
     """The counts of all devices together, of which this one makes its share.
 
-    The row of a question holds whole numbers in the order of its scores. The least, below minus infinity,
-    stands for what is no candidate; the largest, above infinity, for what is no number.
+    The row of a question holds whole numbers in the order of its scores. The least, below those of all
+    floats, stands for what is no candidate; the largest, above them, for what is no finite number.
     """
     number, size, _ = tiles.shape
     first = jax.lax.axis_index(AXIS) * number * size
@@ -82,7 +82,7 @@ def _share(
         begin, candidates = tile
         scores = similarity.all(queries, candidates)
         keys = ordered(scores)
-        keys = jnp.where(jnp.isnan(scores), jnp.iinfo(keys.dtype).max, keys)
+        keys = jnp.where(jnp.isfinite(scores), keys, jnp.iinfo(keys.dtype).max)
         is_entity = begin + jnp.arange(size) < num_entities
         return jnp.where(is_entity, keys, jnp.iinfo(keys.dtype).min)
 
@@ -92,16 +92,16 @@ def _share(
         return jnp.where(own < 0, number, own // size), row, own % size
 
     keys = jax.lax.map(scored, (first + jnp.arange(number) * size, tiles))
-    absent, nan = (getattr(jnp.iinfo(keys.dtype), end) for end in ("min", "max"))
+    absent, bad = (getattr(jnp.iinfo(keys.dtype), end) for end in ("min", "max"))
     # The answer's own entry of its row, so that it ties with itself and its equals to the last bit.
     answer = keys.at[place(block.row, block.answer)].get(mode="fill", fill_value=absent)
     answer = jax.lax.pmax(answer, AXIS)
     known = place(block.known_row, block.known)
     was = keys.at[known].get(mode="fill", fill_value=absent)
-    keys = keys.at[known].set(jnp.where(was == nan, nan, absent), mode="drop")
+    keys = keys.at[known].set(jnp.where(was == bad, bad, absent), mode="drop")
     high, low = (_moved(answer, by) for by in (tolerance, -tolerance))
     rows = keys[:, block.row]
-    flags = (rows > to_pass(high)[:, None], rows >= to_reach(low)[:, None], rows == nan)
+    flags = (rows > to_pass(high)[:, None], rows >= to_reach(low)[:, None], rows == bad)
     return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS))
 
 

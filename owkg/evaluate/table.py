@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from owkg.evaluate.arrays import rank_arrays
-from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers
+from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.ranks import Ranks, validated
@@ -22,7 +22,7 @@ def ranks(
     graph: Any,
     *,
     split: str = "test",
-    filter_splits: Sequence[str] = FILTER_SPLITS,
+    filter_splits: Sequence[str] | None = None,
     sides: Any = SIDES,
     tolerance: Any = 0.0,
     name: str | None = None,
@@ -39,7 +39,8 @@ def ranks(
         statistics: of the model.
         graph: the KnowledgeGraph.
         split: whose triples are ranked.
-        filter_splits: the other answers that these splits know leave the candidates; none: raw ranks.
+        filter_splits: the other answers that these splits know leave the candidates; none of them: raw ranks.
+            None: train, valid and test, as far as the graph has them.
         sides: that are asked for, of "head" and "tail".
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         name: for the column `model`; None: no such column.
@@ -53,7 +54,7 @@ def ranks(
 
     Raises:
         ValueError: if the parameters are not of the graph's size, the graph has no such split, an argument is
-            out of range, or a score is no number, naming the query.
+            out of range, or a score is no finite number, naming the query.
 
     Examples:
         >>> import jax, numpy as np
@@ -61,12 +62,16 @@ def ranks(
         >>> graph = KnowledgeGraph(("a", "b", "c"), ("r",), {"test": np.array([[0, 0, 1]], np.int32)})
         >>> transe = model("transe", dim=1)
         >>> params = {"entity": jax.numpy.array([[0.0], [2.0], [1.0]]), "relation": jax.numpy.array([[1.0]])}
-        >>> table = ranks(transe, params, {}, graph, filter_splits=["test"], sides=["tail"])
+        >>> table = ranks(transe, params, {}, graph, sides=["tail"])
         >>> table.select("optimistic", "pessimistic", "candidates").rows()
         [(2, 3, 3)]
     """
     graph = graph_checked(graph)
     _check_sizes(model, params, graph)
+    if name == "":
+        raise ValueError(f"`name` must not be empty, got {name!r}.")
+    if filter_splits is None:
+        filter_splits = [one for one in FILTER_SPLITS if one in fact_splits(graph)]
     sides = _sides_checked(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):

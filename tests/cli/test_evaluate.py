@@ -16,6 +16,7 @@ from owkg.cli.main import main
 from owkg.evaluate import ranks
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.models import model, write_embeddings
+from owkg.provenance import write_metadata
 from owkg.ranks import read_ranks
 
 ENTITIES, RELATIONS = tuple(f"e{i:02}" for i in range(15)), ("knows", "likes")
@@ -34,11 +35,18 @@ def graph(tmp_path, monkeypatch):
     graph = read_graph(tmp_path / "graph")
     labels = {"entities": graph.entities, "relations": graph.relations}
     write_embeddings("transe.npz", MODEL, PARAMS, {}, **labels)
+    facts = owkg.train.facts_checksums(graph)
+    noted = {name: {"facts_sha256": facts} for name in ("best", "moved", "other", "fewer")}
+    noted |= {"elsewhere": {"facts_sha256": facts | {"valid": "0"}}, "silent": {}}
+    for name, content in noted.items():
+        Path(name).mkdir()
+        write_metadata(Path(name), content | {"sha256": {}})
     run = SimpleNamespace(
         model=MODEL, params=PARAMS, statistics={}, graph_folder=tmp_path / "graph", **labels
     )
     asked = []
-    loaded = {"best": run, "moved": SimpleNamespace(**vars(run) | {"graph_folder": None})}
+    loaded = dict.fromkeys(("best", "elsewhere", "silent"), run)
+    loaded["moved"] = SimpleNamespace(**vars(run) | {"graph_folder": None})
     loaded["other"] = SimpleNamespace(**vars(run) | {"entities": graph.entities[::-1]})
     loaded["fewer"] = SimpleNamespace(**vars(run) | {"relations": graph.relations[:1]})
 
@@ -103,6 +111,35 @@ def test_the_table_is_that_of_owkg_metrics(call, capsys):
             assert shown[name][side] == pytest.approx(found[f"{side}.realistic.{key}"], rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("run", "notes"),
+    [
+        ("best", []),
+        ("elsewhere", ["the facts of valid are not those that elsewhere was trained with"]),
+        ("silent", ["silent does not say what facts it was trained on"]),
+    ],
+)
+def test_facts_other_than_those_of_the_training_are_noted(call, run, notes):
+    code, out, err = call(f"{run} --out out.csv")
+    assert (code, err) == (0, "")
+    assert [line for line in out.splitlines() if line.startswith("note:")] == [f"note: {n}" for n in notes]
+    assert json.loads(call(f"{run} --out out.csv --format json")[1])["notes"] == notes
+
+
+def test_a_graph_without_valid_is_filtered_by_the_rest(call, graph):
+    splits = {name: graph[0].splits[name] for name in ("train", "test")}
+    write_labelled(KnowledgeGraph(graph[0].entities, graph[0].relations, splits), Path("without"))
+    without = OF_FILE.replace("--kg graph", "--kg without")
+    code, _, err = call(without)
+    assert (code, err) == (0, "")
+    found = read_ranks("new/out.parquet").sort("head", "relation", "tail", "side")
+    expected = ranks(MODEL, PARAMS, {}, graph[0], filter_splits=["train", "test"])
+    assert found.equals(expected.sort("head", "relation", "tail", "side"))
+    code, _, err = call(f"{without} --filter train,valid")
+    assert code == 2
+    assert "--filter must be among train, test, got 'valid'" in err
+
+
 @pytest.mark.parametrize("step", ["best", "last", "120"])
 def test_a_run(call, graph, step):
     code, out, err = call(f"best --step {step} --out out.csv")
@@ -141,18 +178,28 @@ def test_a_run_of_a_graph_elsewhere(call):
         (f"{OF_FILE} --split full", "--split must be one of"),
         (f"{OF_FILE} --filter full", "--filter must be among"),
         (f"{OF_FILE} --filter test --raw", "--filter says nothing with --raw, got 'test'"),
+        (f"{OF_FILE} --filter ''", "--filter must name splits, or be none, got ''"),
+        (f"{OF_FILE} --filter ,", "--filter must name splits, or be none, got ','"),
+        (f"{OF_FILE} --name ''", "--name must not be empty, got ''"),
+        (f"{OF_FILE} --step best", "--step says nothing with --embeddings, got 'best'"),
         (f"{OF_FILE} --sides both", "--sides must be head, tail, or both, each once, got ['both']"),
         (f"{OF_FILE} --tolerance -1", "--tolerance must be"),
         (OF_FILE.replace("out.parquet", "out.txt"), "a rank table's name ends in"),
-        (OF_FILE.replace("--embeddings transe.npz", "--embeddings no.npz"), "no.npz"),
+        (OF_FILE.replace("--embeddings transe.npz", "--embeddings no.npz"), "error: no.npz: is no file."),
+        (OF_FILE.replace("--embeddings transe.npz", "--embeddings a.npz"), "error: a.npz: is no file."),
+        (OF_FILE.replace("new/", "transe.npz/"), "error: transe.npz/out.parquet: cannot be written: "),
+        (OF_FILE.replace("new/out", "a"), "error: a.parquet: cannot be written: it is a folder."),
         (OF_FILE.replace("--kg graph", "--kg nowhere"), "nowhere"),
     ],
 )
 def test_refusals(call, line, words):
+    for folder in ("a.parquet", "a.npz"):
+        Path(folder).mkdir()
     code, out, err = call(line)
     assert (code, out) == (2, "")
     assert err.startswith("owkg: error: ")
     assert words in err
+    assert "Errno" not in err
     assert err.count("\n") == 1
 
 
@@ -161,8 +208,24 @@ def test_overflowing_scores_name_their_query(call, graph):
     write_embeddings("huge.npz", model("distmult", dim=2, reciprocal=False), _huge(), {}, **labels)
     code, _, err = call("--embeddings huge.npz --model distmult --kg graph --out out.csv")
     assert code == 2
-    assert err.startswith("owkg: error: huge.npz: its parameters must give scores that are numbers, got NaN")
+    assert err.startswith(
+        "owkg: error: huge.npz: its parameters must give scores that are finite, got NaN or"
+    )
     assert not Path("out.csv").exists()
+
+
+def test_infinite_scores_are_no_ranks(call, graph):
+    labels = {"entities": graph[0].entities, "relations": graph[0].relations}
+    huge = {"entity": jnp.full((15, 2), 3e38), "relation": jnp.full((2, 2), 3e38)}
+    write_embeddings("huge.npz", model("distmult", dim=2, reciprocal=False), huge, {}, **labels)
+    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --out out.csv")
+    assert code == 2
+    assert "must give scores that are finite" in err
+
+
+def test_a_step_that_is_no_decimal_number_is_left_to_the_run(call, graph):
+    call("best --step ² --out out.csv")
+    assert graph[1] == ["²"]
 
 
 def _huge():

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import owkg
 from owkg import metrics, simulate, theory
@@ -491,6 +492,18 @@ def test_every_example_in_the_help_runs(call, example):
     assert out
 
 
+def test_every_example_in_the_help_parses():
+    commands = get_command(app).commands
+    parsed = set()
+    for command in app.registered_commands:
+        for line in (command.epilog or "").splitlines():
+            if line.startswith("owkg "):
+                name, *arguments = shlex.split(line)[1:]
+                commands[name].make_context(name, arguments)
+                parsed.add(name)
+    assert {"train", "evaluate", "models"} | COMMANDS.keys() <= parsed
+
+
 def test_version(call):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert owkg.__version__ == project["version"]
@@ -563,6 +576,36 @@ def test_an_interrupt_is_exit_code_130(call, monkeypatch, line, target):
     assert out == ""
     assert err.strip() == "owkg: interrupted"
     assert err.count("\n") == 1
+
+
+class JaxRuntimeError(RuntimeError):
+    """As JAX calls what its devices say."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "RESOURCE_EXHAUSTED: Out of memory allocating 4096 bytes.\nBuffers: many",
+        "INTERNAL: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+    ],
+)
+def test_a_device_without_memory_is_one_line(call, monkeypatch, words):
+    def full(*_, **__):
+        raise JaxRuntimeError(words)
+
+    monkeypatch.setattr(theory, "moments", full)
+    code, out, err = call(THEORY)
+    assert (code, out) == (2, "")
+    assert err == f"owkg: error: this takes more memory than there is: {words.splitlines()[0]}\n"
+
+
+def test_other_errors_of_a_device_keep_their_traceback(call, monkeypatch):
+    def broken(*_, **__):
+        raise JaxRuntimeError("INTERNAL: no idea")
+
+    monkeypatch.setattr(theory, "moments", broken)
+    with pytest.raises(JaxRuntimeError):
+        call(THEORY)
 
 
 def test_a_bug_is_not_bad_input(call, monkeypatch):

@@ -48,6 +48,16 @@ def test_as_of_the_score_matrix(options):
     assert ranks(MODEL, PARAMS, {}, GRAPH, **options).equals(pl.concat(expected))
 
 
+def test_the_splits_that_there_are_filter_by_default():
+    graph = KnowledgeGraph(
+        GRAPH.entities, GRAPH.relations, {name: GRAPH.splits[name] for name in ("train", "test")}
+    )
+    expected = ranks(MODEL, PARAMS, {}, graph, filter_splits=["train", "test"])
+    assert ranks(MODEL, PARAMS, {}, graph).equals(expected)
+    with pytest.raises(ValueError, match="`filter_splits` must be among train, test, got 'valid'"):
+        ranks(MODEL, PARAMS, {}, graph, filter_splits=["train", "valid"])
+
+
 def test_progress_runs_over_all_sides():
     seen = []
     ranks(MODEL, PARAMS, {}, GRAPH, on_progress=lambda *at: seen.append(at))
@@ -60,6 +70,7 @@ def test_progress_runs_over_all_sides():
         ({"split": "full"}, "`split` must be one of train, valid, test, none, got 'full'"),
         ({"split": "none"}, "`split` must have triples to rank, got 'none'"),
         ({"filter_splits": ["full"]}, "`filter_splits` must be among .*'full'"),
+        ({"name": ""}, "`name` must not be empty, got ''"),
         ({"sides": []}, r"`sides` must be head, tail, or both, each once, got \[\]"),
         ({"sides": ["tail", "tail"]}, "`sides` must be"),
         ({"sides": "both"}, "`sides` must be .*'both'"),
@@ -87,5 +98,5 @@ def test_no_graph():
 def test_scores_that_are_no_numbers_name_their_query():
     tail = GRAPH.splits["test"][0, 2]
     entity = PARAMS["entity"].at[tail].set(np.nan)
-    with pytest.raises(ValueError, match="got NaN for the head of 'e"):
+    with pytest.raises(ValueError, match="got NaN or infinity for the head of 'e"):
         ranks(MODEL, PARAMS | {"entity": entity}, {}, GRAPH)

@@ -1,11 +1,15 @@
 """Embeddings from files: order of the graph, refusals by name, and back."""
 
+import io
 import json
+import zipfile
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from owkg.kg import KnowledgeGraph, read_graph
@@ -94,7 +98,7 @@ NAN[1, 2] = np.nan
         ({"entity": ENTITY.astype(np.float64) * 1e300}, "'entity' must be finite in float32"),
         ({"entity": np.arange(12).reshape(3, 4)}, "'entity' must be an array of floats, got int64"),
         ({"relation": RELATION[:, :3].copy()}, r"'relation' must have shape \(2, 4\) for transe of dim 4"),
-        ({"relation": RELATION.ravel()}, r"'relation' must be a matrix, got shape \(8,\)"),
+        ({"relation": RELATION.ravel()}, r"'relation' must be a matrix of .*, got shape \(8,\)"),
         (
             {"relation_inverse": RELATION[:, :2].copy()},
             "'relation_inverse' must have the shape of 'relation'",
@@ -193,6 +197,92 @@ def test_a_damaged_file_is_refused(tmp_path, form):
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(ValueError, match=f"e.{form}: must be"):
         read_embeddings(path)
+
+
+def _header(description: str) -> bytes:
+    """The bytes of an array in a file that says nothing but what it is."""
+    text = description.ljust(117).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (500000000000000,), }"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (_header("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4"), "must be an .npz file"),
+        (_header("{'descr': '<f4', 'fortran_order': Fa(lse, 0"), "must be an .npz file"),
+        (_header(HUGE), "takes more memory than there is"),
+        (b"no array", "'entity' must be an array"),
+    ],
+)
+def test_damaged_arrays_are_refused(tmp_path, content, message):
+    path = _write(tmp_path / "e.npz", entity=None)
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("entity.npy", content)
+    with pytest.raises(ValueError, match=rf"^{path}: {message}"):
+        read_embeddings(path)
+
+
+@given(place=st.integers(0, 5000), change=st.integers(1, 255))
+def test_a_changed_byte_is_refused_or_harmless(tmp_path_factory, place, change):
+    content = io.BytesIO()
+    np.savez(content, entity=ENTITY, relation=RELATION, **{k: np.array(v) for k, v in LABELS.items()})
+    data = bytearray(content.getvalue())
+    data[place % len(data)] ^= change
+    path = tmp_path_factory.mktemp("changed") / "e.npz"
+    path.write_bytes(data)
+    refusal = f"{path}: "
+    try:
+        read_embeddings(path)
+    except ValueError as error:
+        refusal = str(error)
+    assert refusal.startswith(f"{path}: ")
+
+
+def test_numbers_that_numpy_has_not_are_refused(tmp_path):
+    path = _write(tmp_path / "e.safetensors")
+    data = path.read_bytes()
+    # A type of one byte a number, and so of four times as many columns.
+    length = int.from_bytes(data[:8], "little")
+    header = data[8 : 8 + length].replace(b'"F32","shape":[3,4]', b'"F8_E4M3","shape":[3,16]')
+    assert b"F8_E4M3" in header
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data[8 + length :])
+    with pytest.raises(ValueError, match=rf"^{path}: must be a .safetensors file of plain arrays"):
+        read_embeddings(path)
+
+
+def test_labels_nested_deep_are_refused(tmp_path):
+    path = tmp_path / "e.safetensors"
+    labels = {"entity_labels": "[" * 100_000, "relation_labels": "[]"}
+    save_file({"entity": ENTITY, "relation": RELATION}, path, labels)
+    with pytest.raises(ValueError, match=rf"^{path}: 'entity_labels' must be a JSON list that is not nested"):
+        read_embeddings(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "message"),
+    [
+        ("transe", {"entity_bias": ENTITY[:2, 0].copy()}, "transe has no array 'entity_bias'"),
+        ("transe", {"entity_": ENTITY[0]}, "transe has no array 'entity_'"),
+        ("transe", {"relations": RELATION}, "transe has no array 'relations'"),
+        ("transe", {"relation_norm": RELATION[0]}, "transe has no array 'relation_norm'"),
+        ("transe", {"entity": ENTITY[:, :0]}, r"'entity' must be a matrix of at least one column, got .*0\)"),
+        ("tucker", {"relation": RELATION[:, :0]}, "'relation' must be a matrix of at least one column"),
+        ("conve", {"relation_inverse": RELATION}, "`height` must divide `dim` .* got 20 for 4"),
+        ("conve", {}, "`reciprocal` must be True for conve"),
+    ],
+)
+def test_the_file_is_named_where_it_decides(tmp_path, name, changed, message):
+    path = _write(tmp_path / "e.npz", **changed)
+    with pytest.raises(ValueError, match=rf"^{path}: {message}"):
+        import_embeddings(path, GRAPH, name)
+
+
+def test_the_file_is_not_named_where_an_option_is_wrong(tmp_path):
+    with pytest.raises(ValueError, match=r"^`dim` must be a whole number of at least 1, got 0"):
+        import_embeddings(_write(tmp_path / "e.npz"), GRAPH, "transe", dim=0)
 
 
 def test_labels_to_write_are_counted(tmp_path):

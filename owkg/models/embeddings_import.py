@@ -1,0 +1,130 @@
+"""Embeddings of a file as the parameters of a model, rows in the order of a graph's ids."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from owkg.kg import KnowledgeGraph
+from owkg.models.embeddings_read import read_embeddings
+from owkg.models.kinds import kind, model
+from owkg.models.model import Model, Params, Statistics
+
+_SHOWN = 3  # labels in a message
+
+
+def import_embeddings(
+    path: str | Path, graph: KnowledgeGraph, name: str, **options: Any
+) -> tuple[Model, Params, Statistics]:
+    """A model whose parameters are those of a file, rows in the order of a graph's ids.
+
+    Args:
+        path: of the file.
+        graph: whose labels the file has, in any order.
+        name: of the model.
+        **options: of the model. `dim`, `relation_dim` and `reciprocal` follow from the file where not given.
+
+    Raises:
+        ValueError: as `read_embeddings`; if the labels are not those of the graph, naming some; or if the
+            arrays are not those of the model, naming one.
+    """
+    found = read_embeddings(path)
+    entity_order = _order(path, "entity", found.entities, graph.entities)
+    relation_order = _order(path, "relation", found.relations, graph.relations)
+    arrays = dict(found.arrays)
+    chosen = _built(path, name, _deduced(path, name, arrays), options)
+    if chosen.config.reciprocal:
+        relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
+    _join_inverse(path, chosen, arrays)
+    params, statistics = _fitted(path, chosen, arrays, graph)
+    # Arrays of a row an entity are those whose name says so.
+    orders = {"entity": entity_order, "relation": relation_order}
+    for part in (params, statistics):
+        for key in part:
+            if (prefix := key.partition("_")[0]) in orders:
+                part[key] = part[key][orders[prefix]]
+    return chosen, *(
+        {key: jnp.asarray(array) for key, array in part.items()} for part in (params, statistics)
+    )
+
+
+def _order(path: str | Path, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+    """Where in the file the row of each label of the graph is."""
+    place = {label: row for row, label in enumerate(found)}
+    for who, missing in (
+        ("are not in the file", [label for label in wanted if label not in place]),
+        ("are not in the graph", sorted(place.keys() - set(wanted))),
+    ):
+        if missing:
+            some = ", ".join(map(repr, missing[:_SHOWN])) + (", ..." if len(missing) > _SHOWN else "")
+            raise ValueError(
+                f"{path}: its {what} labels must be those of the graph, but {len(missing):,} {who}: {some}."
+            )
+    return np.array([place[label] for label in wanted], np.int64)
+
+
+def _deduced(path: str | Path, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The options that the shapes of a file decide."""
+    chosen = kind(name)
+    columns = arrays["entity"].shape[1]
+    if columns % chosen.columns:
+        raise ValueError(f"{path}: 'entity' must have an even number of columns for {name}, got {columns}.")
+    deduced = {
+        "dim": columns // chosen.columns,
+        "relation_dim": arrays["relation"].shape[1],
+        "reciprocal": "relation_inverse" in arrays,
+    }
+    return {option: value for option, value in deduced.items() if option in chosen.options}
+
+
+def _built(path: str | Path, name: str, deduced: dict[str, Any], options: dict[str, Any]) -> Model:
+    """The model; what is wrong with an option that the file decides is said of the file."""
+    try:
+        return model(name, **deduced | options)
+    except ValueError as error:
+        if any(f"`{option}`" in str(error) for option in deduced.keys() - options.keys()):
+            raise ValueError(f"{path}: {error}") from None
+        raise
+
+
+def _join_inverse(path: str | Path, model: Model, arrays: dict[str, np.ndarray]) -> None:
+    """Puts the inverse relations, if the model has them, below the relations."""
+    inverse, relation = arrays.pop("relation_inverse", None), arrays["relation"]
+    if (inverse is not None) != model.config.reciprocal:
+        has = "no" if inverse is None else "an"
+        raise ValueError(
+            f"{path}: holds {has} array 'relation_inverse', but `reciprocal` is {model.config.reciprocal}."
+        )
+    if inverse is None:
+        return
+    if inverse.shape != relation.shape:
+        raise ValueError(
+            f"{path}: 'relation_inverse' must have the shape of 'relation', {relation.shape}, got "
+            f"{inverse.shape}."
+        )
+    arrays["relation"] = np.concatenate([relation, inverse])
+
+
+def _fitted(
+    path: str | Path, model: Model, arrays: dict[str, np.ndarray], graph: KnowledgeGraph
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """(parameters, statistics) among the arrays, if they are those of the model."""
+    wanted = jax.eval_shape(
+        lambda key: model.init(key, graph.num_entities, graph.num_relations), jax.random.key(0)
+    )
+    shapes = {name: array.shape for part in wanted for name, array in part.items()}
+    for name in sorted(arrays.keys() - shapes.keys()):
+        raise ValueError(f"{path}: {model.name} has no array {name!r}; it has {', '.join(shapes)}.")
+    for name, shape in shapes.items():
+        if name not in arrays:
+            raise ValueError(f"{path}: holds no array {name!r}, which {model.name} needs, of shape {shape}.")
+        if arrays[name].shape != shape:
+            raise ValueError(
+                f"{path}: {name!r} must have shape {shape} for {model.name} of dim {model.config.dim}, got "
+                f"{arrays[name].shape}."
+            )
+    params, statistics = ({name: arrays[name] for name in part} for part in wanted)
+    return params, statistics

@@ -1,0 +1,51 @@
+"""Arrays and labels in `.npz` files."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from owkg.models.embeddings import LABELS
+
+
+def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    """(arrays, labels by the names in LABELS) of a file; no pickle is ever loaded.
+
+    Raises:
+        ValueError: naming the file, if it is none or has no labels.
+        OSError: if it cannot be opened.
+    """
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path}: must be an .npz file.")
+    arrays = {}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            for name in file.files:
+                arrays[name] = file[name]
+    except MemoryError as error:
+        raise ValueError(f"{path}: takes more memory than there is ({error}).") from None
+    # Of a damaged file, headers are parsed as Python and data unpacked: almost any error comes from there.
+    except Exception as error:
+        raise ValueError(f"{path}: must be an .npz file of plain arrays, no objects ({error}).") from None
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{path}: {name!r} must be an array.")
+    labels = {}
+    for name in LABELS:
+        if name not in arrays:
+            raise ValueError(f"{path}: holds no array {name!r}.")
+        texts = arrays.pop(name)
+        if texts.ndim != 1 or texts.dtype.kind != "U":
+            raise ValueError(f"{path}: {name!r} must be a list of text, got {texts.dtype} {texts.shape}.")
+        try:
+            labels[name] = texts.tolist()
+        except ValueError as error:
+            raise ValueError(f"{path}: {name!r} must be a list of text ({error}).") from None
+    return arrays, labels
+
+
+def write_npz(path: Path, arrays: dict[str, np.ndarray], labels: dict[str, list[str]]) -> None:
+    """Writes what `read_npz` reads."""
+    texts = {name: np.array(values, np.str_) for name, values in labels.items()}
+    np.savez(path, allow_pickle=False, **arrays, **texts)
