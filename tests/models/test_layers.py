@@ -62,6 +62,64 @@ def test_a_key_means_training(name, options):
     assert evaluated.shape == first.shape
 
 
+def test_what_tucker_drops():
+    """With ones everywhere, a query counts what was kept of its head, of its matrix, or is kept itself."""
+
+    def query(which):
+        rates = dict.fromkeys(("input_dropout", "matrix_dropout", "output_dropout"), 0.0) | {which: 0.5}
+        built = model("tucker", dim=16, relation_dim=1, batch_norm=False, **rates)
+        params, _ = built.init(jax.random.key(0), 1, 1)
+        ones = jax.tree.map(jnp.ones_like, params)
+        asked = jnp.zeros(50, int)
+        return np.asarray(built.query(ones, {}, asked, asked, "tail", key=jax.random.key(1))[0])
+
+    head, matrix, kept = map(query, ("input_dropout", "matrix_dropout", "output_dropout"))
+    for counted in (head, matrix):
+        assert (counted % 2 == 0).all()
+        assert abs(counted.mean() - 16) < 4 * 4 / 50**0.5
+    assert (head == head[:, :1]).all()
+    assert (head != head[0]).any()
+    assert ((matrix != matrix[:, :1]).sum(1) > 5).all()
+    assert set(kept.ravel()) == {0.0, 32.0}
+    assert abs((kept == 0).mean() - 0.5) < 4 * 0.5 / kept.size**0.5
+
+
+def test_conve_drops_whole_channels():
+    """The dense layer picks single numbers; what is normalised and not cut tells which of them were 0."""
+    rates = {"input_dropout": 0.0, "channel_dropout": 0.5, "output_dropout": 0.0}
+    built = model("conve", dim=12, height=3, channels=2, **rates)
+    params, statistics = built.init(jax.random.key(0), 60, 1)
+    params |= {
+        "channel_shift": jnp.full(2, 100.0),
+        "dense_weight": jnp.eye(16, 12),
+        "dense_bias": jnp.zeros(12),
+        "output_shift": jnp.full(12, 100.0),
+    }
+    queries, _ = built.query(
+        params, statistics, jnp.arange(60), jnp.zeros(60, int), "tail", key=jax.random.key(1)
+    )
+    zero = np.asarray(queries[:, :12] < 100).reshape(60, 6, 2)  # channels last
+    assert (zero == zero[:, :1]).all()
+    assert (zero[:, 0, 0] != zero[:, 0, 1]).any()
+    assert abs(zero[:, 0].mean() - 0.5) < 4 * 0.5 / 120**0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("tucker", {"dim": 6, "relation_dim": 3}), ("conve", {"dim": 12, "height": 3, "channels": 2})],
+)
+def test_nothing_is_dropped_without_a_key(name, options):
+    built = model(name, **options)
+    none = {field: 0.0 for field in vars(built.config) if field.endswith("_dropout")}
+    assert len(none) == 3
+    params, statistics = built.init(jax.random.key(0), 9, 2)
+    for side in ("head", "tail"):
+        question = jnp.arange(9), jnp.ones(9, int), side
+        dropping, _ = built.query(params, statistics, *question)
+        whole, _ = model(name, **(options | none)).query(params, statistics, *question)
+        assert (dropping == whole).all()
+
+
 @pytest.mark.parametrize("name", ["transe", "complex", "betae"])
 def test_models_without_dropout_train_as_they_score(name):
     built = model(name, dim=4)

@@ -1,4 +1,4 @@
-"""A step's objective against the same written out for each question in NumPy; learning rates; penalties."""
+"""A step's objective against the same written out for each question in NumPy; optimisers; penalties."""
 
 import jax
 import jax.numpy as jnp
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import log_expit, log_softmax
 
+from owkg.kg import KnowledgeGraph
 from owkg.models import SIDES
 from owkg.train import training
 from owkg.train.objective import objective
-from owkg.train.optimisers import rate_factor
+from owkg.train.optimisers import direction, rate_factor
 from owkg.train.penalties import powers
 from owkg.train.questions import questions, taken
 from owkg.train.step import begun, rates
@@ -105,6 +106,49 @@ def test_subsampling_weighs_questions(ring, shared):
     assert np.mean(losses) != pytest.approx(expected, abs=8 * error)
 
 
+@pytest.fixture(scope="module")
+def all_but_one():
+    """5 entities; tails of h are all but h + 1, heads of t all but t - 1."""
+    facts = [(h, 0, t) for h in range(5) for t in range(5) if t != (h + 1) % 5]
+    return KnowledgeGraph(tuple("abcde"), ("r",), {"train": np.array(facts, np.int32)})
+
+
+def scored(graph, **settings):
+    """(objective of all questions, [questions] scores of the answers, [questions, 5] of all, wrong ones)."""
+    config = training("rotate", dim=3, **settings)
+    value, scores, batches, _ = stepped(graph, config, rows=range(20))
+    wrong = [(np.asarray(b.entity) + turn) % 5 for b, turn in zip(batches, (-1, 1), strict=True)]
+    scores, answer = np.concatenate(scores), np.concatenate([b.answer for b in batches])
+    return value, scores[np.arange(40), answer], scores, np.concatenate(wrong)
+
+
+@pytest.mark.parametrize(("loss", "shared"), [("margin", False), ("logistic", True), ("logistic", False)])
+def test_no_known_answer_is_a_negative(all_but_one, loss, shared):
+    """Only one is left, whatever is drawn."""
+    value, positive, scores, wrong = scored(
+        all_but_one, loss=loss, loss_margin=0.7, num_negatives=64, shared_negatives=shared
+    )
+    negative = scores[np.arange(40), wrong]
+    if loss == "margin":
+        losses = np.maximum(0, 0.7 + negative - positive)
+        assert (losses > 0).any()
+        assert (losses == 0).any()
+    else:
+        losses = -(log_expit(positive) + log_expit(-negative)) / 2
+    assert value == pytest.approx(losses.mean(), rel=1e-5)
+
+
+def test_the_hotter_the_more_the_best_negative_weighs(all_but_one):
+    """Of 200 negatives among 5 entities, unfiltered, the best is one; at this temperature it is all."""
+    value, positive, scores, wrong = scored(
+        all_but_one, temperature=1e3, num_negatives=200, filtered_negatives=False
+    )
+    best = scores.max(1)
+    assert (scores.argmax(1) != wrong).any()
+    # A weight is exp of a difference of float32 numbers of this size.
+    assert value == pytest.approx(-(log_expit(positive) + log_expit(-best)).mean() / 2, rel=1e-3)
+
+
 def test_penalties_of_the_embeddings_that_are_used(ring):
     given = {"dim": 4, "init_scale": 1.0}
     plain, *_ = stepped(ring, training("complex", **given, n3=0.0), rows=[1, 2])
@@ -138,3 +182,19 @@ def test_schedules(schedule, expected):
     config = training("complex", schedule=schedule, decay=0.9, warmup_steps=2)
     found = [rate_factor(config, jnp.int32(step), total=10, per_epoch=4) for step in (0, 1, 5, 9)]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_optimisers():
+    """Against the formulas of Duchi et al. 2011 and of Kingma and Ba 2015."""
+    gradients = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    gradients[0, 0] = 0
+    squares, first, second = np.zeros(3), np.zeros(3), np.zeros(3)
+    optimisers = {name: direction(training("complex", optimiser=name)) for name in ("adagrad", "adam", "sgd")}
+    states = {name: optimiser.init(jnp.zeros(3)) for name, optimiser in optimisers.items()}
+    for step, g in enumerate(gradients.astype(np.float64), 1):
+        squares, first, second = squares + g**2, 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
+        adam = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        adagrad = g / np.where(g == 0, 1, np.sqrt(squares))
+        for name, expected in (("adagrad", adagrad), ("adam", adam), ("sgd", g)):
+            found, states[name] = optimisers[name].update(jnp.asarray(g, jnp.float32), states[name])
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
