@@ -46,9 +46,11 @@ def import_embeddings(
         for key in part:
             if (prefix := key.partition("_")[0]) in orders:
                 part[key] = part[key][orders[prefix]]
-    return chosen, *(
-        {key: jnp.asarray(array) for key, array in part.items()} for part in (params, statistics)
-    )
+    return chosen, _on_device(params), _on_device(statistics)
+
+
+def _on_device(arrays: dict[str, np.ndarray]) -> dict[str, jax.Array]:
+    return {name: jnp.asarray(array) for name, array in arrays.items()}
 
 
 def _order(path: str | Path, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:

@@ -15,19 +15,21 @@ def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
         ValueError: naming the file, if it is none or has no labels.
         OSError: if it cannot be opened.
     """
+    arrays = {}
+    # Opened here, as NumPy leaves a file open that turns out to be damaged.
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path}: must be an .npz file.")
-    arrays = {}
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            for name in file.files:
-                arrays[name] = file[name]
-    except MemoryError as error:
-        raise ValueError(f"{path}: takes more memory than there is ({error}).") from None
-    # Of a damaged file, headers are parsed as Python and data unpacked: almost any error comes from there.
-    except Exception as error:
-        raise ValueError(f"{path}: must be an .npz file of plain arrays, no objects ({error}).") from None
+        file.seek(0)
+        try:
+            with np.load(file, allow_pickle=False) as found:
+                for name in found.files:
+                    arrays[name] = found[name]
+        except MemoryError as error:
+            raise ValueError(f"{path}: takes more memory than there is ({error}).") from None
+        # Of a damaged file, headers are parsed as Python and data unpacked: almost any error comes of it.
+        except Exception as error:
+            raise ValueError(f"{path}: must be an .npz file of plain arrays, no objects ({error}).") from None
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"{path}: {name!r} must be an array.")
