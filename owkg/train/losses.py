@@ -70,7 +70,9 @@ def self_adversarial(
     No gradient flows through p (Sun et al. 2019, equations 5 and 6).
     """
     logits = jnp.where(allowed, temperature * negative, -jnp.inf)
-    weight = jnp.where(allowed, jnp.exp(logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)), 0)
+    raw = jnp.where(allowed, jnp.exp(logits - jnp.max(logits, axis=-1, keepdims=True)), 0)
+    # The largest is 1, so that a sum below 1 is one of nothing.
+    weight = raw / jnp.maximum(jnp.sum(raw, axis=-1, keepdims=True), 1)
     weighted = jax.lax.stop_gradient(weight) * jax.nn.softplus(negative)
     return (jax.nn.softplus(-positive) + jnp.sum(weighted, axis=-1)) / 2
 
