@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat, named_values
+from owkg.cli.options import Format, OutputFormat, named_values, naming_options
 from owkg.cli.output import show
 from owkg.cli.progress import progress
 
@@ -126,7 +126,9 @@ def _scorer(
     from owkg.models import import_embeddings
 
     graph, notes = _graph(kg)
-    return embeddings, _Scorer(*import_embeddings(embeddings, graph, model, **options), graph), notes
+    with naming_options(("model", "norm", "embeddings", "kg")):
+        scorer = import_embeddings(embeddings, graph, model, **options)
+    return embeddings, _Scorer(*scorer, graph), notes
 
 
 def _of_run(run: Path, kg: Path | None, step: str) -> tuple[_Scorer, list[str]]:

@@ -56,8 +56,8 @@ def rank_arrays(
         tolerance: scores that differ from the answer's by at most this are ties; absolute; 0 or at least
             1e-30.
         devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores that are there at a time, at least one question's; None: 16 MiB, or 256 MiB
-            on an accelerator. It does not change a rank.
+        block_bytes: of the scores that are there at a time, at least those of two questions; None: 16 MiB, or
+            256 MiB on an accelerator. It changes no rank but of scores that differ in their last bits.
         named: what messages call the query of a triple; None: by its number.
         on_progress: told after each block how many triples are ranked, and of how many.
 

@@ -118,7 +118,7 @@ def _walked(
             recorded_at, since, busy = step, step, 0.0
             state = state._replace(loss=jnp.zeros_like(state.loss))
         last = ended(config, rows, step, sizes.total)
-        stopped = interrupted()
+        stopped = interrupted() != 0
         write = last or stopped or due(config.checkpoint_every, sizes, step)
         write = write or (step == recorded_at and step == best_step(config, rows))
         if write or step == recorded_at:
