@@ -175,7 +175,7 @@ def test_a_run_of_a_graph_elsewhere(call):
         (f"{OF_FILE} --option margin", "--option must be NAME=VALUE"),
         (f"{OF_FILE} --option margin=x", "error: --option margin must be"),
         (f"{OF_FILE} --option margins=1", "--option margins is no option of transe"),
-        (f"{OF_FILE} --option margin=-1", "--margin must be"),
+        (f"{OF_FILE} --option margin=-1", "--option margin must be"),
         (f"{OF_FILE} --split full", "--split must be one of"),
         (f"{OF_FILE} --filter full", "--filter must be among"),
         (f"{OF_FILE} --filter test --raw", "--filter says nothing with --raw, got 'test'"),
