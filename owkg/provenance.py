@@ -102,6 +102,8 @@ def made_folder(
     except BaseException as error:
         if old.exists() and not place.exists():
             old.rename(place)
+        if isinstance(error, OSError) and error.strerror is None and str(aside) in str(error):
+            raise OSError(str(error).replace(str(aside), str(path))) from None
         if isinstance(error, OSError) and (error.filename is None or str(aside) in str(error.filename)):
             raise OSError(f"{path}: cannot be written: {error.strerror or error}.") from None
         raise

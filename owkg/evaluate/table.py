@@ -78,10 +78,9 @@ def ranks(
         raise ValueError(f"`split` must have triples to rank, got {split!r}, which has none.")
     sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
     parts: list[Ranks] = []
-    filtered = bool(filter_splits)
+    known = None
     for i, side in enumerate(sides):
         known = known_answers(facts, side, **sizes) if filter_splits else None
-        filtered = known is not None and bool(is_known(known, triples).all())
         asked = np.full(len(triples), side)
         found = rank_arrays(
             model,
@@ -97,6 +96,7 @@ def ranks(
             on_progress=on_progress and partial(_onward, on_progress, i, len(sides)),
         )
         parts.append(found)
+    filtered = known is not None and bool(is_known(known, triples).all())
     every = Ranks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     asked = np.repeat(sides, len(triples))
     triples = np.tile(triples, (len(sides), 1))

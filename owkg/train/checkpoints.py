@@ -96,7 +96,7 @@ def newest_checkpoint(folder: Path, like: Any) -> Checkpoint | None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if _CUT_SHORT.fullmatch(path.name):
             shutil.rmtree(path)
-    for step in reversed(checkpoint_steps(folder)):
+    for step in checkpoint_steps(folder):
         path = folder / str(step)
         try:
             _require_whole(path)
@@ -105,9 +105,8 @@ def newest_checkpoint(folder: Path, like: Any) -> Checkpoint | None:
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
             warnings.warn(f"{error} It is now {aside.name}.", UserWarning, stacklevel=2)
-        else:
-            return Checkpoint(step, read_checkpoint(folder, step, like))
-    return None
+    whole = checkpoint_steps(folder)
+    return Checkpoint(whole[-1], read_checkpoint(folder, whole[-1], like)) if whole else None
 
 
 def checkpoint_steps(folder: Path) -> list[int]:

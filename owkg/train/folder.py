@@ -1,6 +1,8 @@
 """The files of the folder of a run beside its checkpoints: written, read, and held against each other."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,10 +33,14 @@ _COLUMNS: dict[str, Any] = {
 _KEPT = 2
 
 
-def make_run(
+@contextmanager
+def made_run(
     folder: Path, graph: kg.KnowledgeGraph, config: Training, graph_folder: Path | None, *, overwrite: bool
-) -> None:
-    """The folder of a run before its first step."""
+) -> Iterator[Path]:
+    """Yields the folder of a run before its first step, beside `folder`, which it becomes when all went well.
+
+    Until then, a run that is to be replaced stays.
+    """
     inputs = [] if graph_folder is None else list(graph_folder.iterdir())
     with provenance.made_folder(folder, made_by=MADE_BY, inputs=inputs, overwrite=overwrite) as new:
         (new / CONFIG).write_text(config_text(config), encoding="utf-8")
@@ -56,6 +62,7 @@ def make_run(
                 "sha256": {} if graph_folder is None else _files(graph_folder),
             },
         )
+        yield new
 
 
 def facts_checksums(graph: kg.KnowledgeGraph) -> dict[str, str]:

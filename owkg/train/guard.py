@@ -1,14 +1,12 @@
-"""Training in a folder: one process at a time, interrupted in order; what comes to nothing leaves nothing."""
+"""Training in a folder by one process at a time, and interrupted in order."""
 
-import shutil
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from owkg import provenance
+from typing import IO, Any
 
 try:
     import fcntl
@@ -18,50 +16,73 @@ except ImportError:  # no such locks on this system
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Keeps other processes from training in `folder`, where there are such locks, if there is a run.
+    """Keeps other processes from training in `folder`, by a lock on a file beside it, where there are locks.
 
     Raises:
         ValueError: if another process does.
     """
-    path = folder / provenance.METADATA_FILE
-    if fcntl is None or not path.is_file():
-        yield
-        return
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{folder}: is being trained by another process.") from None
-        yield
-
-
-@contextmanager
-def gone_if_empty(folder: Path, kept: Path) -> Iterator[None]:
-    """Removes `folder` when what is done in it fails while there is nothing in `kept`, a folder of it."""
+    place = folder.absolute()
+    path = place.with_name(f".{place.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = _locked(path)
+    except BlockingIOError:
+        raise ValueError(f"{folder}: is being trained by another process.") from None
+    except OSError:  # no locks here, or nothing can be written: that is for others to say
+        file = None
     try:
         yield
-    except BaseException:
-        if not (kept.is_dir() and any(kept.iterdir())):
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+    finally:
+        if file is not None:
+            path.unlink(missing_ok=True)
+            file.close()
+
+
+def _locked(path: Path) -> IO[str] | None:
+    """The file at `path`, locked; None where the system has no such locks.
+
+    Raises:
+        BlockingIOError: if it is locked already.
+    """
+    while fcntl is not None:
+        file = path.open("a")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held the lock removes the file last: it may be another one that stands there now.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                return file
+        except OSError:
+            file.close()
+            raise
+        file.close()
+    return None
 
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], int]]:
-    """Yields the signal that came, 0 if none did; a second one interrupts at once."""
+    """Yields the signal that came, SIGINT or SIGTERM, 0 if none did; the second does what it did before.
+
+    Signals that are ignored stay so.
+    """
     came: list[int] = []
+    before: dict[int, Any] = {}
 
     def take(number: int, _: Any) -> None:
         if came:
-            raise KeyboardInterrupt
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
         came.append(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda: 0
         return
-    before = {number: signal.signal(number, take) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        if handler is not signal.SIG_IGN:
+            before[number] = signal.SIG_DFL if handler is None else handler
+            signal.signal(number, take)
     try:
         yield lambda: came[0] if came else 0
     finally:
         for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            signal.signal(number, handler)

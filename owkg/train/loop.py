@@ -46,7 +46,7 @@ def snapshots(
     rows: Sequence[Row] = (),
     chunk_steps: int | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
-    interrupted: Callable[[], int] = lambda: False,
+    interrupted: Callable[[], int] = lambda: 0,
 ) -> Iterator[Snapshot]:
     """Trains, and yields at every record, validation and checkpoint, at an interrupt, and at the end.
 

@@ -17,6 +17,9 @@ from owkg.train.questions import questions
 from owkg.train.step import Rates, State, advance_many, all_finite, begun, rates
 from owkg.train.validation import validator
 
+# Of the path of a run that failed before its first record.
+_COLUMNS: dict[str, list[float]] = {"step": [], "epoch": [], "loss": []}
+
 
 class Trained(NamedTuple):
     """One of many runs.
@@ -72,7 +75,7 @@ def train_many(
     paths: list[list[Row]] = [[] for _ in configs]
     failed: list[int | None] = [None] * len(configs)
     step, recorded_at = 0, 0
-    while step < sizes.total:
+    while step < sizes.total and None in failed:
         stop = next_stop(config, sizes, step)
         state, step = run(state, step, stop, parts, numbers), stop
         failed = [
@@ -99,12 +102,13 @@ def train_many(
                     best[i] = step, params, statistics
         recorded_at = step
         state = state._replace(loss=jnp.zeros_like(state.loss))
-        if on_progress:
-            on_progress(step, sizes.total, f"loss {np.nanmin(loss):.4g} to {np.nanmax(loss):.4g}")
+        good = [value for value, one in zip(loss, failed, strict=True) if one is None]
+        if on_progress and good:
+            on_progress(step, sizes.total, f"loss {min(good):.4g} to {max(good):.4g}")
     trained = []
     for i, (one, kept) in enumerate(zip(configs, best, strict=True)):
         at, params, statistics = kept or (step, *jax.tree.map(lambda x, i=i: x[i], (state[0], state[1])))
-        path = pl.DataFrame(paths[i], infer_schema_length=None)
+        path = pl.DataFrame(paths[i] or _COLUMNS, infer_schema_length=None)
         trained.append(Trained(one, params, statistics, at, failed[i], path))
     return trained
 
@@ -125,7 +129,7 @@ def _configs(config: Training, varied: dict[str, Any]) -> list[Training]:
     for name, values in varied.items():
         if name not in Rates._fields:
             raise ValueError(f"`{name}` cannot differ between runs; {', '.join(Rates._fields)} can.")
-        if np.ndim(values) != 1:
+        if np.ndim(values) != 1 or not len(values):
             raise ValueError(f"`{name}` must be a value a run, got {values!r}.")
     lengths = {len(values) for values in varied.values()}
     if len(lengths) > 1:

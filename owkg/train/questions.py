@@ -85,6 +85,10 @@ def questions(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Questio
     batch = tuple(-(-q // at_least) for q in asked)
     # Both batches may have been rounded up so far that fewer steps ask everything: none must ask nothing.
     per_epoch = max(-(-q // b) for q, b in zip(asked, batch, strict=True))
+    total = config.steps or config.epochs * per_epoch
+    if total >= 2**31:
+        name = "steps" if config.steps else "epochs"
+        raise ValueError(f"`{name}` must make fewer than 2**31 steps, got {total}.")
     largest = (int(np.sort(c)[-b:].sum()) for c, b in zip(counts, batch, strict=True))
     return tuple(parts), Sizes(
         **sizes,
@@ -92,7 +96,7 @@ def questions(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Questio
         most=tuple(int(c.max()) for c in counts),
         batch=batch,
         per_epoch=per_epoch,
-        total=config.steps or config.epochs * per_epoch,
+        total=total,
         batch_answers=tuple(largest),
     )
 

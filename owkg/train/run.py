@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -19,13 +19,13 @@ from owkg.train.folder import (
     CONFIG,
     LABELS,
     facts_checksums,
-    make_run,
+    made_run,
     path_table,
     read_rows,
     require_unchanged,
     write_snapshot,
 )
-from owkg.train.guard import alone, gone_if_empty, interrupts
+from owkg.train.guard import alone, interrupts
 from owkg.train.loop import Row, best_step, snapshots
 from owkg.train.step import State, begun_shape
 
@@ -71,7 +71,8 @@ def train(
 
     A run that ends at any moment, however it ends, and is resumed gives the same parameters to the bit as
     one that was not disturbed, on one machine. SIGINT (Ctrl-C) and SIGTERM write a checkpoint, and then do
-    what they did before. A run that fails before its first checkpoint leaves no folder.
+    what they did before, or interrupt. Before there is a first checkpoint, nothing stands in `folder`, and
+    nothing is replaced there.
 
     Args:
         graph: whose split train is learned; the split valid chooses the best step and when to stop.
@@ -93,25 +94,26 @@ def train(
     """
     if resume and overwrite:
         raise ValueError("`overwrite` must not be given with `resume`: the run is gone on with.")
-    with alone(folder):
+    with alone(folder), interrupts() as interrupted, ExitStack() as making:
         start, rows = _begin(folder, graph, config) if resume else (None, [])
-        with interrupts() as interrupted:
-            walk = snapshots(
-                graph,
-                config,
-                start=start,
-                rows=rows,
-                chunk_steps=chunk_steps,
-                on_progress=on_progress,
-                interrupted=interrupted,
-            )
-            if not resume:
-                make_run(folder, graph, config, graph_folder, overwrite=overwrite)
-            # What went on before is locked already, and stays whatever happens.
-            lock, kept = (nullcontext(), folder) if resume else (alone(folder), folder / CHECKPOINTS)
-            with gone_if_empty(folder, kept), lock:
-                for snapshot in walk:
-                    write_snapshot(folder, config, snapshot)
+        walk = snapshots(
+            graph,
+            config,
+            start=start,
+            rows=rows,
+            chunk_steps=chunk_steps,
+            on_progress=on_progress,
+            interrupted=interrupted,
+        )
+        place = folder
+        if not resume:
+            new = made_run(folder, graph, config, graph_folder, overwrite=overwrite)
+            place = making.enter_context(new)
+        for snapshot in walk:
+            write_snapshot(place, config, snapshot)
+            if snapshot.due:
+                making.close()
+                place = folder
     if number := interrupted():
         signal.raise_signal(number)
         raise KeyboardInterrupt

@@ -50,6 +50,16 @@ def test_one_whose_parameters_fail_before_its_loss_stops_no_other(ring, rate):
     assert len(bad.path) <= bad.failed + 1
 
 
+def test_when_all_fail_it_ends(ring):
+    told = []
+    config = training("complex", dim=8, epochs=50, optimiser="sgd", init_scale=1.0, n3=0.0, valid_every=0)
+    runs = train_many(ring, config, learning_rate=[1e30, 1e30], on_progress=lambda *now: told.append(now))
+    assert [run.failed is None for run in runs] == [False, False]
+    assert all("nan" not in text for *_, text in told)
+    assert len(told) < 50
+    assert all(run.path.columns == ["step", "epoch", "loss"] for run in runs)
+
+
 @pytest.mark.parametrize(
     ("varied", "message"),
     [
@@ -57,6 +67,7 @@ def test_one_whose_parameters_fail_before_its_loss_stops_no_other(ring, rate):
         ({"dim": [1, 2]}, "`dim` cannot differ"),
         ({"seed": [1, 2], "n3": [0.1]}, "as many values"),
         ({"seed": 1}, "`seed` must be a value a run"),
+        ({"seed": []}, "`seed` must be a value a run"),
         ({"n3": [-1.0]}, "`n3` must be"),
     ],
 )

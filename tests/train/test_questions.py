@@ -57,3 +57,9 @@ def test_nothing_to_draw_from():
     ):
         questions(graph, training("rotate"))
     questions(graph, training("rotate", filtered_negatives=False))
+
+
+@pytest.mark.parametrize("length", [{"epochs": 10**9}, {"steps": 2**31}])
+def test_more_steps_than_can_be_counted(ring, length):
+    with pytest.raises(ValueError, match=f"`{next(iter(length))}` must make fewer than"):
+        questions(ring, training("complex", batch_size=32, **length))

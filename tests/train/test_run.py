@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from owkg.evaluate import rank_arrays
 from owkg.kg import known_answers, read_graph, write_labelled
 from owkg.models import MODELS
-from owkg.train import checkpoints, load_run, train, training
+from owkg.train import changed, checkpoints, guard, load_run, train, training
 from owkg.train.loop import snapshots
 
 ROOT = Path(__file__).parents[2]
@@ -67,30 +68,30 @@ def test_resumed_is_as_uninterrupted(ring, name, tmp_path):
     assert resumed.path.select(same).equals(whole.path.select(same))
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "message"),
-    [
-        (signal.SIGKILL, -signal.SIGKILL, ""),
-        (signal.SIGINT, 130, "owkg: interrupted\n"),
-        (signal.SIGTERM, 143, ""),
-    ],
-)
-def test_killed_or_interrupted_and_resumed(ring, tmp_path, number, code, message):
-    write_labelled(ring, tmp_path / "graph")
-    settings = {"dim": 8, "batch_size": 32, "epochs": 30, "checkpoint_every": 1, "valid_every": 7}
+def started(run, graph, settings):
+    """A process that trains, once it has begun to write."""
     options = [
         text for name, value in settings.items() for text in (f"--{name.replace('_', '-')}", str(value))
     ]
-    run = tmp_path / "run"
-    command = [sys.executable, "-m", "owkg", "train", tmp_path / "graph", "--out", run, *options]
+    command = [sys.executable, "-m", "owkg", "train", graph, "--out", run, *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not [*run.parent.glob("*/path.parquet"), *run.parent.glob(".*/path.parquet")]:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    return process
+
+
+def test_killed_and_resumed(ring, tmp_path):
+    write_labelled(ring, tmp_path / "graph")
+    settings = {"dim": 8, "batch_size": 32, "epochs": 30, "checkpoint_every": 1, "valid_every": 7}
+    run = tmp_path / "run"
+    process = started(run, tmp_path / "graph", settings)
     while not (done := checkpoints.checkpoint_steps(run / "checkpoints")) or done[-1] < 20:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
-    process.send_signal(number)
+    process.kill()
     _, errors = process.communicate()
-    assert process.returncode == code, errors
-    assert errors == message
+    assert (process.returncode, errors) == (-signal.SIGKILL, "")
     assert checkpoints.checkpoint_steps(run / "checkpoints")[-1] < 120
     graph, config = read_graph(tmp_path / "graph"), training("complex", **settings)
     resumed, whole = train(graph, config, run, resume=True), train(graph, config, tmp_path / "whole")
@@ -99,6 +100,67 @@ def test_killed_or_interrupted_and_resumed(ring, tmp_path, number, code, message
     last = [load_run(folder, step="last") for folder in (run, tmp_path / "whole")]
     assert last[0].step == 120
     assert of_run(last[0]) == of_run(last[1])
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "message"), [(signal.SIGINT, 130, "owkg: interrupted\n"), (signal.SIGTERM, 143, "")]
+)
+def test_interrupted_and_resumed(ring, tmp_path, number, code, message):
+    """No checkpoint is due before the end: the interrupt writes the one that is there."""
+    write_labelled(ring, tmp_path / "graph")
+    settings = {"dim": 8, "batch_size": 32, "epochs": 20_000, "checkpoint_every": 0, "valid_every": 0}
+    run = tmp_path / "run"
+    process = started(run, tmp_path / "graph", settings)
+    process.send_signal(number)
+    _, errors = process.communicate()
+    assert (process.returncode, errors) == (code, message)
+    (step,) = checkpoints.checkpoint_steps(run / "checkpoints")
+    assert 0 < step < 80_000
+    assert not list(tmp_path.glob(".run*"))
+    # Whoever goes on from there is where an undisturbed run is.
+    config = training("complex", **settings)
+    graph = read_graph(tmp_path / "graph")
+    at = load_run(run, step="last")
+    *_, undisturbed = snapshots(graph, changed(config, steps=step))
+    assert bits(at.params) == bits(undisturbed.state.params)
+
+
+def test_a_run_stays_until_the_one_that_replaces_it_has_a_checkpoint(ring, tmp_path):
+    run = tmp_path / "run"
+    before = train(ring, CONFIGS["complex"], run)
+    wild = training("complex", dim=4, optimiser="sgd", learning_rate=1e30, init_scale=1.0, n3=0.0)
+    with pytest.raises(ValueError, match="not finite"):
+        train(ring, wild, run, overwrite=True)
+    assert of_run(load_run(run)) == of_run(before)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    train(ring, training("complex", **SMALL, seed=5), run, overwrite=True)
+    assert load_run(run).config.seed == 5
+
+
+def test_signals_that_are_ignored_stay_so_and_a_second_one_does_what_it_did():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with guard.interrupts() as came:
+            signal.raise_signal(signal.SIGINT)
+            assert came() == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with guard.interrupts() as came:
+        signal.raise_signal(signal.SIGINT)
+        assert came() == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_locks_that_a_system_has_not_are_done_without(monkeypatch, tmp_path):
+    def none(*_):
+        raise OSError(9, "Bad file descriptor")
+
+    for locks in (SimpleNamespace(LOCK_EX=2, LOCK_NB=4, flock=none), None):
+        monkeypatch.setattr(guard, "fcntl", locks)
+        with guard.alone(tmp_path / "run"):
+            pass
 
 
 def test_what_a_run_holds(ring, tmp_path):
@@ -200,6 +262,16 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(ring, tmp_path):
     assert of_run(again) == of_run(run)
 
 
+def test_an_older_damaged_checkpoint_is_put_aside_too(ring, tmp_path):
+    run = train(ring, CONFIGS["complex"], tmp_path / "run")
+    folder = tmp_path / "run" / "checkpoints"
+    (folder / "20" / "metadata.json").write_text("{}")
+    with pytest.warns(UserWarning, match=r"20/metadata\.json: must hold checksums.* It is now 20\.damaged"):
+        again = train(ring, CONFIGS["complex"], tmp_path / "run", resume=True)
+    assert of_run(again) == of_run(run)
+    assert sorted(path.name for path in folder.iterdir()) == ["20.damaged", "24"]
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_learns_its_facts_by_heart(chain, name):
     size = {"conve": {"dim": 32, "height": 4}, "tucker": {"dim": 32, "relation_dim": 8}}.get(
@@ -277,6 +349,7 @@ def test_one_process_at_a_time(ring, tmp_path):
     train(ring, config, run, chunk_steps=12, on_progress=meanwhile)
     assert seen == ["resume", "overwrite"] * 6
     train(ring, config, run, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 @pytest.mark.parametrize(
