@@ -73,7 +73,12 @@ def started(run, graph, settings):
     options = [
         text for name, value in settings.items() for text in (f"--{name.replace('_', '-')}", str(value))
     ]
-    command = [sys.executable, "-m", "owkg", "train", graph, "--out", run, *options]
+    # What tests are run by may ignore SIGINT, and then so would the process.
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from owkg.cli.main import run; run()"
+    )
+    command = [sys.executable, "-c", code, "train", graph, "--out", run, *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not [*run.parent.glob("*/path.parquet"), *run.parent.glob(".*/path.parquet")]:
         assert process.poll() is None, process.communicate()
@@ -137,20 +142,30 @@ def test_a_run_stays_until_the_one_that_replaces_it_has_a_checkpoint(ring, tmp_p
     assert load_run(run).config.seed == 5
 
 
-def test_signals_that_are_ignored_stay_so_and_a_second_one_does_what_it_did():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with guard.interrupts() as came:
-            signal.raise_signal(signal.SIGINT)
-            assert came() == 0
-    finally:
-        signal.signal(signal.SIGINT, before)
+@pytest.fixture
+def sigint():
+    """Sets the handler of SIGINT, and in the end the one that was there."""
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda handler: signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_signals_that_are_ignored_stay_so(sigint):
+    sigint(signal.SIG_IGN)
+    with guard.interrupts() as came:
+        signal.raise_signal(signal.SIGINT)
+        assert came() == 0
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_a_second_signal_does_what_it_did_before(sigint):
+    sigint(signal.default_int_handler)
     with guard.interrupts() as came:
         signal.raise_signal(signal.SIGINT)
         assert came() == signal.SIGINT
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_locks_that_a_system_has_not_are_done_without(monkeypatch, tmp_path):
