@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import shutil
 import warnings
 from collections.abc import Collection
@@ -17,7 +18,7 @@ _MADE_BY = "owkg train, checkpoint"
 _STATE = "state"
 # What a checkpoint takes beside its arrays.
 _MORE = 2**16
-# What `made_folder` names a checkpoint that is being written.
+# A checkpoint that is being written, as `made_folder` names it, or removed.
 _CUT_SHORT = re.compile(r"\.\d+\.[0-9a-f]{8}\.(new|old)")
 
 
@@ -116,9 +117,11 @@ def checkpoint_steps(folder: Path) -> list[int]:
 
 
 def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
-    """Removes all checkpoints but those of `steps`."""
+    """Removes all checkpoints but those of `steps`; each is whole, or no checkpoint any more."""
     for step in set(checkpoint_steps(folder)) - set(steps):
-        shutil.rmtree(folder / str(step))
+        going = folder / f".{step}.{secrets.token_hex(4)}.old"
+        (folder / str(step)).rename(going)
+        shutil.rmtree(going)
 
 
 def _require_whole(path: Path) -> dict[str, str]:

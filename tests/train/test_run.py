@@ -287,6 +287,24 @@ def test_an_older_damaged_checkpoint_is_put_aside_too(ring, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == ["20.damaged", "24"]
 
 
+def test_a_checkpoint_that_is_being_removed_is_none(ring, tmp_path, monkeypatch):
+    *_, last = snapshots(ring, CONFIGS["complex"])
+    for step in (1, 2):
+        checkpoints.write_checkpoint(tmp_path, step, last.state)
+
+    def killed(path):
+        (path / "metadata.json").unlink()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoints.shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.keep_checkpoints(tmp_path, [2])
+    monkeypatch.undo()
+    assert checkpoints.checkpoint_steps(tmp_path) == [2]
+    found = checkpoints.newest_checkpoint(tmp_path, last.state)
+    assert (found.step, [path.name for path in tmp_path.iterdir()]) == (2, ["2"])
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_learns_its_facts_by_heart(chain, name):
     size = {"conve": {"dim": 32, "height": 4}, "tucker": {"dim": 32, "relation_dim": 8}}.get(
