@@ -33,7 +33,7 @@ from owkg.cli.script import Out, Quick, run_script
 from owkg.files import writable_folder
 from owkg.models import model
 from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine, once, peak_gib
+from owkg.report.timing import fastest, machine, measured_elsewhere, once, peak_gib
 
 _DIM = 256
 _SQUARE = 4096
@@ -121,11 +121,7 @@ def pykeen(graph: kg.KnowledgeGraph, python: Path, repeats: int) -> dict[str, An
         sizes = np.array([graph.num_entities, graph.num_relations])
         np.savez(Path(folder) / "graph.npz", allow_pickle=False, sizes=sizes, **splits)
         script = Path(__file__).with_name("evaluation_pykeen.py")
-        command = [str(python), str(script), f"{folder}/graph.npz", str(_DIM), str(repeats)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
-    if done.returncode:
-        raise ValueError(f"`pykeen` must be an interpreter that can run {script}: {done.stderr[-300:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+        return measured_elsewhere("pykeen", python, script, f"{folder}/graph.npz", _DIM, repeats)
 
 
 def main(

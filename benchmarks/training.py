@@ -8,8 +8,6 @@ On a CPU the table may fit the cache, and a step can be faster than that.
     python benchmarks/training.py --out out --torch torch-env/bin/python
 """
 
-import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +26,7 @@ from owkg.cli.script import Out, Quick, run_script
 from owkg.files import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine
+from owkg.report.timing import fastest, machine, measured_elsewhere
 from owkg.train import training
 from owkg.train.questions import questions
 from owkg.train.step import advance, begun, rates
@@ -95,11 +93,7 @@ def pytorch(python: Path, model: str, dim: int, repeats: int) -> dict[str, Any]:
     """What PyTorch takes for the same step."""
     script = Path(__file__).with_name("training_torch.py")
     numbers = (_ENTITIES, _RELATIONS, dim, _BATCH, _NEGATIVES, repeats)
-    command = [str(python), str(script), model, *map(str, numbers)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
-    if done.returncode:
-        raise ValueError(f"`torch` must be an interpreter that can run {script}: {done.stderr[-300:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return measured_elsewhere("torch", python, script, model, *numbers)
 
 
 def main(

@@ -1,9 +1,13 @@
 """How long things take, how much memory, on what machine: what the benchmarks share."""
 
+import json
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -24,6 +28,25 @@ def once(call: Callable[[], object]) -> float:
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin
+
+
+def measured_elsewhere(option: str, python: Path, script: Path, *arguments: object) -> dict[str, Any]:
+    """What `script` measures, run by the interpreter of another environment: its last line, as JSON.
+
+    Args:
+        option: that named the interpreter.
+        python: the interpreter.
+        script: that prints what it measured.
+        *arguments: of the script.
+
+    Raises:
+        ValueError: naming the option, if the script fails.
+    """
+    command = [str(python), str(script), *map(str, arguments)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    if done.returncode:
+        raise ValueError(f"`{option}` must be an interpreter that can run {script}: {done.stderr[-300:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def peak_gib() -> float:

@@ -12,6 +12,7 @@ import polars as pl
 
 from owkg import kg, provenance
 from owkg.files import written_aside
+from owkg.kg.graph import graph_checked
 from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, write_checkpoint
 from owkg.train.config import Training, config_text
 from owkg.train.loop import Row, Snapshot, best_step
@@ -65,8 +66,13 @@ def made_run(
         yield new
 
 
-def facts_checksums(graph: kg.KnowledgeGraph) -> dict[str, str]:
-    """Checksums of what training looks at: the triples as ids, little-endian int32."""
+def facts_checksums(graph: Any) -> dict[str, str]:
+    """Checksums of what training looks at: the triples of train and valid as ids, little-endian int32.
+
+    Raises:
+        ValueError: if `graph` is no KnowledgeGraph.
+    """
+    graph = graph_checked(graph)
     splits = ((name, graph.splits[name]) for name in ("train", "valid") if name in graph.splits)
     return {name: hashlib.sha256(triples.astype("<i4").tobytes()).hexdigest() for name, triples in splits}
 

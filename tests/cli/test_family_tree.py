@@ -1,27 +1,21 @@
 """`owkg family-tree close`, `relations` and `verify` as their users meet them."""
 
 import json
+from functools import partial
 
 import pytest
 
 from family_tree import ontology
 from family_tree.ontology import SHIPPED
-from owkg.cli.main import main
 
 PEOPLE = "person\tgender\nbob\tmale\nann\tfemale\neve\tfemale\nmax\tmale\n"
 PARENTS = "parent\tchild\nann\teve\nann\tmax\nbob\teve\n"
 
 
 @pytest.fixture
-def call(capsys):
-    """Runs a command line; gives (exit code, standard output, standard error)."""
-
-    def run_it(*arguments: object) -> tuple[int, str, str]:
-        code = main(["family-tree", *(str(argument) for argument in arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_it
+def call(call):
+    """As `call`, of `owkg family-tree`."""
+    return partial(call, "family-tree")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from owkg import kg
-from owkg.cli.main import main
 
 FILES = {
     "train.txt": "ann\tknows\tbob\nann\tknows\tbob\nbob\tlikes\tcy\n",
@@ -18,18 +17,6 @@ def folder(tmp_path):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     return tmp_path
-
-
-@pytest.fixture
-def call(capsys):
-    """Runs a command line; gives (exit code, standard output, standard error)."""
-
-    def run_it(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_it
 
 
 def test_json_is_the_statistics_of_the_folder(call, folder):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from functools import partial
 
 import polars as pl
 import pytest
@@ -32,15 +33,9 @@ def facts(tmp_path):
 
 
 @pytest.fixture
-def call(capsys):
-    """Runs `owkg sample` with arguments; gives (exit code, standard output, standard error)."""
-
-    def run_it(*arguments: object) -> tuple[int, str, str]:
-        code = main(["sample", *(str(argument) for argument in arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_it
+def call(call):
+    """As `call`, of `owkg sample`."""
+    return partial(call, "sample")
 
 
 def _contents(folder):

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from owkg.cli.main import main
 from owkg.train import load_run, read_config
 
 FACTS = [f"{a}\tafter\t{a + 1}\n{a + 1}\tbefore\t{a}\n" for a in range(100, 112)]
@@ -21,18 +20,6 @@ def folder(tmp_path):
     (graph / "train.txt").write_text("".join(f"e{line}" for line in "".join(FACTS).splitlines(True)))
     (graph / "valid.txt").write_text("e100\tafter\t105\ne103\tbefore\t102\n")
     return graph
-
-
-@pytest.fixture
-def call(capsys):
-    """Runs a command line; gives (exit code, standard output, standard error)."""
-
-    def run_it(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_it
 
 
 def test_json_says_how_it_went(call, folder, tmp_path):

@@ -17,7 +17,7 @@ import pytest
 from owkg.evaluate import rank_arrays
 from owkg.kg import known_answers, read_graph, write_labelled
 from owkg.models import MODELS
-from owkg.train import changed, checkpoints, guard, load_run, train, training
+from owkg.train import changed, checkpoints, facts_checksums, guard, load_run, train, training
 from owkg.train.loop import snapshots
 
 ROOT = Path(__file__).parents[2]
@@ -415,6 +415,16 @@ def test_a_path_of_other_columns(ring, tmp_path, change, wrong):
     change(pl.read_parquet(file)).write_parquet(file)
     with pytest.raises(ValueError, match=rf"path\.parquet: must have numbers in step, .*; {wrong} is not so"):
         load_run(tmp_path / "run")
+
+
+def test_checksums_are_of_the_facts_of_a_graph(ring):
+    sums = facts_checksums(ring)
+    assert set(sums) == {"train", "valid"}
+    fewer = ring._replace(splits=ring.splits | {"train": ring.splits["train"][1:]})
+    assert facts_checksums(fewer)["valid"] == sums["valid"]
+    assert facts_checksums(fewer)["train"] != sums["train"]
+    with pytest.raises(ValueError, match="`graph` must be"):
+        facts_checksums({"train": []})
 
 
 def test_a_graph_folder_that_is_no_text(ring, tmp_path):
