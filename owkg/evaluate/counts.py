@@ -37,7 +37,8 @@ def counts(
     params: Params,
     statistics: Statistics,
     tiles: Float[Array, "tiles size d"],
-    block: Any,
+    stack: Any,
+    number: Any,
     tolerance: Any,
 ) -> Counts:
     """The counts of one block; each device scores its own tiles.
@@ -50,9 +51,11 @@ def counts(
         params: of the model, on every device.
         statistics: of the model, on every device.
         tiles: of `tiled`.
-        block: a `Block`.
+        stack: blocks of one shape, one `Block` with a leading axis.
+        number: of the block in the stack; [].
         tolerance: scores that differ from the answer's by at most this count as equal; [].
     """
+    block = jax.tree.map(lambda parts: parts[number], stack)
     queries, _ = model.query(params, statistics, block.entity, block.relation, side)
     share = partial(_share, model.similarity, num_entities)
     # Unchecked, as the loops inside of some similarities begin with zeros that are the same on all devices.
@@ -72,36 +75,35 @@ def _share(
 ) -> Counts:
     """The counts of all devices together, of which this one makes its share.
 
-    The row of a question holds whole numbers in the order of its scores. The least, below those of all
-    floats, stands for what is no candidate; the largest, above them, for what is no finite number.
+    Scores are written once and read twice: what is no candidate is marked among them, and the counting pass
+    takes them as whole numbers in their order. The mark is the first number below minus infinity, a
+    signalling NaN, which no arithmetic gives.
     """
     number, size, _ = tiles.shape
     first = jax.lax.axis_index(AXIS) * number * size
+    scores = similarity.tiles(queries, tiles)
+    infinity = jnp.array(jnp.inf, scores.dtype)
+    below, beyond = ordered(-infinity), ordered(infinity)
+    absent = below - 1
 
-    def scored(tile: tuple[Array, Array]) -> Array:
-        begin, candidates = tile
-        scores = similarity.all(queries, candidates)
-        keys = ordered(scores)
-        keys = jnp.where(jnp.isfinite(scores), keys, jnp.iinfo(keys.dtype).max)
-        is_entity = begin + jnp.arange(size) < num_entities
-        return jnp.where(is_entity, keys, jnp.iinfo(keys.dtype).min)
+    def bad(keys: Array) -> Array:
+        return ((keys <= below) | (keys >= beyond)) & (keys != absent)
 
-    def place(row: Array, entity: Array) -> tuple[Array, Array, Array]:
-        # An entity of another device is in a tile behind the last; an index below 0 would count from there.
-        own = entity - first
-        return jnp.where(own < 0, number, own // size), row, own % size
-
-    keys = jax.lax.map(scored, (first + jnp.arange(number) * size, tiles))
-    absent, bad = (getattr(jnp.iinfo(keys.dtype), end) for end in ("min", "max"))
+    # An entity of another device is in a tile behind the last; an index below 0 would count from there.
+    own = jnp.concatenate([block.answer, block.known]) - first
+    row = jnp.concatenate([block.row, block.known_row])
+    place = (jnp.where(own < 0, number, own // size), row, own % size)
+    were = scores.at[place].get(mode="fill", fill_value=-jnp.inf)
     # The answer's own entry of its row, so that it ties with itself and its equals to the last bit.
-    answer = keys.at[place(block.row, block.answer)].get(mode="fill", fill_value=absent)
-    answer = jax.lax.pmax(answer, AXIS)
-    known = place(block.known_row, block.known)
-    was = keys.at[known].get(mode="fill", fill_value=absent)
-    keys = keys.at[known].set(jnp.where(was == bad, bad, absent), mode="drop")
+    ranked = len(block.answer)
+    answer = jax.lax.pmax(ordered(were[:ranked]), AXIS)
+    known = were[ranked:]
+    marks = jnp.where(jnp.isfinite(known), unordered(absent), known)
+    scores = scores.at[tuple(index[ranked:] for index in place)].set(marks, mode="drop")
+    is_entity = first + jnp.arange(number * size).reshape(number, 1, size) < num_entities
+    keys = jnp.where(is_entity, ordered(scores[:, block.row]), absent)
     high, low = (_moved(answer, by) for by in (tolerance, -tolerance))
-    rows = keys[:, block.row]
-    flags = (rows > to_pass(high)[:, None], rows >= to_reach(low)[:, None], rows == bad)
+    flags = (keys > to_pass(high)[:, None], keys >= to_reach(low)[:, None], bad(keys))
     return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS))
 
 

@@ -1,7 +1,7 @@
 """How a query is compared with candidates: one by one, and all with all in bounded memory."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import jax
@@ -22,10 +22,13 @@ class Similarity(NamedTuple):
     Attributes:
         one: queries [..., d] and candidates [..., d], broadcast over the leading axes, give [...].
         all: queries [q, d] and candidates [c, d] give [q, c]; nothing of size [q, c, d] is ever made.
+        tiles: queries [q, d] and tiles of candidates [t, c, d] give [t, q, c]: of each tile, to the last bit,
+            what `all` gives.
     """
 
     one: Callable[[Array, Array], Array]
     all: Callable[[Array, Array], Array]
+    tiles: Callable[[Array, Array], Array]
 
 
 def _dot_one(query: Float[Array, "... d"], candidate: Float[Array, "... d"]) -> Float[Array, "..."]:
@@ -38,7 +41,12 @@ def _dot_all(queries: Float[Array, "q d"], candidates: Float[Array, "c d"]) -> F
     return jnp.einsum("qd,cd->qc", queries, candidates, precision=HIGHEST, preferred_element_type=wide)
 
 
-DOT = Similarity(_dot_one, _dot_all)
+def _dot_tiles(queries: Float[Array, "q d"], tiles: Float[Array, "t c d"]) -> Float[Array, "t q c"]:
+    # A batch of products is written in its place; a loop over tiles would copy each.
+    return jax.vmap(_dot_all)(jnp.broadcast_to(queries, (len(tiles), *queries.shape)), tiles)
+
+
+DOT = Similarity(_dot_one, _dot_all, _dot_tiles)
 """The dot product."""
 
 
@@ -142,4 +150,7 @@ def _minus(
         wide = _sum_type(queries, candidates)
         return margin - finish(total(slabs(queries, wide), slabs(candidates, wide)))
 
-    return Similarity(one, every)
+    def tiles(queries: Array, tiles: Array) -> Array:
+        return jax.lax.map(partial(every, queries), tiles)
+
+    return Similarity(one, every, tiles)

@@ -74,7 +74,7 @@ TOLD = replace(
     model("distmult", reciprocal=False),
     query=told_query,
     candidates=told_candidates,
-    similarity=Similarity(jnp.add, told_all),
+    similarity=Similarity(jnp.add, told_all, jax.vmap(told_all, in_axes=(None, 0))),
 )
 
 

@@ -105,3 +105,13 @@ def test_the_divergence_of_beta_distributions_as_a_dot_product(spread):
     got = -DOT.all(query_features(jnp.asarray(query), 0.0), entity_features(jnp.asarray(entity)))
     # Relative to the largest divergence: those of near pairs are differences of numbers of that size.
     np.testing.assert_allclose(got, exact, rtol=2e-6, atol=1e-4 + 1e-6 * exact.max())
+
+
+@EACH
+def test_tiles_score_as_all_does_to_the_bit(name):
+    similarity = SIMILARITIES[name][0]
+    queries, tiles = _normal(8, 9, 24), _normal(9, 5, 13, 24)
+    scores = similarity.tiles(queries, tiles)
+    assert scores.shape == (5, 9, 13)
+    for tile, score in zip(tiles, scores, strict=True):
+        np.testing.assert_array_equal(score, similarity.all(queries, tile))
