@@ -110,7 +110,7 @@ def test_the_divergence_of_beta_distributions_as_a_dot_product(spread):
 @EACH
 def test_tiles_score_as_all_does_to_the_bit(name):
     similarity = SIMILARITIES[name][0]
-    queries, tiles = _normal(8, 9, 24), _normal(9, 5, 13, 24)
+    queries, tiles = jnp.asarray(_normal(8, 9, 24)), jnp.asarray(_normal(9, 5, 13, 24))
     scores = similarity.tiles(queries, tiles)
     assert scores.shape == (5, 9, 13)
     for tile, score in zip(tiles, scores, strict=True):
