@@ -1,0 +1,32 @@
+"""What the checkpoints of several models read, question by question, on the full and the sparse test sets."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Int32, Int64
+
+FULL = "full"
+"""The test set of all facts that are not in train; every other test set has some of them missing."""
+
+
+class Curves(NamedTuple):
+    """All checkpoints of all configurations on one open world.
+
+    Attributes:
+        density: share of the facts of the closed world that are known.
+        metrics: names of `owkg.metrics`.
+        labels: of the configurations.
+        models: of the configurations, names of `owkg.models.MODELS`.
+        config: which configuration each checkpoint belongs to, [checkpoints].
+        step: of training, of each checkpoint, [checkpoints].
+        values: by test set ("full", "sparse", and others such as "correlated"), the mean of each metric
+            over the answers to each question, [metrics, checkpoints, questions].
+    """
+
+    density: float
+    metrics: tuple[str, ...]
+    labels: tuple[str, ...]
+    models: tuple[str, ...]
+    config: Int32[np.ndarray, "checkpoints"]
+    step: Int64[np.ndarray, "checkpoints"]
+    values: dict[str, Float32[np.ndarray, "metrics checkpoints questions"]]
