@@ -49,7 +49,7 @@ def train(
     optimiser: Annotated[str | None, typer.Option(help="adagrad, adam or sgd.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="At its peak.")] = None,
     schedule: Annotated[
-        str | None, typer.Option(help="Of the learning rate: constant, linear, cosine or exponential.")
+        str | None, typer.Option(help="Of the learning rate: constant, linear, cosine, exponential or drop.")
     ] = None,
     epochs: Annotated[
         int | None, typer.Option(help="Each asks every fact on both sides; as a rule 100.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Float64
 
 from owkg import checks
 from owkg.evaluate.blocks import Block, blocks
@@ -68,6 +69,36 @@ def rank_arrays(
     Raises:
         ValueError: if an argument is out of range; or if a score is no finite number, naming the query.
     """
+    return scored_rank_arrays(
+        model,
+        params,
+        statistics,
+        triples,
+        side,
+        known=known,
+        tolerance=tolerance,
+        devices=devices,
+        block_bytes=block_bytes,
+        named=named,
+        on_progress=on_progress,
+    )[0]
+
+
+def scored_rank_arrays(
+    model: Model,
+    params: Params,
+    statistics: Statistics,
+    triples: Any,
+    side: Any,
+    *,
+    known: Any,
+    tolerance: Any = 0.0,
+    devices: Sequence[Any] | None = None,
+    block_bytes: Any = None,
+    named: Callable[[int], str] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[Ranks, Float64[np.ndarray, "triples"]]:
+    """The ranks of `rank_arrays`, and the scores of the answers: what orders the answers to one question."""
     side, num_entities = side_checked(side), len(params["entity"])
     num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
     triples = triples_checked(triples, num_entities, num_relations)
@@ -83,10 +114,11 @@ def rank_arrays(
     # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
     stack, width = everywhere(mesh, (_stacked([block for _, block in dealt]), width))
     above, level = np.empty((2, len(triples)), np.int64)
+    score = np.empty(len(triples))
     done = 0
     asked = ((rows, count(stack, np.int32(i), width)) for i, (rows, _) in enumerate(dealt))
     for rows, found in _one_behind(asked):
-        above[rows], level[rows], bad = (np.asarray(part)[: len(rows)] for part in found)
+        above[rows], level[rows], bad, score[rows] = (np.asarray(part)[: len(rows)] for part in found)
         if bad.any():
             row = int(rows[np.argmax(bad > 0)])
             name = named(row) if named else f"the {side} of triple {row}"
@@ -95,9 +127,10 @@ def rank_arrays(
         if on_progress:
             on_progress(done, len(triples))
     if known is None:
-        return Ranks(1 + above, level, np.full(len(triples), num_entities))
+        return Ranks(1 + above, level, np.full(len(triples), num_entities)), score
     # Counted among those that score no less, unless it left the candidates with the other known answers.
-    return Ranks(1 + above, level + is_known(known, triples), num_candidates(known, triples))
+    pessimistic = level + is_known(known, triples)
+    return Ranks(1 + above, pessimistic, num_candidates(known, triples)), score
 
 
 def _stacked(same: list[Block]) -> Block | None:

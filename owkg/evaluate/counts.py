@@ -21,11 +21,13 @@ class Counts(NamedTuple):
         above: candidates that score above the answer.
         level: candidates that score no less; the answer is among them unless it is known.
         bad: entities whose score is no finite number.
+        score: of the answer.
     """
 
     above: Int32[Array, "p"]
     level: Int32[Array, "p"]
     bad: Int32[Array, "p"]
+    score: Float[Array, "p"]
 
 
 @partial(jax.jit, static_argnames=("model", "side", "mesh", "num_entities"))
@@ -104,7 +106,7 @@ def _share(
     keys = jnp.where(is_entity, ordered(scores[:, block.row]), absent)
     high, low = (_moved(answer, by) for by in (tolerance, -tolerance))
     flags = (keys > to_pass(high)[:, None], keys >= to_reach(low)[:, None], bad(keys))
-    return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS))
+    return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS), score=unordered(answer))
 
 
 def _moved(key: Array, by: Array) -> Array:

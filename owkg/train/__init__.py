@@ -5,6 +5,7 @@ from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
 from owkg.train.many import Trained, train_many
 from owkg.train.run import Run, config_file, load_run, train
+from owkg.train.step import begun_shape as state_shape
 
 __all__ = [
     "DEFAULTS",
@@ -18,6 +19,7 @@ __all__ = [
     "facts_checksums",
     "load_run",
     "read_config",
+    "state_shape",
     "train",
     "train_many",
     "training",

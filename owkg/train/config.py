@@ -18,7 +18,7 @@ LOSSES = {
     "negatives": ("margin", "logistic", "self_adversarial"),
 }
 OPTIMISERS = ("adagrad", "adam", "sgd")
-SCHEDULES = ("constant", "linear", "cosine", "exponential")
+SCHEDULES = ("constant", "linear", "cosine", "exponential", "drop")
 # Intervals are whole epochs; 0 is never.
 _COUNTS = ("steps", "warmup_steps", "valid_every", "patience", "checkpoint_every")
 _SIZES = ("batch_size", "num_negatives", "epochs", "record_every")
@@ -49,7 +49,8 @@ class Training:
         optimiser: "adagrad", "adam" or "sgd".
         learning_rate: at its peak.
         schedule: of the learning rate: "constant"; "linear" or "cosine" down to 0 after the last step;
-            "exponential": times `decay` each epoch.
+            "exponential": times `decay` each epoch; "drop": a tenth from half of the steps on (Sun et al.
+            2019).
         decay: of the exponential schedule, at most 1.
         warmup_steps: over which the learning rate rises in equal parts to its peak.
         epochs: how long to train.

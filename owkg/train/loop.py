@@ -1,7 +1,8 @@
 """The loop of training: calls of the device between the moments when something is looked at or written."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -45,6 +46,7 @@ def snapshots(
     start: tuple[int, State] | None = None,
     rows: Sequence[Row] = (),
     chunk_steps: int | None = None,
+    watched: Collection[int] = (),
     on_progress: Callable[[int, int, str], None] | None = None,
     interrupted: Callable[[], int] = lambda: 0,
 ) -> Iterator[Snapshot]:
@@ -58,6 +60,7 @@ def snapshots(
         start: (step, state) to go on from; the state is given away.
         rows: of the path until then.
         chunk_steps: steps a call of the device; None: as many as take half a second.
+        watched: further numbers of steps after which to yield.
         on_progress: told after each call how many steps are done, of how many, and loss and speed in words.
         interrupted: asked after each call whether to end.
 
@@ -68,7 +71,8 @@ def snapshots(
     parts, sizes = questions(graph, config)
     measured = validator(graph, config) if config.valid_every else None
     tell = on_progress or (lambda *_: None)
-    return _walked(config, parts, sizes, measured, start, list(rows), chunk_steps, tell, interrupted)
+    at = sorted(watched)
+    return _walked(config, parts, sizes, measured, start, list(rows), chunk_steps, at, tell, interrupted)
 
 
 def _walked(
@@ -79,6 +83,7 @@ def _walked(
     start: tuple[int, State] | None,
     rows: list[Row],
     chunk_steps: int | None,
+    watched: Sequence[int],
     tell: Callable[[int, int, str], None],
     interrupted: Callable[[], int],
 ) -> Iterator[Snapshot]:
@@ -90,7 +95,7 @@ def _walked(
     since, busy = step, 0.0
     state = run(state, step, step, parts, numbers)  # compiles
     while not ended(config, rows, step, sizes.total):
-        stop = min(step + chunk, next_stop(config, sizes, step))
+        stop = min(step + chunk, next_stop(config, sizes, step), *_next(watched, step))
         called = time.perf_counter()
         state = jax.block_until_ready(run(state, step, stop, parts, numbers))
         took = max(time.perf_counter() - called, 1e-9)
@@ -121,7 +126,7 @@ def _walked(
         stopped = interrupted() != 0
         write = last or stopped or due(config.checkpoint_every, sizes, step)
         write = write or (step == recorded_at and step == best_step(config, rows))
-        if write or step == recorded_at:
+        if write or step == recorded_at or step in watched:
             yield Snapshot(step, state, rows, write, last)
         if stopped:
             return
@@ -160,6 +165,11 @@ def next_stop(config: Training, sizes: Sizes, step: int) -> int:
     intervals = (config.record_every, config.valid_every, config.checkpoint_every)
     every = [epochs * sizes.per_epoch for epochs in intervals if epochs]
     return min(sizes.total, *((step // interval + 1) * interval for interval in every))
+
+
+def _next(watched: Sequence[int], step: int) -> Sequence[int]:
+    """The first of `watched`, increasing, after `step`; nothing if there is none."""
+    return watched[(first := bisect_right(watched, step)) : first + 1]
 
 
 def due(epochs: int, sizes: Sizes, step: int) -> bool:

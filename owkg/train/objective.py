@@ -40,12 +40,12 @@ def objective(
     narrow = jax.tree.map(lambda x: x.astype(config.precision), params)
     keys = jax.random.split(key, len(SIDES))
     losses, penalties = jnp.zeros(()), jnp.zeros(())
+    table = model.candidates(narrow)
     for i, (side, batch, own) in enumerate(zip(SIDES, batches, keys, strict=True)):
         query_key, negative_key = jax.random.split(own)
         queries, statistics = model.query(
             narrow, statistics, batch.entity, batch.relation, side, key=query_key
         )
-        table = model.candidates(narrow)
         if config.regime == "negatives":
             most = sizes.most[i]
             losses += against_drawn(model, config, table, queries, batch, negative_key, most=most)

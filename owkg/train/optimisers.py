@@ -34,6 +34,7 @@ def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch
             "constant": jnp.ones(()),
             "linear": 1 - done,
             "cosine": (1 + jnp.cos(jnp.pi * done)) / 2,
+            "drop": jnp.where(done < 0.5, 1.0, 0.1),
             "exponential": jnp.float32(config.decay) ** (step // per_epoch),
         }[config.schedule]
     )

@@ -1,9 +1,10 @@
 """Training into the folder of a run, going on with it, and reading it."""
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from itertools import zip_longest
+from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +66,8 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     chunk_steps: int | None = None,
+    watch: Callable[[int, Params, Statistics], None] | None = None,
+    watched: Iterable[int] = (),
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
     """Trains a model into the folder of a run.
@@ -82,6 +85,10 @@ def train(
         resume: whether to go on with the run in `folder`, from its newest checkpoint.
         overwrite: whether a run that is there may be replaced.
         chunk_steps: steps a call of the device; None: as many as take half a second.
+        watch: told (step, parameters, statistics) after each of the `watched` numbers of steps, and before a
+            checkpoint of that step is written: a run that is resumed tells again what came after its newest
+            checkpoint, to the bit, and nothing is left out.
+        watched: numbers of steps, in [1, steps of the training].
         on_progress: told how many steps are done, of how many, and loss and speed in words.
 
     Returns:
@@ -94,6 +101,9 @@ def train(
     """
     if resume and overwrite:
         raise ValueError("`overwrite` must not be given with `resume`: the run is gone on with.")
+    moments = frozenset(watched)
+    if wrong := [step for step in moments if not isinstance(step, Integral) or step < 1]:
+        raise ValueError(f"`watched` must be numbers of steps from 1 on, got {wrong[0]!r}.")
     with alone(folder), interrupts() as interrupted, ExitStack() as making:
         start, rows = _begin(folder, graph, config) if resume else (None, [])
         walk = snapshots(
@@ -102,6 +112,7 @@ def train(
             start=start,
             rows=rows,
             chunk_steps=chunk_steps,
+            watched=moments,
             on_progress=on_progress,
             interrupted=interrupted,
         )
@@ -110,6 +121,8 @@ def train(
             new = made_run(folder, graph, config, graph_folder, overwrite=overwrite)
             place = making.enter_context(new)
         for snapshot in walk:
+            if watch is not None and snapshot.step in moments:
+                watch(snapshot.step, snapshot.state.params, snapshot.state.statistics)
             write_snapshot(place, config, snapshot)
             if snapshot.due:
                 making.close()

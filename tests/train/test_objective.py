@@ -176,6 +176,7 @@ def test_powers_have_a_derivative_at_zero():
         ("linear", [0.5, 0.9, 0.5, 0.1]),
         ("cosine", [0.5, (1 + np.cos(0.1 * np.pi)) / 2, 0.5, (1 + np.cos(0.9 * np.pi)) / 2]),
         ("exponential", [0.5, 1, 0.9, 0.9**2]),
+        ("drop", [0.5, 1, 0.1, 0.1]),
     ],
 )
 def test_schedules(schedule, expected):

@@ -1,0 +1,1 @@
+"""Closed worlds as witnesses: models measured on sparse and on full test sets along their training."""

@@ -1,0 +1,98 @@
+"""All configurations of a preset on all worlds: what is there is read, the rest is trained."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from owkg.study.needs import needs
+from owkg.study.presets import Configuration
+from owkg.study.record import Record, is_recorded, record
+from owkg.study.world import World
+
+
+class Done(NamedTuple):
+    """A run that has come to its end.
+
+    Attributes:
+        number: of the run, from 1.
+        total: how many there are.
+        world: that was learned.
+        configuration: how.
+        seconds: that it took now; None if it was there.
+    """
+
+    number: int
+    total: int
+    world: World
+    configuration: Configuration
+    seconds: float | None
+
+
+def require_memory(
+    worlds: Sequence[World], configurations: Sequence[Configuration]
+) -> tuple[int, int | None]:
+    """(bytes that the largest run takes, about, bytes that are free; None where that is not known).
+
+    Raises:
+        ValueError: naming the configuration that takes more than is free.
+    """
+    most = 0
+    free = None
+    for world in worlds:
+        for one in configurations:
+            asked, free = needs(world, one.training())
+            most = max(most, asked)
+            if free is not None and asked > free:
+                raise ValueError(
+                    f"{one.label} on {world.name} takes about {asked / 2**30:.1f} GiB of memory, and "
+                    f"{free / 2**30:.1f} GiB are free; choose a smaller preset, or fewer configurations."
+                )
+    return most, free
+
+
+def records(
+    worlds: Sequence[World],
+    configurations: Sequence[Configuration],
+    folder: Path,
+    *,
+    seed: int = 0,
+    most_steps: int | None = None,
+    on_progress: Callable[[Configuration, World, int, int, str], None] | None = None,
+    on_done: Callable[[Done], None] | None = None,
+) -> list[list[Record]]:
+    """The record of every configuration, of every world: [worlds][configurations].
+
+    Each stands in `folder`/world/configuration. Cut short, the same call goes on where it stopped, and ends
+    with the same records. All that is there is looked at first: that of another study is an error at once.
+
+    Args:
+        worlds: to learn.
+        configurations: how.
+        folder: for the runs.
+        seed: of every run.
+        most_steps: at which training ends sooner; None: as configured.
+        on_progress: told configuration, world, steps done, of how many, and loss and speed in words.
+        on_done: told of each run that is there.
+
+    Raises:
+        ValueError: if a run in `folder` is of another study, or training goes astray.
+    """
+    pairs = [
+        (world, one, one.training(most_steps=most_steps, seed=seed))
+        for world in worlds
+        for one in configurations
+    ]
+    for world, one, how in pairs:
+        is_recorded(world, how, folder / world.name / one.folder)
+    found: list[Record] = []
+    for number, (world, one, how) in enumerate(pairs, 1):
+        place = folder / world.name / one.folder
+        there, begin = is_recorded(world, how, place), time.perf_counter()
+        tell = on_progress and (lambda *told, one=one, world=world: on_progress(one, world, *told))
+        found.append(record(world, how, one.looks_until(most_steps), place, on_progress=tell))
+        if on_done:
+            seconds = None if there else time.perf_counter() - begin
+            on_done(Done(number, len(pairs), world, one, seconds))
+    size = len(configurations)
+    return [found[i : i + size] for i in range(0, len(found), size)]

@@ -1,0 +1,152 @@
+"""Which models are trained, how, and after how many steps they are asked: data."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from owkg.train import Training, training
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One line of the figures.
+
+    Attributes:
+        label: in figures and tables.
+        model: a name of `owkg.models.MODELS`.
+        settings: fields of `Training` and options of the model.
+        looks: numbers of steps after which the full test is ranked, increasing; the last ends the training.
+    """
+
+    label: str
+    model: str
+    settings: dict[str, Any] = field(hash=False)
+    looks: tuple[int, ...]
+
+    @property
+    def folder(self) -> str:
+        """A name for its folder."""
+        return re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-")
+
+    def training(self, *, most_steps: int | None = None, seed: int = 0) -> Training:
+        """How it is trained: nothing is validated, and no facts are held back for that."""
+        quiet = {"valid_every": 0, "steps": min(self.looks[-1], most_steps or self.looks[-1]), "seed": seed}
+        return training(self.model, **(self.settings | quiet))
+
+    def looks_until(self, most_steps: int | None) -> tuple[int, ...]:
+        """The looks up to a number of steps; None: all."""
+        return tuple(step for step in self.looks if most_steps is None or step <= most_steps)
+
+
+def _denser_first(steps: int, count: int, first: int) -> tuple[int, ...]:
+    """At most `count` numbers of steps, dense at the beginning, where models learn most."""
+    return tuple(np.unique(np.geomspace(first, steps, count).round().astype(int)).tolist())
+
+
+def _every(interval: int, steps: int) -> tuple[int, ...]:
+    return tuple(range(interval, steps + 1, interval))
+
+
+# As published, without weights of negatives by their own scores (Yang et al. 2022, section 6).
+_SAMPLED = {
+    "regime": "negatives",
+    "loss": "logistic",
+    "optimiser": "adam",
+    "batch_size": 1024,
+    "subsampling": True,
+    "filtered_negatives": True,
+}
+_QUICKER = _SAMPLED | {"learning_rate": 1e-2, "num_negatives": 64}
+# A few times more is learned a second from all entities at once.
+_ALL = {"regime": "1vsall", "loss": "cross_entropy", "n3": 0.0}
+
+
+def _cpu() -> tuple[Configuration, ...]:
+    adaptive = _QUICKER | {"loss": "self_adversarial"}
+    beta = _ALL | {"optimiser": "adam", "learning_rate": 3e-3, "hidden": 256}
+    given: tuple[tuple[str, str, dict[str, Any], int, int], ...] = (
+        # label, model, settings, steps, first look
+        ("BetaE 32", "betae", beta | {"dim": 32, "margin": 6.0}, 2400, 100),
+        ("BetaE 16", "betae", beta | {"dim": 16, "margin": 6.0}, 2400, 100),
+        ("RotatE 64", "rotate", _QUICKER | {"dim": 64, "margin": 6.0}, 1500, 15),
+        ("RotatE 64 self-adv.", "rotate", adaptive | {"dim": 64, "margin": 6.0}, 1500, 15),
+        ("RotatE 32", "rotate", _QUICKER | {"dim": 32, "margin": 12.0}, 1500, 15),
+        ("ComplEx 100", "complex", _ALL | {"dim": 100, "learning_rate": 0.1}, 1500, 10),
+        ("ComplEx 16", "complex", _ALL | {"dim": 16, "learning_rate": 0.1}, 3000, 10),
+        ("ComplEx 64 sampled", "complex", _QUICKER | {"dim": 64, "learning_rate": 3e-3}, 3000, 15),
+        ("pRotatE 64", "protate", _QUICKER | {"dim": 64, "margin": 12.0, "learning_rate": 3e-3}, 1500, 15),
+        ("pRotatE 32", "protate", _QUICKER | {"dim": 32, "margin": 6.0, "learning_rate": 3e-3}, 1500, 15),
+        ("TransE 64", "transe", _QUICKER | {"dim": 64, "margin": 6.0}, 3000, 15),
+        ("DistMult 64", "distmult", _ALL | {"dim": 64, "learning_rate": 0.1}, 1500, 10),
+    )
+    return tuple(
+        Configuration(label, model, settings, _denser_first(steps, 60, first))
+        for label, model, settings, steps, first in given
+    )
+
+
+def _quick() -> tuple[Configuration, ...]:
+    complex_ = _ALL | {"dim": 32, "learning_rate": 0.1, "batch_size": 256}
+    rotate = _QUICKER | {"dim": 32, "margin": 6.0, "batch_size": 256, "num_negatives": 32}
+    return (
+        Configuration("ComplEx 32", "complex", complex_, _denser_first(600, 30, 5)),
+        Configuration("RotatE 32", "rotate", rotate, _denser_first(1200, 30, 10)),
+    )
+
+
+def _paper() -> tuple[Configuration, ...]:
+    # Model, dimension, gamma, batch, negatives, as published; BetaE with 128 negatives as all.
+    steps = {
+        "betae": (400_000, 300),
+        "rotate": (100_000, 100),
+        "complex": (100_000, 300),
+        "protate": (12_000, 50),
+    }
+    given = (
+        ("betae", 500, 60, 1024, 128),
+        ("betae", 100, 60, 1024, 128),
+        ("betae", 1000, 60, 1024, 128),
+        ("betae", 500, 15, 1024, 128),
+        ("betae", 500, 240, 1024, 128),
+        ("rotate", 500, 24, 1024, 128),
+        ("rotate", 1000, 24, 1024, 128),
+        ("rotate", 100, 24, 1024, 128),
+        ("rotate", 500, 12, 256, 128),
+        ("rotate", 500, 12, 1024, 512),
+        ("complex", 500, 500, 1024, 128),
+        ("complex", 1000, 500, 1024, 128),
+        ("complex", 500, 200, 512, 256),
+        ("protate", 500, 24, 1024, 128),
+        ("protate", 500, 6, 1024, 128),
+        ("protate", 1000, 24, 1024, 128),
+        ("protate", 500, 24, 128, 512),
+        ("protate", 250, 24, 1024, 128),
+    )
+    names = {"betae": "BetaE", "rotate": "RotatE", "complex": "ComplEx", "protate": "pRotatE"}
+    found = []
+    for number, (model, dim, gamma, batch, negatives) in enumerate(given):
+        # ComplEx has gamma for the width of its first embeddings alone.
+        widths = {"init_law": "uniform", "init_scale": (gamma + 2) / dim, "reciprocal": False}
+        own = widths if model == "complex" else {"margin": float(gamma)}
+        settings = (
+            _SAMPLED
+            | own
+            | {
+                "dim": dim,
+                "batch_size": batch,
+                "num_negatives": negatives,
+                "learning_rate": 1e-4,
+                "schedule": "drop",
+                "checkpoint_every": 50,
+                "n3": 0.0,
+            }
+        )
+        total, interval = steps[model]
+        found.append(Configuration(f"{number} {names[model]}", model, settings, _every(interval, total)))
+    return tuple(found)
+
+
+PRESETS: dict[str, tuple[Configuration, ...]] = {"quick": _quick(), "cpu": _cpu(), "paper": _paper()}
+"""By name: "quick" for a first look, "cpu" for two cores and an hour, "paper" as published."""

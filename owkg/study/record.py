@@ -1,0 +1,139 @@
+"""A model trained with its ranks on the full test set written down along the way."""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float32, Int32, Int64
+
+from owkg.evaluate import scored_rank_arrays
+from owkg.files import written_aside
+from owkg.models import Params, Statistics
+from owkg.study.world import World
+from owkg.train import Training, config_text, train
+
+_RUN, _RANKS, _PARTS = "run", "ranks.parquet", "parts"
+_COLUMNS: dict[str, Any] = {
+    "step": pl.Int64,
+    "optimistic": pl.Int32,
+    "pessimistic": pl.Int32,
+    "score": pl.Float32,
+}
+
+
+class Record(NamedTuple):
+    """What the checkpoints of one run say of the full test.
+
+    Attributes:
+        step: of each checkpoint, increasing, [checkpoints].
+        optimistic: rank of each answer, filtered by train and by the other full answers, ties for it,
+            [checkpoints, answers].
+        pessimistic: the same, ties against it.
+        score: of each answer, [checkpoints, answers].
+    """
+
+    step: Int64[np.ndarray, "checkpoints"]
+    optimistic: Int32[np.ndarray, "checkpoints answers"]
+    pessimistic: Int32[np.ndarray, "checkpoints answers"]
+    score: Float32[np.ndarray, "checkpoints answers"]
+
+
+def is_recorded(world: World, config: Training, folder: Path) -> bool:
+    """Whether `folder` holds the whole record of this world and training.
+
+    Raises:
+        ValueError: if it holds that of another.
+    """
+    path = folder / _RANKS
+    if not path.is_file():
+        return False
+    try:
+        held = pl.read_parquet_metadata(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ValueError(f"{path}: must be Parquet ({error}).") from None
+    for name, asked in _signature(world, config).items():
+        if held.get(name) != asked:
+            raise ValueError(f"{path}: is of another {name}; choose another folder for the results.")
+    return True
+
+
+def record(
+    world: World,
+    config: Training,
+    steps: tuple[int, ...],
+    folder: Path,
+    *,
+    on_progress: Callable[[int, int, str], None] | None = None,
+) -> Record:
+    """Trains, ranks all full answers after each of `steps`, and writes that to `folder`.
+
+    One scoring of a checkpoint gives what every sparse test set needs. Cut short at any moment, the same call
+    goes on, and ends with the same record; where it is whole, it is read.
+
+    Args:
+        world: to learn and to be asked.
+        config: how to train; it says where a run goes on from, by `checkpoint_every`.
+        steps: numbers of steps after which to look, increasing; training ends at its own end.
+        folder: for the run and the record.
+        on_progress: told how many steps are done, of how many, and loss and speed in words.
+
+    Raises:
+        ValueError: if `folder` holds another run or record, or training goes astray.
+    """
+    parts, run = folder / _PARTS, folder / _RUN
+    if is_recorded(world, config, folder):
+        shutil.rmtree(parts, ignore_errors=True)
+        found = read_record(world, config, folder)
+        if found.step.tolist() != list(steps):
+            raise ValueError(f"{folder / _RANKS}: is of other looks; choose another folder for the results.")
+        return found
+    parts.mkdir(parents=True, exist_ok=True)
+    model = config.built()
+
+    def look(step: int, params: Params, statistics: Statistics) -> None:
+        ranks, score = scored_rank_arrays(model, params, statistics, world.triples, "tail", known=world.known)
+        columns = (np.full(len(score), step), ranks.optimistic, ranks.pessimistic, score)
+        table = pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)), schema_overrides=_COLUMNS)
+        with written_aside(parts / f"{step:09}.parquet") as aside:
+            table.write_parquet(aside)
+
+    train(
+        world.graph,
+        config,
+        run,
+        resume=run.is_dir(),
+        watch=look,
+        watched=steps,
+        on_progress=on_progress,
+    )
+    paths = [parts / f"{step:09}.parquet" for step in steps]
+    with written_aside(folder / _RANKS) as aside:
+        pl.concat(map(pl.read_parquet, paths)).write_parquet(aside, metadata=_signature(world, config))
+    shutil.rmtree(parts)
+    return read_record(world, config, folder)
+
+
+def read_record(world: World, config: Training, folder: Path) -> Record:
+    """The record in `folder`.
+
+    Raises:
+        ValueError: if there is none, or it is of another world or training.
+    """
+    if not is_recorded(world, config, folder):
+        raise ValueError(f"{folder / _RANKS}: is not there; the run has not come to its end.")
+    table = pl.read_parquet(folder / _RANKS)
+    answers = len(world.triples)
+    columns = (table[name].to_numpy().reshape(-1, answers) for name in _COLUMNS)
+    step, *ranked = columns
+    return Record(step[:, 0], *ranked)
+
+
+def _signature(world: World, config: Training) -> dict[str, str]:
+    """What a record is of: checksums of the training facts, the asked facts and the training."""
+    arrays = {"train": world.graph.splits["train"], "full test": world.triples}
+    sums = {name: hashlib.sha256(facts.astype("<i4").tobytes()).hexdigest() for name, facts in arrays.items()}
+    return sums | {"training": hashlib.sha256(config_text(config).encode()).hexdigest()}

@@ -1,0 +1,118 @@
+"""Ranks along the training: as those of the parameters, whole or not there, the same after every cut."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg import kg
+from owkg.evaluate import rank_arrays
+from owkg.study import record as recording
+from owkg.study.record import is_recorded, read_record, record
+from owkg.study.world import read_world
+from owkg.train import changed, load_run, training
+
+LOOKS = (1, 3, 4, 9, 12)
+CONFIG = training(
+    "distmult", dim=4, valid_every=0, steps=12, batch_size=20, regime="1vsall", learning_rate=0.5, seed=3
+)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    facts = np.unique(rng.integers(0, (9, 2, 9), (140, 3)), axis=0)
+    rng.shuffle(facts)
+    parts = {"train": facts[:50], "test_full": facts[50:], "test_sparse": facts[50:]}
+    folder = tmp_path_factory.mktemp("worlds") / "d1.0"
+    folder.mkdir()
+    for name, triples in parts.items():
+        (folder / f"{name}.txt").write_text("".join(f"e{h}\tr{r}\te{t}\n" for h, r, t in triples))
+    return read_world(folder)
+
+
+def equal(a, b):
+    return all(x.tobytes() == y.tobytes() and x.dtype == y.dtype for x, y in zip(a, b, strict=True))
+
+
+def test_the_last_look_ranks_as_the_parameters_do(world, tmp_path):
+    found = record(world, CONFIG, LOOKS, tmp_path / "run")
+    assert found.step.tolist() == list(LOOKS)
+    assert found.score.shape == (len(LOOKS), len(world.triples))
+    run = load_run(tmp_path / "run" / "run")
+    own = rank_arrays(run.model, run.params, run.statistics, world.triples, "tail", known=world.known)
+    np.testing.assert_array_equal(found.optimistic[-1], own.optimistic)
+    np.testing.assert_array_equal(found.pessimistic[-1], own.pessimistic)
+    head, relation, tail = (jnp_ids for jnp_ids in world.triples.T)
+    e, r = (np.asarray(run.params[name]) for name in ("entity", "relation"))
+    np.testing.assert_allclose(found.score[-1], (e[head] * r[relation] * e[tail]).sum(1), rtol=1e-4)
+    # The first look differs from the last: something was learned in between.
+    assert (found.score[0] != found.score[-1]).any()
+
+
+def test_a_whole_record_is_read_and_no_other_taken_for_it(world, tmp_path):
+    first = record(world, CONFIG, LOOKS, tmp_path / "run")
+    before = sorted(p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*"))
+    assert equal(record(world, CONFIG, LOOKS, tmp_path / "run"), first)
+    assert sorted(p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*")) == before
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["ranks.parquet", "run"]
+    with pytest.raises(ValueError, match="is of another training"):
+        record(world, changed(CONFIG, seed=4), LOOKS, tmp_path / "run")
+    fewer = world._replace(triples=world.triples[::-1])
+    with pytest.raises(ValueError, match="is of another full test"):
+        is_recorded(fewer, CONFIG, tmp_path / "run")
+    graph = kg.KnowledgeGraph(
+        world.graph.entities, world.graph.relations, {"train": world.graph.splits["train"][1:]}
+    )
+    with pytest.raises(ValueError, match="is of another train"):
+        is_recorded(world._replace(graph=graph), CONFIG, tmp_path / "run")
+    with pytest.raises(ValueError, match="has not come to its end"):
+        read_record(world, CONFIG, tmp_path / "other")
+    with pytest.raises(ValueError, match="other looks"):
+        record(world, CONFIG, LOOKS[1:], tmp_path / "run")
+
+
+class Cut(Exception):
+    pass
+
+
+@pytest.mark.parametrize("cut", ["before the first checkpoint", "after one", "while the parts are joined"])
+def test_cut_short_and_called_again_it_ends_the_same(world, tmp_path, monkeypatch, cut):
+    config = CONFIG if cut == "before the first checkpoint" else changed(CONFIG, checkpoint_every=1)
+    whole = record(world, config, LOOKS, tmp_path / "whole")
+    ranked = recording.scored_rank_arrays
+    calls = []
+
+    def cut_short(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == (2 if cut == "before the first checkpoint" else 4):
+            raise Cut
+        return ranked(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        if cut == "while the parts are joined":
+            patch.setattr(recording.pl, "concat", lambda _: (_ for _ in ()).throw(Cut))
+        else:
+            patch.setattr(recording, "scored_rank_arrays", cut_short)
+        with pytest.raises(Cut):
+            record(world, config, LOOKS, tmp_path / "cut")
+    assert (tmp_path / "cut" / "run").is_dir() == (cut != "before the first checkpoint")
+    assert not is_recorded(world, config, tmp_path / "cut")
+    assert equal(record(world, config, LOOKS, tmp_path / "cut"), whole)
+    assert sorted(p.name for p in (tmp_path / "cut").iterdir()) == ["ranks.parquet", "run"]
+
+
+def test_litter_of_a_cut_after_the_end_goes(world, tmp_path):
+    first = record(world, CONFIG, LOOKS, tmp_path / "run")
+    parts = tmp_path / "run" / "parts"
+    parts.mkdir()
+    pl.DataFrame({"step": [1]}).write_parquet(parts / "000000001.parquet")
+    assert equal(record(world, CONFIG, LOOKS, tmp_path / "run"), first)
+    assert not parts.exists()
+
+
+def test_a_damaged_record_is_named(world, tmp_path):
+    record(world, CONFIG, LOOKS, tmp_path / "run")
+    path = tmp_path / "run" / "ranks.parquet"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"ranks\.parquet: must be Parquet"):
+        record(world, CONFIG, LOOKS, tmp_path / "run")
