@@ -23,7 +23,32 @@ FLOORS = {
     "train": {"evaluate", "models", "metrics", "ranks", "kg", "checks", "files", "provenance"},
     "theory": {"metrics", "openworld", "checks"},
     "simulate": {"metrics", "openworld", "checks"},
-    "report": {"sampling", "theory", "simulate", "metrics", "ranks", "kg", "openworld", "checks", "files"},
+    "study": {
+        "simulate",
+        "theory",
+        "train",
+        "evaluate",
+        "models",
+        "metrics",
+        "kg",
+        "openworld",
+        "checks",
+        "files",
+    },
+    "report": {
+        *(
+            "study",
+            "sampling",
+            "theory",
+            "simulate",
+            "metrics",
+            "ranks",
+            "kg",
+            "openworld",
+            "checks",
+            "files",
+        ),
+    },
 }
 # Entry points and scripts: they stand on top, and nobody may import them.
 TOP = {"cli", "__main__"}

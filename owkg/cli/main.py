@@ -15,6 +15,7 @@ from owkg.cli.metrics import metrics
 from owkg.cli.models import models
 from owkg.cli.power import power
 from owkg.cli.ranks import ranks_app
+from owkg.cli.reproduce.app import reproduce_app
 from owkg.cli.sample import sample
 from owkg.cli.simulate import simulate
 from owkg.cli.theory import theory
@@ -92,6 +93,7 @@ app.command(
 )(sample)
 app.add_typer(kg_app)
 app.add_typer(ranks_app)
+app.add_typer(reproduce_app)
 
 
 def _version(value: bool) -> None:

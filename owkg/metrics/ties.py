@@ -41,13 +41,13 @@ def half_rank_weights(metric: Metric, largest_rank: int) -> Float[np.ndarray, "h
     return _half_rank_weights(metric, padded_size(largest_rank))
 
 
-def tie_expectation(metric: Metric, optimistic: Any, pessimistic: Any) -> Float[np.ndarray, "tasks"]:
+def tie_expectation(metric: Metric, optimistic: Any, pessimistic: Any) -> Float[np.ndarray, "*tasks"]:
     """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
 
     Args:
         metric: gives h; a link is not applied.
-        optimistic: first rank of each tie, int [tasks].
-        pessimistic: last rank of each tie, int [tasks].
+        optimistic: first rank of each tie, int, of any shape.
+        pessimistic: last rank of each tie, int, of the same shape.
 
     Raises:
         ValueError: if a rank is no whole number of at least 1, or the ranks are out of order.

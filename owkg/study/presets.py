@@ -68,18 +68,18 @@ def _cpu() -> tuple[Configuration, ...]:
     beta = _ALL | {"optimiser": "adam", "learning_rate": 3e-3, "hidden": 256}
     given: tuple[tuple[str, str, dict[str, Any], int, int], ...] = (
         # label, model, settings, steps, first look
-        ("BetaE 32", "betae", beta | {"dim": 32, "margin": 6.0}, 2400, 100),
-        ("BetaE 16", "betae", beta | {"dim": 16, "margin": 6.0}, 2400, 100),
-        ("RotatE 64", "rotate", _QUICKER | {"dim": 64, "margin": 6.0}, 1500, 15),
-        ("RotatE 64 self-adv.", "rotate", adaptive | {"dim": 64, "margin": 6.0}, 1500, 15),
-        ("RotatE 32", "rotate", _QUICKER | {"dim": 32, "margin": 12.0}, 1500, 15),
-        ("ComplEx 100", "complex", _ALL | {"dim": 100, "learning_rate": 0.1}, 1500, 10),
-        ("ComplEx 16", "complex", _ALL | {"dim": 16, "learning_rate": 0.1}, 3000, 10),
-        ("ComplEx 64 sampled", "complex", _QUICKER | {"dim": 64, "learning_rate": 3e-3}, 3000, 15),
-        ("pRotatE 64", "protate", _QUICKER | {"dim": 64, "margin": 12.0, "learning_rate": 3e-3}, 1500, 15),
-        ("pRotatE 32", "protate", _QUICKER | {"dim": 32, "margin": 6.0, "learning_rate": 3e-3}, 1500, 15),
-        ("TransE 64", "transe", _QUICKER | {"dim": 64, "margin": 6.0}, 3000, 15),
-        ("DistMult 64", "distmult", _ALL | {"dim": 64, "learning_rate": 0.1}, 1500, 10),
+        ("BetaE 32", "betae", beta | {"dim": 32, "margin": 6.0}, 2400, 250),
+        ("BetaE 16", "betae", beta | {"dim": 16, "margin": 6.0}, 2400, 300),
+        ("RotatE 64", "rotate", _QUICKER | {"dim": 64, "margin": 6.0}, 1500, 60),
+        ("RotatE 64 self-adv.", "rotate", adaptive | {"dim": 64, "margin": 6.0}, 1500, 60),
+        ("RotatE 32", "rotate", _QUICKER | {"dim": 32, "margin": 12.0}, 1500, 80),
+        ("ComplEx 100", "complex", _ALL | {"dim": 100, "learning_rate": 0.1}, 1500, 25),
+        ("ComplEx 16", "complex", _ALL | {"dim": 16, "learning_rate": 0.1}, 3000, 80),
+        ("ComplEx 64 sampled", "complex", _QUICKER | {"dim": 64, "learning_rate": 3e-3}, 3000, 60),
+        ("pRotatE 64", "protate", _QUICKER | {"dim": 64, "margin": 12.0, "learning_rate": 3e-3}, 1500, 60),
+        ("pRotatE 32", "protate", _QUICKER | {"dim": 32, "margin": 6.0, "learning_rate": 3e-3}, 1500, 60),
+        ("TransE 64", "transe", _QUICKER | {"dim": 64, "margin": 6.0}, 3000, 60),
+        ("DistMult 64", "distmult", _ALL | {"dim": 64, "learning_rate": 0.1}, 1500, 25),
     )
     return tuple(
         Configuration(label, model, settings, _denser_first(steps, 60, first))
@@ -91,8 +91,8 @@ def _quick() -> tuple[Configuration, ...]:
     complex_ = _ALL | {"dim": 32, "learning_rate": 0.1, "batch_size": 256}
     rotate = _QUICKER | {"dim": 32, "margin": 6.0, "batch_size": 256, "num_negatives": 32}
     return (
-        Configuration("ComplEx 32", "complex", complex_, _denser_first(600, 30, 5)),
-        Configuration("RotatE 32", "rotate", rotate, _denser_first(1200, 30, 10)),
+        Configuration("ComplEx 32", "complex", complex_, _denser_first(600, 30, 20)),
+        Configuration("RotatE 32", "rotate", rotate, _denser_first(1200, 30, 50)),
     )
 
 

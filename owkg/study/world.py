@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Bool, Int32, Int64
+from jaxtyping import Bool, Float, Int32, Int64
 
 from owkg import kg
 from owkg.openworld import test_share
@@ -211,3 +211,25 @@ def _check_density(folder: Path, density: float, parameters: dict[str, Any], sha
             f"{folder}: a density of {density:g} leaves {expected:.3f} of the full test in the sparse one "
             f"where {rate:g} of the known facts train; here it is {share:.3f}."
         )
+
+
+def with_correlated(world: World, score: Float[np.ndarray, "answers"], seed: int = 0) -> World:
+    """`world` with a test set whose missing facts are chosen by the predictions of a model.
+
+    Of the n answers to a question, min(Binomial(n, share missing in the sparse test), n - 1) are missing,
+    those that the model ranks worst (Yang et al. 2022, section 6.2). A set that is there stays.
+
+    Args:
+        world: that is asked.
+        score: of the model, of each answer; larger is better.
+        seed: of the numbers that are missing.
+    """
+    if CORRELATED in world.present:
+        return world
+    counts = np.bincount(world.question)
+    share = 1 - world.present[SPARSE].mean()
+    missing = np.minimum(np.random.default_rng(seed).binomial(counts, share), counts - 1)
+    place = np.empty(len(score), np.int64)
+    place[np.lexsort((score, world.question))] = np.arange(len(score))
+    from_worst = place - (np.cumsum(counts) - counts)[world.question]
+    return world._replace(present=world.present | {CORRELATED: from_worst >= missing[world.question]})

@@ -8,26 +8,12 @@ from owkg import kg
 from owkg.evaluate import rank_arrays
 from owkg.study import record as recording
 from owkg.study.record import is_recorded, read_record, record
-from owkg.study.world import read_world
 from owkg.train import changed, load_run, training
 
 LOOKS = (1, 3, 4, 9, 12)
 CONFIG = training(
     "distmult", dim=4, valid_every=0, steps=12, batch_size=20, regime="1vsall", learning_rate=0.5, seed=3
 )
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    rng = np.random.default_rng(1)
-    facts = np.unique(rng.integers(0, (9, 2, 9), (140, 3)), axis=0)
-    rng.shuffle(facts)
-    parts = {"train": facts[:50], "test_full": facts[50:], "test_sparse": facts[50:]}
-    folder = tmp_path_factory.mktemp("worlds") / "d1.0"
-    folder.mkdir()
-    for name, triples in parts.items():
-        (folder / f"{name}.txt").write_text("".join(f"e{h}\tr{r}\te{t}\n" for h, r, t in triples))
-    return read_world(folder)
 
 
 def equal(a, b):
@@ -71,7 +57,7 @@ def test_a_whole_record_is_read_and_no_other_taken_for_it(world, tmp_path):
         record(world, CONFIG, LOOKS[1:], tmp_path / "run")
 
 
-class Cut(Exception):
+class CutError(Exception):
     pass
 
 
@@ -85,15 +71,15 @@ def test_cut_short_and_called_again_it_ends_the_same(world, tmp_path, monkeypatc
     def cut_short(*args, **kwargs):
         calls.append(1)
         if len(calls) == (2 if cut == "before the first checkpoint" else 4):
-            raise Cut
+            raise CutError
         return ranked(*args, **kwargs)
 
     with monkeypatch.context() as patch:
         if cut == "while the parts are joined":
-            patch.setattr(recording.pl, "concat", lambda _: (_ for _ in ()).throw(Cut))
+            patch.setattr(recording.pl, "concat", lambda _: (_ for _ in ()).throw(CutError))
         else:
             patch.setattr(recording, "scored_rank_arrays", cut_short)
-        with pytest.raises(Cut):
+        with pytest.raises(CutError):
             record(world, config, LOOKS, tmp_path / "cut")
     assert (tmp_path / "cut" / "run").is_dir() == (cut != "before the first checkpoint")
     assert not is_recorded(world, config, tmp_path / "cut")

@@ -8,7 +8,7 @@ import pytest
 
 from owkg import kg
 from owkg.sampling import sample, write_worlds
-from owkg.study.world import CORRELATED, SPARSE, read_world, read_worlds
+from owkg.study.world import CORRELATED, SPARSE, read_world, read_worlds, with_correlated
 
 TRAIN = ["a r b", "a r c", "b r c", "c s a", "d s a"]
 FULL = ["a r d", "a r e", "b r d", "b r a", "c s e", "c s d"]
@@ -143,3 +143,21 @@ def test_no_world_at_all(tmp_path):
     with pytest.raises(ValueError, match="holds no open world"):
         read_worlds(tmp_path)
     shutil.rmtree(tmp_path)
+
+
+def test_the_worst_answers_of_a_model_are_missing(folder):
+    world = read_world(folder)
+    score = np.random.default_rng(0).permutation(len(world.triples)).astype(float)
+    kept = []
+    for seed in range(200):
+        present = with_correlated(world, score, seed).present[CORRELATED]
+        for question in range(world.num_questions):
+            own = world.question == question
+            assert present[own].any()
+            # What is kept scores above all that is missing.
+            assert score[own & present].min() >= score[own & ~present].max(initial=-1)
+        kept.append(present.mean())
+    # Half are missing in the sparse test; of two answers min(Binomial(2, 1/2), 1), 3/4 in the mean.
+    assert abs(np.mean(kept) - (1 - 0.75 / 2)) < 4 * np.std(kept) / len(kept) ** 0.5
+    given = world._replace(present=world.present | {CORRELATED: np.ones(len(score), bool)})
+    assert with_correlated(given, score) is given

@@ -1,0 +1,201 @@
+"""Figures 3, 4 and 5 of Yang et al. (2022), their claims as numbers, and test sets drawn again."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from owkg.cli.progress import progress
+from owkg.cli.reproduce.runs import (
+    Configurations,
+    Densities,
+    MostSteps,
+    Preset,
+    PresetOption,
+    Study,
+    Worlds,
+    study,
+)
+from owkg.cli.script import Out, Seed
+
+# Where several densities are there, figures of one density are of the one nearest to the paper's.
+_PUBLISHED_DENSITY = 0.75
+# At which pairs of the full-size study take some seconds.
+_DRAWS = 400
+
+
+Draw = Callable[[Study, Path, int], None]
+
+
+def _command(words: str, *drawn: Draw) -> Callable[..., None]:
+    """The command that trains what is not there yet, and then draws."""
+
+    def command(
+        preset: PresetOption = Preset.QUICK,
+        worlds: Worlds = None,
+        density: Densities = None,
+        configuration: Configurations = None,
+        max_steps: MostSteps = None,
+        out: Out = Path("out"),
+        seed: Seed = 0,
+    ) -> None:
+        done = study(
+            preset,
+            out,
+            worlds=worlds,
+            densities=density,
+            labels=configuration,
+            most_steps=max_steps,
+            seed=seed,
+        )
+        for one in drawn:
+            one(done, out, seed)
+
+    command.__doc__ = f"{words} Cut short, the same command goes on where it stopped."
+    return command
+
+
+def draw_figure3(done: Study, out: Path, seed: int) -> None:
+    """The figure, and its points."""
+    import polars as pl
+
+    from owkg.report.curves import Layer, density_figure
+    from owkg.report.table import save_table
+    from owkg.study.redrawn import redrawn
+
+    tables, layers = [], []
+    total = len(done.worlds) * _DRAWS
+    with progress("sparse test sets drawn again", "draws") as update:
+        for i, (world, of_world, curves) in enumerate(
+            zip(done.worlds, done.records, done.curves, strict=True)
+        ):
+            found = redrawn(
+                world, of_world, curves, draws=_DRAWS, seed=seed,
+                on_progress=lambda n, _, i=i: update(i * _DRAWS + n, total),
+            )  # fmt: skip
+            tables.append(found.table)
+            layers.append(Layer(band=found.band))
+            if found.pairs:
+                print(
+                    f"d = {world.density:g}: of {found.pairs:,} pairs of checkpoints, {found.misordered:.2%} in "
+                    f"the wrong order in a sparse test set drawn again"
+                )
+    save_table(pl.concat(tables), out / "figure3_sparse_vs_full.csv")
+    _wrote(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
+
+
+def draw_figure4(done: Study, out: Path, _seed: int) -> None:
+    """The figure at the paper's density, or a word that there is nothing to see."""
+    from owkg.report.contradictions import contradiction_figure
+
+    if not _comparable(done):
+        return
+    if paths := contradiction_figure(_one(done), out / "figure4_inconsistency"):
+        _wrote(paths)
+    else:
+        print("no two models of which the sparse test set contradicts the full one: no Figure 4")
+
+
+def draw_figure5_correlation(done: Study, out: Path, _seed: int) -> None:
+    """The figure at the paper's density."""
+    from owkg.report.curves import correlation_figure
+
+    _wrote(correlation_figure(_one(done), out / "figure5_correlation"))
+
+
+def draw_figure5_metrics(done: Study, out: Path, _seed: int) -> None:
+    """The figure at the paper's density."""
+    from owkg.report.curves import metric_figure
+
+    _wrote(metric_figure(_one(done), out / "figure5_metrics"))
+
+
+def write_claims(done: Study, out: Path, seed: int) -> None:
+    """The table of claims, its figures, and what it comes to in a few lines."""
+    import jax
+
+    from owkg.report.contradictions import share_figures
+    from owkg.report.table import save_table
+    from owkg.study.claims import claims
+
+    if not _comparable(done):
+        return
+    references = ["mrr", "p-mrr@1/4"]
+    with progress("claims", "metrics") as update:
+        table = claims(jax.random.key(seed), done.curves, references=references, on_progress=update)
+    save_table(table, out / "claims.csv")
+    _wrote(share_figures(table, out))
+    for line in said(table):
+        print(line)
+
+
+def said(table: Any) -> list[str]:
+    """The claims in words: a line a density and claim, of MRR."""
+    import polars as pl
+
+    lines = []
+    wanted = {
+        "ratio_of_slopes": "slope in the highest third over slope in the lowest",
+        "log_fits_better": "curves that a logarithm fits better than a line",
+        "inconsistent": "pairs in the wrong order beyond their errors",
+    }
+    own = table.filter(
+        (pl.col("metric") == "mrr") & (pl.col("configuration") == "all") & pl.col("minus").is_null()
+    )
+    for name, words in wanted.items():
+        for row in own.filter(pl.col("claim") == name).iter_rows(named=True):
+            where = f"d = {row['density']:g}, {row['test_set']}"
+            if row["value"] is None:
+                lines.append(f"{where}: {words}: not measurable ({row['remark']})")
+            else:
+                lines.append(f"{where}: {words}: {row['value']:.4g} [{row['lower']:.4g}, {row['upper']:.4g}]")
+    return lines
+
+
+def _comparable(done: Study) -> bool:
+    """Whether there are two configurations; says so if not."""
+    if len(done.configurations) < 2:
+        print("one configuration: no pairs to compare, so neither Figure 4 nor claims")
+    return len(done.configurations) > 1
+
+
+def _one(done: Study) -> Any:
+    return min(done.curves, key=lambda curves: abs(curves.density - _PUBLISHED_DENSITY))
+
+
+def _wrote(paths: list[Path]) -> None:
+    for path in paths:
+        print(f"wrote {path}")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "figure3": _command(
+        "Figure 3: sparse against full MRR along the training of every model, a panel a density. Behind each "
+        "curve, 95 % of the sparse test sets that its scores give, drawn again.",
+        draw_figure3,
+    ),
+    "figure4": _command(
+        "Figure 4: two models in close-up, of which the sparse test set takes the weaker for the stronger.",
+        draw_figure4,
+    ),
+    "figure5-correlation": _command(
+        "Figure 5a: facts that are missing at random, beside facts that a model chose. Where a world holds "
+        "no such test set, the first ComplEx chooses, as trained at the end.",
+        draw_figure5_correlation,
+    ),
+    "figure5-metrics": _command(
+        "Figure 5b and those of the appendix: sparse against full by other metrics, PROBE among them.",
+        draw_figure5_metrics,
+    ),
+    "claims": _command(
+        "Flattening and inconsistency in numbers, with intervals over questions.", write_claims
+    ),
+    "open-world": _command(
+        "Figures 3, 4 and 5, and their claims as numbers, all from the same runs.",
+        draw_figure3,
+        draw_figure4,
+        draw_figure5_correlation,
+        draw_figure5_metrics,
+        write_claims,
+    ),
+}
+"""By name; each takes the same options."""

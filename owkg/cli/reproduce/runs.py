@@ -1,0 +1,173 @@
+"""The runs that Figures 3 to 5 are drawn from: those that are there are read, the others trained."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from owkg.cli.progress import progress
+from owkg.files import writable_folder
+
+# As the published worlds were sampled.
+_AS_PUBLISHED = {"num_queries": 500, "min_answers": 10}
+
+
+class Preset(StrEnum):
+    QUICK = "quick"
+    CPU = "cpu"
+    PAPER = "paper"
+
+
+PresetOption = Annotated[
+    Preset,
+    typer.Option(
+        "--preset",
+        help="quick: two models, a small family tree, a minute. cpu: twelve models, four densities, an hour "
+        "on two cores. paper: the 18 published configurations, on an accelerator.",
+    ),
+]
+Worlds = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Open worlds, of owkg sample or as published. Absent: small families for quick; else the "
+        "published ones in OWKG_DATA, or families of that size.",
+    ),
+]
+Densities = Annotated[
+    str | None, typer.Option("--density", help="Of the worlds to take, such as 0.95,0.75. Absent: all.")
+]
+Configurations = Annotated[
+    list[str] | None,
+    typer.Option("--configuration", metavar="LABEL", help="Of the preset; repeatable. Absent: all."),
+]
+MostSteps = Annotated[
+    int | None, typer.Option("--max-steps", min=1, help="Cut every training short, for a dry run.")
+]
+
+
+class Study(NamedTuple):
+    """Everything that figures are drawn from: worlds, configurations, records and curves of each world."""
+
+    worlds: list[Any]
+    configurations: tuple[Any, ...]
+    records: list[Any]
+    curves: list[Any]
+
+
+def study(
+    preset: Preset,
+    out: Path,
+    *,
+    worlds: Path | None = None,
+    densities: str | None = None,
+    labels: list[str] | None = None,
+    most_steps: int | None = None,
+    seed: int = 0,
+    metrics: tuple[str, ...] | None = None,
+) -> Study:
+    """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
+    from owkg.study import readings as read
+    from owkg.study.experiment import records, require_memory
+    from owkg.study.presets import PRESETS
+    from owkg.study.world import read_worlds, with_correlated
+
+    writable_folder(out)
+    chosen = _chosen(PRESETS[preset], labels, most_steps)
+    wanted = _numbers(densities)
+    folder = _worlds_folder(preset, worlds, out, seed)
+    found = read_worlds(folder, wanted)
+    most, free = require_memory(found, chosen)
+    there = "" if free is None else f", {free / 2**30:.1f} GiB are free"
+    print(f"{len(found)} worlds of {folder}, {len(chosen)} configurations of preset {preset}", flush=True)
+    print(f"a run takes about {most / 2**30:.1f} GiB of memory{there}", flush=True)
+    told = Told()
+    with progress("runs", "steps") as update:
+
+        def on_progress(one: Any, world: Any, done: int, total: int, note: str) -> None:
+            update(done, total, f"{one.label}, d = {world.density:g}: {note}")
+
+        recorded = records(
+            found, chosen, out / "runs" / preset, seed=seed, most_steps=most_steps,
+            on_progress=on_progress, on_done=told.tell,
+        )  # fmt: skip
+    of_complex = next((i for i, one in enumerate(chosen) if one.model == "complex"), 0)
+    found = [
+        with_correlated(world, of_world[of_complex].score[-1].astype(float), seed)
+        for world, of_world in zip(found, recorded, strict=True)
+    ]
+    names = [one.label for one in chosen], [one.model for one in chosen]
+    curves = [
+        read.readings(world, of_world, *names, metrics=metrics or read.METRICS)
+        for world, of_world in zip(found, recorded, strict=True)
+    ]
+    return Study(found, chosen, recorded, curves)
+
+
+class Told:
+    """Prints a line a run that was trained, and how long the rest may take."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def tell(self, done: Any) -> None:
+        if done.seconds is None:
+            return
+        self.seconds.append(done.seconds)
+        left = (done.total - done.number) * sum(self.seconds) / len(self.seconds)
+        print(
+            f"{done.number}/{done.total} {done.configuration.label}, d = {done.world.density:g}: "
+            f"{done.seconds:.0f} s; the rest takes about {left / 60:.0f} min",
+            flush=True,
+        )
+
+
+def _chosen(
+    configurations: tuple[Any, ...], labels: list[str] | None, most_steps: int | None
+) -> tuple[Any, ...]:
+    known = {one.label.lower(): one for one in configurations}
+    if unknown := [label for label in labels or () if label.lower() not in known]:
+        raise ValueError(f"`configuration` must be of {', '.join(known)}, got {unknown[0]!r}.")
+    chosen = tuple(known[label.lower()] for label in dict.fromkeys(labels)) if labels else configurations
+    for one in chosen:
+        if not one.looks_until(most_steps):
+            raise ValueError(
+                f"`max_steps` must reach the first look of {one.label}, {one.looks[0]}, got {most_steps}."
+            )
+    return chosen
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"`density` must be numbers, separated by commas, got {text!r}.") from None
+
+
+def _worlds_folder(preset: Preset, worlds: Path | None, out: Path, seed: int) -> Path:
+    """The folder of the worlds; families are sampled where none are given."""
+    import os
+
+    if worlds is not None:
+        return worlds
+    data = os.environ.get("OWKG_DATA")
+    if preset is not Preset.QUICK and data and (Path(data) / "family_tree_published").is_dir():
+        return Path(data) / "family_tree_published"
+    from family_tree import closed_graph, ontology, sample_people
+    from owkg.sampling import sample, write_worlds
+
+    folder = out / "worlds" / preset
+    if folder.is_dir():
+        return folder
+    small = {"num_trees": 8, "max_tree_size": 80} if preset is Preset.QUICK else {}
+    closed = closed_graph(sample_people(**small), ontology("published"))
+    asked = {"num_queries": 200, "min_answers": 4} if preset is Preset.QUICK else _AS_PUBLISHED
+    densities = (0.95, 0.75) if preset is Preset.QUICK else (0.95, 0.85, 0.75, 0.65)
+    drawn = (sample(closed, density=d, train_rate=0.7, nested=True, seed=seed, **asked) for d in densities)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with progress("worlds", "worlds") as update:
+        write_worlds(drawn, folder, on_progress=update)
+    return folder

@@ -1,0 +1,188 @@
+"""`owkg reproduce`: figures from runs that go on where they stopped; errors come before any work."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg import kg
+from owkg.cli.reproduce import runs
+from owkg.sampling import sample, write_worlds
+from owkg.study import experiment, needs
+
+ROOT = Path(__file__).parents[2]
+# Enough for ComplEx to look four times and for RotatE to look once.
+FEW = ("--max-steps", 50)
+FIGURES = {
+    "figure3": ["figure3_sparse_vs_full"],
+    "figure5-correlation": ["figure5_correlation"],
+    "figure5-metrics": ["figure5_metrics"],
+    "claims": ["inconsistent_by_density", "inconsistent_by_metric"],
+}
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    facts = np.unique(rng.integers(0, (25, 3, 25), (700, 3)), axis=0).astype(np.int32)
+    names = tuple(f"e{i}" for i in range(25)), ("r", "s", "t")
+    closed = kg.KnowledgeGraph(*names, {"train": facts})
+    drawn = (
+        sample(closed, density=d, train_rate=0.6, num_queries=12, min_answers=3, seed=0) for d in (0.9, 0.6)
+    )
+    folder = tmp_path_factory.mktemp("worlds") / "worlds"
+    write_worlds(drawn, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(worlds, tmp_path_factory):
+    """A folder in which all runs have come to their end."""
+    out = tmp_path_factory.mktemp("finished")
+    done = script("figure3_sparse_vs_full", "--worlds", worlds, *FEW, "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out, done.stdout
+
+
+def command(name, *arguments):
+    return [sys.executable, str(ROOT / "simulations" / f"{name}.py"), *map(str, arguments)]
+
+
+def environment():
+    return {k: v for k, v in os.environ.items() if k != "OWKG_DATA"} | {"PYTHONPATH": str(ROOT)}
+
+
+def script(name, *arguments):
+    return subprocess.run(
+        command(name, *arguments), capture_output=True, text=True, env=environment(), check=False
+    )
+
+
+def test_all_figures_and_claims_from_one_set_of_runs(finished):
+    out, printed = finished
+    for names in FIGURES.values():
+        for name in names:
+            for suffix in (".png", ".pdf"):
+                assert (out / f"{name}{suffix}").stat().st_size > 2000
+                assert f"wrote {out / name}{suffix}" in printed
+    assert "4/4 RotatE 32, d = 0.6" in printed
+    table = pl.read_csv(out / "figure3_sparse_vs_full.csv")
+    assert table["density"].unique().sort().to_list() == [0.6, 0.9]
+    assert table["configuration"].unique().sort().to_list() == ["ComplEx 32", "RotatE 32"]
+    for name in ("full", "sparse", "correlated", "redrawn", "redrawn_lower", "redrawn_upper"):
+        assert table[name].is_between(0, 1).all()
+    # Of two test sets the one with missing facts reads less, but for chance.
+    assert (table["redrawn"] < table["full"]).all()
+    assert (table["redrawn_lower"] <= table["redrawn_upper"]).all()
+    claims = pl.read_csv(out / "claims.csv")
+    assert set(claims["metric"]) >= {"mrr", "log-mrr", "p-mrr@1/4", "hits@10", "probe@0.5"}
+    assert set(claims["test_set"]) == {"sparse", "correlated"}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_each_figure_by_itself_reads_the_runs(name, worlds, finished, call):
+    out, _ = finished
+    before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")}
+    code, printed, error = call("reproduce", name, "--worlds", worlds, *FEW, "--out", out)
+    assert (code, error) == (0, "")
+    for stem in FIGURES[name]:
+        assert f"{stem}.png" in printed
+    assert "the rest takes about" not in printed
+    assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")} == before
+
+
+def test_killed_and_called_again_it_ends_with_the_same_tables(worlds, finished, tmp_path):
+    arguments = ("figure3_sparse_vs_full", "--worlds", worlds, *FEW, "--out", tmp_path)
+    cut = subprocess.Popen(
+        command(*arguments), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while not any((tmp_path / "runs").rglob("parts/*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    cut.send_signal(signal.SIGKILL)
+    assert cut.wait() == -signal.SIGKILL
+    assert not (tmp_path / "claims.csv").exists()
+    done = script(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in ("figure3_sparse_vs_full.csv", "claims.csv"):
+        assert (tmp_path / name).read_bytes() == (finished[0] / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--density", "0.9,0.8"), "holds no world of density 0.8; it has 0.6, 0.9"),
+        (("--density", "most"), "--density must be numbers, separated by commas, got 'most'"),
+        (("--configuration", "TransE"), "--configuration must be of complex 32, rotate 32, got 'TransE'"),
+        (("--max-steps", 30), "--max-steps must reach the first look of RotatE 32, 50, got 30"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(arguments, message, worlds, call, tmp_path):
+    given = ("--max-steps", 50, *arguments)
+    code, _, error = call("reproduce", "figure3", "--worlds", worlds, *given, "--out", tmp_path)
+    assert code == 2
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_one_configuration_has_a_curve_and_no_pairs(worlds, finished, call, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(finished[0] / "runs", out / "runs")
+    code, printed, error = call(
+        "reproduce", "open-world", "--worlds", worlds, *FEW, "--configuration", "complex 32", "--out", out
+    )
+    assert (code, error) == (0, "")
+    assert printed.count("one configuration: no pairs to compare") == 2
+    assert "figure3_sparse_vs_full.png" in printed
+
+
+def test_no_worlds(call, tmp_path):
+    code, _, error = call("reproduce", "figure3", "--worlds", tmp_path, "--out", tmp_path / "out")
+    assert code == 2
+    assert f"{tmp_path}: holds no open world" in error
+
+
+def test_too_little_memory(worlds, call, tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "needs", lambda *_: needs.Needs(2**31, 2**30))
+    code, _, error = call("reproduce", "figure3", "--worlds", worlds, "--out", tmp_path)
+    assert code == 2
+    assert "ComplEx 32 on d0.9 takes about 2.0 GiB of memory, and 1.0 GiB are free" in error
+    assert not (tmp_path / "runs").exists()
+
+
+def test_runs_of_another_seed_are_refused(worlds, finished, call):
+    out, _ = finished
+    code, _, error = call("reproduce", "claims", "--worlds", worlds, *FEW, "--out", out, "--seed", 1)
+    assert code == 2
+    assert "is of another training; choose another folder" in error
+
+
+def test_help_has_examples(call):
+    code, printed, _ = call("reproduce", "figure3", "--help")
+    assert code == 0
+    assert "owkg reproduce figure3 --preset quick" in printed
+    code, printed, _ = call("reproduce", "--help")
+    assert code == 0
+    for name in ("figure1", "figure2", "figure3", "figure4", "figure5-metrics", "open-world"):
+        assert name in printed
+
+
+def test_where_worlds_come_from(tmp_path, monkeypatch):
+    given = runs._worlds_folder(runs.Preset.CPU, tmp_path, tmp_path, 0)
+    assert given == tmp_path
+    (tmp_path / "family_tree_published").mkdir()
+    monkeypatch.setenv("OWKG_DATA", str(tmp_path))
+    published = tmp_path / "family_tree_published"
+    assert runs._worlds_folder(runs.Preset.CPU, None, tmp_path, 0) == published
+    # A first look is at small families, whatever data there are.
+    monkeypatch.setattr("owkg.sampling.write_worlds", lambda *_, **__: None)
+    found = runs._worlds_folder(runs.Preset.QUICK, None, tmp_path, 0)
+    assert found == tmp_path / "worlds" / "quick"

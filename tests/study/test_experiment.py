@@ -1,0 +1,57 @@
+"""Many runs: each once, in their folders, resumed; too little memory and strangers' runs stop it first."""
+
+import pytest
+
+from owkg.study import experiment, needs
+from owkg.study.experiment import records, require_memory
+from owkg.study.presets import Configuration
+
+SETTINGS = {"dim": 4, "batch_size": 20, "regime": "1vsall", "n3": 0.0}
+TWO = (
+    Configuration("Dist 4", "distmult", SETTINGS, (2, 5)),
+    Configuration("Com 4", "complex", SETTINGS, (1, 3, 6)),
+)
+
+
+def test_every_run_once(world, tmp_path):
+    told, done = [], []
+
+    def on_progress(one, world, *steps):
+        told.append((one.label, *steps[:2]))
+
+    found = records([world], TWO, tmp_path, on_progress=on_progress, on_done=done.append)
+    assert [one.step.tolist() for one in found[0]] == [[2, 5], [1, 3, 6]]
+    assert [(d.number, d.total, d.configuration.label) for d in done] == [(1, 2, "Dist 4"), (2, 2, "Com 4")]
+    assert told[-1] == ("Com 4", 6, 6)
+    assert sorted(p.name for p in (tmp_path / world.name).iterdir()) == ["com-4", "dist-4"]
+    done.clear()
+    again = records([world], TWO, tmp_path, on_done=done.append)
+    assert [d.seconds for d in done] == [None, None]
+    for a, b in zip(found[0], again[0], strict=True):
+        assert all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+def test_training_can_be_cut_short(world, tmp_path):
+    found = records([world], TWO, tmp_path, most_steps=3)
+    assert [one.step.tolist() for one in found[0]] == [[2], [1, 3]]
+
+
+def test_a_run_of_another_seed_stops_it_before_any_training(world, tmp_path):
+    records([world], TWO[1:], tmp_path)
+    with pytest.raises(ValueError, match="is of another training"):
+        records([world], TWO, tmp_path, seed=1)
+    assert not (tmp_path / world.name / "dist-4").exists()
+
+
+def test_memory(world, monkeypatch):
+    most, free = require_memory([world], TWO)
+    assert most > 2**28
+    assert free is None or free > 0
+    large = needs.needs(world, Configuration("L", "complex", SETTINGS | {"dim": 400_000}, (1,)).training())
+    # Parameters, their gradients, and the sums of their squares.
+    assert large.bytes > 3 * 2 * 400_000 * 4 * (9 + 4)
+    monkeypatch.setattr(experiment, "needs", lambda *_: needs.Needs(2**31, 2**30))
+    with pytest.raises(
+        ValueError, match=r"Dist 4 on d1\.0 takes about 2\.0 GiB of memory, and 1\.0 GiB are free"
+    ):
+        require_memory([world], TWO)
