@@ -81,6 +81,8 @@ test: $(STAMP)
 bench: $(STAMP)
 	@echo "==> speed of the simulator and of the exact moments"
 	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
+	@echo "==> speed of redrawn test sets"
+	@$(BIN)/python benchmarks/thinning.py --out $(OUT)
 	@echo "==> speed of rank metrics, intervals and ranking"
 	@$(BIN)/python benchmarks/metrics.py --out $(OUT)
 	@echo "==> speed of the closed world"

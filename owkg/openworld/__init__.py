@@ -1,7 +1,14 @@
 """The open-world setting: definitions that theory and simulation share, and no result of either."""
 
 from owkg.openworld.density import test_share
-from owkg.openworld.missing import INDEPENDENT, Independent, MissingModel, NodeBased, PopularityBased
+from owkg.openworld.missing import (
+    INDEPENDENT,
+    Independent,
+    MissingModel,
+    NodeBased,
+    PopularityBased,
+    RelationBased,
+)
 from owkg.openworld.prediction import CLASSIFICATION, Classification, PredictionModel, Score
 from owkg.openworld.setting import (
     PairArguments,
@@ -23,6 +30,7 @@ __all__ = [
     "PairArguments",
     "PopularityBased",
     "PredictionModel",
+    "RelationBased",
     "Score",
     "Setting",
     "SettingArguments",

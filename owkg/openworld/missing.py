@@ -1,8 +1,8 @@
-"""How facts come to be missing: three models, each one frozen dataclass of its parameters.
+"""How facts come to be missing: models, each one frozen dataclass of its parameters.
 
-In each, an answer is missing with probability `sparsity` taken over the model's own randomness; they
-differ in how the answers of one query hang together. "Predicted positive" is tied to "missing" by the
-setting's correlation in all three.
+In the three of `MissingModel`, an answer is missing with probability `sparsity` taken over the model's own
+randomness; they differ in how the answers of one query hang together. "Predicted positive" is tied to
+"missing" by the setting's correlation in all three. `RelationBased` needs facts, which have relations.
 """
 
 from collections.abc import Callable
@@ -58,6 +58,21 @@ class PopularityBased:
     def __post_init__(self) -> None:
         exponent = checks.scalar("exponent", checks.real("exponent", self.exponent, -100, 100))
         object.__setattr__(self, "exponent", exponent)
+
+
+@dataclass(frozen=True)
+class RelationBased:
+    """A fact survives with its relation's probability, N(mu, spread) cut to [0, 1].
+
+    Attributes:
+        spread: standard deviation before the cut, in [1e-6, 10].
+    """
+
+    spread: float = 0.2
+
+    def __post_init__(self) -> None:
+        spread = checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
+        object.__setattr__(self, "spread", spread)  # hashable, whatever kind of number it was
 
 
 INDEPENDENT = Independent()

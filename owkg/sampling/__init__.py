@@ -1,5 +1,6 @@
 """Open-world benchmarks out of closed worlds: some facts go missing, some train, the rest is asked for."""
 
+from owkg.openworld import RelationBased
 from owkg.sampling.card import MISSING_MODELS, describe
 from owkg.sampling.facts import read_facts
 from owkg.sampling.judged import query_table
@@ -8,7 +9,7 @@ from owkg.sampling.parts import PARTS
 from owkg.sampling.questions import Questions, answers
 from owkg.sampling.readme import compared
 from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, sample
-from owkg.sampling.survival import FactModel, RelationBased, survival
+from owkg.sampling.survival import FactModel, survival
 from owkg.sampling.write import write_worlds
 
 __all__ = [

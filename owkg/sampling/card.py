@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from owkg.kg import CATEGORIES, entity_popularity, relation_categories, relation_popularity
-from owkg.openworld import Independent, NodeBased, PopularityBased
+from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 from owkg.sampling.labels import label_notes
 from owkg.sampling.layouts import splits
 from owkg.sampling.parts import PARTS
 from owkg.sampling.questions import Questions
 from owkg.sampling.sample import Design, OpenWorld, alpha, alpha_of
-from owkg.sampling.survival import FactModel, RelationBased
+from owkg.sampling.survival import FactModel
 
 MISSING_MODELS: dict[str, type[FactModel]] = {
     "edge": Independent,

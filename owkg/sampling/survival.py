@@ -6,7 +6,6 @@ entities happen to draw then move the mean away from d.)
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,7 @@ from scipy import optimize, special
 
 from owkg import checks
 from owkg.kg import entity_popularity
-from owkg.openworld import Independent, NodeBased, PopularityBased
-
-
-@dataclass(frozen=True)
-class RelationBased:
-    """A fact survives with its relation's probability, N(mu, spread) cut to [0, 1].
-
-    Attributes:
-        spread: standard deviation before the cut, in [1e-6, 10].
-    """
-
-    spread: float = 0.2
-
-    def __post_init__(self) -> None:
-        spread = checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
-        object.__setattr__(self, "spread", spread)  # hashable, whatever kind of number it was
-
+from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 
 FactModel = Independent | NodeBased | RelationBased | PopularityBased
 

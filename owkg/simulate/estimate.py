@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
@@ -22,6 +20,7 @@ from owkg.openworld import (
 )
 from owkg.openworld.prediction import shift
 from owkg.openworld.setting import pair
+from owkg.simulate.arguments import checked_key
 from owkg.simulate.run import Progress, Run, checked_run, sums_over_trials
 
 
@@ -146,10 +145,7 @@ def _estimate(
     key: Any, run: Run, setting: Setting, abilities: Sequence[np.ndarray], values: tuple[int, ...]
 ) -> Estimate:
     """Draws, and turns the sums into an `Estimate` whose arrays end in the axes `values`."""
-    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if not is_key or key.shape != ():
-        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
-    powers, products = sums_over_trials(key, run, setting, abilities)
+    powers, products = sums_over_trials(checked_key(key), run, setting, abilities)
     if not np.isfinite(powers).all():
         raise ValueError("`metrics` must weigh every rank with a finite number; the sums are not finite.")
     n = run.trials

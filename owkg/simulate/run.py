@@ -1,6 +1,6 @@
 """Many trials: laid out in blocks, shared over devices, summed in one fixed order."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,9 +10,10 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from owkg import checks
-from owkg.metrics import Metric, checked
+from owkg.metrics import Metric
 from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
 from owkg.simulate import missing as missing_facts
+from owkg.simulate.arguments import checked_metrics
 from owkg.simulate.query import query_metrics
 from owkg.simulate.sums import pairwise_sum
 
@@ -50,11 +51,7 @@ def checked_run(
     on_progress: Progress | None,
 ) -> Run:
     """A `Run` of checked arguments; ValueError names the first that is wrong."""
-    several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-    metrics = tuple(metrics) if several else (metrics,)
-    if not metrics or not all(isinstance(m, Metric) for m in metrics):
-        raise ValueError(f"`metrics` must be one or more metrics, got {metrics!r}.")
-    metrics = tuple(checked(metric) for metric in metrics)
+    metrics = checked_metrics(metrics)
     for name, model, kind in (
         ("missing", missing, MissingModel),
         ("prediction", prediction, PredictionModel),

@@ -1,0 +1,156 @@
+"""Speed of redrawn test sets: sparse test sets of one trained model a second, beside a loop and a limit.
+
+500 questions with some 7,000 answers, ten metrics. The baseline is a loop over draws in NumPy, each draw
+without a loop over questions. The limit is the time that the machine needs to draw the same number of random
+bits and do nothing with them.
+
+    python benchmarks/thinning.py --out out
+"""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+import polars as pl
+import typer
+
+from owkg import metrics, openworld, simulate
+from owkg.cli.script import Out, Quick, run_script
+from owkg.files import writable_folder
+from owkg.report.table import save_table
+from owkg.report.timing import fastest, machine, once, peak_gib
+from owkg.simulate.words import random_words
+
+_QUESTIONS = 500
+_ENTITIES = 20_000
+_SPARSITY = 0.25
+_METRICS = (
+    *("mrr", "log-mrr", "p-mrr@1/4", "p-mrr@1/3", "p-mrr@1/2", "p-mrr@2/3", "p-mrr@3/4"),
+    *("hits@1", "hits@3", "hits@10"),
+)
+
+
+def example(tied: bool = False) -> simulate.FullTest:
+    """A full test of one model: random facts, and ranks that are better than chance.
+
+    Args:
+        tied: whether scores are so coarse that most candidates tie with others.
+    """
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 28, _QUESTIONS)
+    question = np.repeat(np.arange(_QUESTIONS), counts)
+    size = len(question)
+    score = rng.normal(2, 1, size)
+    others = rng.normal(0, 1, (_QUESTIONS, 1000))
+    if tied:
+        score, others = np.round(score, 1), np.round(others, 1)
+    above = np.array([(others[q] > s).sum() for q, s in zip(question, score, strict=True)])
+    level = np.array([(others[q] >= s).sum() for q, s in zip(question, score, strict=True)])
+    people = rng.integers(0, _ENTITIES, size)
+    fact = np.stack([question + _ENTITIES, question % 28, people], axis=1)
+    keep = np.unique(np.column_stack([question, fact]), axis=0, return_index=True)[1]
+    popularity = np.bincount(fact[:, [0, 2]].reshape(-1), minlength=_ENTITIES + _QUESTIONS)
+    return simulate.full_test(
+        question[keep],
+        1 + above[keep],
+        1 + level[keep],
+        score[keep],
+        fact=fact[keep],
+        popularity=popularity,
+    )
+
+
+def baseline(full: simulate.FullTest, measured: tuple[metrics.Metric, ...], draws: int) -> np.ndarray:
+    """A plain loop over draws, [draws, metrics], for ranks without ties."""
+    rng = np.random.default_rng(1)
+    table = [np.asarray(metric.weight(jax.numpy.arange(1.0, _ENTITIES))) for metric in measured]
+    order = np.lexsort((-full.score[0], full.question))
+    question, ranks = full.question[order], full.optimistic[0, order]
+    begin = np.searchsorted(question, question)
+    values = np.empty((draws, len(measured)))
+    for draw in range(draws):
+        missing = rng.random(len(question)) < _SPARSITY
+        before = np.cumsum(missing) - missing
+        rank = (ranks + before - before[begin])[~missing]
+        left = question[~missing]
+        counts = np.bincount(left, minlength=_QUESTIONS)
+        share = 1 / (counts[left] * np.count_nonzero(counts))
+        values[draw] = [weight[rank - 1] @ share for weight in table]
+    return values
+
+
+def seconds_of_bits(words: int, repeats: int) -> float:
+    """Seconds to draw so many random words, combined by exclusive or."""
+    size, width = 2**14, 64
+
+    @jax.jit
+    def draw(keys: jax.Array) -> jax.Array:
+        def step(keys: jax.Array) -> jax.Array:
+            drawn = jax.vmap(lambda key: random_words(key, size))(keys)
+            return jax.lax.reduce(drawn, np.uint32(0), jax.lax.bitwise_xor, (0, 1))
+
+        return jax.lax.map(step, keys)
+
+    with jax.enable_x64(True):
+        steps = max(1, words // (size * width))
+        keys = jax.random.split(jax.random.key(0), (steps, width))
+        taken = fastest(lambda: jax.block_until_ready(draw(keys)), repeats)
+    return taken * words / (steps * size * width)
+
+
+def run(draws: int, repeats: int) -> pl.DataFrame:
+    """The table: what, seconds, draws a second, and the ratios to baseline and limit."""
+    measured = tuple(metrics.metric(name) for name in _METRICS)
+    full, tied = example(), example(tied=True)
+    untied = full._replace(pessimistic=full.optimistic)
+    answers = len(full.question)
+    print(f"{draws:,} draws, {_QUESTIONS} questions, {answers:,} answers, {len(measured)} metrics, one model")
+    redraw = partial(simulate.redraw, jax.random.key(0), metrics=measured, sparsity=_SPARSITY, draws=draws)
+    few = max(10, draws // 20)
+    begin = time.perf_counter()
+    by_loop = baseline(untied, measured, few).mean(0)
+    loop = (time.perf_counter() - begin) / few * draws
+    gap = np.abs(redraw(full=untied).mean[0] / by_loop - 1).max()
+    print(f"means of the loop and of the redraws differ by {gap:.1e}, relative, of {few:,} draws of the loop")
+    bits = seconds_of_bits(draws * answers, repeats)
+    rows: list[tuple[Any, ...]] = [("NumPy, a loop over draws", loop, None, 1.0, loop / bits)]
+    rows.append(("their random bits alone", bits, None, None, 1.0))
+    for what, test, missing in (
+        ("independent", untied, openworld.INDEPENDENT),
+        ("node", untied, openworld.NodeBased()),
+        ("relation", untied, openworld.RelationBased()),
+        ("popularity", untied, openworld.PopularityBased()),
+        ("correlated with a model", untied, simulate.Correlated(full.score[0])),
+        ("independent, coarse scores", tied, openworld.INDEPENDENT),
+    ):
+        call = partial(redraw, full=test, missing=missing)
+        first = once(call)
+        taken = fastest(call, repeats)
+        rows.append((what, taken, first, loop / taken, taken / bits))
+    columns = ["what", "seconds", "first_s", "times_faster_than_loop", "times_random_bits"]
+    return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).with_columns(
+        draws_per_second=draws / pl.col("seconds")
+    )
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Quick = False,
+    repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 3,
+) -> None:
+    """Times redrawn test sets and writes the table."""
+    writable_folder(out)
+    print(machine())
+    table = run(1000 if quick else 10_000, repeats)
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=60,
+                   tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):  # fmt: skip
+        print(table)
+    print(f"peak memory of the process: {peak_gib():.2f} GiB")
+    save_table(table, out / "benchmark_thinning.csv")
+
+
+if __name__ == "__main__":
+    run_script(main)

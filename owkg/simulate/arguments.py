@@ -1,0 +1,26 @@
+"""Checks of what all simulations are called with."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from owkg.metrics import Metric, checked
+
+
+def checked_key(key: Any) -> Any:
+    """`key`, one of `jax.random.key`; ValueError for anything else."""
+    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if not is_key or key.shape != ():
+        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
+    return key
+
+
+def checked_metrics(metrics: Any) -> tuple[Metric, ...]:
+    """One metric or several, each a plain mean, as a tuple; ValueError for anything else."""
+    several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    metrics = tuple(metrics) if several else (metrics,)
+    if not metrics or not all(isinstance(m, Metric) for m in metrics):
+        raise ValueError(f"`metrics` must be one or more metrics, got {metrics!r}.")
+    return tuple(checked(metric) for metric in metrics)

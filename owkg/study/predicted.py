@@ -1,0 +1,176 @@
+"""What theory predicts for the sparse test of a trained model, from what the model reads on the full test.
+
+The model of theory has one number, its strength: the probability that it classifies an answer as positive;
+positives rank before all others, in random order. Facts are missing independently. A question all of whose
+answers are missing is left out, as from the redraws of `owkg.simulate`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from owkg import checks
+from owkg.metrics import Metric, checked, tie_expectation
+from owkg.theory import covariance, moments
+
+
+class Predicted(NamedTuple):
+    """Of the mean over the questions with an answer left; arrays of one shape.
+
+    Attributes:
+        mean: exact for each question, and for their mean up to terms of one over the number of questions.
+        variance: to first order in the number of questions left. It is over the missing facts and over the
+            order in which the model puts the candidates; redraws of fixed scores vary by the first alone.
+    """
+
+    mean: Any
+    variance: Any
+
+
+def measured_strength(metric: Metric, value: Any, num_answers: Any, num_entities: Any) -> Any:
+    """The strength at which theory gives `value` on the full test, where no fact is missing.
+
+    A positive answer then ranks first and a negative one uniformly on 1 .. n, n = num_entities - N + 1, so
+    that the metric is l h(1) + (1 - l) c, with c the mean of h over 1 .. n, and
+
+        l = (value - c) / (h(1) - c).
+
+    For MRR, c is about log(n) / n, and the strength close to the value.
+
+    Args:
+        metric: the rank metric.
+        value: mean over the questions that a model reads on the full test, any shape.
+        num_answers: N of each question, [questions], or one number.
+        num_entities: candidates before filtering.
+
+    Returns:
+        Strengths, the shape of `value`; below 0 where a model reads worse than chance.
+
+    Raises:
+        ValueError: if an argument is out of range, or the metric weighs all ranks alike.
+
+    Examples:
+        >>> from owkg.metrics import MRR
+        >>> round(float(measured_strength(MRR, 0.4, [3, 5, 5], 5000)), 4)
+        0.3989
+    """
+    checked(metric)
+    read = checks.real("value", value, -np.inf, np.inf)
+    answers, counts, entities = _questions(num_answers, num_entities)
+    last = entities - answers + 1
+    chance = tie_expectation(metric, np.ones_like(last), last) @ counts / counts.sum()
+    best = tie_expectation(metric, np.ones(1, np.int64), np.ones(1, np.int64))[0]
+    if best == chance:
+        raise ValueError(f"`metric` must tell ranks apart, got {metric.name!r}, the same for all ranks.")
+    return ((read - chance) / (best - chance))[()]
+
+
+def predicted(metric: Metric, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any) -> Predicted:
+    """Mean and variance of what a model of that strength reads on the sparse test.
+
+    Of the questions with N answers, a share of 1 - sparsity^N is left, and weighs in the mean.
+
+    Args:
+        metric: the rank metric.
+        strength: in [0, 1], any shape.
+        sparsity: in (0, 1); broadcasts with `strength`.
+        num_answers: N of each question of the full test, [questions].
+        num_entities: candidates before filtering.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    answers, counts, entities = _questions(num_answers, num_entities)
+    beta = _sparsity(sparsity)
+    of_one = moments(
+        metric,
+        strength=np.asarray(strength)[..., None],
+        sparsity=beta[..., None],
+        num_answers=answers,
+        num_entities=entities,
+    )
+    return _over_questions(of_one.expectation, of_one.variance, beta, answers, counts)
+
+
+def predicted_misorder(
+    metric: Metric,
+    strength: Any,
+    other_strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_entities: Any,
+) -> Any:
+    """P(of two models, the weaker one reads better on the sparse test).
+
+    Both miss the same facts, and share nothing else; normal in the mean over questions.
+
+    Args:
+        metric: the rank metric.
+        strength: of one model, in [0, 1], any shape.
+        other_strength: of the other.
+        sparsity: in (0, 1).
+        num_answers: N of each question of the full test, [questions].
+        num_entities: candidates before filtering.
+
+    Returns:
+        Probabilities, the shape to which strengths and sparsity broadcast; nan for equal strengths, 1/2 where
+        the means do not differ.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    answers, counts, entities = _questions(num_answers, num_entities)
+    beta = _sparsity(sparsity)
+    # Theory refuses wrong ones by name.
+    one, two = np.asarray(strength)[..., None], np.asarray(other_strength)[..., None]
+    world = {"sparsity": beta[..., None], "num_answers": answers, "num_entities": entities}
+    shared = covariance(metric, strength=one, other_strength=two, **world)
+    first, second = (moments(metric, strength=l, **world) for l in (one, two))
+    gap, variance = _over_questions(
+        second.expectation - first.expectation,
+        np.maximum(first.variance + second.variance - 2 * shared, 0),
+        beta,
+        answers,
+        counts,
+    )
+    stronger = (np.sign(two - one) * (1 if metric.larger_is_better else -1))[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = stronger * gap / np.sqrt(variance)
+    wrong = np.where(gap == 0, 0.5, stats.norm.sf(z))
+    return np.where(stronger == 0, np.nan, wrong)[()]
+
+
+def _questions(num_answers: Any, num_entities: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """Different numbers of answers, how many questions have each, and the number of entities."""
+    answers = checks.integer("num_answers", num_answers, 1)
+    entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 2))
+    checks.require("num_answers", answers, answers < entities, f"below `num_entities` ({entities})")
+    different, counts = np.unique(answers, return_counts=True)
+    return different, counts, entities
+
+
+def _sparsity(sparsity: Any) -> np.ndarray:
+    return checks.real("sparsity", sparsity, 0, 1, closed=False)
+
+
+def _over_questions(
+    expectation: Any, variance: Any, beta: np.ndarray, answers: np.ndarray, counts: np.ndarray
+) -> Predicted:
+    """Moments of the mean over the questions that are left, of those of one such question.
+
+    The mean is a ratio, sum I M / sum I with I whether a question is left. To first order it varies as
+    sum I (M - mean) / E[sum I], and each question adds p (V + d^2) - p^2 d^2, with d its own mean's distance.
+
+    Args:
+        expectation, variance: of a question that is left, [*grid, different].
+        beta: sparsity, broadcasts with the grid.
+        answers, counts: of the questions, [different].
+    """
+    left = -np.expm1(answers * np.log(beta[..., None]))
+    weight = counts * left
+    total = weight.sum(-1)
+    mean = (weight * expectation).sum(-1) / total
+    distance = (expectation - mean[..., None]) ** 2
+    spread = (weight * (variance + (1 - left) * distance)).sum(-1) / total**2
+    return Predicted(mean, spread)
