@@ -8,14 +8,18 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
+from owkg.metrics import Metric
 from owkg.metrics import metric as metric_named
 from owkg.simulate import FullTest, full_test, misordered, quantiles, redraw
 from owkg.study.curves import FULL, Curves
+from owkg.study.predicted import measured_strength, predicted, predicted_misorder
 from owkg.study.record import Record
 from owkg.study.selection import metric_index
 from owkg.study.world import SPARSE, World
 
 _BAND = (0.025, 0.975)
+# Pairs that theory is asked for, at most, and strengths of its curve.
+_PAIRS, _STRENGTHS = 2000, 51
 
 
 class RedrawnTests(NamedTuple):
@@ -24,17 +28,24 @@ class RedrawnTests(NamedTuple):
     Attributes:
         table: a row a checkpoint: density, configuration, model, step; `full`, `sparse` and others, what it
             reads on each test set, and `_error`, the standard error over questions; `redrawn` mean,
-            `redrawn_deviation`, `redrawn_lower` and `redrawn_upper`, 95 % of the draws.
+            `redrawn_deviation`, `redrawn_lower` and `redrawn_upper`, 95 % of the draws;
+            `strength` that the full test measures, and with it `predicted`, the mean that theory expects.
         band: lower and upper ends of these, [2, checkpoints].
-        misordered: share of draws that contradict the order on the full test, mean over all pairs of
-            checkpoints of different configurations; nan if there is none.
-        pairs: how many pairs these are.
+        theory: what theory has models read on the full test and expects on the sparse one, by strength,
+            [2, strengths].
+        pairs: a row a pair of checkpoints of different configurations, of up to 2,000: first and second,
+            numbers of checkpoints; `redrawn`, the share of draws that contradict their order on the full
+            test; `predicted`, the probability of that by theory.
+        misordered: mean over all pairs of the share of draws; nan if there is no pair.
+        num_pairs: how many pairs these are.
     """
 
     table: pl.DataFrame
     band: Float64[np.ndarray, "2 checkpoints"]
+    theory: Float64[np.ndarray, "2 strengths"]
+    pairs: pl.DataFrame
     misordered: float
-    pairs: int
+    num_pairs: int
 
 
 def joined(world: World, records: Sequence[Record]) -> FullTest:
@@ -67,19 +78,17 @@ def redrawn(
     Raises:
         ValueError: if the metric is none of the curves.
     """
-    at = metric_index(curves, metric)
+    at, measure = metric_index(curves, metric), metric_named(metric)
+    sparsity = 1 - world.present[SPARSE].mean()
+    full = joined(world, records)
     drawn = redraw(
-        jax.random.key(seed),
-        joined(world, records),
-        metric_named(metric),
-        sparsity=1 - world.present[SPARSE].mean(),
-        draws=draws,
-        on_progress=on_progress,
+        jax.random.key(seed), full, measure, sparsity=sparsity, draws=draws, on_progress=on_progress
     )
     band = quantiles(drawn, _BAND)[:, :, 0]
-    apart = np.triu(curves.config[:, None] != curves.config[None, :])
-    share = misordered(drawn).probability[0][apart]
-    share = share[np.isfinite(share)]
+    asked = np.bincount(world.question), world.graph.num_entities
+    read = curves.values[FULL][at].mean(axis=1, dtype=np.float64)
+    # A model that reads worse than chance is one of no strength.
+    strength = np.clip(measured_strength(measure, read, *asked), 0, 1)
     columns: dict[str, object] = {
         "density": np.full(len(curves.step), curves.density),
         "configuration": np.array(curves.labels)[curves.config],
@@ -95,5 +104,39 @@ def redrawn(
         "redrawn_deviation": drawn.standard_deviation[:, 0],
         "redrawn_lower": band[0],
         "redrawn_upper": band[1],
+        "strength": strength,
+        "predicted": predicted(measure, strength, sparsity, *asked).mean,
     }
-    return RedrawnTests(pl.DataFrame(columns), band, float(share.mean()) if len(share) else np.nan, len(share))
+    first, second = np.nonzero(np.triu(curves.config[:, None] != curves.config[None, :]))
+    share = misordered(drawn).probability[0][first, second]
+    ordered = np.isfinite(share) & (strength[first] != strength[second])
+    first, second, share = first[ordered], second[ordered], share[ordered]
+    some = np.sort(np.random.default_rng(seed).permutation(len(share))[:_PAIRS])
+    by_theory = np.empty(0)
+    if len(some):
+        one, two = strength[first[some]], strength[second[some]]
+        by_theory = predicted_misorder(measure, one, two, sparsity, *asked)
+    columns_of_pairs = {
+        "first": first[some],
+        "second": second[some],
+        "redrawn": share[some],
+        "predicted": by_theory,
+    }
+    return RedrawnTests(
+        table=pl.DataFrame(columns),
+        band=band,
+        theory=_curve(measure, sparsity, *asked),
+        pairs=pl.DataFrame(columns_of_pairs),
+        misordered=float(share.mean()) if len(share) else np.nan,
+        num_pairs=len(share),
+    )
+
+
+def _curve(
+    metric: Metric, sparsity: float, num_answers: np.ndarray, num_entities: int
+) -> Float64[np.ndarray, "2 strengths"]:
+    strengths = np.linspace(0, 1, _STRENGTHS)
+    # What a strength reads on the full test is linear in it.
+    ends = measured_strength(metric, np.array([0.0, 1.0]), num_answers, num_entities)
+    read = (strengths - ends[0]) / (ends[1] - ends[0])
+    return np.stack([read, predicted(metric, strengths, sparsity, num_answers, num_entities).mean])

@@ -73,11 +73,12 @@ def draw_figure3(done: Study, out: Path, seed: int) -> None:
                 on_progress=lambda n, _, i=i: update(i * _DRAWS + n, total),
             )  # fmt: skip
             tables.append(found.table)
-            layers.append(Layer(band=found.band))
-            if found.pairs:
+            layers.append(Layer(band=found.band, theory=found.theory))
+            if found.num_pairs:
+                expected = found.pairs["predicted"].mean()
                 print(
-                    f"d = {world.density:g}: of {found.pairs:,} pairs of checkpoints, {found.misordered:.2%} in "
-                    f"the wrong order in a sparse test set drawn again"
+                    f"d = {world.density:g}: of {found.num_pairs:,} pairs, {found.misordered:.2%} "
+                    f"in the wrong order in a test set drawn again; by theory {expected:.2%}"
                 )
     save_table(pl.concat(tables), out / "figure3_sparse_vs_full.csv")
     _wrote(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
@@ -170,7 +171,8 @@ def _wrote(paths: list[Path]) -> None:
 COMMANDS: dict[str, Callable[..., None]] = {
     "figure3": _command(
         "Figure 3: sparse against full MRR along the training of every model, a panel a density. Behind each "
-        "curve, 95 % of the sparse test sets that its scores give, drawn again.",
+        "curve, 95 % of the sparse test sets that its scores give, drawn again; dashed, what theory expects "
+        "of the strength that the full test measures.",
         draw_figure3,
     ),
     "figure4": _command(

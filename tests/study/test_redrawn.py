@@ -1,0 +1,112 @@
+"""Sparse test sets drawn again for checkpoints, against thinning by hand, and theory beside them."""
+
+import numpy as np
+import pytest
+
+from owkg.kg import KnowledgeGraph, known_answers
+from owkg.metrics import MRR
+from owkg.study.curves import FULL
+from owkg.study.predicted import measured_strength, predicted
+from owkg.study.readings import readings
+from owkg.study.record import Record
+from owkg.study.redrawn import redrawn
+from owkg.study.world import SPARSE, World
+
+QUESTIONS, ANSWERS, N = 40, 6, 80
+DRAWS = 300
+
+
+@pytest.fixture(scope="module")
+def case():
+    """(world, records): two runs of two and one checkpoints, the later the stronger."""
+    rng = np.random.default_rng(0)
+    question = np.repeat(np.arange(QUESTIONS), ANSWERS)
+    tails = np.concatenate([rng.choice(N, ANSWERS, replace=False) for _ in range(QUESTIONS)])
+    triples = np.stack([question, np.zeros_like(question), tails], axis=1).astype(np.int32)
+    present = np.tile(np.arange(ANSWERS) < 3, QUESTIONS)
+    graph = KnowledgeGraph(tuple(map(str, range(N))), ("r",), {"train": np.array([[79, 0, 79]], np.int32)})
+    facts = np.concatenate([triples, graph.splits["train"]])
+    known = known_answers(facts, "tail", num_entities=N, num_relations=1)
+    world = World("w", 0.75, graph, triples, question, {SPARSE: present}, known)
+
+    def looked(better):
+        scores = rng.normal(size=(QUESTIONS, N))
+        scores[question, tails] += better
+        own = scores[question, tails]
+        others = scores.copy()
+        others[question, tails] = -np.inf
+        rank = 1 + (others[question] > own[:, None]).sum(1)
+        return rank.astype(np.int32), own.astype(np.float32)
+
+    def run(*looks):
+        rank, score = map(np.stack, zip(*map(looked, looks), strict=True))
+        return Record(np.arange(1, 1 + len(looks)), rank, rank, score)
+
+    return world, [run(0.5, 2.0), run(1.4)]
+
+
+@pytest.fixture(scope="module")
+def found(case):
+    world, records = case
+    curves = readings(world, records, ["a", "b"], ["complex", "rotate"], metrics=["hits@3", "mrr"])
+    return curves, redrawn(world, records, curves, draws=DRAWS, seed=1)
+
+
+def test_the_table_says_what_curves_say(found):
+    curves, result = found
+    table = result.table
+    assert table["configuration"].to_list() == ["a", "a", "b"]
+    assert table["model"].to_list() == ["complex", "complex", "rotate"]
+    assert table["step"].to_list() == [1, 2, 1]
+    for name in (FULL, SPARSE):
+        values = curves.values[name][1].astype(np.float64)
+        np.testing.assert_allclose(table[name], values.mean(1))
+        np.testing.assert_allclose(table[f"{name}_error"], values.std(1, ddof=1) / QUESTIONS**0.5)
+
+
+def test_draws_are_those_of_thinning_by_hand(case, found):
+    world, records = case
+    _, result = found
+    rng = np.random.default_rng(7)
+    read = []
+    for _ in range(DRAWS):
+        # Where nothing is left (one question in 64), an answer is: not quite what is redrawn.
+        drawn = rng.random((QUESTIONS, ANSWERS)) < 0.5
+        drawn |= ~drawn.any(1, keepdims=True) & (np.arange(ANSWERS) == rng.integers(ANSWERS))
+        own = world._replace(present={SPARSE: drawn.ravel()})
+        read.append(readings(own, records, ["a", "b"], ["m", "m"], metrics=["mrr"]).values[SPARSE][0].mean(1))
+    read = np.array(read)
+    error = read.std(0) / DRAWS**0.5
+    np.testing.assert_array_less(np.abs(result.table["redrawn"] - read.mean(0)), 6 * error)
+    np.testing.assert_allclose(result.table["redrawn_deviation"], read.std(0), rtol=0.25)
+    lower, upper = np.quantile(read, (0.025, 0.975), axis=0)
+    np.testing.assert_allclose(result.band, [lower, upper], atol=0.02)
+    order = np.sign(read[:, 0] - read[:, 2]), np.sign(read[:, 1] - read[:, 2])
+    by_hand = [(order[0] > 0).mean(), (order[1] < 0).mean()]
+    np.testing.assert_allclose(result.pairs["redrawn"], by_hand, atol=0.06)
+    assert result.num_pairs == 2
+    assert result.misordered == pytest.approx(result.pairs["redrawn"].mean())
+
+
+def test_theory_beside_them(found):
+    curves, result = found
+    asked = np.full(QUESTIONS, ANSWERS), N
+    strength = measured_strength(MRR, curves.values[FULL][1].astype(np.float64).mean(1), *asked)
+    np.testing.assert_allclose(result.table["strength"], strength)
+    np.testing.assert_allclose(result.table["predicted"], predicted(MRR, strength, 0.5, *asked).mean)
+    # The curve runs from a scorer by chance to one without a mistake, and through what is predicted.
+    read, expected = result.theory
+    assert read[-1] == pytest.approx(1)
+    assert read[0] == pytest.approx(np.mean(1 / np.arange(1, N - ANSWERS + 2)))
+    np.testing.assert_allclose(
+        np.interp(result.table["full"], read, expected), result.table["predicted"], rtol=1e-3
+    )
+    assert ((result.pairs["predicted"] > 0) & (result.pairs["predicted"] < 0.5)).all()
+
+
+def test_one_run_has_no_pairs(case):
+    world, records = case
+    curves = readings(world, records[:1], ["a"], ["complex"], metrics=["mrr"])
+    result = redrawn(world, records[:1], curves, draws=10)
+    assert result.num_pairs == len(result.pairs) == 0
+    assert np.isnan(result.misordered)
