@@ -23,8 +23,9 @@ class Flattening(NamedTuple):
         slope_low, slope_high: of the least-squares line of the sparse metric against the full one, through
             the checkpoints in the lowest and in the highest third of the curve's range of full values.
         slope_ratio: high / low; below 1, the curve flattens.
-        r2_linear, r2_log: share of the variance of the sparse metric over all checkpoints that a + b full
-            and a + b log(full) explain.
+        r2_linear, r2_log: share of the variance of the sparse metric that a + b full and a + b log(full)
+            explain, over the checkpoints above the lowest third: towards full value 0 the logarithm of
+            Theorem 4.1 of Yang et al. (2022) falls below all bounds, and holds for no model.
         r2_gain: r2_log - r2_linear.
         slope_remarks, fit_remarks: why the slopes and the fits of a curve cannot be measured; "" where they
             can.
@@ -136,10 +137,12 @@ def _slopes(full: np.ndarray, sparse: np.ndarray) -> tuple[np.ndarray, str]:
 def _fits(full: np.ndarray, sparse: np.ndarray) -> tuple[np.ndarray, str]:
     """R^2 of the linear and of the logarithmic fit and their difference, [3, 1 + replicates]; or NaN."""
     nothing = np.full((3, len(full)), np.nan)
-    if full.shape[1] < FEWEST:
-        return nothing, f"{full.shape[1]} checkpoints, {FEWEST} are needed"
-    if full[0].min() <= 0:
-        return nothing, "a full value is not above 0 and has no logarithm"
+    if not full.shape[1]:
+        return nothing, "no checkpoints"
+    above = ~thirds(full[0])[0]
+    if above.sum() < FEWEST:
+        return nothing, f"{above.sum()} checkpoints above the lowest third, {FEWEST} are needed"
+    full, sparse = full[:, above], sparse[:, above]
     linear = line(full, sparse).r2
     log = line(np.log(np.where(full > 0, full, np.nan)), sparse).r2
     if not (np.isfinite(linear[0]) and np.isfinite(log[0])):

@@ -95,7 +95,7 @@ def test_a_logarithm_flattens_and_its_fit_wins():
     np.testing.assert_allclose(found.slope_high.value, expected[1], rtol=0.05)
     np.testing.assert_allclose(found.slope_ratio.value, expected[1] / expected[0], rtol=0.07)
     assert found.r2_log.value[0] > 0.995
-    assert found.r2_gain.value[0] == found.r2_log.value[0] - found.r2_linear.value[0] > 0.05
+    assert found.r2_gain.value[0] == found.r2_log.value[0] - found.r2_linear.value[0] > 0.01
     assert (found.r2_gain.replicates > 0).all()
 
 
@@ -119,7 +119,8 @@ def test_replicates_are_the_numbers_of_resampled_questions():
         slopes = [np.polyfit(full[part], sparse[part], 1)[0] for part in (low, high)]
         np.testing.assert_allclose(found.slope_low.replicates[i], slopes[0], rtol=1e-6)
         np.testing.assert_allclose(found.slope_ratio.replicates[i], slopes[1] / slopes[0], rtol=1e-6)
-        r2 = np.corrcoef(np.log(full), sparse)[0, 1] ** 2
+        # Towards 0 there is no logarithm to fit.
+        r2 = np.corrcoef(np.log(full[~low]), sparse[~low])[0, 1] ** 2
         np.testing.assert_allclose(found.r2_log.replicates[i], r2, rtol=1e-6)
 
 
@@ -137,7 +138,7 @@ def test_what_cannot_be_measured_says_why():
     curves = curves_of(x, x / 2 + 0.01 * rng.normal(size=x.shape), config, labels=tuple("abcde"))
     found = measured(curves)
     assert np.isfinite(found.slope_ratio.value).tolist() == [True, False, False, True, False]
-    assert np.isfinite(found.r2_log.value).tolist() == [True, True, False, False, False]
+    assert np.isfinite(found.r2_log.value).tolist() == [True, False, False, True, False]
     assert found.slope_remarks == (
         "",
         "1 checkpoints in the highest third, 3 are needed",
@@ -147,10 +148,10 @@ def test_what_cannot_be_measured_says_why():
     )
     assert found.fit_remarks == (
         "",
+        "1 checkpoints above the lowest third, 3 are needed",
+        "0 checkpoints above the lowest third, 3 are needed",
         "",
-        "all checkpoints have one value",
-        "a full value is not above 0 and has no logarithm",
-        "0 checkpoints, 3 are needed",
+        "no checkpoints",
     )
     pooled = over_curves(found.slope_ratio)
     np.testing.assert_allclose(pooled.value, found.slope_ratio.value[[0, 3]].mean())
