@@ -66,6 +66,8 @@ demo: $(STAMP)
 	@$(BIN)/owkg metrics $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,hits@10,amri,zmrr
 	@echo "==> models trained on an open world of families, three seeds"
 	@$(BIN)/python simulations/trained_models.py --graph families --quick --out $(OUT)
+	@echo "==> two models along their training, on sparse and on full test sets (owkg reproduce)"
+	@$(BIN)/owkg reproduce open-world --preset quick --out $(OUT)/open_world
 	@echo "==> done; everything is under $(OUT)/"
 
 lint: $(STAMP)

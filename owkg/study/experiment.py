@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from owkg.study.needs import needs
 from owkg.study.presets import Configuration
-from owkg.study.record import Record, is_recorded, record
+from owkg.study.record import RUN, Record, is_recorded, record
 from owkg.study.world import World
+from owkg.train import load_run
 
 
 class Done(NamedTuple):
@@ -96,3 +97,8 @@ def records(
             on_done(Done(number, len(pairs), world, one, seconds))
     size = len(configurations)
     return [found[i : i + size] for i in range(0, len(found), size)]
+
+
+def training_seconds(folder: Path) -> float:
+    """How long the run beside the record in `folder` trained, over all its parts; without compiling, ranking."""
+    return float(load_run(folder / RUN, step="last").path["seconds"].max() or 0)

@@ -16,7 +16,10 @@ from owkg.models import Params, Statistics
 from owkg.study.world import World
 from owkg.train import Training, config_text, train
 
-_RUN, _RANKS, _PARTS = "run", "ranks.parquet", "parts"
+RUN = "run"
+"""Name of the folder of the run beside its ranks."""
+
+_RANKS, _PARTS = "ranks.parquet", "parts"
 _COLUMNS: dict[str, Any] = {
     "step": pl.Int64,
     "optimistic": pl.Int32,
@@ -84,7 +87,7 @@ def record(
     Raises:
         ValueError: if `folder` holds another run or record, or training goes astray.
     """
-    parts, run = folder / _PARTS, folder / _RUN
+    parts, run = folder / _PARTS, folder / RUN
     if is_recorded(world, config, folder):
         shutil.rmtree(parts, ignore_errors=True)
         found = read_record(world, config, folder)
@@ -130,6 +133,14 @@ def read_record(world: World, config: Training, folder: Path) -> Record:
     columns = (table[name].to_numpy().reshape(-1, answers) for name in _COLUMNS)
     step, *ranked = columns
     return Record(step[:, 0], *ranked)
+
+
+def some_of(record: Record, most: int) -> Record:
+    """At most so many of the checkpoints, the first and the last among them, evenly spread."""
+    if len(record.step) <= most:
+        return record
+    chosen = np.unique(np.linspace(0, len(record.step) - 1, most).round().astype(int))
+    return Record(*(column[chosen] for column in record))
 
 
 def _signature(world: World, config: Training) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """`owkg reproduce`: figures from runs that go on where they stopped; errors come before any work."""
 
+import json
 import os
 import shutil
 import signal
@@ -81,6 +82,11 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
     # Of two test sets the one with missing facts reads less, but for chance.
     assert (table["redrawn"] < table["full"]).all()
     assert (table["redrawn_lower"] <= table["redrawn_upper"]).all()
+    noted = json.loads((out / "study.json").read_text())
+    assert noted["command"].startswith("figure3_sparse_vs_full.py --worlds")
+    assert (noted["preset"], noted["seed"], noted["densities"]) == ("quick", 0, [0.9, 0.6])
+    assert set(noted["training_seconds"]["d0.6"]) == {"ComplEx 32", "RotatE 32"}
+    assert noted["training_seconds_in_all"] > 0
     claims = pl.read_csv(out / "claims.csv")
     assert set(claims["metric"]) >= {"mrr", "log-mrr", "p-mrr@1/4", "hits@10", "probe@0.5"}
     assert set(claims["test_set"]) == {"sparse", "correlated"}

@@ -7,7 +7,7 @@ import pytest
 from owkg import kg
 from owkg.evaluate import rank_arrays
 from owkg.study import record as recording
-from owkg.study.record import is_recorded, read_record, record
+from owkg.study.record import Record, is_recorded, read_record, record, some_of
 from owkg.train import changed, load_run, training
 
 LOOKS = (1, 3, 4, 9, 12)
@@ -102,3 +102,13 @@ def test_a_damaged_record_is_named(world, tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ValueError, match=r"ranks\.parquet: must be Parquet"):
         record(world, CONFIG, LOOKS, tmp_path / "run")
+
+
+def test_some_checkpoints_keep_the_ends():
+    step = np.arange(10)
+    rows = np.tile(step[:, None], 2)
+    one = Record(step, rows, rows, rows.astype(np.float32))
+    assert some_of(one, 10) is one
+    few = some_of(one, 4)
+    assert few.step.tolist() == [0, 3, 6, 9]
+    assert few.score[:, 0].tolist() == few.optimistic[:, 1].tolist() == [0, 3, 6, 9]

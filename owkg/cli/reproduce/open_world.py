@@ -21,6 +21,7 @@ from owkg.cli.script import Out, Seed
 _PUBLISHED_DENSITY = 0.75
 # At which pairs of the full-size study take some seconds.
 _DRAWS = 400
+_DIGITS = 5
 
 
 Draw = Callable[[Study, Path, int], None]
@@ -80,7 +81,7 @@ def draw_figure3(done: Study, out: Path, seed: int) -> None:
                     f"d = {world.density:g}: of {found.num_pairs:,} pairs, {found.misordered:.2%} "
                     f"in the wrong order in a test set drawn again; by theory {expected:.2%}"
                 )
-    save_table(pl.concat(tables), out / "figure3_sparse_vs_full.csv")
+    save_table(_short(pl.concat(tables)), out / "figure3_sparse_vs_full.csv")
     _wrote(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
 
 
@@ -123,7 +124,7 @@ def write_claims(done: Study, out: Path, seed: int) -> None:
     references = ["mrr", "p-mrr@1/4"]
     with progress("claims", "metrics") as update:
         table = claims(jax.random.key(seed), done.curves, references=references, on_progress=update)
-    save_table(table, out / "claims.csv")
+    save_table(_short(table), out / "claims.csv")
     _wrote(share_figures(table, out))
     for line in said(table):
         print(line)
@@ -157,6 +158,13 @@ def _comparable(done: Study) -> bool:
     if len(done.configurations) < 2:
         print("one configuration: no pairs to compare, so neither Figure 4 nor claims")
     return len(done.configurations) > 1
+
+
+def _short(table: Any) -> Any:
+    """Numbers to as many digits as anybody reads, for files of hundreds of kilobytes."""
+    import polars.selectors as cs
+
+    return table.with_columns(cs.float().round_sig_figs(_DIGITS))
 
 
 def _one(done: Study) -> Any:

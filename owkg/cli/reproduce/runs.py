@@ -9,6 +9,8 @@ import typer
 from owkg.cli.progress import progress
 from owkg.files import writable_folder
 
+# Of a configuration, in figures and claims: pairs of checkpoints are as many as their square.
+_MOST_CHECKPOINTS = 100
 # As the published worlds were sampled.
 _AS_PUBLISHED = {"num_queries": 500, "min_answers": 10}
 
@@ -71,6 +73,7 @@ def study(
     from owkg.study import readings as read
     from owkg.study.experiment import records, require_memory
     from owkg.study.presets import PRESETS
+    from owkg.study.record import some_of
     from owkg.study.world import read_worlds, with_correlated
 
     writable_folder(out)
@@ -92,6 +95,8 @@ def study(
             found, chosen, out / "runs" / preset, seed=seed, most_steps=most_steps,
             on_progress=on_progress, on_done=told.tell,
         )  # fmt: skip
+    _note(out, preset, seed, found, chosen)
+    recorded = [[some_of(one, _MOST_CHECKPOINTS) for one in of_world] for of_world in recorded]
     of_complex = next((i for i, one in enumerate(chosen) if one.model == "complex"), 0)
     found = [
         with_correlated(world, of_world[of_complex].score[-1].astype(float), seed)
@@ -103,6 +108,42 @@ def study(
         for world, of_world in zip(found, recorded, strict=True)
     ]
     return Study(found, chosen, recorded, curves)
+
+
+def _note(out: Path, preset: Preset, seed: int, worlds: list[Any], configurations: tuple[Any, ...]) -> None:
+    """Writes what was trained, with what, and for how long, to `out`/study.json."""
+    import json
+    import os
+    import shlex
+    import sys
+    from importlib.metadata import version
+
+    import jax
+
+    from owkg.files import written_aside
+    from owkg.provenance import versions
+    from owkg.study.experiment import training_seconds
+
+    runs = out / "runs" / preset
+    seconds = {
+        world.name: {
+            one.label: round(training_seconds(runs / world.name / one.folder), 1) for one in configurations
+        }
+        for world in worlds
+    }
+    device = jax.devices()[0]
+    content = {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "preset": preset.value,
+        "seed": seed,
+        "densities": [world.density for world in worlds],
+        "versions": versions() | {name: version(name) for name in ("jax", "jaxlib", "optax")},
+        "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform}), {os.cpu_count()} cores",
+        "training_seconds": seconds,
+        "training_seconds_in_all": round(sum(sum(of.values()) for of in seconds.values()), 1),
+    }
+    with written_aside(out / "study.json") as aside:
+        aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 class Told:
