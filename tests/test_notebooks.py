@@ -50,10 +50,14 @@ def test_it_runs(path, tmp_path, monkeypatch):
     # The kernel is a process of its own: it must find the package even where it is not installed.
     folders = (str(ROOT), os.environ.get("PYTHONPATH", ""))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
-    copy = tmp_path / path.name
+    # Beside the documents, as the notebook itself: some are read.
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    copy = folder / path.name
     copy.write_bytes(path.read_bytes())
     notebook = nbformat.read(copy, as_version=4)
-    place = {"metadata": {"path": str(tmp_path)}}
+    place = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, kernel_name="python3", timeout=600, resources=place).execute()
     outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
@@ -122,3 +126,11 @@ def test_train_and_evaluate_covers_what_trains_and_ranks():
     assert {f"models.{name}" for name in of_models} <= used
     assert {f"train.{name}" for name in ("training", "config_text", "train", "train_many")} <= used
     assert {"evaluate.ranks", "family_tree.closed_graph", "sampling.sample"} <= used
+
+
+def test_sparse_vs_full_covers_what_is_redrawn_and_predicted():
+    cells = code_cells(nbformat.read(ROOT / "notebooks" / "sparse_vs_full.ipynb", as_version=4))
+    called = {name for cell in cells for name in calls(ast.parse(cell.source).body)}
+    assert {"read_world", "record", "readings", "flattening"} <= called
+    assert {"thin", "redraw", "quantiles", "misordered"} <= called
+    assert {"measured_strength", "predicted", "predicted_misorder"} <= called
