@@ -100,5 +100,6 @@ def records(
 
 
 def training_seconds(folder: Path) -> float:
-    """How long the run beside the record in `folder` trained, over all its parts; without compiling, ranking."""
-    return float(load_run(folder / RUN, step="last").path["seconds"].max() or 0)
+    """Seconds that the run beside the record in `folder` trained, without compiling and ranking."""
+    seconds = load_run(folder / RUN, step="last").path["seconds"].to_numpy()
+    return float(seconds.max(initial=0))

@@ -29,7 +29,9 @@ class RedrawnTests(NamedTuple):
         table: a row a checkpoint: density, configuration, model, step; `full`, `sparse` and others, what it
             reads on each test set, and `_error`, the standard error over questions; `redrawn` mean,
             `redrawn_deviation`, `redrawn_lower` and `redrawn_upper`, 95 % of the draws;
-            `strength` that the full test measures, and with it `predicted`, the mean that theory expects.
+            `strength` that the full test measures, and with it `predicted`, the mean that theory expects;
+            `dealt`, the mean on redrawn tests when the same ranks are dealt anew among the answers to
+            questions with equally many.
         band: lower and upper ends of these, [2, checkpoints].
         theory: what theory has models read on the full test and expects on the sparse one, by strength,
             [2, strengths].
@@ -73,7 +75,7 @@ def redrawn(
         metric: one of `curves.metrics`, a plain mean.
         draws: test sets.
         seed: of what is missing.
-        on_progress: told draws done, and in all.
+        on_progress: told draws done, and in all; as many are drawn for `dealt`.
 
     Raises:
         ValueError: if the metric is none of the curves.
@@ -81,9 +83,12 @@ def redrawn(
     at, measure = metric_index(curves, metric), metric_named(metric)
     sparsity = 1 - world.present[SPARSE].mean()
     full = joined(world, records)
-    drawn = redraw(
-        jax.random.key(seed), full, measure, sparsity=sparsity, draws=draws, on_progress=on_progress
-    )
+    drawing = {"sparsity": sparsity, "draws": draws}
+    keys = jax.random.split(jax.random.key(seed))
+    tell = on_progress or (lambda *_: None)
+    drawn = redraw(keys[0], full, measure, **drawing, on_progress=lambda n, _: tell(n, 2 * draws))
+    dealt = _dealt(full, np.random.default_rng(seed))
+    again = redraw(keys[1], dealt, measure, **drawing, on_progress=lambda n, _: tell(draws + n, 2 * draws))
     band = quantiles(drawn, _BAND)[:, :, 0]
     asked = np.bincount(world.question), world.graph.num_entities
     read = curves.values[FULL][at].mean(axis=1, dtype=np.float64)
@@ -106,6 +111,7 @@ def redrawn(
         "redrawn_upper": band[1],
         "strength": strength,
         "predicted": predicted(measure, strength, sparsity, *asked).mean,
+        "dealt": again.mean[:, 0],
     }
     first, second = np.nonzero(np.triu(curves.config[:, None] != curves.config[None, :]))
     share = misordered(drawn).probability[0][first, second]
@@ -130,6 +136,58 @@ def redrawn(
         misordered=float(share.mean()) if len(share) else np.nan,
         num_pairs=len(share),
     )
+
+
+def agreement(table: pl.DataFrame, *, least: float = 0.1) -> dict[str, float | str]:
+    """How far a world's own sparse test and theory are from the redrawn ones, over its checkpoints.
+
+    Theory has one class of positives, all ranked first on the full test, and each answer is among them on its
+    own. Models differ in both: their good answers are at small ranks beside the first, and the found answers
+    of a question come together. Ranks that are dealt anew keep the first of these and undo the second.
+
+    Args:
+        table: of `redrawn`, of one density.
+        least: strength below which theory and redraws agree, as both are about 0; such checkpoints count for
+            `in_band` alone.
+
+    Returns:
+        in_band: share of checkpoints whose sparse test reads within 95 % of the redrawn ones.
+        error: root mean square of redrawn - predicted.
+        lowest, highest: of redrawn - predicted, and lowest_of, highest_of: whose.
+        by_ranks: mean of dealt - predicted, what comes of positives elsewhere than first.
+        by_questions: mean of redrawn - dealt, what comes of found answers together.
+    """
+    inside = pl.col(SPARSE).is_between(pl.col("redrawn_lower"), pl.col("redrawn_upper"))
+    strong = table.filter(pl.col("strength") >= least)
+    gap = (strong["redrawn"] - strong["predicted"]).to_numpy()
+    found: dict[str, float | str] = {"in_band": float(table.select(inside.mean()).item())}
+    if not len(strong):
+        return found
+    low, high = int(gap.argmin()), int(gap.argmax())
+    return found | {
+        "error": float(np.sqrt(np.mean(gap**2))),
+        "lowest": float(gap[low]),
+        "lowest_of": strong["configuration"][low],
+        "highest": float(gap[high]),
+        "highest_of": strong["configuration"][high],
+        "by_ranks": float((strong["dealt"] - strong["predicted"]).to_numpy().mean()),
+        "by_questions": float((strong["redrawn"] - strong["dealt"]).to_numpy().mean()),
+    }
+
+
+def _dealt(full: FullTest, rng: np.random.Generator) -> FullTest:
+    """The same ranks, dealt anew among the answers to questions with equally many answers.
+
+    What a model reads on the full test stays, as do its ranks; which of them meet in a question is chance.
+    """
+    size = np.bincount(full.question)[full.question]
+    by_size = np.argsort(size, kind="stable")
+    shuffled = np.lexsort((rng.random(len(size)), size))
+    source = np.empty_like(by_size)
+    source[by_size] = shuffled
+    low, high = full.optimistic[:, source], full.pessimistic[:, source]
+    # Answers at equal ranks stand in any order.
+    return full_test(full.question, low, high, rng.random(len(size)) / 2 - low)
 
 
 def _curve(

@@ -1,15 +1,19 @@
 """Sparse test sets drawn again for checkpoints, against thinning by hand, and theory beside them."""
 
+import jax
 import numpy as np
+import polars as pl
 import pytest
 
+from owkg import simulate
 from owkg.kg import KnowledgeGraph, known_answers
 from owkg.metrics import MRR
+from owkg.simulate import full_test
 from owkg.study.curves import FULL
 from owkg.study.predicted import measured_strength, predicted
 from owkg.study.readings import readings
 from owkg.study.record import Record
-from owkg.study.redrawn import redrawn
+from owkg.study.redrawn import _dealt, agreement, redrawn
 from owkg.study.world import SPARSE, World
 
 QUESTIONS, ANSWERS, N = 40, 6, 80
@@ -102,6 +106,60 @@ def test_theory_beside_them(found):
         np.interp(result.table["full"], read, expected), result.table["predicted"], rtol=1e-3
     )
     assert ((result.pairs["predicted"] > 0) & (result.pairs["predicted"] < 0.5)).all()
+
+
+def test_ranks_are_dealt_among_questions_of_equal_size():
+    question = np.repeat([0, 1, 2, 3], [2, 3, 2, 3])
+    rank = np.array([[1, 9, 4, 4, 7, 2, 2, 5, 6, 8]])
+    full = full_test(question, rank, rank, -rank.astype(float) + np.linspace(0, 0.1, 10))
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(50):
+        dealt = _dealt(full, rng)
+        for own in ([0, 1, 5, 6], [2, 3, 4, 7, 8, 9]):
+            assert sorted(dealt.optimistic[0, own]) == sorted(rank[0, own])
+        seen.add(tuple(dealt.optimistic[0]))
+    assert len(seen) > 20
+
+
+def test_found_answers_together_read_less_than_dealt():
+    """Half of the questions are found, half are not: the mixed ones of dealt ranks read more when thinned."""
+    question = np.repeat(np.arange(200), 6)
+    rank = np.where(question % 2 == 0, 1, 300)[None]
+    full = full_test(question, rank, rank, np.random.default_rng(1).random(1200) / 2 - rank)
+    dealt = _dealt(full, np.random.default_rng(2))
+    asked = np.full(200, 6), 10_000
+    strength = measured_strength(MRR, (1 / rank).mean(), *asked)
+    together, apart = (
+        simulate.redraw(jax.random.key(0), of, MRR, sparsity=0.5, draws=300).mean[0, 0]
+        for of in (full, dealt)
+    )
+    expected = predicted(MRR, strength, 0.5, *asked).mean
+    assert together < apart - 0.03
+    assert apart == pytest.approx(expected, abs=0.01)
+
+
+def test_agreement_in_numbers():
+    table = pl.DataFrame(
+        {
+            "configuration": ["a", "a", "b", "b"],
+            "sparse": [0.5, 0.29, 0.31, 0.4],
+            "redrawn": [0.5, 0.3, 0.2, 0.44],
+            "redrawn_lower": [0.0, 0.28, 0.1, 0.38],
+            "redrawn_upper": [1.0, 0.32, 0.3, 0.5],
+            "strength": [0.01, 0.4, 0.4, 0.8],
+            "predicted": [0.1, 0.25, 0.25, 0.4],
+            "dealt": [0.0, 0.26, 0.27, 0.43],
+        }
+    )
+    found = agreement(table)
+    assert found["in_band"] == 0.75
+    assert found["error"] == pytest.approx(((0.05**2 + 0.05**2 + 0.04**2) / 3) ** 0.5)
+    assert (found["lowest_of"], found["highest_of"]) == ("b", "a")
+    assert found["lowest"] == pytest.approx(-0.05)
+    assert found["by_ranks"] == pytest.approx(0.06 / 3)
+    assert found["by_questions"] == pytest.approx((0.04 - 0.07 + 0.01) / 3)
+    assert set(agreement(table, least=0.9)) == {"in_band"}
 
 
 def test_one_run_has_no_pairs(case):

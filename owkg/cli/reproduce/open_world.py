@@ -21,7 +21,7 @@ from owkg.cli.script import Out, Seed
 _PUBLISHED_DENSITY = 0.75
 # At which pairs of the full-size study take some seconds.
 _DRAWS = 400
-_DIGITS = 5
+_DIGITS = 4
 
 
 Draw = Callable[[Study, Path, int], None]
@@ -61,7 +61,7 @@ def draw_figure3(done: Study, out: Path, seed: int) -> None:
 
     from owkg.report.curves import Layer, density_figure
     from owkg.report.table import save_table
-    from owkg.study.redrawn import redrawn
+    from owkg.study.redrawn import agreement, redrawn
 
     tables, layers = [], []
     total = len(done.worlds) * _DRAWS
@@ -75,6 +75,7 @@ def draw_figure3(done: Study, out: Path, seed: int) -> None:
             )  # fmt: skip
             tables.append(found.table)
             layers.append(Layer(band=found.band, theory=found.theory))
+            print(_agreeing(world, agreement(found.table)))
             if found.num_pairs:
                 expected = found.pairs["predicted"].mean()
                 print(
@@ -83,6 +84,18 @@ def draw_figure3(done: Study, out: Path, seed: int) -> None:
                 )
     save_table(_short(pl.concat(tables)), out / "figure3_sparse_vs_full.csv")
     _wrote(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
+
+
+def _agreeing(world: Any, found: dict[str, Any]) -> str:
+    inside = f"d = {world.density:g}: {found['in_band']:.1%} of checkpoints read within 95 % of redrawn tests"
+    if "error" not in found:
+        return inside
+    lowest, highest = (f"{found[end]:+.3f} ({found[f'{end}_of']})" for end in ("lowest", "highest"))
+    return (
+        f"{inside}; theory is off by {found['error']:.3f}, from {lowest} to {highest}: in the mean "
+        f"{found['by_questions']:+.3f} as found answers to a question come together, "
+        f"{found['by_ranks']:+.3f} as good answers are not all ranked first"
+    )
 
 
 def draw_figure4(done: Study, out: Path, _seed: int) -> None:
