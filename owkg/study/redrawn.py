@@ -178,7 +178,7 @@ def agreement(table: pl.DataFrame, *, least: float = 0.1) -> dict[str, float | s
 def _dealt(full: FullTest, rng: np.random.Generator) -> FullTest:
     """The same ranks, dealt anew among the answers to questions with equally many answers.
 
-    What a model reads on the full test stays, as do its ranks; which of them meet in a question is chance.
+    What a model reads on the full test stays, but for ties; which ranks meet in a question is chance.
     """
     size = np.bincount(full.question)[full.question]
     by_size = np.argsort(size, kind="stable")
@@ -186,8 +186,10 @@ def _dealt(full: FullTest, rng: np.random.Generator) -> FullTest:
     source = np.empty_like(by_size)
     source[by_size] = shuffled
     low, high = full.optimistic[:, source], full.pessimistic[:, source]
+    # Of ties of different width there may be no order; a tie is any of its ranks.
+    rank = low + (rng.random(len(size)) * (high - low + 1)).astype(np.int64)
     # Answers at equal ranks stand in any order.
-    return full_test(full.question, low, high, rng.random(len(size)) / 2 - low)
+    return full_test(full.question, rank, rank, rng.random(len(size)) / 2 - rank)
 
 
 def _curve(

@@ -122,6 +122,15 @@ def test_ranks_are_dealt_among_questions_of_equal_size():
     assert len(seen) > 20
 
 
+def test_ties_are_dealt_as_one_of_their_ranks():
+    question, low, high = np.array([0, 0, 1, 1]), np.array([[3, 5, 5, 5]]), np.array([[9, 9, 5, 6]])
+    full = full_test(question, low, high, np.array([[1.0, 1.0, 2.0, 1.0]]))
+    rng = np.random.default_rng(0)
+    ranks = np.sort([_dealt(full, rng).optimistic[0] for _ in range(400)], axis=1)
+    assert set(ranks.ravel()) == set(range(3, 10))
+    np.testing.assert_allclose(ranks.mean(), np.mean([6, 7, 5, 5.5]), atol=0.15)
+
+
 def test_found_answers_together_read_less_than_dealt():
     """Half of the questions are found, half are not: the mixed ones of dealt ranks read more when thinned."""
     question = np.repeat(np.arange(200), 6)

@@ -131,13 +131,14 @@ def _note(out: Path, preset: Preset, seed: int, worlds: list[Any], configuration
         }
         for world in worlds
     }
+    name = Path(sys.argv[0]).name
     device = jax.devices()[0]
     content = {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([name if name != "__main__.py" else "owkg", *sys.argv[1:]]),
         "preset": preset.value,
         "seed": seed,
         "densities": [world.density for world in worlds],
-        "versions": versions() | {name: version(name) for name in ("jax", "jaxlib", "optax")},
+        "versions": versions() | {package: version(package) for package in ("jax", "jaxlib", "optax")},
         "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform}), {os.cpu_count()} cores",
         "training_seconds": seconds,
         "training_seconds_in_all": round(sum(sum(of.values()) for of in seconds.values()), 1),
