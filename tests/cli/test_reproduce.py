@@ -15,6 +15,7 @@ import pytest
 
 from owkg import kg
 from owkg.cli.reproduce import runs
+from owkg.cli.reproduce.open_world import said
 from owkg.sampling import sample, write_worlds
 from owkg.study import experiment, needs
 
@@ -92,7 +93,7 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
     assert set(claims["test_set"]) == {"sparse", "correlated"}
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", ["figure5-correlation", "claims"])
 def test_each_figure_by_itself_reads_the_runs(name, worlds, finished, call):
     out, _ = finished
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")}
@@ -102,6 +103,32 @@ def test_each_figure_by_itself_reads_the_runs(name, worlds, finished, call):
         assert f"{stem}.png" in printed
     assert "the rest takes about" not in printed
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")} == before
+
+
+def test_json(worlds, finished, call):
+    out, _ = finished
+    asked = ("--worlds", worlds, *FEW, "--out", out, "--format", "json")
+    code, printed, beside = call("reproduce", "claims", *asked)
+    assert code == 0
+    assert "wrote" in beside
+    rows = json.loads(printed)["claims"]
+    assert {row["claim"] for row in rows} >= {"ratio_of_slopes", "inconsistent"}
+    assert {row["density"] for row in rows} == {0.6, 0.9}
+
+
+def test_claims_without_a_number_or_an_interval_are_said():
+    base = {"density": 0.75, "test_set": "sparse", "metric": "mrr", "configuration": "all", "minus": None}
+    values = [(None, None, None), (0.5, None, None), (0.25, 0.125, 1.0)]
+    table = pl.DataFrame(
+        [
+            {**base, "claim": "inconsistent", "value": v, "lower": a, "upper": b, "remark": "because"}
+            for v, a, b in values
+        ],
+        schema_overrides={"value": float, "lower": float, "upper": float, "minus": str},
+    )
+    begin = "d = 0.75, sparse: pairs in the wrong order beyond their errors: "
+    ends = [line.removeprefix(begin) for line in said(table)]
+    assert ends == ["not measurable (because)", "0.5, without an interval (because)", "0.25 [0.125, 1]"]
 
 
 def test_killed_and_called_again_it_ends_with_the_same_tables(worlds, finished, tmp_path):
@@ -142,12 +169,11 @@ def test_what_is_wrong_is_said_before_any_work(arguments, message, worlds, call,
 def test_one_configuration_has_a_curve_and_no_pairs(worlds, finished, call, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(finished[0] / "runs", out / "runs")
-    code, printed, error = call(
-        "reproduce", "open-world", "--worlds", worlds, *FEW, "--configuration", "complex 32", "--out", out
-    )
-    assert (code, error) == (0, "")
-    assert printed.count("one configuration: no pairs to compare") == 2
-    assert "figure3_sparse_vs_full.png" in printed
+    asked = ("--worlds", worlds, *FEW, "--configuration", "complex 32", "--out", out)
+    for name in ("figure4", "claims"):
+        code, printed, error = call("reproduce", name, *asked)
+        assert (code, error) == (0, "")
+        assert printed.endswith("one configuration: no pairs to compare, so neither Figure 4 nor claims\n")
 
 
 def test_no_worlds(call, tmp_path):

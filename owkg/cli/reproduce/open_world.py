@@ -1,9 +1,14 @@
 """Figures 3, 4 and 5 of Yang et al. (2022), their claims as numbers, and test sets drawn again."""
 
+import json
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from owkg.cli.options import Format, OutputFormat
+from owkg.cli.output import number
 from owkg.cli.progress import progress
 from owkg.cli.reproduce.runs import (
     Configurations,
@@ -24,7 +29,8 @@ _DRAWS = 400
 _DIGITS = 4
 
 
-Draw = Callable[[Study, Path, int], None]
+# Draws into a folder, with a seed, and gives the numbers that it says in words.
+Draw = Callable[[Study, Path, int], dict[str, Any]]
 
 
 def _command(words: str, *drawn: Draw) -> Callable[..., None]:
@@ -38,24 +44,29 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
         max_steps: MostSteps = None,
         out: Out = Path("out"),
         seed: Seed = 0,
+        form: OutputFormat = Format.TABLE,
     ) -> None:
-        done = study(
-            preset,
-            out,
-            worlds=worlds,
-            densities=density,
-            labels=configuration,
-            most_steps=max_steps,
-            seed=seed,
-        )
-        for one in drawn:
-            one(done, out, seed)
+        numbers: dict[str, Any] = {}
+        with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
+            done = study(
+                preset,
+                out,
+                worlds=worlds,
+                densities=density,
+                labels=configuration,
+                most_steps=max_steps,
+                seed=seed,
+            )
+            for one in drawn:
+                numbers |= one(done, out, seed)
+        if form is Format.JSON:
+            print(json.dumps(numbers, indent=2, allow_nan=False))
 
     command.__doc__ = f"{words} Cut short, the same command goes on where it stopped."
     return command
 
 
-def draw_figure3(done: Study, out: Path, seed: int) -> None:
+def draw_figure3(done: Study, out: Path, seed: int) -> dict[str, Any]:
     """The figure, and its points."""
     import polars as pl
 
@@ -64,26 +75,34 @@ def draw_figure3(done: Study, out: Path, seed: int) -> None:
     from owkg.study.redrawn import agreement, redrawn
 
     tables, layers = [], []
-    total = len(done.worlds) * _DRAWS
+    numbers = []
+    total = len(done.worlds) * 2 * _DRAWS
     with progress("sparse test sets drawn again", "draws") as update:
         for i, (world, of_world, curves) in enumerate(
             zip(done.worlds, done.records, done.curves, strict=True)
         ):
             found = redrawn(
                 world, of_world, curves, draws=_DRAWS, seed=seed,
-                on_progress=lambda n, _, i=i: update(i * _DRAWS + n, total),
+                on_progress=lambda n, _, i=i: update(2 * i * _DRAWS + n, total),
             )  # fmt: skip
             tables.append(found.table)
             layers.append(Layer(band=found.band, theory=found.theory))
-            print(_agreeing(world, agreement(found.table)))
+            agreeing = agreement(found.table)
+            print(_agreeing(world, agreeing))
+            # Of no pairs there is no mean.
+            expected = found.pairs["predicted"].to_numpy().mean() if found.num_pairs else float("nan")
             if found.num_pairs:
-                expected = found.pairs["predicted"].mean()
                 print(
                     f"d = {world.density:g}: of {found.num_pairs:,} pairs, {found.misordered:.2%} "
                     f"in the wrong order in a test set drawn again; by theory {expected:.2%}"
                 )
+            pairs = {"pairs": found.num_pairs, "misordered": number(found.misordered)}
+            numbers.append(
+                {"density": world.density} | agreeing | pairs | {"misordered_predicted": number(expected)}
+            )
     save_table(_short(pl.concat(tables)), out / "figure3_sparse_vs_full.csv")
     _wrote(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
+    return {"redrawn": numbers}
 
 
 def _agreeing(world: Any, found: dict[str, Any]) -> str:
@@ -98,42 +117,46 @@ def _agreeing(world: Any, found: dict[str, Any]) -> str:
     )
 
 
-def draw_figure4(done: Study, out: Path, _seed: int) -> None:
+def draw_figure4(done: Study, out: Path, _seed: int) -> dict[str, Any]:
     """The figure at the paper's density, or a word that there is nothing to see."""
     from owkg.report.contradictions import contradiction_figure
 
     if not _comparable(done):
-        return
+        return {}
     if paths := contradiction_figure(_one(done), out / "figure4_inconsistency"):
         _wrote(paths)
     else:
         print("no two models of which the sparse test set contradicts the full one: no Figure 4")
+    return {}
 
 
-def draw_figure5_correlation(done: Study, out: Path, _seed: int) -> None:
+def draw_figure5_correlation(done: Study, out: Path, _seed: int) -> dict[str, Any]:
     """The figure at the paper's density."""
     from owkg.report.curves import correlation_figure
 
     _wrote(correlation_figure(_one(done), out / "figure5_correlation"))
+    return {}
 
 
-def draw_figure5_metrics(done: Study, out: Path, _seed: int) -> None:
+def draw_figure5_metrics(done: Study, out: Path, _seed: int) -> dict[str, Any]:
     """The figure at the paper's density."""
     from owkg.report.curves import metric_figure
 
     _wrote(metric_figure(_one(done), out / "figure5_metrics"))
+    return {}
 
 
-def write_claims(done: Study, out: Path, seed: int) -> None:
+def write_claims(done: Study, out: Path, seed: int) -> dict[str, Any]:
     """The table of claims, its figures, and what it comes to in a few lines."""
     import jax
+    import polars as pl
 
     from owkg.report.contradictions import share_figures
     from owkg.report.table import save_table
-    from owkg.study.claims import claims
+    from owkg.study.claims import ALL, claims
 
     if not _comparable(done):
-        return
+        return {}
     references = ["mrr", "p-mrr@1/4"]
     with progress("claims", "metrics") as update:
         table = claims(jax.random.key(seed), done.curves, references=references, on_progress=update)
@@ -141,6 +164,7 @@ def write_claims(done: Study, out: Path, seed: int) -> None:
     _wrote(share_figures(table, out))
     for line in said(table):
         print(line)
+    return {"claims": table.filter(pl.col("configuration") == ALL).to_dicts()}
 
 
 def said(table: Any) -> list[str]:
@@ -161,6 +185,8 @@ def said(table: Any) -> list[str]:
             where = f"d = {row['density']:g}, {row['test_set']}"
             if row["value"] is None:
                 lines.append(f"{where}: {words}: not measurable ({row['remark']})")
+            elif row["lower"] is None:
+                lines.append(f"{where}: {words}: {row['value']:.4g}, without an interval ({row['remark']})")
             else:
                 lines.append(f"{where}: {words}: {row['value']:.4g} [{row['lower']:.4g}, {row['upper']:.4g}]")
     return lines
