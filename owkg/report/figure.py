@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,11 @@ def write_figure(fig: Any, stem: Path) -> list[Path]:
     """Writes `stem` as .png and .pdf and returns both paths."""
     paths = [stem.with_name(stem.name + suffix) for suffix in (".png", ".pdf")]
     for path in paths:
+        # Made in memory: where the disk is full, what writes PDF does not say so.
+        content = BytesIO()
+        fig.savefig(content, format=path.suffix.removeprefix("."))
         with written_aside(path) as aside:
-            fig.savefig(aside)
+            aside.write_bytes(content.getvalue())
     return paths
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from owkg.study.needs import needs
 from owkg.study.presets import Configuration
-from owkg.study.record import RUN, Record, is_recorded, record
+from owkg.study.record import RUN, Record, is_recorded, record, some_of
 from owkg.study.world import World
 from owkg.train import load_run
 
@@ -59,6 +59,7 @@ def records(
     *,
     seed: int = 0,
     most_steps: int | None = None,
+    most_checkpoints: int | None = None,
     on_progress: Callable[[Configuration, World, int, int, str], None] | None = None,
     on_done: Callable[[Done], None] | None = None,
 ) -> list[list[Record]]:
@@ -73,6 +74,7 @@ def records(
         folder: for the runs.
         seed: of every run.
         most_steps: at which training ends sooner; None: as configured.
+        most_checkpoints: of a record, evenly spread; None: all. Its file has all.
         on_progress: told configuration, world, steps done, of how many, and loss and speed in words.
         on_done: told of each run that is there.
 
@@ -91,7 +93,8 @@ def records(
         place = folder / world.name / one.folder
         there, begin = is_recorded(world, how, place), time.perf_counter()
         tell = on_progress and (lambda *told, one=one, world=world: on_progress(one, world, *told))
-        found.append(record(world, how, one.looks_until(most_steps), place, on_progress=tell))
+        whole = record(world, how, one.looks_until(most_steps), place, on_progress=tell)
+        found.append(whole if most_checkpoints is None else some_of(whole, most_checkpoints))
         if on_done:
             seconds = None if there else time.perf_counter() - begin
             on_done(Done(number, len(pairs), world, one, seconds))

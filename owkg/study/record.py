@@ -14,7 +14,7 @@ from owkg.evaluate import scored_rank_arrays
 from owkg.files import written_aside
 from owkg.models import Params, Statistics
 from owkg.study.world import World
-from owkg.train import Training, config_text, train
+from owkg.train import Training, config_file, config_text, train
 
 RUN = "run"
 """Name of the folder of the run beside its ranks."""
@@ -49,10 +49,13 @@ def is_recorded(world: World, config: Training, folder: Path) -> bool:
     """Whether `folder` holds the whole record of this world and training.
 
     Raises:
-        ValueError: if it holds that of another.
+        ValueError: if it holds that of another, or a run of another training that has not come to its end.
     """
     path = folder / _RANKS
     if not path.is_file():
+        begun = folder / RUN
+        if begun.is_dir() and config_file(begun).read_text(encoding="utf-8") != config_text(config):
+            raise ValueError(f"{begun}: is of another training; choose another folder for the results.")
         return False
     try:
         held = pl.read_parquet_metadata(path)

@@ -4,7 +4,7 @@ import json
 import re
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,7 +34,7 @@ class World(NamedTuple):
         triples: the facts that are asked for, whether known or missing, [answers, 3]; tails are asked for.
         question: that each answers, from 0, [answers].
         present: by test set, which of the answers it has, [answers].
-        known: the answers of train and of the full test.
+        known: the answers of train, of valid where there is one, and of the full test.
     """
 
     name: str
@@ -97,7 +97,8 @@ def read_world(folder: Path, *, density: float | None = None) -> World:
             _check_density(folder, density, parameters, len(facts) / len(full))
     graph = kg.KnowledgeGraph(whole.entities, whole.relations, {"train": train})
     sizes = {"num_entities": whole.num_entities, "num_relations": whole.num_relations}
-    known = kg.known_answers(np.concatenate([train, full]), "tail", **sizes)
+    valid = whole.splits.get("valid", train[:0])
+    known = kg.known_answers(np.concatenate([train, valid, full]), "tail", **sizes)
     return World(folder.name, density, graph, triples, question, present, known)
 
 
@@ -116,8 +117,15 @@ def read_worlds(folder: Path, densities: list[float] | None = None) -> list[Worl
     places = [folder] if _is_world(folder) else [one for one in sorted(folder.iterdir()) if _is_world(one)]
     if not places:
         raise ValueError(f"{folder}: holds no open world; one has train, test_full and test_sparse.")
-    of = {_density(place, None, _parameters(place)): place for place in places}
+    of: dict[float, Path] = {}
+    for place in places:
+        density = _density(place, None, _parameters(place))
+        if density in of:
+            raise ValueError(f"{place}: is of density {density:g}, and so is {of[density].name}.")
+        of[density] = place
     wanted = sorted(of if densities is None else densities, reverse=True)
+    if len(set(wanted)) < len(wanted):
+        raise ValueError(f"`density` must name each density once, got {', '.join(f'{d:g}' for d in wanted)}.")
     for density in wanted:
         if density not in of:
             there = ", ".join(f"{d:g}" for d in sorted(of))
@@ -179,23 +187,30 @@ def _queries(path: Path, graph: kg.KnowledgeGraph) -> Int64[np.ndarray, "questio
     return ids[0] * graph.num_relations + ids[1]
 
 
-def _parameters(folder: Path) -> dict[str, Any]:
+def _parameters(folder: Path) -> dict[str, float]:
     """What the folder says of how it was sampled; nothing if it does not."""
     path = folder / _METADATA
     if not path.is_file():
         return {}
     try:
         found = json.loads(path.read_text(encoding="utf-8")).get("parameters")
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: must be JSON of an object ({error}).") from None
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    parameters = {name: found[name] for name in ("density", "train_rate", "valid_rate") if name in found}
+    for name, value in parameters.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (number and 0 <= value <= 1):
+            raise ValueError(f"{path}: {name} must be a number in [0, 1], got {value!r}.")
+    return parameters
 
 
-def _density(folder: Path, given: float | None, parameters: dict[str, Any]) -> float:
+def _density(folder: Path, given: float | None, parameters: dict[str, float]) -> float:
     if given is not None:
         return given
     if "density" in parameters:
-        return float(parameters["density"])
+        return parameters["density"]
     if match := re.fullmatch(r"d?(0?\.\d+|1(?:\.0*)?)", folder.name):
         return float(match[1])
     if match := re.fullmatch(r"[1-9]\d", folder.name):
@@ -203,13 +218,14 @@ def _density(folder: Path, given: float | None, parameters: dict[str, Any]) -> f
     raise ValueError(f"{folder}: must say its density, by {_METADATA} or by a name such as 75 or d0.75.")
 
 
-def _check_density(folder: Path, density: float, parameters: dict[str, Any], share: float) -> None:
-    rate = float(parameters.get("train_rate", _TRAIN_RATE))
+def _check_density(folder: Path, density: float, parameters: dict[str, float], share: float) -> None:
+    # Valid facts are in neither test, as those of train.
+    rate = parameters.get("train_rate", _TRAIN_RATE) + parameters.get("valid_rate", 0.0)
     expected = float(test_share(density, rate))
     if abs(share - expected) > _APART:
         raise ValueError(
             f"{folder}: a density of {density:g} leaves {expected:.3f} of the full test in the sparse one "
-            f"where {rate:g} of the known facts train; here it is {share:.3f}."
+            f"where {rate:g} of the known facts train or validate; here it is {share:.3f}."
         )
 
 
@@ -217,7 +233,8 @@ def with_correlated(world: World, score: Float[np.ndarray, "answers"], seed: int
     """`world` with a test set whose missing facts are chosen by the predictions of a model.
 
     Of the n answers to a question, min(Binomial(n, share missing in the sparse test), n - 1) are missing,
-    those that the model ranks worst (Yang et al. 2022, section 6.2). A set that is there stays.
+    those that the model ranks worst, of equal scores the later (Yang et al. 2022, section 6.2). A set that is
+    there stays.
 
     Args:
         world: that is asked.
@@ -230,6 +247,6 @@ def with_correlated(world: World, score: Float[np.ndarray, "answers"], seed: int
     share = 1 - world.present[SPARSE].mean()
     missing = np.minimum(np.random.default_rng(seed).binomial(counts, share), counts - 1)
     place = np.empty(len(score), np.int64)
-    place[np.lexsort((score, world.question))] = np.arange(len(score))
+    place[np.lexsort((-np.arange(len(score)), score, world.question))] = np.arange(len(score))
     from_worst = place - (np.cumsum(counts) - counts)[world.question]
     return world._replace(present=world.present | {CORRELATED: from_worst >= missing[world.question]})

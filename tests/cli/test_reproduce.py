@@ -75,6 +75,7 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
                 assert (out / f"{name}{suffix}").stat().st_size > 2000
                 assert f"wrote {out / name}{suffix}" in printed
     assert "4/4 RotatE 32, d = 0.6" in printed
+    assert "the missing facts of the correlated test sets are chosen by ComplEx 32" in printed
     table = pl.read_csv(out / "figure3_sparse_vs_full.csv")
     assert table["density"].unique().sort().to_list() == [0.6, 0.9]
     assert table["configuration"].unique().sort().to_list() == ["ComplEx 32", "RotatE 32"]
@@ -88,6 +89,7 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
     assert (noted["preset"], noted["seed"], noted["densities"]) == ("quick", 0, [0.9, 0.6])
     assert set(noted["training_seconds"]["d0.6"]) == {"ComplEx 32", "RotatE 32"}
     assert noted["training_seconds_in_all"] > 0
+    assert noted["correlated_by"] == "ComplEx 32"
     claims = pl.read_csv(out / "claims.csv")
     assert set(claims["metric"]) >= {"mrr", "log-mrr", "p-mrr@1/4", "hits@10", "probe@0.5"}
     assert set(claims["test_set"]) == {"sparse", "correlated"}
@@ -131,21 +133,26 @@ def test_claims_without_a_number_or_an_interval_are_said():
     assert ends == ["not measurable (because)", "0.5, without an interval (because)", "0.25 [0.125, 1]"]
 
 
-def test_killed_and_called_again_it_ends_with_the_same_tables(worlds, finished, tmp_path):
-    arguments = ("figure3_sparse_vs_full", "--worlds", worlds, *FEW, "--out", tmp_path)
+def test_killed_and_called_again_it_ends_with_the_same_ranks(worlds, finished, tmp_path):
+    arguments = ("--worlds", worlds, *FEW, "--density", 0.6, "--out", tmp_path)
     cut = subprocess.Popen(
-        command(*arguments), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command("figure5_correlation", *arguments),
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 120
     while not any((tmp_path / "runs").rglob("parts/*.parquet")) and time.monotonic() < deadline:
         time.sleep(0.01)
     cut.send_signal(signal.SIGKILL)
     assert cut.wait() == -signal.SIGKILL
-    assert not (tmp_path / "claims.csv").exists()
-    done = script(*arguments)
+    assert not (tmp_path / "figure5_correlation.png").exists()
+    done = script("figure5_correlation", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    for name in ("figure3_sparse_vs_full.csv", "claims.csv"):
-        assert (tmp_path / name).read_bytes() == (finished[0] / name).read_bytes()
+    ranks = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("ranks.parquet"))
+    assert len(ranks) == 2
+    for path in ranks:
+        assert (tmp_path / path).read_bytes() == (finished[0] / path).read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,38 @@ def test_the_published_worlds(owkg_data):
         assert np.bincount(world.question).min() >= 10
 
 
+def test_valid_facts_are_known_and_in_no_test(tmp_path):
+    asked = {"num_queries": 4, "min_answers": 3, "seed": 1}
+    drawn = sample(closed(), density=0.8, train_rate=0.4, valid_rate=0.2, **asked)
+    write_worlds([drawn], tmp_path / "world")
+    world = read_world(tmp_path / "world")
+    for facts in (drawn.train, drawn.valid, drawn.test_full):
+        assert kg.is_known(world.known, facts).all()
+    assert len(drawn.valid) > 10
+    assert len(world.graph.splits["train"]) == len(drawn.train)
+
+
+def test_two_worlds_of_one_density_and_one_asked_for_twice(folder):
+    lay(folder.parent / "80", train=TRAIN, test_full=FULL, test_sparse=HALF)
+    with pytest.raises(ValueError, match=r"d0\.8: is of density 0\.8, and so is 80"):
+        read_worlds(folder.parent)
+    shutil.rmtree(folder.parent / "80")
+    with pytest.raises(ValueError, match=r"`density` must name each density once, got 0\.8, 0\.8"):
+        read_worlds(folder.parent, [0.8, 0.8])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"density": None}, {"density": "high"}, {"density": 7}, {"density": 0.8, "train_rate": None}],
+)
+def test_parameters_that_are_no_numbers_name_the_file(folder, parameters):
+    (folder / "metadata.json").write_text(json.dumps({"parameters": parameters}))
+    with pytest.raises(
+        ValueError, match=r"metadata\.json: (density|train_rate) must be a number in \[0, 1\]"
+    ):
+        read_world(folder)
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
@@ -147,7 +179,12 @@ def test_no_world_at_all(tmp_path):
 
 def test_the_worst_answers_of_a_model_are_missing(folder):
     world = read_world(folder)
-    score = np.random.default_rng(0).permutation(len(world.triples)).astype(float)
+    question = np.repeat(np.arange(3), 6)
+    triples = np.stack([question, 0 * question, np.arange(18)], axis=1).astype(np.int32)
+    # A third is missing in the sparse test.
+    present = np.arange(18) % 3 > 0
+    world = world._replace(triples=triples, question=question, present={SPARSE: present})
+    score = np.random.default_rng(0).permutation(18).astype(float)
     kept = []
     for seed in range(200):
         present = with_correlated(world, score, seed).present[CORRELATED]
@@ -157,7 +194,9 @@ def test_the_worst_answers_of_a_model_are_missing(folder):
             # What is kept scores above all that is missing.
             assert score[own & present].min() >= score[own & ~present].max(initial=-1)
         kept.append(present.mean())
-    # Half are missing in the sparse test; of two answers min(Binomial(2, 1/2), 1), 3/4 in the mean.
-    assert abs(np.mean(kept) - (1 - 0.75 / 2)) < 4 * np.std(kept) / len(kept) ** 0.5
+    # Of six answers min(Binomial(6, 1/3), 5) are missing: two in the mean, but for the one that always stays.
+    assert abs(np.mean(kept) - (1 - (2 - 3.0**-6) / 6)) < 4 * np.std(kept) / len(kept) ** 0.5
+    level = with_correlated(world, np.zeros(18), 0).present[CORRELATED].reshape(3, 6)
+    assert (np.diff(level.astype(int), axis=1) <= 0).all()
     given = world._replace(present=world.present | {CORRELATED: np.ones(len(score), bool)})
     assert with_correlated(given, score) is given

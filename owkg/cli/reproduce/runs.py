@@ -67,14 +67,12 @@ def study(
     labels: list[str] | None = None,
     most_steps: int | None = None,
     seed: int = 0,
-    metrics: tuple[str, ...] | None = None,
 ) -> Study:
     """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
-    from owkg.study import readings as read
     from owkg.study.experiment import records, require_memory
     from owkg.study.presets import PRESETS
-    from owkg.study.record import some_of
-    from owkg.study.world import read_worlds, with_correlated
+    from owkg.study.readings import readings
+    from owkg.study.world import CORRELATED, read_worlds, with_correlated
 
     writable_folder(out)
     chosen = _chosen(PRESETS[preset], labels, most_steps)
@@ -93,24 +91,31 @@ def study(
 
         recorded = records(
             found, chosen, out / "runs" / preset, seed=seed, most_steps=most_steps,
+            most_checkpoints=_MOST_CHECKPOINTS,
             on_progress=on_progress, on_done=told.tell,
         )  # fmt: skip
-    _note(out, preset, seed, found, chosen)
-    recorded = [[some_of(one, _MOST_CHECKPOINTS) for one in of_world] for of_world in recorded]
     of_complex = next((i for i, one in enumerate(chosen) if one.model == "complex"), 0)
+    chooser = chosen[of_complex].label if any(CORRELATED not in world.present for world in found) else None
+    if chooser:
+        print(f"the missing facts of the correlated test sets are chosen by {chooser}", flush=True)
+    _note(out, preset, seed, found, chosen, chooser)
     found = [
         with_correlated(world, of_world[of_complex].score[-1].astype(float), seed)
         for world, of_world in zip(found, recorded, strict=True)
     ]
     names = [one.label for one in chosen], [one.model for one in chosen]
-    curves = [
-        read.readings(world, of_world, *names, metrics=metrics or read.METRICS)
-        for world, of_world in zip(found, recorded, strict=True)
-    ]
+    curves = [readings(world, of_world, *names) for world, of_world in zip(found, recorded, strict=True)]
     return Study(found, chosen, recorded, curves)
 
 
-def _note(out: Path, preset: Preset, seed: int, worlds: list[Any], configurations: tuple[Any, ...]) -> None:
+def _note(
+    out: Path,
+    preset: Preset,
+    seed: int,
+    worlds: list[Any],
+    configurations: tuple[Any, ...],
+    chooser: str | None,
+) -> None:
     """Writes what was trained, with what, and for how long, to `out`/study.json."""
     import json
     import os
@@ -137,6 +142,7 @@ def _note(out: Path, preset: Preset, seed: int, worlds: list[Any], configuration
         "command": shlex.join([name if name != "__main__.py" else "owkg", *sys.argv[1:]]),
         "preset": preset.value,
         "seed": seed,
+        "correlated_by": chooser or "the worlds' own sets",
         "densities": [world.density for world in worlds],
         "versions": versions() | {package: version(package) for package in ("jax", "jaxlib", "optax")},
         "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform}), {os.cpu_count()} cores",
