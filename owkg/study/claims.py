@@ -11,6 +11,7 @@ from jaxtyping import Float32
 from owkg import checks
 from owkg.study.curves import Curves
 from owkg.study.flattening import Flattening, flattening, over_curves
+from owkg.study.halves import confirmed
 from owkg.study.inconsistency import Apart, Inconsistency, Z, checked_z, groups, inconsistency
 from owkg.study.resampling import LEVEL, REPLICATES, Resampled, checked_key, interval, question_counts
 from owkg.study.selection import checked_curves, metric_index, sparse_sets
@@ -88,7 +89,7 @@ def claims(
 
     Inconsistency (`owkg.study.inconsistency`): `inconsistent`, `of_distinct`, `contradicting`, `distinct`;
     and their differences, named in the column `minus`: to the reference metrics, and of every other test set
-    to "sparse".
+    to "sparse". Of the reference metrics `confirmed` (`owkg.study.halves`), without an interval.
 
     Args:
         key: of `jax.random.key`; consumed.
@@ -129,6 +130,8 @@ def claims(
             if on_progress is not None:
                 on_progress(done, total)
         rows += _inconsistency_rows(of_density.density, found, references, level)
+        own = jax.random.fold_in(jax.random.fold_in(key, len(curves)), number)
+        rows += _confirmed_rows(own, of_density, references, apart, z)
     return pl.DataFrame(rows, _SCHEMA, orient="row")
 
 
@@ -252,6 +255,21 @@ def _inconsistency_rows(
                     difference = own - getattr(other, claim)
                     there = place._replace(minus=name)
                     yield _row(claim, there, difference, unit, level, within=_DIFFERENCE, remark=pairs)
+
+
+def _confirmed_rows(
+    key: Any, curves: Curves, references: Iterable[str], apart: Any, z: float
+) -> Iterator[dict[str, Any]]:
+    """Of the reference metrics, whether other questions say so too."""
+    for metric in references:
+        for test_set in sparse_sets(curves):
+            found = confirmed(key, curves, metric, test_set, apart=apart, z=z)
+            value = found.share if np.isfinite(found.share) else None
+            remark = f"{found.found:.0f} pairs a half; {found.chance:.2%} of all pairs contradict on a half"
+            place = _Place(curves.density, test_set, metric)._asdict()
+            numbers = {"value": value, "lower": None, "upper": None}
+            unit = "share of pairs inconsistent on half of the questions"
+            yield {"claim": "confirmed", **place, **numbers, "unit": unit, "remark": remark}
 
 
 def claim(

@@ -1,7 +1,10 @@
 """All configurations of a preset on all worlds: what is there is read, the rest is trained."""
 
+import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +13,7 @@ from owkg.study.presets import Configuration
 from owkg.study.record import RUN, Record, is_recorded, record, some_of
 from owkg.study.world import World
 from owkg.train import load_run
+from owkg.train.guard import interrupts
 
 
 class Done(NamedTuple):
@@ -80,6 +84,7 @@ def records(
 
     Raises:
         ValueError: if a run in `folder` is of another study, or training goes astray.
+        KeyboardInterrupt: after SIGINT or SIGTERM, which do first what they did before.
     """
     pairs = [
         (world, one, one.training(most_steps=most_steps, seed=seed))
@@ -89,15 +94,23 @@ def records(
     for world, one, how in pairs:
         is_recorded(world, how, folder / world.name / one.folder)
     found: list[Record] = []
-    for number, (world, one, how) in enumerate(pairs, 1):
-        place = folder / world.name / one.folder
-        there, begin = is_recorded(world, how, place), time.perf_counter()
-        tell = on_progress and (lambda *told, one=one, world=world: on_progress(one, world, *told))
-        whole = record(world, how, one.looks_until(most_steps), place, on_progress=tell)
-        found.append(whole if most_checkpoints is None else some_of(whole, most_checkpoints))
-        if on_done:
-            seconds = None if there else time.perf_counter() - begin
-            on_done(Done(number, len(pairs), world, one, seconds))
+    # Looked at between runs too: what a handler raises there can end in a callback of JAX, and be lost.
+    with interrupts() as interrupted, suppress(KeyboardInterrupt):
+        for number, (world, one, how) in enumerate(pairs, 1):
+            place = folder / world.name / one.folder
+            there, begin = is_recorded(world, how, place), time.perf_counter()
+            tell = on_progress and partial(on_progress, one, world)
+            whole = record(world, how, one.looks_until(most_steps), place, on_progress=tell)
+            found.append(whole if most_checkpoints is None else some_of(whole, most_checkpoints))
+            if on_done:
+                seconds = None if there else time.perf_counter() - begin
+                on_done(Done(number, len(pairs), world, one, seconds))
+            if interrupted():
+                break
+    if number := interrupted():
+        signal.raise_signal(number)
+    if len(found) < len(pairs):
+        raise KeyboardInterrupt
     size = len(configurations)
     return [found[i : i + size] for i in range(0, len(found), size)]
 

@@ -8,6 +8,7 @@ import pytest
 from owkg.study.claims import claim, claims
 from owkg.study.curves import Curves
 from owkg.study.flattening import flattening
+from owkg.study.halves import confirmed
 from owkg.study.inconsistency import inconsistency
 from owkg.study.resampling import interval, question_counts
 
@@ -56,8 +57,9 @@ def test_every_claim_is_there_once(table):
     keys = table.select("claim", "density", "test_set", "metric", "configuration", "minus")
     assert keys.is_unique().all()
     pooled = table.filter((pl.col("configuration") == "all") & pl.col("minus").is_null())
-    assert pooled["claim"].n_unique() == 12
-    assert len(pooled) == 2 * 2 * 3 * 12
+    assert pooled["claim"].n_unique() == 13
+    # The last of the reference metric alone.
+    assert len(pooled) == 2 * 2 * (3 * 12 + 1)
     of_each = table.filter(pl.col("configuration") != "all")
     assert of_each["metric"].unique().to_list() == ["mrr"]
     assert len(of_each) == 2 * 2 * 3 * 6
@@ -67,12 +69,22 @@ def test_every_claim_is_there_once(table):
 
 
 def test_values_lie_in_their_intervals(table):
-    whole = table.drop_nulls("value")
+    whole = table.drop_nulls("value").filter(pl.col("claim") != "confirmed")
     assert whole.filter((pl.col("lower") > pl.col("value")) | (pl.col("value") > pl.col("upper"))).is_empty()
     assert whole["lower"].null_count() == 0
     shares = whole.filter(pl.col("unit").str.contains("share of pairs") & pl.col("minus").is_null())
     assert (shares["lower"] >= 0).all()
     assert (shares["upper"] <= 1).all()
+
+
+def test_halves_confirm_one_another(table):
+    for test_set in ("sparse", "correlated"):
+        row = only(table, claim="confirmed", density=0.75, test_set=test_set)
+        key = jax.random.fold_in(jax.random.fold_in(KEY, 2), 1)
+        found = confirmed(key, study(0.75), "mrr", test_set)
+        assert row["value"] == found.share
+        assert row["lower"] is row["upper"] is None
+        assert row["remark"].startswith(f"{found.found:.0f} pairs a half; ")
 
 
 def test_rows_are_what_the_parts_say(table):
@@ -128,7 +140,9 @@ def test_equal_keys_give_equal_tables_and_other_keys_other_intervals():
     one, same, other = (claims(jax.random.key(k), curves, replicates=10) for k in (1, 1, 2))
     assert one.equals(same)
     assert not one.equals(other)
-    assert one["value"].equals(other["value"])
+    # Halves are drawn; every other value is of the questions as they are.
+    of_one, of_other = (t.filter(pl.col("claim") != "confirmed")["value"] for t in (one, other))
+    assert of_one.equals(of_other)
 
 
 def test_a_table_by_density(table):

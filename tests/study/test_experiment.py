@@ -1,5 +1,7 @@
 """Many runs: each once, in their folders, resumed; too little memory and strangers' runs stop it first."""
 
+import signal
+
 import pytest
 
 from owkg.study import experiment, needs
@@ -47,6 +49,20 @@ def test_a_run_of_another_seed_stops_it_before_any_training(world, tmp_path):
     with pytest.raises(ValueError, match="run: is of another training"):
         records([world], TWO, tmp_path, seed=1)
     assert not (tmp_path / world.name / "dist-4").exists()
+
+
+def test_a_signal_between_runs_ends_it_after_the_run(world, tmp_path):
+    took = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: took.append(number))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            records([world], TWO, tmp_path, on_done=lambda _: signal.raise_signal(signal.SIGTERM))
+        assert signal.getsignal(signal.SIGTERM) is not before
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert took == [signal.SIGTERM]
+    assert (tmp_path / world.name / "dist-4" / "ranks.parquet").is_file()
+    assert not (tmp_path / world.name / "com-4").exists()
 
 
 def test_memory(world, monkeypatch):

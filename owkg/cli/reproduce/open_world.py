@@ -176,6 +176,7 @@ def said(table: Any) -> list[str]:
         "ratio_of_slopes": "slope in the highest third over slope in the lowest",
         "log_fits_better": "curves that a logarithm fits better than a line",
         "inconsistent": "pairs in the wrong order beyond their errors",
+        "confirmed": "of such pairs on half of the questions, those in the same orders on the other half",
     }
     own = table.filter(
         (pl.col("metric") == "mrr") & (pl.col("configuration") == "all") & pl.col("minus").is_null()
@@ -186,7 +187,7 @@ def said(table: Any) -> list[str]:
             if row["value"] is None:
                 lines.append(f"{where}: {words}: not measurable ({row['remark']})")
             elif row["lower"] is None:
-                lines.append(f"{where}: {words}: {row['value']:.4g}, without an interval ({row['remark']})")
+                lines.append(f"{where}: {words}: {row['value']:.4g} ({row['remark']})")
             else:
                 lines.append(f"{where}: {words}: {row['value']:.4g} [{row['lower']:.4g}, {row['upper']:.4g}]")
     return lines
