@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from owkg import checks
 from owkg.evaluate.blocks import Block, blocks
@@ -15,13 +15,28 @@ from owkg.evaluate.tiles import everywhere, mesh_of, tiled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Model, Params, Statistics
-from owkg.ranks import Ranks
 
 # Of scores at a time: on a processor as much as its caches hold, elsewhere enough to outweigh the call.
 _CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
 # Tolerances other than 0. Where scores and tolerance are below, their differences may be subnormal floats,
 # which XLA takes for zero.
 _LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
+
+
+class ScoredRanks(NamedTuple):
+    """The columns of `owkg.ranks.Ranks`, and what orders the answers to one question.
+
+    Attributes:
+        optimistic: 1-based rank, ties counted for the answer.
+        pessimistic: 1-based rank, ties counted against it.
+        candidates: how many there are, the answer among them.
+        score: of the answer.
+    """
+
+    optimistic: Int64[np.ndarray, "triples"]
+    pessimistic: Int64[np.ndarray, "triples"]
+    candidates: Int64[np.ndarray, "triples"]
+    score: Float64[np.ndarray, "triples"]
 
 
 def rank_arrays(
@@ -37,7 +52,7 @@ def rank_arrays(
     block_bytes: Any = None,
     named: Callable[[int], str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Ranks:
+) -> ScoredRanks:
     """Ranks the answer of every triple on one side among all entities.
 
         optimistic  = 1 + #{candidates with score > answer's score + tolerance}
@@ -64,41 +79,11 @@ def rank_arrays(
         on_progress: told after each block how many triples are ranked, and of how many.
 
     Returns:
-        Ranks [triples], in the order of the triples.
+        Ranks and scores [triples], in the order of the triples.
 
     Raises:
         ValueError: if an argument is out of range; or if a score is no finite number, naming the query.
     """
-    return scored_rank_arrays(
-        model,
-        params,
-        statistics,
-        triples,
-        side,
-        known=known,
-        tolerance=tolerance,
-        devices=devices,
-        block_bytes=block_bytes,
-        named=named,
-        on_progress=on_progress,
-    )[0]
-
-
-def scored_rank_arrays(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
-    triples: Any,
-    side: Any,
-    *,
-    known: Any,
-    tolerance: Any = 0.0,
-    devices: Sequence[Any] | None = None,
-    block_bytes: Any = None,
-    named: Callable[[int], str] | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> tuple[Ranks, Float64[np.ndarray, "triples"]]:
-    """The ranks of `rank_arrays`, and the scores of the answers: what orders the answers to one question."""
     side, num_entities = side_checked(side), len(params["entity"])
     num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
     triples = triples_checked(triples, num_entities, num_relations)
@@ -127,10 +112,10 @@ def scored_rank_arrays(
         if on_progress:
             on_progress(done, len(triples))
     if known is None:
-        return Ranks(1 + above, level, np.full(len(triples), num_entities)), score
+        return ScoredRanks(1 + above, level, np.full(len(triples), num_entities), score)
     # Counted among those that score no less, unless it left the candidates with the other known answers.
     pessimistic = level + is_known(known, triples)
-    return Ranks(1 + above, pessimistic, num_candidates(known, triples)), score
+    return ScoredRanks(1 + above, pessimistic, num_candidates(known, triples), score)
 
 
 def _stacked(same: list[Block]) -> Block | None:

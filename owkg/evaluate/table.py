@@ -95,7 +95,7 @@ def ranks(
             named=query_names(triples, asked, graph.entities, graph.relations),
             on_progress=on_progress and partial(_onward, on_progress, i, len(sides)),
         )
-        parts.append(found)
+        parts.append(Ranks(found.optimistic, found.pessimistic, found.candidates))
     filtered = known is not None and bool(is_known(known, triples).all())
     every = Ranks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     asked = np.repeat(sides, len(triples))

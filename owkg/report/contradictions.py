@@ -10,8 +10,8 @@ from jaxtyping import Int
 
 from owkg.report.curves import looks, shown_name
 from owkg.report.figure import COLOURS, figure, write_figure
-from owkg.study.claims import ALL, INDEPENDENT_SET, claim
-from owkg.study.curves import Curves
+from owkg.study.claims import ALL, claim
+from owkg.study.curves import SPARSE, Curves
 from owkg.study.inconsistency import Apart, Contradiction, larger_is_better, largest_contradiction
 from owkg.study.selection import Selection, checked_curves, selected
 
@@ -236,7 +236,7 @@ def _known(table: pl.DataFrame, *, share: str, metric: str | None = None) -> lis
             raise ValueError(f"`metric` must be one of {', '.join(known)}, got {metric!r}.")
         rows = rows.filter(pl.col("metric") == metric)
     names = rows["test_set"].unique(maintain_order=True).to_list()
-    return sorted(names, key=lambda name: name != INDEPENDENT_SET)
+    return sorted(names, key=lambda name: name != SPARSE)
 
 
 def _percent(axis: Any) -> None:

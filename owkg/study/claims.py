@@ -9,17 +9,17 @@ import polars as pl
 from jaxtyping import Float32
 
 from owkg import checks
-from owkg.study.curves import Curves
+from owkg.simulate.arguments import checked_key
+from owkg.study.curves import SPARSE, Curves
 from owkg.study.flattening import Flattening, flattening, over_curves
 from owkg.study.halves import confirmed
 from owkg.study.inconsistency import Apart, Inconsistency, Z, checked_z, groups, inconsistency
-from owkg.study.resampling import LEVEL, REPLICATES, Resampled, checked_key, interval, question_counts
+from owkg.study.resampling import LEVEL, REPLICATES, Resampled, interval, question_counts
 from owkg.study.selection import checked_curves, metric_index, sparse_sets
 
 ALL = "all"
 """In the place of a configuration: all of them together."""
 
-INDEPENDENT_SET = "sparse"
 """The test set of independently missing facts: every other one is compared with it."""
 
 _SCHEMA = {
@@ -249,8 +249,8 @@ def _inconsistency_rows(
                 pairs = f"{shares.pairs} pairs"
                 yield _row(claim, place, own, unit, level, within=_SHARE, remark=pairs)
                 others = [(name, found[name][test_set]) for name in references if name != metric]
-                if test_set != INDEPENDENT_SET and INDEPENDENT_SET in by_set and claim != "distinct":
-                    others.append((INDEPENDENT_SET, by_set[INDEPENDENT_SET]))
+                if test_set != SPARSE and SPARSE in by_set and claim != "distinct":
+                    others.append((SPARSE, by_set[SPARSE]))
                 for name, other in others:
                     difference = own - getattr(other, claim)
                     there = place._replace(minus=name)
@@ -273,7 +273,7 @@ def _confirmed_rows(
 
 
 def claim(
-    table: pl.DataFrame, name: str, *, metric: str, test_set: str = INDEPENDENT_SET, minus: str | None = None
+    table: pl.DataFrame, name: str, *, metric: str, test_set: str = SPARSE, minus: str | None = None
 ) -> pl.DataFrame:
     """The rows of one pooled claim, by density: value, lower, upper.
 

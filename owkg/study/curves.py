@@ -8,6 +8,9 @@ from jaxtyping import Float32, Int32, Int64
 FULL = "full"
 """The test set of all facts that are not in train; every other test set has some of them missing."""
 
+SPARSE, CORRELATED = "sparse", "correlated"
+"""Test sets of which facts are missing: at random, and by the predictions of a model."""
+
 
 class Curves(NamedTuple):
     """All checkpoints of all configurations on one open world.

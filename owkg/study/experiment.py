@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from owkg import checks
 from owkg.study.needs import needs
 from owkg.study.presets import Configuration
 from owkg.study.record import RUN, Record, is_recorded, record, some_of
@@ -62,7 +63,7 @@ def records(
     folder: Path,
     *,
     seed: int = 0,
-    most_steps: int | None = None,
+    max_steps: int | None = None,
     most_checkpoints: int | None = None,
     on_progress: Callable[[Configuration, World, int, int, str], None] | None = None,
     on_done: Callable[[Done], None] | None = None,
@@ -77,17 +78,28 @@ def records(
         configurations: how.
         folder: for the runs.
         seed: of every run.
-        most_steps: at which training ends sooner; None: as configured.
+        max_steps: at which training ends sooner; None: as configured.
         most_checkpoints: of a record, evenly spread; None: all. Its file has all.
         on_progress: told configuration, world, steps done, of how many, and loss and speed in words.
         on_done: told of each run that is there.
 
     Raises:
-        ValueError: if a run in `folder` is of another study, or training goes astray.
+        ValueError: if there is nothing to train, two worlds or configurations share a folder, `max_steps`
+            reaches no look, a run in `folder` is of another study, or training goes astray.
         KeyboardInterrupt: after SIGINT or SIGTERM, which do first what they did before.
     """
+    for name, folders in (
+        ("worlds", [world.name for world in worlds]),
+        ("configurations", [one.folder for one in configurations]),
+    ):
+        if not folders or len(set(folders)) < len(folders):
+            raise ValueError(f"`{name}` must be some, each in a folder of its own, got {folders}.")
+    if most_checkpoints is not None:
+        checks.integer("most_checkpoints", most_checkpoints, 2)
+    for one in configurations:
+        one.looks_until(max_steps)
     pairs = [
-        (world, one, one.training(most_steps=most_steps, seed=seed))
+        (world, one, one.training(max_steps=max_steps, seed=seed))
         for world in worlds
         for one in configurations
     ]
@@ -100,7 +112,7 @@ def records(
             place = folder / world.name / one.folder
             there, begin = is_recorded(world, how, place), time.perf_counter()
             tell = on_progress and partial(on_progress, one, world)
-            whole = record(world, how, one.looks_until(most_steps), place, on_progress=tell)
+            whole = record(world, how, one.looks_until(max_steps), place, on_progress=tell)
             found.append(whole if most_checkpoints is None else some_of(whole, most_checkpoints))
             if on_done:
                 seconds = None if there else time.perf_counter() - begin

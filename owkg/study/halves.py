@@ -4,11 +4,12 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float, Float64
 
+from owkg.simulate.arguments import checked_key
 from owkg.study.curves import Curves
 from owkg.study.inconsistency import Apart, Z, checked_z, groups
-from owkg.study.resampling import checked_key
+from owkg.study.pairs import differences
 from owkg.study.selection import checked_curves, selected
 
 SPLITS = 20
@@ -65,10 +66,7 @@ def confirmed(
     seen = inconsistent = contradicting = 0
     for split in jax.random.split(key, splits):
         order = np.asarray(jax.random.permutation(split, questions))
-        halves = [
-            [_order(values[:, half].astype(np.float64), z) for values in chosen]
-            for half in np.array_split(order, 2)
-        ]
+        halves = [[_order(values[:, half], z) for values in chosen] for half in np.array_split(order, 2)]
         for (full, sparse), (other_full, other_sparse) in (halves, halves[::-1]):
             wrong = pairs & (full.sign * sparse.sign < 0)
             sure = wrong & full.distinct & sparse.distinct
@@ -85,16 +83,12 @@ def confirmed(
 
 
 class _Order(NamedTuple):
+    """The signs of the differences of means, and which are beyond z standard errors."""
+
     sign: Float64[np.ndarray, "checkpoints checkpoints"]
     distinct: Bool[np.ndarray, "checkpoints checkpoints"]
 
 
-def _order(values: Float64[np.ndarray, "checkpoints questions"], z: float) -> _Order:
-    """The signs of the differences of means, and which are beyond z paired standard errors."""
-    mean = values.mean(axis=1)
-    centred = values - mean[:, None]
-    products = centred @ centred.T / (values.shape[1] - 1)
-    own = np.diag(products)
-    variance = np.maximum(own[:, None] + own[None, :] - 2 * products, 0)
-    gap = mean[:, None] - mean[None, :]
-    return _Order(np.sign(gap), np.abs(gap) > z * np.sqrt(variance / values.shape[1]))
+def _order(values: Float[np.ndarray, "checkpoints questions"], z: float) -> _Order:
+    gap, error = differences(values)
+    return _Order(np.sign(gap), np.abs(gap) > z * error)

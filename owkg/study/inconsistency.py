@@ -150,23 +150,20 @@ def largest_contradiction(
     Raises:
         ValueError: as `inconsistency`.
     """
-    values = np.stack(selected(checked_curves(curves), metric, test_set))
-    tiles = tiles_of(groups(curves, apart), values.shape[-1])
-    best: Contradiction | None = None
-    for pair in tiles.pairs:
-        mean, error = differences(tiles, pair, values)
-        real = tiles.real[pair[0]][:, None] & tiles.real[pair[1]][None, :]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            in_errors = np.abs(mean) / error
-        smaller = np.where(real & (mean[0] * mean[1] < 0), in_errors.min(axis=0), -1.0)
-        row, column = np.unravel_index(smaller.argmax(), smaller.shape)
-        if smaller[row, column] <= (min(best.z_full, best.z_sparse) if best else 0.0):
-            continue
-        one, two = int(tiles.checkpoint[pair[0], row]), int(tiles.checkpoint[pair[1], column])
-        if (mean[0, row, column] > 0) != larger_is_better(curves, metric):
-            one, two = two, one
-        best = Contradiction(one, two, *(float(z) for z in in_errors[:, row, column]))
-    return best
+    chosen = selected(checked_curves(curves), metric, test_set)
+    group = groups(curves, apart)
+    gaps, errors = map(np.stack, zip(*map(differences, chosen), strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        in_errors = np.abs(gaps) / errors
+    opposed = np.triu(group[:, None] != group[None, :]) & (gaps[0] * gaps[1] < 0)
+    if not opposed.any():
+        return None
+    smaller = np.where(opposed, in_errors.min(axis=0), -1.0)
+    one, two = map(int, np.unravel_index(smaller.argmax(), smaller.shape))
+    z_full, z_sparse = map(float, in_errors[:, one, two])
+    if (gaps[0, one, two] > 0) != larger_is_better(curves, metric):
+        one, two = two, one
+    return Contradiction(one, two, z_full, z_sparse)
 
 
 def larger_is_better(curves: Curves, metric: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -168,17 +168,17 @@ def _parts(pairs: Int[np.ndarray, "pairs 2"]) -> Iterator[Int[np.ndarray, "part 
 
 
 def differences(
-    tiles: Tiles, pair: Any, values: Float[np.ndarray, "sets checkpoints questions"]
-) -> tuple[Float[np.ndarray, "sets size size"], Float[np.ndarray, "sets size size"]]:
-    """Means and standard errors of the paired differences between the checkpoints of two tiles.
-
-    Entries where a tile has no checkpoint mean nothing.
+    values: Float[np.ndarray, "checkpoints questions"],
+) -> tuple[Float[np.ndarray, "checkpoints checkpoints"], Float[np.ndarray, "checkpoints checkpoints"]]:
+    """Means and standard errors of the paired differences between all checkpoints, first minus second.
 
     Args:
-        tiles: of the checkpoints.
-        pair: of tiles.
-        values: on each test set.
+        values: of each checkpoint, of each question.
     """
-    one, two = (values[:, tiles.checkpoint[tile]].astype(np.float64) for tile in pair)
-    each = one[:, :, None] - two[:, None]
-    return each.mean(axis=-1), each.std(axis=-1, ddof=1) / np.sqrt(each.shape[-1])
+    values = values.astype(np.float64)
+    mean = values.mean(axis=1)
+    centred = values - mean[:, None]
+    products = centred @ centred.T / (values.shape[1] - 1)
+    own = np.diag(products)
+    variance = np.maximum(own[:, None] + own[None, :] - 2 * products, 0)
+    return mean[:, None] - mean[None, :], np.sqrt(variance / values.shape[1])

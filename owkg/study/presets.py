@@ -30,14 +30,23 @@ class Configuration:
         """A name for its folder."""
         return re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-")
 
-    def training(self, *, most_steps: int | None = None, seed: int = 0) -> Training:
+    def training(self, *, max_steps: int | None = None, seed: int = 0) -> Training:
         """How it is trained: nothing is validated, and no facts are held back for that."""
-        quiet = {"valid_every": 0, "steps": min(self.looks[-1], most_steps or self.looks[-1]), "seed": seed}
+        quiet = {"valid_every": 0, "steps": min(self.looks[-1], max_steps or self.looks[-1]), "seed": seed}
         return training(self.model, **(self.settings | quiet))
 
-    def looks_until(self, most_steps: int | None) -> tuple[int, ...]:
-        """The looks up to a number of steps; None: all."""
-        return tuple(step for step in self.looks if most_steps is None or step <= most_steps)
+    def looks_until(self, max_steps: int | None) -> tuple[int, ...]:
+        """The looks up to a number of steps; None: all.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        found = tuple(step for step in self.looks if max_steps is None or step <= max_steps)
+        if not found:
+            raise ValueError(
+                f"`max_steps` must reach the first look of {self.label}, {self.looks[0]}, got {max_steps}."
+            )
+        return found
 
 
 def _denser_first(steps: int, count: int, first: int) -> tuple[int, ...]:

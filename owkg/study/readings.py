@@ -24,9 +24,10 @@ METRICS = (
 """Those of section 6 of Yang et al. (2022) and of its appendix, and PROBE from dull to sharp."""
 
 
-def as_full_test(world: World, record: Record) -> FullTest:
-    """The checkpoints of a record as the models of a `FullTest`."""
-    return full_test(world.question, record.optimistic, record.pessimistic, record.score, fact=world.triples)
+def joined(world: World, records: Sequence[Record]) -> FullTest:
+    """All checkpoints of all records as the models of one full test."""
+    parts = (np.concatenate([getattr(one, name) for one in records]) for name in Record._fields[1:])
+    return full_test(world.question, *parts, fact=world.triples)
 
 
 def readings(
@@ -50,13 +51,16 @@ def readings(
         metrics: names of plain means, or of PROBE without weights.
 
     Raises:
-        ValueError: if a metric is another one.
+        ValueError: if a metric is another one, or there is not a label and a model for each record.
     """
     chosen = [_per_answer(name) for name in metrics]
+    for name, given in (("records", records), ("labels", labels), ("models", models)):
+        if len(given) != len(records) or not len(given):
+            raise ValueError(f"`{name}` must be one for each of {len(records)} runs, got {len(given)}.")
     sets = {FULL: np.ones(len(world.triples), bool), **world.present}
     values: dict[str, list[np.ndarray]] = {name: [] for name in sets}
     for one in records:
-        full = as_full_test(world, one)
+        full = joined(world, [one])
         for name, present in sets.items():
             values[name].append(_read(world, full, present, chosen))
     lengths = [len(one.step) for one in records]

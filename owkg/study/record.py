@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float32, Int32, Int64
 
-from owkg.evaluate import scored_rank_arrays
+from owkg.evaluate import rank_arrays
 from owkg.files import written_aside
 from owkg.models import Params, Statistics
 from owkg.study.world import World
-from owkg.train import Training, config_file, config_text, train
+from owkg.train import Training, config_file, config_text, facts_checksums, train
 
 RUN = "run"
 """Name of the folder of the run beside its ranks."""
@@ -88,8 +88,11 @@ def record(
         on_progress: told how many steps are done, of how many, and loss and speed in words.
 
     Raises:
-        ValueError: if `folder` holds another run or record, or training goes astray.
+        ValueError: if `steps` are none, or beyond the training, `folder` holds another run or record, or
+            training goes astray.
     """
+    if not steps:
+        raise ValueError("`steps` must be at least one number, got none.")
     parts, run = folder / _PARTS, folder / RUN
     if is_recorded(world, config, folder):
         shutil.rmtree(parts, ignore_errors=True)
@@ -101,8 +104,8 @@ def record(
     model = config.built()
 
     def look(step: int, params: Params, statistics: Statistics) -> None:
-        ranks, score = scored_rank_arrays(model, params, statistics, world.triples, "tail", known=world.known)
-        columns = (np.full(len(score), step), ranks.optimistic, ranks.pessimistic, score)
+        found = rank_arrays(model, params, statistics, world.triples, "tail", known=world.known)
+        columns = (np.full(len(found.score), step), found.optimistic, found.pessimistic, found.score)
         table = pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)), schema_overrides=_COLUMNS)
         with written_aside(parts / f"{step:09}.parquet") as aside:
             table.write_parquet(aside)
@@ -148,6 +151,6 @@ def some_of(record: Record, most: int) -> Record:
 
 def _signature(world: World, config: Training) -> dict[str, str]:
     """What a record is of: checksums of the training facts, the asked facts and the training."""
-    arrays = {"train": world.graph.splits["train"], "full test": world.triples}
-    sums = {name: hashlib.sha256(facts.astype("<i4").tobytes()).hexdigest() for name, facts in arrays.items()}
-    return sums | {"training": hashlib.sha256(config_text(config).encode()).hexdigest()}
+    asked = hashlib.sha256(world.triples.astype("<i4").tobytes()).hexdigest()
+    training = hashlib.sha256(config_text(config).encode()).hexdigest()
+    return facts_checksums(world.graph) | {"full test": asked, "training": training}

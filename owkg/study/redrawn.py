@@ -11,11 +11,12 @@ from jaxtyping import Float64
 from owkg.metrics import Metric
 from owkg.metrics import metric as metric_named
 from owkg.simulate import FullTest, full_test, misordered, quantiles, redraw
-from owkg.study.curves import FULL, Curves
+from owkg.study.curves import FULL, SPARSE, Curves
 from owkg.study.predicted import measured_strength, predicted, predicted_misorder
+from owkg.study.readings import joined
 from owkg.study.record import Record
 from owkg.study.selection import metric_index
-from owkg.study.world import SPARSE, World
+from owkg.study.world import World
 
 _BAND = (0.025, 0.975)
 # Pairs that theory is asked for, at most, and strengths of its curve.
@@ -48,12 +49,6 @@ class RedrawnTests(NamedTuple):
     pairs: pl.DataFrame
     misordered: float
     num_pairs: int
-
-
-def joined(world: World, records: Sequence[Record]) -> FullTest:
-    """All checkpoints of all records as the models of one full test."""
-    parts = (np.concatenate([getattr(one, name) for one in records]) for name in Record._fields[1:])
-    return full_test(world.question, *parts, fact=world.triples)
 
 
 def redrawn(

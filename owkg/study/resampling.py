@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from owkg import checks
+from owkg.simulate.arguments import checked_key
 
 LEVEL = 0.95
 """Of confidence, unless another is asked for."""
@@ -65,14 +66,6 @@ def _counts(key: Any, questions: int, replicates: int) -> Any:
         return jnp.zeros(questions, jnp.float32).at[picks].add(1.0)
 
     return jax.lax.map(once, jnp.arange(replicates))
-
-
-def checked_key(key: Any) -> Any:
-    """`key`, one key of `jax.random.key`; ValueError if it is none."""
-    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if not is_key or key.shape != ():
-        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
-    return key
 
 
 def with_all(

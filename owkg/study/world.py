@@ -4,17 +4,15 @@ import json
 import re
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Bool, Float, Int32, Int64
+from jaxtyping import Bool, Int32, Int64
 
-from owkg import kg
+from owkg import checks, kg
 from owkg.openworld import test_share
-
-SPARSE, CORRELATED = "sparse", "correlated"
-"""Test sets of which facts are missing: at random, and by the predictions of a model."""
+from owkg.study.curves import CORRELATED, SPARSE
 
 _FILES = {SPARSE: "test_sparse", CORRELATED: "test_sparse_correlated"}
 _METADATA, _QUERIES = "metadata.json", "queries.tsv"
@@ -73,8 +71,8 @@ def read_world(folder: Path, *, density: float | None = None) -> World:
         if not len(whole.splits.get(name, ())):
             raise ValueError(f"{folder}: must hold triples in {name}.txt; it has {', '.join(whole.splits)}.")
     train, full = whole.splits["train"], whole.splits["test_full"]
-    if len(twice := _among(full, train)):
-        raise ValueError(f"{folder}: {_named(whole, twice[0])} is in train and in test_full.")
+    if (twice := _is_among(full, train, whole)).any():
+        raise ValueError(f"{folder}: {_named(whole, full[twice][0])} is in train and in test_full.")
     triples, question = _asked(folder, whole, full)
     parameters = _parameters(folder)
     density = _density(folder, density, parameters)
@@ -83,10 +81,10 @@ def read_world(folder: Path, *, density: float | None = None) -> World:
         if file not in whole.splits:
             continue
         facts = whole.splits[file]
-        if len(_among(facts, full)) < len(facts):
-            stranger = next(fact for fact in facts if not len(_among(fact[None], full)))
-            raise ValueError(f"{folder}: {_named(whole, stranger)} is in {file}, but not in test_full.")
-        own = np.isin(_keys(triples, whole), _keys(facts, whole))
+        if not (full_too := _is_among(facts, full, whole)).all():
+            stranger = _named(whole, facts[~full_too][0])
+            raise ValueError(f"{folder}: {stranger} is in {file}, but not in test_full.")
+        own = _is_among(triples, facts, whole)
         if not np.bincount(question, own).all():
             first = int(np.argmin(np.bincount(question, own) > 0))
             fact = triples[np.searchsorted(question, first)]
@@ -96,9 +94,8 @@ def read_world(folder: Path, *, density: float | None = None) -> World:
         if name == SPARSE:
             _check_density(folder, density, parameters, len(facts) / len(full))
     graph = kg.KnowledgeGraph(whole.entities, whole.relations, {"train": train})
-    sizes = {"num_entities": whole.num_entities, "num_relations": whole.num_relations}
     valid = whole.splits.get("valid", train[:0])
-    known = kg.known_answers(np.concatenate([train, valid, full]), "tail", **sizes)
+    known = _known(np.concatenate([train, valid, full]), whole)
     return World(folder.name, density, graph, triples, question, present, known)
 
 
@@ -137,17 +134,13 @@ def _is_world(folder: Path) -> bool:
     return folder.is_dir() and any(folder.glob("test_full.txt*")) and any(folder.glob("train.txt*"))
 
 
-def _keys(triples: np.ndarray, graph: kg.KnowledgeGraph) -> Int64[np.ndarray, "triples"]:
-    head, relation, tail = triples.astype(np.int64).T
-    return (head * graph.num_relations + relation) * graph.num_entities + tail
+def _is_among(facts: np.ndarray, others: np.ndarray, graph: kg.KnowledgeGraph) -> Bool[np.ndarray, "facts"]:
+    return kg.is_known(_known(others, graph), facts)
 
 
-def _among(facts: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Those of `facts` that are among `others`."""
-    both = np.concatenate([facts, others])
-    sizes = both.max(axis=0).astype(np.int64) + 1
-    keys = (both[:, 0] * sizes[1] + both[:, 1]) * sizes[2] + both[:, 2]
-    return facts[np.isin(keys[: len(facts)], keys[len(facts) :])]
+def _known(facts: np.ndarray, graph: kg.KnowledgeGraph) -> kg.KnownAnswers:
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    return kg.known_answers(facts, "tail", **sizes)
 
 
 def _named(graph: kg.KnowledgeGraph, fact: np.ndarray) -> str:
@@ -229,7 +222,7 @@ def _check_density(folder: Path, density: float, parameters: dict[str, float], s
         )
 
 
-def with_correlated(world: World, score: Float[np.ndarray, "answers"], seed: int = 0) -> World:
+def with_correlated(world: World, score: Any, seed: int = 0) -> World:
     """`world` with a test set whose missing facts are chosen by the predictions of a model.
 
     Of the n answers to a question, min(Binomial(n, share missing in the sparse test), n - 1) are missing,
@@ -240,7 +233,13 @@ def with_correlated(world: World, score: Float[np.ndarray, "answers"], seed: int
         world: that is asked.
         score: of the model, of each answer; larger is better.
         seed: of the numbers that are missing.
+
+    Raises:
+        ValueError: if `score` is not a number for each answer.
     """
+    score = checks.real("score", score, -np.inf, np.inf)
+    if score.shape != world.question.shape:
+        raise ValueError(f"`score` must be of {len(world.question)} answers, got the shape {score.shape}.")
     if CORRELATED in world.present:
         return world
     counts = np.bincount(world.question)

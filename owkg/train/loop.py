@@ -3,6 +3,7 @@
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import jax
@@ -60,7 +61,7 @@ def snapshots(
         start: (step, state) to go on from; the state is given away.
         rows: of the path until then.
         chunk_steps: steps a call of the device; None: as many as take half a second.
-        watched: further numbers of steps after which to yield.
+        watched: further numbers of steps after which to yield, in [1, steps of the training].
         on_progress: told after each call how many steps are done, of how many, and loss and speed in words.
         interrupted: asked after each call whether to end.
 
@@ -72,6 +73,10 @@ def snapshots(
     measured = validator(graph, config) if config.valid_every else None
     tell = on_progress or (lambda *_: None)
     at = sorted(watched)
+    if at and not (all(isinstance(step, Integral) for step in at) and at[0] >= 1 and at[-1] <= sizes.total):
+        raise ValueError(
+            f"`watched` must be whole numbers of steps in [1, {sizes.total}], got {at[0]!r} to {at[-1]!r}."
+        )
     return _walked(config, parts, sizes, measured, start, list(rows), chunk_steps, at, tell, interrupted)
 
 

@@ -4,7 +4,6 @@ import signal
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from itertools import zip_longest
-from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,8 +101,6 @@ def train(
     if resume and overwrite:
         raise ValueError("`overwrite` must not be given with `resume`: the run is gone on with.")
     moments = frozenset(watched)
-    if wrong := [step for step in moments if not isinstance(step, Integral) or step < 1]:
-        raise ValueError(f"`watched` must be numbers of steps from 1 on, got {wrong[0]!r}.")
     with alone(folder), interrupts() as interrupted, ExitStack() as making:
         start, rows = _begin(folder, graph, config) if resume else (None, [])
         walk = snapshots(

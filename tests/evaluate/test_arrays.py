@@ -36,8 +36,8 @@ def of_matrix(scores, triples, side, known, tolerance=0.0):
 
 
 def same(own, other):
-    for column, expected in zip(own, other, strict=True):
-        np.testing.assert_array_equal(column, expected)
+    for name, expected in other._asdict().items():
+        np.testing.assert_array_equal(getattr(own, name), expected)
 
 
 @pytest.mark.parametrize("side", ["head", "tail"])
@@ -53,6 +53,8 @@ def test_every_model_ranks_as_its_score_matrix_does(name, side):
                 scorer, params, statistics, triples, side, known=known, block_bytes=bytes_, devices=None
             )
             same(own, of_matrix(scores, triples, side, known))
+            of_answers = np.asarray(scores)[np.arange(len(triples)), asked(triples, side)[1]]
+            np.testing.assert_allclose(own.score, of_answers, rtol=1e-4, atol=1e-5)
 
 
 # --- any scores: a model that is told them
@@ -116,6 +118,7 @@ def test_ties_extremes_subnormals_and_zeros(seed, side, count, facts, is_known, 
     )
     whole = scores[asked(triples, side)[0] * M + triples[:, 1]]
     same(own, of_matrix(whole, triples, side, known, tolerance))
+    np.testing.assert_array_equal(own.score, whole[np.arange(count), asked(triples, side)[1]])
 
 
 def test_progress_counts_triples_to_the_end():
@@ -152,7 +155,7 @@ def test_blocks_of_a_side_share_compiled_code():
 def test_no_triples_no_ranks():
     none = np.empty((0, 3), np.int32)
     ranks = rank_arrays(TOLD, told(np.zeros((N * M, N))), {}, none, "tail", known=None)
-    assert [len(column) for column in ranks] == [0, 0, 0]
+    assert [len(column) for column in ranks] == [0, 0, 0, 0]
 
 
 # --- what is refused

@@ -34,10 +34,10 @@ def test_every_run_once(world, tmp_path):
 
 
 def test_training_can_be_cut_short(world, tmp_path):
-    found = records([world], TWO, tmp_path, most_steps=3)
+    found = records([world], TWO, tmp_path, max_steps=3)
     assert [one.step.tolist() for one in found[0]] == [[2], [1, 3]]
-    found = records([world], TWO, tmp_path, most_steps=3, most_checkpoints=1)
-    assert [one.step.tolist() for one in found[0]] == [[2], [1]]
+    found = records([world], TWO, tmp_path / "few", most_checkpoints=2)
+    assert [one.step.tolist() for one in found[0]] == [[2, 5], [1, 6]]
 
 
 def test_a_run_of_another_seed_stops_it_before_any_training(world, tmp_path):
@@ -49,6 +49,24 @@ def test_a_run_of_another_seed_stops_it_before_any_training(world, tmp_path):
     with pytest.raises(ValueError, match="run: is of another training"):
         records([world], TWO, tmp_path, seed=1)
     assert not (tmp_path / world.name / "dist-4").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"configurations": ()}, "`configurations` must be some, each in a folder of its own"),
+        ({"configurations": (TWO[0], TWO[0])}, "`configurations` must be some, each in a folder of its own"),
+        ({"worlds": []}, "`worlds` must be some, each in a folder of its own"),
+        ({"max_steps": 1}, "`max_steps` must reach the first look of Dist 4, 2, got 1"),
+        ({"most_checkpoints": 1}, "`most_checkpoints` must be"),
+        ({"seed": -1}, "`seed` must be"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_training(world, tmp_path, change, message):
+    given = {"worlds": [world], "configurations": TWO, "folder": tmp_path / "runs"}
+    with pytest.raises(ValueError, match=message):
+        records(**(given | change))
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_signal_between_runs_ends_it_after_the_run(world, tmp_path):

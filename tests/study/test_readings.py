@@ -86,3 +86,15 @@ def test_what_is_no_mean_over_answers_is_refused(case, name):
     world, _ = case
     with pytest.raises(ValueError, match="`metrics` must be"):
         readings(world, [], [], [], metrics=[name])
+
+
+def test_runs_need_a_label_and_a_model_each(case):
+    world, _ = case
+    with pytest.raises(ValueError, match="`records` must be one for each of 0 runs"):
+        readings(world, [], [], [])
+    everything = np.ones((1, len(world.triples)), np.int32)
+    one = Record(np.array([1]), everything, everything, everything.astype(np.float32))
+    with pytest.raises(ValueError, match="`labels` must be one for each of 1 runs, got 2"):
+        readings(world, [one], ["a", "b"], ["complex"])
+    with pytest.raises(ValueError, match="`models` must be one for each of 1 runs, got 0"):
+        readings(world, [one], ["a"], [])

@@ -1,15 +1,17 @@
 """Ranks along the training: as those of the parameters, whole or not there, the same after every cut."""
 
+from importlib import import_module
+
 import numpy as np
 import polars as pl
 import pytest
 
 from owkg import kg
 from owkg.evaluate import rank_arrays
-from owkg.study import record as recording
 from owkg.study.record import Record, is_recorded, read_record, record, some_of
 from owkg.train import changed, load_run, training
 
+recording = import_module("owkg.study.record")
 LOOKS = (1, 3, 4, 9, 12)
 CONFIG = training(
     "distmult", dim=4, valid_every=0, steps=12, batch_size=20, regime="1vsall", learning_rate=0.5, seed=3
@@ -65,7 +67,7 @@ class CutError(Exception):
 def test_cut_short_and_called_again_it_ends_the_same(world, tmp_path, monkeypatch, cut):
     config = CONFIG if cut == "before the first checkpoint" else changed(CONFIG, checkpoint_every=1)
     whole = record(world, config, LOOKS, tmp_path / "whole")
-    ranked = recording.scored_rank_arrays
+    ranked = recording.rank_arrays
     calls = []
 
     def cut_short(*args, **kwargs):
@@ -78,7 +80,7 @@ def test_cut_short_and_called_again_it_ends_the_same(world, tmp_path, monkeypatc
         if cut == "while the parts are joined":
             patch.setattr(recording.pl, "concat", lambda _: (_ for _ in ()).throw(CutError))
         else:
-            patch.setattr(recording, "scored_rank_arrays", cut_short)
+            patch.setattr(recording, "rank_arrays", cut_short)
         with pytest.raises(CutError):
             record(world, config, LOOKS, tmp_path / "cut")
     assert (tmp_path / "cut" / "run").is_dir() == (cut != "before the first checkpoint")
@@ -112,3 +114,9 @@ def test_some_checkpoints_keep_the_ends():
     few = some_of(one, 4)
     assert few.step.tolist() == [0, 3, 6, 9]
     assert few.score[:, 0].tolist() == few.optimistic[:, 1].tolist() == [0, 3, 6, 9]
+
+
+@pytest.mark.parametrize("steps", [(), (0, 3), (3, 13)])
+def test_looks_that_cannot_be(world, tmp_path, steps):
+    with pytest.raises(ValueError, match=r"`(steps|watched)` must be"):
+        record(world, CONFIG, steps, tmp_path / "run")

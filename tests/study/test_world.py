@@ -200,3 +200,6 @@ def test_the_worst_answers_of_a_model_are_missing(folder):
     assert (np.diff(level.astype(int), axis=1) <= 0).all()
     given = world._replace(present=world.present | {CORRELATED: np.ones(len(score), bool)})
     assert with_correlated(given, score) is given
+    for wrong in (np.zeros(3), np.full(18, np.nan)):
+        with pytest.raises(ValueError, match="`score` must be"):
+            with_correlated(world, wrong)

@@ -212,6 +212,24 @@ def test_validation_looks_at_train_and_valid_only(ring, tmp_path):
     assert row["valid_mrr"][0] == pytest.approx(np.mean(reciprocal), rel=1e-6)
 
 
+def test_a_watch_sees_what_a_run_to_there_ends_with(ring, tmp_path):
+    config = changed(CONFIGS["complex"], valid_every=0)
+    seen = {}
+
+    def watch(step, params, statistics):
+        seen[step] = bits((params, statistics))
+
+    plain = train(ring, config, tmp_path / "plain")
+    watched = train(ring, config, tmp_path / "run", watch=watch, watched=[plain.step, 1, 4])
+    assert list(seen) == [1, 4, plain.step]
+    assert seen[plain.step] == of_run(watched) == of_run(plain)
+    assert len({tuple(state) for state in seen.values()}) == 3
+    for wrong in ([0], [plain.step + 1]):
+        with pytest.raises(ValueError, match="`watched` must be whole numbers of steps"):
+            train(ring, config, tmp_path / "wrong", watch=watch, watched=wrong)
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_patience_ends_it(ring, tmp_path):
     config = training("complex", dim=4, epochs=500, valid_every=1, patience=3, n3=0.0)
     run = train(ring, config, tmp_path / "run")

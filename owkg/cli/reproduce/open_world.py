@@ -54,7 +54,7 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
                 worlds=worlds,
                 densities=density,
                 labels=configuration,
-                most_steps=max_steps,
+                max_steps=max_steps,
                 seed=seed,
             )
             for one in drawn:

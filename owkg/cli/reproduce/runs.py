@@ -1,6 +1,12 @@
 """The runs that Figures 3 to 5 are drawn from: those that are there are read, the others trained."""
 
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -65,17 +71,18 @@ def study(
     worlds: Path | None = None,
     densities: str | None = None,
     labels: list[str] | None = None,
-    most_steps: int | None = None,
+    max_steps: int | None = None,
     seed: int = 0,
 ) -> Study:
     """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
+    from owkg.study.curves import CORRELATED
     from owkg.study.experiment import records, require_memory
     from owkg.study.presets import PRESETS
     from owkg.study.readings import readings
-    from owkg.study.world import CORRELATED, read_worlds, with_correlated
+    from owkg.study.world import read_worlds, with_correlated
 
     writable_folder(out)
-    chosen = _chosen(PRESETS[preset], labels, most_steps)
+    chosen = _chosen(PRESETS[preset], labels, max_steps)
     wanted = _numbers(densities)
     folder = _worlds_folder(preset, worlds, out, seed)
     found = read_worlds(folder, wanted)
@@ -83,16 +90,15 @@ def study(
     there = "" if free is None else f", {free / 2**30:.1f} GiB are free"
     print(f"{len(found)} worlds of {folder}, {len(chosen)} configurations of preset {preset}", flush=True)
     print(f"a run takes about {most / 2**30:.1f} GiB of memory{there}", flush=True)
-    told = Told()
     with progress("runs", "steps") as update:
 
         def on_progress(one: Any, world: Any, done: int, total: int, note: str) -> None:
             update(done, total, f"{one.label}, d = {world.density:g}: {note}")
 
         recorded = records(
-            found, chosen, out / "runs" / preset, seed=seed, most_steps=most_steps,
+            found, chosen, out / "runs" / preset, seed=seed, max_steps=max_steps,
             most_checkpoints=_MOST_CHECKPOINTS,
-            on_progress=on_progress, on_done=told.tell,
+            on_progress=on_progress, on_done=_teller(),
         )  # fmt: skip
     of_complex = next((i for i, one in enumerate(chosen) if one.model == "complex"), 0)
     chooser = chosen[of_complex].label if any(CORRELATED not in world.present for world in found) else None
@@ -117,12 +123,6 @@ def _note(
     chooser: str | None,
 ) -> None:
     """Writes what was trained, with what, and for how long, to `out`/study.json."""
-    import json
-    import os
-    import shlex
-    import sys
-    from importlib.metadata import version
-
     import jax
 
     from owkg.files import written_aside
@@ -153,36 +153,33 @@ def _note(
         aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-class Told:
+def _teller() -> Callable[[Any], None]:
     """Prints a line a run that was trained, and how long the rest may take."""
+    took: list[float] = []
 
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-
-    def tell(self, done: Any) -> None:
+    def tell(done: Any) -> None:
         if done.seconds is None:
             return
-        self.seconds.append(done.seconds)
-        left = (done.total - done.number) * sum(self.seconds) / len(self.seconds)
+        took.append(done.seconds)
+        left = (done.total - done.number) * sum(took) / len(took)
         print(
             f"{done.number}/{done.total} {done.configuration.label}, d = {done.world.density:g}: "
             f"{done.seconds:.0f} s; the rest takes about {left / 60:.0f} min",
             flush=True,
         )
 
+    return tell
+
 
 def _chosen(
-    configurations: tuple[Any, ...], labels: list[str] | None, most_steps: int | None
+    configurations: tuple[Any, ...], labels: list[str] | None, max_steps: int | None
 ) -> tuple[Any, ...]:
     known = {one.label.lower(): one for one in configurations}
     if unknown := [label for label in labels or () if label.lower() not in known]:
         raise ValueError(f"`configuration` must be of {', '.join(known)}, got {unknown[0]!r}.")
     chosen = tuple(known[label.lower()] for label in dict.fromkeys(labels)) if labels else configurations
     for one in chosen:
-        if not one.looks_until(most_steps):
-            raise ValueError(
-                f"`max_steps` must reach the first look of {one.label}, {one.looks[0]}, got {most_steps}."
-            )
+        one.looks_until(max_steps)
     return chosen
 
 
@@ -197,8 +194,6 @@ def _numbers(text: str | None) -> list[float] | None:
 
 def _worlds_folder(preset: Preset, worlds: Path | None, out: Path, seed: int) -> Path:
     """The folder of the worlds; families are sampled where none are given."""
-    import os
-
     if worlds is not None:
         return worlds
     data = os.environ.get("OWKG_DATA")
