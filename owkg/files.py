@@ -25,8 +25,10 @@ def writable_folder(path: Path) -> Path:
     """`path`, made if need be and tried by writing to it, so that long work does not end in an error.
 
     Raises:
-        OSError: if nothing can be written there.
+        OSError: if nothing can be written there; NotADirectoryError if a file of that name is there.
     """
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path}: is a file; choose a folder")
     with written_aside(path / "tried") as aside:
         aside.touch()
     (path / "tried").unlink()

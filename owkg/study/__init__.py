@@ -12,7 +12,7 @@ from owkg.study.readings import METRICS, joined, readings
 from owkg.study.record import Record, is_recorded, read_record, record
 from owkg.study.redrawn import agreement, redrawn
 from owkg.study.resampling import interval, question_counts
-from owkg.study.world import World, read_world, read_worlds, with_correlated
+from owkg.study.world import ClosedWorld, read_world, read_worlds, with_correlated
 
 __all__ = [
     "CORRELATED",
@@ -20,10 +20,10 @@ __all__ = [
     "METRICS",
     "PRESETS",
     "SPARSE",
+    "ClosedWorld",
     "Configuration",
     "Curves",
     "Record",
-    "World",
     "agreement",
     "claim",
     "claims",

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from owkg import checks
-from owkg.study.needs import needs
+from owkg.study.needs import reading_needs, training_needs
 from owkg.study.presets import Configuration
 from owkg.study.record import RUN, Record, is_recorded, record, some_of
-from owkg.study.world import World
+from owkg.study.world import ClosedWorld
 from owkg.train import load_run
 from owkg.train.guard import interrupts
 
@@ -30,42 +30,55 @@ class Done(NamedTuple):
 
     number: int
     total: int
-    world: World
+    world: ClosedWorld
     configuration: Configuration
     seconds: float | None
 
 
 def require_memory(
-    worlds: Sequence[World], configurations: Sequence[Configuration]
+    worlds: Sequence[ClosedWorld],
+    configurations: Sequence[Configuration],
+    *,
+    max_steps: int | None = None,
+    most_checkpoints: int | None = None,
 ) -> tuple[int, int | None]:
-    """(bytes that the largest run takes, about, bytes that are free; None where that is not known).
+    """(bytes that it takes at most, about, bytes that are free; None where that is not known).
+
+    The most of any run, or of reading all checkpoints of a world, whichever is more. Arguments as in
+    `records`.
 
     Raises:
-        ValueError: naming the configuration that takes more than is free.
+        ValueError: naming what takes more than is free.
     """
-    most = 0
-    free = None
+    looks = [len(one.looks_until(max_steps)) for one in configurations]
+    checkpoints = sum(looks if most_checkpoints is None else [min(n, most_checkpoints) for n in looks])
+    most, free = 0, None
     for world in worlds:
-        for one in configurations:
-            asked, free = needs(world, one.training())
+        wanted = [
+            (f"{one.label} on {world.name}", training_needs(world, one.training())) for one in configurations
+        ]
+        wanted.append(
+            (f"reading {checkpoints} checkpoints of {world.name}", reading_needs(world, checkpoints))
+        )
+        for name, (asked, free) in wanted:
             most = max(most, asked)
             if free is not None and asked > free:
                 raise ValueError(
-                    f"{one.label} on {world.name} takes about {asked / 2**30:.1f} GiB of memory, and "
-                    f"{free / 2**30:.1f} GiB are free; choose a smaller preset, or fewer configurations."
+                    f"{name} takes about {asked / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are "
+                    "free; choose a smaller preset, or fewer configurations."
                 )
     return most, free
 
 
 def records(
-    worlds: Sequence[World],
+    worlds: Sequence[ClosedWorld],
     configurations: Sequence[Configuration],
     folder: Path,
     *,
     seed: int = 0,
     max_steps: int | None = None,
     most_checkpoints: int | None = None,
-    on_progress: Callable[[Configuration, World, int, int, str], None] | None = None,
+    on_progress: Callable[[Configuration, ClosedWorld, int, int, str], None] | None = None,
     on_done: Callable[[Done], None] | None = None,
 ) -> list[list[Record]]:
     """The record of every configuration, of every world: [worlds][configurations].

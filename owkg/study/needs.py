@@ -1,4 +1,4 @@
-"""What a run needs before it starts: memory."""
+"""What a study needs before it starts: memory."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from owkg.study.world import World
+from owkg.study.world import ClosedWorld
 from owkg.train import Training, state_shape
 
 # Where Linux says what is free.
@@ -19,14 +19,24 @@ _SCORES = 4
 _COPIES = 4
 
 
+# Of an answer at a checkpoint, when all are read and test sets redrawn: ranks and score on the full test and
+# once more dealt anew, their order, and the values of a metric.
+_READ = 280
+
+
 class Needs(NamedTuple):
-    """Bytes that training takes at most, about, and bytes that are free; None where that is not known."""
+    """Bytes that it takes at most, about, and bytes that are free; None where that is not known."""
 
     bytes: int
     free: int | None
 
 
-def needs(world: World, config: Training) -> Needs:
+def reading_needs(world: ClosedWorld, checkpoints: int) -> Needs:
+    """About how much memory it takes to read all checkpoints of a world and redraw their test sets."""
+    return Needs(int(_BASE + _READ * checkpoints * len(world.triples)), _free())
+
+
+def training_needs(world: ClosedWorld, config: Training) -> Needs:
     """About how much memory it takes to train on a world, and how much there is."""
     state = state_shape(config, world.graph.num_entities, world.graph.num_relations)
 

@@ -12,7 +12,7 @@ from owkg.metrics.measures import Probe, probe_loss
 from owkg.simulate import FullTest, full_test, thin
 from owkg.study.curves import FULL, Curves
 from owkg.study.record import Record
-from owkg.study.world import World
+from owkg.study.world import ClosedWorld
 
 METRICS = (
     "mrr",
@@ -24,14 +24,14 @@ METRICS = (
 """Those of section 6 of Yang et al. (2022) and of its appendix, and PROBE from dull to sharp."""
 
 
-def joined(world: World, records: Sequence[Record]) -> FullTest:
+def joined(world: ClosedWorld, records: Sequence[Record]) -> FullTest:
     """All checkpoints of all records as the models of one full test."""
     parts = (np.concatenate([getattr(one, name) for one in records]) for name in Record._fields[1:])
     return full_test(world.question, *parts, fact=world.triples)
 
 
 def readings(
-    world: World,
+    world: ClosedWorld,
     records: Sequence[Record],
     labels: Sequence[str],
     models: Sequence[str],
@@ -85,7 +85,10 @@ def _per_answer(name: str) -> Metric | Probe:
 
 
 def _read(
-    world: World, full: FullTest, present: Bool[np.ndarray, "answers"], metrics: Sequence[Metric | Probe]
+    world: ClosedWorld,
+    full: FullTest,
+    present: Bool[np.ndarray, "answers"],
+    metrics: Sequence[Metric | Probe],
 ) -> Float32[np.ndarray, "metrics checkpoints questions"]:
     low, high = thin(full, present)
     question = world.question[present]

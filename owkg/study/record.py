@@ -13,7 +13,7 @@ from jaxtyping import Float32, Int32, Int64
 from owkg.evaluate import rank_arrays
 from owkg.files import written_aside
 from owkg.models import Params, Statistics
-from owkg.study.world import World
+from owkg.study.world import ClosedWorld
 from owkg.train import Training, config_file, config_text, facts_checksums, train
 
 RUN = "run"
@@ -45,7 +45,7 @@ class Record(NamedTuple):
     score: Float32[np.ndarray, "checkpoints answers"]
 
 
-def is_recorded(world: World, config: Training, folder: Path) -> bool:
+def is_recorded(world: ClosedWorld, config: Training, folder: Path) -> bool:
     """Whether `folder` holds the whole record of this world and training.
 
     Raises:
@@ -68,7 +68,7 @@ def is_recorded(world: World, config: Training, folder: Path) -> bool:
 
 
 def record(
-    world: World,
+    world: ClosedWorld,
     config: Training,
     steps: tuple[int, ...],
     folder: Path,
@@ -126,7 +126,7 @@ def record(
     return read_record(world, config, folder)
 
 
-def read_record(world: World, config: Training, folder: Path) -> Record:
+def read_record(world: ClosedWorld, config: Training, folder: Path) -> Record:
     """The record in `folder`.
 
     Raises:
@@ -149,7 +149,7 @@ def some_of(record: Record, most: int) -> Record:
     return Record(*(column[chosen] for column in record))
 
 
-def _signature(world: World, config: Training) -> dict[str, str]:
+def _signature(world: ClosedWorld, config: Training) -> dict[str, str]:
     """What a record is of: checksums of the training facts, the asked facts and the training."""
     asked = hashlib.sha256(world.triples.astype("<i4").tobytes()).hexdigest()
     training = hashlib.sha256(config_text(config).encode()).hexdigest()

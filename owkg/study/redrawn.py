@@ -16,7 +16,7 @@ from owkg.study.predicted import measured_strength, predicted, predicted_misorde
 from owkg.study.readings import joined
 from owkg.study.record import Record
 from owkg.study.selection import metric_index
-from owkg.study.world import World
+from owkg.study.world import ClosedWorld
 
 _BAND = (0.025, 0.975)
 # Pairs that theory is asked for, at most, and strengths of its curve.
@@ -52,7 +52,7 @@ class RedrawnTests(NamedTuple):
 
 
 def redrawn(
-    world: World,
+    world: ClosedWorld,
     records: Sequence[Record],
     curves: Curves,
     *,

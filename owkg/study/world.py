@@ -22,7 +22,7 @@ _TRAIN_RATE = 0.7
 _APART = 0.05
 
 
-class World(NamedTuple):
+class ClosedWorld(NamedTuple):
     """A sampled world. Answers of a question stand together, and questions are numbered in their order.
 
     Attributes:
@@ -49,7 +49,7 @@ class World(NamedTuple):
         return int(self.question[-1]) + 1
 
 
-def read_world(folder: Path, *, density: float | None = None) -> World:
+def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
     """Reads a world: one of `owkg sample`, or of the published family tree.
 
     The folder holds `train`, `test_full`, `test_sparse`, perhaps `test_sparse_correlated`, and perhaps
@@ -96,10 +96,10 @@ def read_world(folder: Path, *, density: float | None = None) -> World:
     graph = kg.KnowledgeGraph(whole.entities, whole.relations, {"train": train})
     valid = whole.splits.get("valid", train[:0])
     known = _known(np.concatenate([train, valid, full]), whole)
-    return World(folder.name, density, graph, triples, question, present, known)
+    return ClosedWorld(folder.name, density, graph, triples, question, present, known)
 
 
-def read_worlds(folder: Path, densities: list[float] | None = None) -> list[World]:
+def read_worlds(folder: Path, densities: list[float] | None = None) -> list[ClosedWorld]:
     """The worlds in the folders of `folder`, most facts known first; or the one that `folder` is.
 
     Args:
@@ -222,7 +222,7 @@ def _check_density(folder: Path, density: float, parameters: dict[str, float], s
         )
 
 
-def with_correlated(world: World, score: Any, seed: int = 0) -> World:
+def with_correlated(world: ClosedWorld, score: Any, seed: int = 0) -> ClosedWorld:
     """`world` with a test set whose missing facts are chosen by the predictions of a model.
 
     Of the n answers to a question, min(Binomial(n, share missing in the sparse test), n - 1) are missing,

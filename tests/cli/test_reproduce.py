@@ -14,10 +14,11 @@ import polars as pl
 import pytest
 
 from owkg import kg
-from owkg.cli.reproduce import runs
+from owkg.cli.reproduce import open_world, runs
+from owkg.cli.reproduce.note import note
 from owkg.cli.reproduce.open_world import said
 from owkg.sampling import sample, write_worlds
-from owkg.study import experiment, needs
+from owkg.study import CORRELATED, experiment, needs, read_worlds, with_correlated
 
 ROOT = Path(__file__).parents[2]
 # Enough for ComplEx to look four times and for RotatE to look once.
@@ -90,6 +91,10 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
     assert set(noted["training_seconds"]["d0.6"]) == {"ComplEx 32", "RotatE 32"}
     assert noted["training_seconds_in_all"] > 0
     assert noted["correlated_by"] == "ComplEx 32"
+    assert noted["results"] == sorted(
+        path.name for path in out.iterdir() if path.suffix in (".csv", ".png", ".pdf")
+    )
+    assert noted["of_earlier_studies"] == []
     claims = pl.read_csv(out / "claims.csv")
     assert set(claims["metric"]) >= {"mrr", "log-mrr", "p-mrr@1/4", "hits@10", "probe@0.5"}
     assert set(claims["test_set"]) == {"sparse", "correlated"}
@@ -105,6 +110,63 @@ def test_each_figure_by_itself_reads_the_runs(name, worlds, finished, call):
         assert f"{stem}.png" in printed
     assert "the rest takes about" not in printed
     assert {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*")} == before
+
+
+def test_checkpoints_are_few_and_the_last_of_complex_chooses(worlds, finished, monkeypatch):
+    out, _ = finished
+    monkeypatch.setattr(runs, "_MOST_CHECKPOINTS", 2)
+    done = runs.study(runs.Preset.QUICK, out, worlds=worlds, max_steps=50)
+    assert [[len(one.step) for one in of_world] for of_world in done.records] == [[2, 1]] * 2
+    for world, of_world, plain in zip(done.worlds, done.records, read_worlds(worlds), strict=True):
+        first, last = of_world[0].score.astype(float)
+        assert (world.present[CORRELATED] == with_correlated(plain, last).present[CORRELATED]).all()
+        assert (world.present[CORRELATED] != with_correlated(plain, first).present[CORRELATED]).any()
+
+
+def test_figures_of_one_density_are_of_that_of_the_paper(worlds, finished):
+    out, _ = finished
+    done = runs.study(runs.Preset.QUICK, out, worlds=worlds, max_steps=50)
+    # 0.6 and 0.9 are as far, but for rounding; a curve nearer by stands in for the others.
+    near = done.curves[0]._replace(density=0.8)
+    assert open_world._one(done._replace(curves=[*done.curves, near])) is near
+
+
+def test_results_of_an_earlier_study_are_told_apart(tmp_path):
+    for name in ("claims.csv", "figure3.png"):
+        (tmp_path / name).touch()
+    first, second = ({"seed": seed, "command": "owkg", "densities": [0.75]} for seed in (0, 1))
+    assert note(tmp_path, first, [tmp_path / "claims.csv"]) == []
+    assert note(tmp_path, first | {"command": "other"}, [tmp_path / "figure3.png"]) == []
+    noted = json.loads((tmp_path / "study.json").read_text())
+    assert noted["results"] == ["claims.csv", "figure3.png"]
+    assert note(tmp_path, second, [tmp_path / "figure3.png"]) == ["claims.csv"]
+    # A third call of the second study still knows.
+    assert note(tmp_path, second) == ["claims.csv"]
+    noted = json.loads((tmp_path / "study.json").read_text())
+    assert (noted["seed"], noted["results"]) == (1, ["figure3.png"])
+    (tmp_path / "claims.csv").unlink()
+    assert note(tmp_path, second) == []
+    for content in ("", "[]", "\xff"):
+        (tmp_path / "study.json").write_text(content, encoding="latin-1")
+        assert note(tmp_path, second) == []
+
+
+def test_a_subset_drawn_into_the_same_folder_says_what_it_left(worlds, finished, call, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(finished[0], out)
+    asked = ("--worlds", worlds, *FEW, "--density", 0.6, "--out", out)
+    code, printed, _ = call("reproduce", "figure5-metrics", *asked)
+    assert code == 0
+    assert "of an earlier study, and not drawn again: claims.csv, " in printed
+    noted = json.loads((out / "study.json").read_text())
+    assert noted["results"] == ["figure5_metrics.pdf", "figure5_metrics.png"]
+    assert "claims.csv" in noted["of_earlier_studies"]
+
+
+def test_out_is_a_file(worlds, call, tmp_path):
+    (tmp_path / "out").touch()
+    code, _, error = call("reproduce", "figure3", "--worlds", worlds, "--out", tmp_path / "out")
+    assert (code, error) == (2, f"owkg: error: {tmp_path / 'out'}: is a file; choose a folder\n")
 
 
 def test_json(worlds, finished, call):
@@ -166,11 +228,12 @@ def test_killed_and_called_again_it_ends_with_the_same_ranks(worlds, finished, t
 )
 def test_what_is_wrong_is_said_before_any_work(arguments, message, worlds, call, tmp_path):
     given = ("--max-steps", 50, *arguments)
-    code, _, error = call("reproduce", "figure3", "--worlds", worlds, *given, "--out", tmp_path)
+    out = tmp_path / "out"
+    code, _, error = call("reproduce", "figure3", "--worlds", worlds, *given, "--out", out)
     assert code == 2
     assert message in error
     assert error.count("\n") == 1
-    assert not (tmp_path / "runs").exists()
+    assert not (out / "runs").exists()
 
 
 def test_one_configuration_has_a_curve_and_no_pairs(worlds, finished, call, tmp_path):
@@ -190,7 +253,7 @@ def test_no_worlds(call, tmp_path):
 
 
 def test_too_little_memory(worlds, call, tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "needs", lambda *_: needs.Needs(2**31, 2**30))
+    monkeypatch.setattr(experiment, "training_needs", lambda *_: needs.Needs(2**31, 2**30))
     code, _, error = call("reproduce", "figure3", "--worlds", worlds, "--out", tmp_path)
     assert code == 2
     assert "ComplEx 32 on d0.9 takes about 2.0 GiB of memory, and 1.0 GiB are free" in error
@@ -224,4 +287,6 @@ def test_where_worlds_come_from(tmp_path, monkeypatch):
     # A first look is at small families, whatever data there are.
     monkeypatch.setattr("owkg.sampling.write_worlds", lambda *_, **__: None)
     found = runs._worlds_folder(runs.Preset.QUICK, None, tmp_path, 0)
-    assert found == tmp_path / "worlds" / "quick"
+    assert found == tmp_path / "worlds" / "quick-seed0"
+    # Worlds of one seed are not taken for those of another.
+    assert runs._worlds_folder(runs.Preset.QUICK, None, tmp_path, 1) == tmp_path / "worlds" / "quick-seed1"

@@ -83,15 +83,31 @@ def test_a_signal_between_runs_ends_it_after_the_run(world, tmp_path):
     assert not (tmp_path / world.name / "com-4").exists()
 
 
-def test_memory(world, monkeypatch):
+def test_memory_of_a_run(world, monkeypatch):
     most, free = require_memory([world], TWO)
     assert most > 2**28
     assert free is None or free > 0
-    large = needs.needs(world, Configuration("L", "complex", SETTINGS | {"dim": 400_000}, (1,)).training())
+    large = Configuration("L", "complex", SETTINGS | {"dim": 400_000}, (1,)).training()
     # Parameters, their gradients, and the sums of their squares.
-    assert large.bytes > 3 * 2 * 400_000 * 4 * (9 + 4)
-    monkeypatch.setattr(experiment, "needs", lambda *_: needs.Needs(2**31, 2**30))
+    assert needs.training_needs(world, large).bytes > 3 * 2 * 400_000 * 4 * (9 + 4)
+    monkeypatch.setattr(experiment, "training_needs", lambda *_: needs.Needs(2**31, 2**30))
     with pytest.raises(
         ValueError, match=r"Dist 4 on d1\.0 takes about 2\.0 GiB of memory, and 1\.0 GiB are free"
     ):
         require_memory([world], TWO)
+
+
+def test_memory_of_all_checkpoints_read_together(world, monkeypatch):
+    # Two ranks and a score, before and after answers are dealt anew.
+    more = needs.reading_needs(world, 1000).bytes - needs.reading_needs(world, 0).bytes
+    assert more > 1000 * len(world.triples) * 2 * 24
+    asked = []
+    monkeypatch.setattr(
+        experiment, "reading_needs", lambda _, checkpoints: asked.append(checkpoints) or needs.Needs(1, None)
+    )
+    for given in ({}, {"max_steps": 3}, {"most_checkpoints": 2}):
+        require_memory([world], TWO, **given)
+    assert asked == [5, 3, 4]
+    monkeypatch.setattr(experiment, "reading_needs", lambda *_: needs.Needs(2**31, 2**30))
+    with pytest.raises(ValueError, match=r"reading 3 checkpoints of d1\.0 takes about 2\.0 GiB"):
+        require_memory([world], TWO, max_steps=3)

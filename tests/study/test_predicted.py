@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from owkg import metrics, theory
 from owkg.metrics import tie_expectation
 from owkg.simulate import full_test, thin
-from owkg.study.predicted import measured_strength, predicted, predicted_misorder
+from owkg.study.predicted import _over_questions, measured_strength, predicted, predicted_misorder
 
 METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.power(0.5))
 ANSWERS = np.array([1, 2, 2, 7, 20])
@@ -150,3 +150,13 @@ def test_bad_arguments_are_refused():
     flat = metrics.Metric("flat", lambda rank: rank * 0 + 1)
     with pytest.raises(ValueError, match=r"^`metric` must tell"):
         measured_strength(flat, 1.0, [3], 9)
+
+
+def test_questions_that_are_left_by_chance_move_the_mean():
+    """Two kinds of questions that read 0.9 and 0.2 whenever they are left: only who is left varies."""
+    answers, counts, beta = np.array([1, 3]), np.array([400, 300]), np.array(0.6)
+    found = _over_questions(np.array([0.9, 0.2]), np.zeros(2), beta, answers, counts)
+    left = np.random.default_rng(0).binomial(counts, 1 - beta**answers, (200_000, 2))
+    read = left @ [0.9, 0.2] / left.sum(1)
+    assert found.mean == pytest.approx(read.mean(), abs=5 * read.std() / 200_000**0.5 + 1e-4)
+    assert found.variance == pytest.approx(read.var(), rel=0.02)

@@ -9,7 +9,7 @@ from owkg.ranks import known_sets, ranks_from_scores
 from owkg.study.curves import FULL
 from owkg.study.readings import METRICS, readings
 from owkg.study.record import Record
-from owkg.study.world import CORRELATED, SPARSE, World
+from owkg.study.world import CORRELATED, SPARSE, ClosedWorld
 
 N, M, CHECKPOINTS = 30, 2, 3
 SIZES = {"num_entities": N, "num_relations": M}
@@ -30,7 +30,7 @@ def case():
         CORRELATED: first | (rng.random(len(full)) < 0.7),
     }
     graph = KnowledgeGraph(tuple(map(str, range(N))), tuple(map(str, range(M))), {"train": facts[trains]})
-    world = World("w", 0.75, graph, full, question, present, known_answers(facts, "tail", **SIZES))
+    world = ClosedWorld("w", 0.75, graph, full, question, present, known_answers(facts, "tail", **SIZES))
     scores = rng.integers(0, 12, (CHECKPOINTS, question.max() + 1, N)).astype(np.float32)
     return world, scores
 

@@ -11,10 +11,10 @@ from owkg.metrics import MRR
 from owkg.simulate import full_test
 from owkg.study.curves import FULL
 from owkg.study.predicted import measured_strength, predicted
-from owkg.study.readings import readings
+from owkg.study.readings import joined, readings
 from owkg.study.record import Record
 from owkg.study.redrawn import _dealt, agreement, redrawn
-from owkg.study.world import SPARSE, World
+from owkg.study.world import SPARSE, ClosedWorld
 
 QUESTIONS, ANSWERS, N = 40, 6, 80
 DRAWS = 300
@@ -31,7 +31,7 @@ def case():
     graph = KnowledgeGraph(tuple(map(str, range(N))), ("r",), {"train": np.array([[79, 0, 79]], np.int32)})
     facts = np.concatenate([triples, graph.splits["train"]])
     known = known_answers(facts, "tail", num_entities=N, num_relations=1)
-    world = World("w", 0.75, graph, triples, question, {SPARSE: present}, known)
+    world = ClosedWorld("w", 0.75, graph, triples, question, {SPARSE: present}, known)
 
     def looked(better):
         scores = rng.normal(size=(QUESTIONS, N))
@@ -177,3 +177,26 @@ def test_one_run_has_no_pairs(case):
     result = redrawn(world, records[:1], curves, draws=10)
     assert result.num_pairs == len(result.pairs) == 0
     assert np.isnan(result.misordered)
+
+
+def test_the_band_is_of_95_percent_and_follows_the_seed(case, found):
+    world, records = case
+    curves, result = found
+    again = redrawn(world, records, curves, draws=DRAWS, seed=1)
+    assert again.table.equals(result.table)
+    other = redrawn(world, records, curves, draws=DRAWS, seed=2)
+    assert (other.table["redrawn"] != result.table["redrawn"]).all()
+    assert (other.table["dealt"] != result.table["dealt"]).all()
+    key = jax.random.split(jax.random.key(1))[0]
+    drawn = simulate.redraw(key, joined(world, records), MRR, sparsity=0.5, draws=DRAWS).values[:, :, 0]
+    np.testing.assert_allclose(result.band, np.quantile(drawn, (0.025, 0.975), axis=0), rtol=1e-5)
+
+
+def test_who_reads_worse_than_chance_has_no_strength(case):
+    world, records = case
+    last = np.full_like(records[0].optimistic, N - ANSWERS)
+    worst = records[0]._replace(optimistic=last, pessimistic=last)
+    curves = readings(world, [worst, records[1]], ["a", "b"], ["m", "m"], metrics=["mrr"])
+    result = redrawn(world, [worst, records[1]], curves, draws=10)
+    assert result.table["strength"].to_list()[:2] == [0, 0]
+    assert 0 < result.table["strength"][2] < 1

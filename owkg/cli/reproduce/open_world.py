@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
@@ -29,8 +29,15 @@ _DRAWS = 400
 _DIGITS = 4
 
 
-# Draws into a folder, with a seed, and gives the numbers that it says in words.
-Draw = Callable[[Study, Path, int], dict[str, Any]]
+class Drawn(NamedTuple):
+    """Files that were written, and the numbers that were said in words."""
+
+    paths: list[Path]
+    numbers: dict[str, Any]
+
+
+# Draws into a folder, with a seed.
+Draw = Callable[[Study, Path, int], Drawn]
 
 
 def _command(words: str, *drawn: Draw) -> Callable[..., None]:
@@ -46,6 +53,8 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
         seed: Seed = 0,
         form: OutputFormat = Format.TABLE,
     ) -> None:
+        from owkg.cli.reproduce.note import note
+
         numbers: dict[str, Any] = {}
         with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
             done = study(
@@ -57,8 +66,15 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
                 max_steps=max_steps,
                 seed=seed,
             )
+            paths: list[Path] = []
+            stale = note(out, done.description)
             for one in drawn:
-                numbers |= one(done, out, seed)
+                found = one(done, out, seed)
+                paths += found.paths
+                numbers |= found.numbers
+                stale = note(out, done.description, paths)
+            if stale:
+                print(f"of an earlier study, and not drawn again: {', '.join(stale)}")
         if form is Format.JSON:
             print(json.dumps(numbers, indent=2, allow_nan=False))
 
@@ -66,7 +82,7 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
     return command
 
 
-def draw_figure3(done: Study, out: Path, seed: int) -> dict[str, Any]:
+def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
     """The figure, and its points."""
     import polars as pl
 
@@ -100,9 +116,9 @@ def draw_figure3(done: Study, out: Path, seed: int) -> dict[str, Any]:
             numbers.append(
                 {"density": world.density} | agreeing | pairs | {"misordered_predicted": number(expected)}
             )
-    save_table(_short(pl.concat(tables)), out / "figure3_sparse_vs_full.csv")
-    _wrote(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
-    return {"redrawn": numbers}
+    table = save_table(_short(pl.concat(tables)), out / "figure3_sparse_vs_full.csv")
+    paths = _said(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
+    return Drawn([table, *paths], {"redrawn": numbers})
 
 
 def _agreeing(world: Any, found: dict[str, Any]) -> str:
@@ -117,36 +133,33 @@ def _agreeing(world: Any, found: dict[str, Any]) -> str:
     )
 
 
-def draw_figure4(done: Study, out: Path, _seed: int) -> dict[str, Any]:
+def draw_figure4(done: Study, out: Path, _seed: int) -> Drawn:
     """The figure at the paper's density, or a word that there is nothing to see."""
     from owkg.report.contradictions import contradiction_figure
 
     if not _comparable(done):
-        return {}
-    if paths := contradiction_figure(_one(done), out / "figure4_inconsistency"):
-        _wrote(paths)
-    else:
+        return Drawn([], {})
+    paths = contradiction_figure(_one(done), out / "figure4_inconsistency")
+    if not paths:
         print("no two models of which the sparse test set contradicts the full one: no Figure 4")
-    return {}
+    return Drawn(_said(paths), {})
 
 
-def draw_figure5_correlation(done: Study, out: Path, _seed: int) -> dict[str, Any]:
+def draw_figure5_correlation(done: Study, out: Path, _seed: int) -> Drawn:
     """The figure at the paper's density."""
     from owkg.report.curves import correlation_figure
 
-    _wrote(correlation_figure(_one(done), out / "figure5_correlation"))
-    return {}
+    return Drawn(_said(correlation_figure(_one(done), out / "figure5_correlation")), {})
 
 
-def draw_figure5_metrics(done: Study, out: Path, _seed: int) -> dict[str, Any]:
+def draw_figure5_metrics(done: Study, out: Path, _seed: int) -> Drawn:
     """The figure at the paper's density."""
     from owkg.report.curves import metric_figure
 
-    _wrote(metric_figure(_one(done), out / "figure5_metrics"))
-    return {}
+    return Drawn(_said(metric_figure(_one(done), out / "figure5_metrics")), {})
 
 
-def write_claims(done: Study, out: Path, seed: int) -> dict[str, Any]:
+def write_claims(done: Study, out: Path, seed: int) -> Drawn:
     """The table of claims, its figures, and what it comes to in a few lines."""
     import jax
     import polars as pl
@@ -156,15 +169,14 @@ def write_claims(done: Study, out: Path, seed: int) -> dict[str, Any]:
     from owkg.study.claims import ALL, claims
 
     if not _comparable(done):
-        return {}
+        return Drawn([], {})
     references = ["mrr", "p-mrr@1/4"]
     with progress("claims", "metrics") as update:
         table = claims(jax.random.key(seed), done.curves, references=references, on_progress=update)
-    save_table(_short(table), out / "claims.csv")
-    _wrote(share_figures(table, out))
+    paths = [save_table(_short(table), out / "claims.csv"), *_said(share_figures(table, out))]
     for line in said(table):
         print(line)
-    return {"claims": table.filter(pl.col("configuration") == ALL).to_dicts()}
+    return Drawn(paths, {"claims": table.filter(pl.col("configuration") == ALL).to_dicts()})
 
 
 def said(table: Any) -> list[str]:
@@ -211,9 +223,10 @@ def _one(done: Study) -> Any:
     return min(done.curves, key=lambda curves: abs(curves.density - _PUBLISHED_DENSITY))
 
 
-def _wrote(paths: list[Path]) -> None:
+def _said(paths: list[Path]) -> list[Path]:
     for path in paths:
         print(f"wrote {path}")
+    return paths
 
 
 COMMANDS: dict[str, Callable[..., None]] = {

@@ -1,12 +1,8 @@
 """The runs that Figures 3 to 5 are drawn from: those that are there are read, the others trained."""
 
-import json
 import os
-import shlex
-import sys
 from collections.abc import Callable
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -56,12 +52,16 @@ MostSteps = Annotated[
 
 
 class Study(NamedTuple):
-    """Everything that figures are drawn from: worlds, configurations, records and curves of each world."""
+    """Everything that figures are drawn from: worlds, configurations, records and curves of each world.
+
+    `description` goes into study.json.
+    """
 
     worlds: list[Any]
     configurations: tuple[Any, ...]
     records: list[Any]
     curves: list[Any]
+    description: dict[str, Any]
 
 
 def study(
@@ -75,21 +75,22 @@ def study(
     seed: int = 0,
 ) -> Study:
     """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
+    from owkg.cli.reproduce.note import described
     from owkg.study.curves import CORRELATED
     from owkg.study.experiment import records, require_memory
     from owkg.study.presets import PRESETS
     from owkg.study.readings import readings
     from owkg.study.world import read_worlds, with_correlated
 
-    writable_folder(out)
     chosen = _chosen(PRESETS[preset], labels, max_steps)
     wanted = _numbers(densities)
+    writable_folder(out)
     folder = _worlds_folder(preset, worlds, out, seed)
     found = read_worlds(folder, wanted)
-    most, free = require_memory(found, chosen)
+    most, free = require_memory(found, chosen, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS)
     there = "" if free is None else f", {free / 2**30:.1f} GiB are free"
     print(f"{len(found)} worlds of {folder}, {len(chosen)} configurations of preset {preset}", flush=True)
-    print(f"a run takes about {most / 2**30:.1f} GiB of memory{there}", flush=True)
+    print(f"this takes about {most / 2**30:.1f} GiB of memory{there}", flush=True)
     with progress("runs", "steps") as update:
 
         def on_progress(one: Any, world: Any, done: int, total: int, note: str) -> None:
@@ -104,53 +105,14 @@ def study(
     chooser = chosen[of_complex].label if any(CORRELATED not in world.present for world in found) else None
     if chooser:
         print(f"the missing facts of the correlated test sets are chosen by {chooser}", flush=True)
-    _note(out, preset, seed, found, chosen, chooser)
+    description = described(out / "runs" / preset, preset.value, seed, found, chosen, max_steps, chooser)
     found = [
         with_correlated(world, of_world[of_complex].score[-1].astype(float), seed)
         for world, of_world in zip(found, recorded, strict=True)
     ]
     names = [one.label for one in chosen], [one.model for one in chosen]
     curves = [readings(world, of_world, *names) for world, of_world in zip(found, recorded, strict=True)]
-    return Study(found, chosen, recorded, curves)
-
-
-def _note(
-    out: Path,
-    preset: Preset,
-    seed: int,
-    worlds: list[Any],
-    configurations: tuple[Any, ...],
-    chooser: str | None,
-) -> None:
-    """Writes what was trained, with what, and for how long, to `out`/study.json."""
-    import jax
-
-    from owkg.files import written_aside
-    from owkg.provenance import versions
-    from owkg.study.experiment import training_seconds
-
-    runs = out / "runs" / preset
-    seconds = {
-        world.name: {
-            one.label: round(training_seconds(runs / world.name / one.folder), 1) for one in configurations
-        }
-        for world in worlds
-    }
-    name = Path(sys.argv[0]).name
-    device = jax.devices()[0]
-    content = {
-        "command": shlex.join([name if name != "__main__.py" else "owkg", *sys.argv[1:]]),
-        "preset": preset.value,
-        "seed": seed,
-        "correlated_by": chooser or "the worlds' own sets",
-        "densities": [world.density for world in worlds],
-        "versions": versions() | {package: version(package) for package in ("jax", "jaxlib", "optax")},
-        "device": f"{len(jax.devices())} x {device.device_kind} ({device.platform}), {os.cpu_count()} cores",
-        "training_seconds": seconds,
-        "training_seconds_in_all": round(sum(sum(of.values()) for of in seconds.values()), 1),
-    }
-    with written_aside(out / "study.json") as aside:
-        aside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return Study(found, chosen, recorded, curves, description)
 
 
 def _teller() -> Callable[[Any], None]:
@@ -202,7 +164,7 @@ def _worlds_folder(preset: Preset, worlds: Path | None, out: Path, seed: int) ->
     from family_tree import closed_graph, ontology, sample_people
     from owkg.sampling import sample, write_worlds
 
-    folder = out / "worlds" / preset
+    folder = out / "worlds" / f"{preset}-seed{seed}"
     if folder.is_dir():
         return folder
     small = {"num_trees": 8, "max_tree_size": 80} if preset is Preset.QUICK else {}
