@@ -68,6 +68,11 @@ demo: $(STAMP)
 	@$(BIN)/python simulations/trained_models.py --graph families --quick --out $(OUT)
 	@echo "==> two models along their training, on sparse and on full test sets (owkg reproduce)"
 	@$(BIN)/owkg reproduce open-world --preset quick --out $(OUT)/open_world
+	@echo "==> which of four scorers is best, and how many questions it takes to see it"
+	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --out $(OUT)/compared
+	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
+	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth (owkg reproduce pooling)"
+	@$(BIN)/owkg reproduce pooling --preset quick --out $(OUT)/pooling
 	@echo "==> done; everything is under $(OUT)/"
 
 lint: $(STAMP)
@@ -83,6 +88,8 @@ test: $(STAMP)
 bench: $(STAMP)
 	@echo "==> speed of the simulator and of the exact moments"
 	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
+	@echo "==> speed of rankings of systems and their tests"
+	@$(BIN)/python benchmarks/judge.py --out $(OUT)
 	@echo "==> speed of redrawn test sets"
 	@$(BIN)/python benchmarks/thinning.py --out $(OUT)
 	@echo "==> speed of rank metrics, intervals and ranking"

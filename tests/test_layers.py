@@ -23,7 +23,9 @@ FLOORS = {
     "train": {"evaluate", "models", "metrics", "ranks", "kg", "checks", "files", "provenance"},
     "theory": {"metrics", "openworld", "checks"},
     "simulate": {"metrics", "openworld", "checks"},
+    "judge": {"simulate", "metrics", "ranks", "kg", "checks", "files"},
     "study": {
+        "judge",
         "simulate",
         "theory",
         "train",
@@ -38,6 +40,7 @@ FLOORS = {
     "report": {
         *(
             "study",
+            "judge",
             "sampling",
             "theory",
             "simulate",

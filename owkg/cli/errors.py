@@ -15,6 +15,9 @@ _OPTIONS = {
     "num_candidates": "--candidates",
     "layouts": "--layout",
     "source": "NAME|FILE",
+    "sizes": "--size",
+    "summaries": "--metric",
+    "tables": "FILE",
     "k": "K",
     "p": "P",
 }

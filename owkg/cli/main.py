@@ -7,17 +7,20 @@ from typing import Annotated
 
 import typer
 
+from owkg.cli.compare import compare
 from owkg.cli.errors import guarded
 from owkg.cli.evaluate import evaluate
 from owkg.cli.family_tree import family_tree_app
 from owkg.cli.kg import kg_app
 from owkg.cli.metrics import metrics
 from owkg.cli.models import models
+from owkg.cli.pool import pool
 from owkg.cli.power import power
 from owkg.cli.ranks import ranks_app
 from owkg.cli.reproduce.app import reproduce_app
 from owkg.cli.sample import sample
 from owkg.cli.simulate import simulate
+from owkg.cli.stability import stability
 from owkg.cli.theory import theory
 from owkg.cli.train import train
 
@@ -83,6 +86,26 @@ app.command(
         "--out ranks.parquet",
     )
 )(evaluate)
+app.command(
+    epilog=_examples(
+        "owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test",
+        "owkg pool runs.trec --depth 100 --kg benchmark --out pool --truth qrels_full.txt --closed-world",
+        "owkg pool --read sheet.tsv --read other.tsv --pool pool --out judged.qrels",
+    )
+)(pool)
+app.command(
+    epilog=_examples(
+        "owkg compare transe.parquet complex.parquet rotate.parquet --kg data/fb15k237",
+        "owkg compare ranks.parquet --qrels full.qrels --qrels sparse.qrels --out compared",
+        "owkg compare a.run b.run --qrels test --kg data/fb15k237 --test t --by side,category",
+    )
+)(compare)
+app.command(
+    epilog=_examples(
+        "owkg stability transe.parquet complex.parquet rotate.parquet --draws 100 --out stability",
+        "owkg stability ranks.parquet --metric mrr,macro-map@20 --size 0.1,0.5 --coefficient tau-ap",
+    )
+)(stability)
 app.add_typer(family_tree_app)
 app.command(
     epilog=_examples(

@@ -203,13 +203,13 @@ def _summaries(names: list[str] | None):
     if not names:
         return None
     try:
-        found = [summary(part) for name in names for part in _split(name)]
+        found = [summary(part) for name in names for part in split_names(name)]
     except ValueError as error:
         raise ValueError(f"--metric: {error}") from None
     return list({one.name: one for one in found}.values())
 
 
-def _split(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """The names in a list with commas; a comma before a number belongs to the name before it (probe@1,0)."""
     names: list[str] = []
     for part in text.split(","):

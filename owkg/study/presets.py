@@ -105,6 +105,20 @@ def _quick() -> tuple[Configuration, ...]:
     )
 
 
+def _pool() -> tuple[Configuration, ...]:
+    sampled = _QUICKER | {"dim": 32, "margin": 6.0, "batch_size": 256, "num_negatives": 32}
+    every = _ALL | {"learning_rate": 0.1, "batch_size": 256}
+    given: tuple[tuple[str, str, dict[str, Any], int], ...] = (
+        ("ComplEx 32", "complex", every | {"dim": 32}, 200),
+        ("ComplEx 8", "complex", every | {"dim": 8}, 200),
+        ("DistMult 32", "distmult", every | {"dim": 32}, 200),
+        ("RotatE 32", "rotate", sampled, 400),
+        ("pRotatE 32", "protate", sampled | {"learning_rate": 3e-3}, 400),
+        ("TransE 32", "transe", sampled, 400),
+    )
+    return tuple(Configuration(label, model, own, (steps,)) for label, model, own, steps in given)
+
+
 def _paper() -> tuple[Configuration, ...]:
     # Model, dimension, gamma, batch, negatives, as published; BetaE with 128 negatives as all.
     steps = {
@@ -157,5 +171,11 @@ def _paper() -> tuple[Configuration, ...]:
     return tuple(found)
 
 
-PRESETS: dict[str, tuple[Configuration, ...]] = {"quick": _quick(), "cpu": _cpu(), "paper": _paper()}
-"""By name: "quick" for a first look, "cpu" for two cores and an hour, "paper" as published."""
+PRESETS: dict[str, tuple[Configuration, ...]] = {
+    "quick": _quick(),
+    "pool": _pool(),
+    "cpu": _cpu(),
+    "paper": _paper(),
+}
+"""By name: "quick" for a first look, "pool" for several systems that are looked at once, "cpu" for two cores
+and an hour, "paper" as published."""

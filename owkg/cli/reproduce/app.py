@@ -5,11 +5,12 @@ from pathlib import Path
 import typer
 
 from owkg.cli.reproduce import open_world
+from owkg.cli.reproduce.pooling import pooling
 from owkg.cli.script import Out, Quick, Seed
 
 reproduce_app = typer.Typer(
     name="reproduce",
-    help="The figures of Yang et al. (2022), redrawn and carried further.",
+    help="The figures of Yang et al. (2022) and the study of Zhou et al. (2022), carried further.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -37,3 +38,8 @@ for _name, _command in open_world.COMMANDS.items():
         epilog=f"Examples:\n\nowkg reproduce {_name} --preset quick --out out\n\n"
         f"owkg reproduce {_name} --preset cpu --worlds benchmarks --density 0.95,0.75 --out out",
     )(_command)
+
+reproduce_app.command(
+    epilog="Examples:\n\nowkg reproduce pooling --preset quick --out out\n\n"
+    "owkg reproduce pooling --preset cpu --density 0.75 --depth 5 --out out"
+)(pooling)

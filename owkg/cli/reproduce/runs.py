@@ -51,6 +51,18 @@ MostSteps = Annotated[
 ]
 
 
+class Trained(NamedTuple):
+    """Models that have come to the end of their training: worlds, configurations, and records of each world.
+
+    `runs` is the folder of their runs.
+    """
+
+    worlds: list[Any]
+    configurations: tuple[Any, ...]
+    records: list[Any]
+    runs: Path
+
+
 class Study(NamedTuple):
     """Everything that figures are drawn from: worlds, configurations, records and curves of each world.
 
@@ -62,6 +74,58 @@ class Study(NamedTuple):
     records: list[Any]
     curves: list[Any]
     description: dict[str, Any]
+
+
+def trained(
+    preset: Preset,
+    out: Path,
+    *,
+    worlds: Path | None = None,
+    densities: str | None = None,
+    labels: list[str] | None = None,
+    max_steps: int | None = None,
+    seed: int = 0,
+    configurations: tuple[Any, ...] | None = None,
+    name: str | None = None,
+) -> Trained:
+    """Trains what is not there yet, in `out`/runs/`name`.
+
+    Args:
+        preset: of the worlds, and of the configurations where none are given.
+        out: folder of the results.
+        worlds: folder of the worlds; None: those of the preset.
+        densities: of the worlds to take, with commas; None: all.
+        labels: of the configurations to take; None: all.
+        max_steps: at which training ends sooner.
+        seed: of every run, and of worlds that are sampled.
+        configurations: instead of those of the preset.
+        name: of the folder of the runs; None: that of the preset.
+    """
+    from owkg.study.experiment import records, require_memory
+    from owkg.study.presets import PRESETS
+    from owkg.study.world import read_worlds
+
+    chosen = _chosen(configurations or PRESETS[preset], labels, max_steps)
+    wanted = _numbers(densities)
+    writable_folder(out)
+    folder = _worlds_folder(preset, worlds, out, seed)
+    found = read_worlds(folder, wanted)
+    most, free = require_memory(found, chosen, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS)
+    there = "" if free is None else f", {free / 2**30:.1f} GiB are free"
+    name = name or preset.value
+    print(f"{len(found)} worlds of {folder}, {len(chosen)} configurations of preset {name}", flush=True)
+    print(f"this takes about {most / 2**30:.1f} GiB of memory{there}", flush=True)
+    runs = out / "runs" / name
+    with progress("runs", "steps") as update:
+
+        def on_progress(one: Any, world: Any, done: int, total: int, note: str) -> None:
+            update(done, total, f"{one.label}, d = {world.density:g}: {note}")
+
+        recorded = records(
+            found, chosen, runs, seed=seed, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS,
+            on_progress=on_progress, on_done=_teller(),
+        )  # fmt: skip
+    return Trained(found, chosen, recorded, runs)
 
 
 def study(
@@ -77,35 +141,18 @@ def study(
     """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
     from owkg.cli.reproduce.note import described
     from owkg.study.curves import CORRELATED
-    from owkg.study.experiment import records, require_memory
-    from owkg.study.presets import PRESETS
     from owkg.study.readings import readings
-    from owkg.study.world import read_worlds, with_correlated
+    from owkg.study.world import with_correlated
 
-    chosen = _chosen(PRESETS[preset], labels, max_steps)
-    wanted = _numbers(densities)
-    writable_folder(out)
-    folder = _worlds_folder(preset, worlds, out, seed)
-    found = read_worlds(folder, wanted)
-    most, free = require_memory(found, chosen, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS)
-    there = "" if free is None else f", {free / 2**30:.1f} GiB are free"
-    print(f"{len(found)} worlds of {folder}, {len(chosen)} configurations of preset {preset}", flush=True)
-    print(f"this takes about {most / 2**30:.1f} GiB of memory{there}", flush=True)
-    with progress("runs", "steps") as update:
-
-        def on_progress(one: Any, world: Any, done: int, total: int, note: str) -> None:
-            update(done, total, f"{one.label}, d = {world.density:g}: {note}")
-
-        recorded = records(
-            found, chosen, out / "runs" / preset, seed=seed, max_steps=max_steps,
-            most_checkpoints=_MOST_CHECKPOINTS,
-            on_progress=on_progress, on_done=_teller(),
-        )  # fmt: skip
+    done = trained(
+        preset, out, worlds=worlds, densities=densities, labels=labels, max_steps=max_steps, seed=seed
+    )
+    found, chosen, recorded = done.worlds, done.configurations, done.records
     of_complex = next((i for i, one in enumerate(chosen) if one.model == "complex"), 0)
     chooser = chosen[of_complex].label if any(CORRELATED not in world.present for world in found) else None
     if chooser:
         print(f"the missing facts of the correlated test sets are chosen by {chooser}", flush=True)
-    description = described(out / "runs" / preset, preset.value, seed, found, chosen, max_steps, chooser)
+    description = described(done.runs, preset.value, seed, found, chosen, max_steps, chooser)
     found = [
         with_correlated(world, of_world[of_complex].score[-1].astype(float), seed)
         for world, of_world in zip(found, recorded, strict=True)

@@ -1,0 +1,166 @@
+"""`owkg stability`: how the order of systems changes when fewer questions are asked."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from owkg.cli.options import Format, OutputFormat
+from owkg.cli.output import number
+from owkg.cli.progress import progress
+from owkg.cli.script import Seed
+from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, label_sets, note, summaries
+
+_SIZES = "0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95"
+# Orders that agree so well are taken for the same in the field.
+_SAME = 0.9
+
+
+def stability(
+    files: Files,
+    qrels: Annotated[
+        str | None,
+        typer.Option(metavar="QRELS", help="TREC judgements, or a split of --kg: which answers count."),
+    ] = None,
+    kg: Graph = None,
+    metric: Metrics = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Shares of the questions, with commas. Absent: those of {_SIZES} that are one at least."
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=2, help="Of each size.")] = 50,
+    coefficient: Annotated[str, typer.Option(help="tau, tau-ap or spearman.")] = "tau",
+    ties: Ties = "realistic",
+    intersect: Intersect = False,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write every draw as CSV, and a figure.")
+    ] = None,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """The order of systems on random parts of the questions against that on all of them.
+
+    Section 5 of Zhou et al. (2022). Parts are drawn without replacement, whole questions at a time.
+    """
+    import jax
+
+    from owkg.files import writable_folder
+    from owkg.judge.scores import scores
+    from owkg.judge.stability import stability as measured
+
+    chosen, sizes = summaries(metric), _numbers(size or _SIZES)
+    if out is not None:
+        writable_folder(out)
+    (one,) = label_sets(files, None if qrels is None else [qrels], kg)
+    read, left_out = scores(one.tables, chosen, ties=ties, intersect=intersect)
+    if left_out:
+        note(f"{left_out:,} questions that some system lacks are left out.")
+    if size is None:
+        sizes = [share for share in sizes if round(share * len(read.questions))]
+    with progress("drawing", "draws") as update:
+        found = measured(
+            jax.random.key(seed), read, sizes, draws, coefficient=coefficient, on_progress=update
+        )
+    table = _table(found)
+    if out is not None:
+        _write(found, table, coefficient, out)
+    if form is Format.JSON:
+        rows = [
+            {k: number(v) if isinstance(v, float) else v for k, v in row.items()} for row in table.to_dicts()
+        ]
+        print(
+            json.dumps(
+                {"coefficient": coefficient, "draws": draws, "results": rows}, indent=2, allow_nan=False
+            )
+        )
+    else:
+        _print(found, table, coefficient, len(read.questions))
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        raise ValueError(f"`size` must be numbers, separated by commas, got {text!r}.") from None
+
+
+def _table(found: Any) -> Any:
+    import polars as pl
+
+    low, middle, high = (found.quantiles[found.at.index(q)] for q in (0.025, 0.5, 0.975))
+    rows = [
+        {
+            "metric": metric,
+            "share": float(share),
+            "questions": int(found.questions[s]),
+            "mean": float(found.mean[m, s]),
+            "deviation": float(found.standard_deviation[m, s]),
+            "lower": float(low[m, s]),
+            "median": float(middle[m, s]),
+            "upper": float(high[m, s]),
+        }
+        for m, metric in enumerate(found.metrics)
+        for s, share in enumerate(found.sizes)
+    ]
+    return pl.DataFrame(rows)
+
+
+def _write(found: Any, table: Any, coefficient: str, out: Path) -> None:
+    import sys
+    from contextlib import redirect_stdout
+
+    import numpy as np
+    import polars as pl
+
+    from owkg.report.judging import stability_figure
+    from owkg.report.table import save_table
+
+    metrics, sizes, draws = found.tau.shape
+    every = pl.DataFrame(
+        {
+            "metric": np.repeat(found.metrics, sizes * draws),
+            "share": np.tile(np.repeat(found.sizes, draws), metrics),
+            "draw": np.tile(np.arange(draws), metrics * sizes),
+            coefficient: found.tau.reshape(-1),
+        }
+    )
+    with redirect_stdout(sys.stderr):
+        save_table(table, out / "stability.csv")
+        save_table(every, out / "stability_draws.csv")
+        label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[
+            coefficient
+        ]
+        for path in stability_figure(
+            table.select("metric", "share", "mean", "lower", "upper").fill_nan(None),
+            out / "stability",
+            ylabel=f"{label} with all questions",
+        ):
+            print(f"wrote {path}")
+
+
+def _print(found: Any, table: Any, coefficient: str, questions: int) -> None:
+    from owkg.cli.tables import printed
+
+    rows, enough = [], []
+    for metric in found.metrics:
+        own = table.filter(metric=metric)
+        cells = [_cell(row) for row in own.iter_rows(named=True)]
+        rows.append([metric, *cells])
+        shares = [row["share"] for row in own.iter_rows(named=True) if row["mean"] >= _SAME]
+        enough.append([metric, f"{shares[0]:g}" if shares else f"more than {found.sizes[-1]:g}"])
+    printed(
+        f"{coefficient} of the order on a share of {questions:,} questions with that on all: "
+        "mean [95 % of draws]",
+        ["metric", *(f"{share:g}" for share in found.sizes)],
+        rows,
+    )
+    printed(f"the smallest of these shares with a mean of at least {_SAME}", ["metric", "share"], enough)
+
+
+def _cell(row: dict[str, Any]) -> str:
+    if number(row["mean"]) is None:
+        return "no order"
+    return f"{row['mean']:.2f} [{row['lower']:.2f}, {row['upper']:.2f}]"

@@ -1,0 +1,138 @@
+"""The best answers of a model to questions: the top of its lists, as for a pool."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float32, Int32
+
+from owkg import checks
+from owkg.kg import KnownAnswers
+from owkg.kg.triples import ids, side_checked
+from owkg.models import Model, Params, Statistics
+from owkg.ranks import known_sets
+
+# Of scores at a time.
+_BYTES = 2**26
+
+
+class TopAnswers(NamedTuple):
+    """The best candidates of each question, best first.
+
+    Attributes:
+        answer: entity ids, [questions, depth]; -1 behind the last candidate.
+        score: of each, [questions, depth]; minus infinity behind the last candidate.
+    """
+
+    answer: Int32[np.ndarray, "questions depth"]
+    score: Float32[np.ndarray, "questions depth"]
+
+
+def top_answers(
+    model: Model,
+    params: Params,
+    statistics: Statistics,
+    entity: Any,
+    relation: Any,
+    side: Any,
+    *,
+    known: Any,
+    depth: Any,
+) -> TopAnswers:
+    """The `depth` best candidates of each question, of equal scores those with the smaller id.
+
+    Args:
+        model: what scores.
+        params: of the model.
+        statistics: of the model.
+        entity: id of what is known of each question, [questions].
+        relation: id of its relation, [questions].
+        side: the side that is asked for, "head" or "tail".
+        known: the `KnownAnswers` that leave the candidates, as those of train; None: all are candidates.
+        depth: of the lists, at most the number of entities.
+
+    Raises:
+        ValueError: if an argument is out of range, or a score is no finite number, naming the question.
+
+    Examples:
+        >>> import jax
+        >>> from owkg.models import model
+        >>> transe = model("transe", dim=1)
+        >>> params = {"entity": jax.numpy.array([[0.0], [2.0], [1.0]]), "relation": jax.numpy.array([[1.0]])}
+        >>> top_answers(transe, params, {}, [0], [0], "tail", known=None, depth=2).answer.tolist()
+        [[2, 0]]
+    """
+    side, num_entities = side_checked(side), len(params["entity"])
+    num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
+    entity, relation = ids("entity", entity, num_entities), ids("relation", relation, num_relations)
+    if entity.ndim != 1 or entity.shape != relation.shape:
+        raise ValueError(
+            f"`entity` and `relation` must be one id a question, got the shapes {entity.shape} and "
+            f"{relation.shape}."
+        )
+    deep = int(checks.scalar("depth", checks.integer("depth", depth, 1)))
+    if deep > num_entities:
+        raise ValueError(f"`depth` must be at most {num_entities}, the entities, got {deep}.")
+    if known is not None and not isinstance(known, KnownAnswers):
+        raise ValueError(f"`known` must be KnownAnswers, or None, got {known!r}.")
+    if known is not None and known.side != side:
+        raise ValueError(f"`known` must be of the side {side}, got {known.side}.")
+    answer = np.empty((len(entity), deep), np.int32)
+    score = np.empty((len(entity), deep), np.float32)
+    # Two at least: the product of a single row is rounded otherwise than the same row among others.
+    size = max(2, min(len(entity), _BYTES // (4 * num_entities)))
+    top = partial(_top, model, side, deep, params, statistics)
+    row, out = _known(known, entity, relation)
+    bounds = np.searchsorted(row, np.arange(0, len(entity) + size, size))
+    most = int(np.diff(bounds).max(initial=0))
+    for block, begin in enumerate(range(0, len(entity), size)):
+        own = slice(begin, min(begin + size, len(entity)))
+        inside = slice(bounds[block], bounds[block + 1])
+        filled = np.arange(begin, begin + size) % len(entity)
+        gone = np.full((2, most), size, np.int32)
+        gone[:, : inside.stop - inside.start] = row[inside] - begin, out[inside]
+        best, found, finite = top(entity[filled], relation[filled], *gone)
+        if not (whole := np.asarray(finite)).all():
+            at = int(filled[np.argmin(whole)])
+            raise ValueError(
+                f"`params` must give scores that are finite, got NaN or infinity for the {side} of "
+                f"entity {entity[at]}, relation {relation[at]}."
+            )
+        answer[own], score[own] = (np.asarray(part)[: own.stop - begin] for part in (best, found))
+    return TopAnswers(answer, score)
+
+
+def _known(
+    known: KnownAnswers | None, entity: np.ndarray, relation: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(question, entity) of every known answer, questions in order."""
+    if known is None:
+        return np.empty(0, np.int64), np.empty(0, np.int32)
+    sets = known_sets(known, entity, relation)
+    sizes = sets.stop - sets.start
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return row, sets.ids[np.repeat(sets.start, sizes) + within]
+
+
+@partial(jax.jit, static_argnames=("model", "side", "depth"))
+def _top(
+    model: Model,
+    side: str,
+    depth: int,
+    params: Params,
+    statistics: Statistics,
+    entity: Array,
+    relation: Array,
+    row: Array,
+    out: Array,
+) -> tuple[Array, Array, Array]:
+    """Best candidates, their scores, and whether all scores of a question are finite."""
+    queries, _ = model.query(params, statistics, entity, relation, side)
+    scores = model.similarity.all(queries, model.candidates(params)).astype(jnp.float32)
+    finite = jnp.isfinite(scores).all(axis=1)
+    scores = scores.at[row, out].set(-jnp.inf, mode="drop")
+    found, best = jax.lax.top_k(scores, depth)
+    return jnp.where(jnp.isfinite(found), best, -1), found, finite

@@ -1,0 +1,237 @@
+"""Agreement of two label sets on the ranking of the same systems, with intervals over questions."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import polars as pl
+from jaxtyping import Float64
+
+from owkg import checks
+from owkg.judge.rankings import COEFFICIENTS, settled
+from owkg.judge.scores import QUESTION, Scores
+from owkg.metrics.bootstrap import resampled_sums
+from owkg.simulate.arguments import checked_key
+
+
+class Interval(StrEnum):
+    """How percentiles of the resamples make an interval."""
+
+    CENTRED = "centred"
+    PERCENTILE = "percentile"
+
+
+class Agreement(NamedTuple):
+    """How two label sets agree; nan where one of them orders nothing (or some resample of it, of intervals).
+
+    Attributes:
+        metrics, coefficients: their names.
+        value: of the questions as they are, [metrics, coefficients].
+        corrected: 2 value - mean of the resamples, cut to [-1, 1], [metrics, coefficients].
+        low, high: ends of the interval, [metrics, coefficients].
+        resamples: the coefficient of each, [replicates, metrics, coefficients].
+        shared, only_first, only_second: how many questions are in both label sets and in one of them.
+    """
+
+    metrics: tuple[str, ...]
+    coefficients: tuple[str, ...]
+    value: Float64[np.ndarray, "metrics coefficients"]
+    corrected: Float64[np.ndarray, "metrics coefficients"]
+    low: Float64[np.ndarray, "metrics coefficients"]
+    high: Float64[np.ndarray, "metrics coefficients"]
+    resamples: Float64[np.ndarray, "replicates metrics coefficients"]
+    shared: int
+    only_first: int
+    only_second: int
+
+
+def agreement(
+    key: Any,
+    first: Scores | Any,
+    second: Scores | Any,
+    *,
+    replicates: Any = 1000,
+    level: Any = 0.95,
+    interval: Any = Interval.CENTRED,
+) -> Agreement:
+    """Correlations of the rankings of the systems by two label sets, by metric, with bootstrap intervals.
+
+    A resample draws as many questions as there are, with replacement, the same ones from both label sets
+    where both have them. Questions that only one label set has are drawn by themselves, as many as they are.
+
+    A resample has the noise of a sample twice, and noise swaps systems: where label sets agree, correlations
+    of resamples are lower, on average, than that of the sample, as that is lower than that of endless
+    questions. Plain percentiles hold that bias twice: they may lie below `value`, and miss 1 where the label
+    sets agree in the end. Moved so that their median is `value`, they are an interval for what samples of so
+    many questions say on average. In tests with 8 systems and 200 questions, of nominal 95%, they held that
+    average in 91% to 97% of samples, plain percentiles in 99% to 100%; the tau of endless questions, if 1,
+    in 26% (systems hardly apart) to 95% (well apart) and 0% to 100%. `corrected` takes the bias off once:
+    nearer to endless questions unless systems are hardly apart, and it varies more.
+
+    The intervals speak of other questions of the same kind, asked to the same systems.
+
+    Args:
+        key: of `jax.random.key`; consumed.
+        first: the truth of tau-ap; at least two systems.
+        second: of the same systems and metrics, in any order.
+        replicates: resamples, at least 2.
+        level: of confidence, in (0, 1).
+        interval: "centred": percentiles of the resamples, moved so that their median is `value`, cut to
+            [-1, 1]; "percentile": as they are.
+
+    Raises:
+        ValueError: if systems or metrics differ, there is one system only, or an argument is out of range.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> value = rng.random((1, 3, 500)) + np.array([0.1, 0.05, 0.0])[:, None]
+        >>> asked = pl.DataFrame({"side": "tail", "entity": map(str, range(500)), "relation": "r"})
+        >>> full = Scores(("a", "b", "c"), ("mrr",), (True,), asked, value, np.ones((1, 500)))
+        >>> half = full._replace(questions=asked[:250], value=value[..., :250], weight=full.weight[:, :250])
+        >>> found = agreement(jax.random.key(0), full, half)
+        >>> found.coefficients, found.value.tolist(), found.shared, found.only_first
+        (('tau', 'tau-ap', 'spearman'), [[1.0, 1.0, 1.0]], 250, 250)
+
+    References:
+        Efron, Tibshirani (1993), "An introduction to the bootstrap", chapters 10 (bias) and 13 (percentiles).
+    """
+    key = checked_key(key)
+    for name, scores in (("first", first), ("second", second)):
+        if not isinstance(scores, Scores):
+            raise ValueError(f"`{name}` must be of owkg.judge.scores, got {scores!r}.")
+        if not (weight := scores.weight.sum(1)).all():
+            none = scores.metrics[int(weight.argmin())]
+            raise ValueError(f"`{name}` must have questions of some weight, got none of {none}.")
+    replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
+    level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    if interval not in list(Interval):
+        raise ValueError(f"`interval` must be one of {', '.join(Interval)}, got {interval!r}.")
+    first, second = _sorted("first", first), _sorted("second", _in_order(first, second))
+    shared_key, first_key, second_key = jax.random.split(key, 3)
+    here, there = _shared(first.questions, second.questions)
+    both = np.concatenate([_columns(first)[:, here], _columns(second)[:, there]])
+    half = len(both) // 2
+    rest = [np.delete(_columns(s), found, axis=1) for s, found in ((first, here), (second, there))]
+    again = _resampled(shared_key, both, replicates)
+    sums = [
+        part + _resampled(own_key, own, replicates)
+        for part, own_key, own in zip(
+            (again[:, :half], again[:, half:]), (first_key, second_key), rest, strict=True
+        )
+    ]
+    value = _correlations(*(settled(scores.strength) for scores in (first, second)))
+    resamples = _correlations(*(_strength(first, part) for part in sums))
+    known = np.isfinite(resamples).all(0) & np.isfinite(value)
+    usable = np.where(known, resamples, 0.0)
+    ends = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    if interval == Interval.CENTRED:
+        ends = np.clip(ends + value - np.median(usable, axis=0), -1, 1)
+    low, high = np.where(known, ends, np.nan)
+    corrected = np.where(known, np.clip(2 * value - usable.mean(0), -1, 1), np.nan)
+    counts = len(here), *(part.shape[1] for part in rest)
+    return Agreement(first.metrics, tuple(COEFFICIENTS), value, corrected, low, high, resamples, *counts)
+
+
+def agreement_of_values(
+    first: Mapping[str, float] | Any, second: Mapping[str, float] | Any
+) -> dict[str, float]:
+    """Correlations of two rankings of systems known by their published numbers alone.
+
+    Args:
+        first: what each system reads, larger is better, by its name; the truth of tau-ap.
+        second: the same of the other label set, in any order.
+
+    Returns:
+        tau, tau-ap and spearman.
+
+    Raises:
+        ValueError: if the systems differ, are less than two, or a value is not finite.
+
+    Examples:
+        >>> agreement_of_values({"a": 0.3, "b": 0.2, "c": 0.1}, {"c": 0.1, "b": 0.3, "a": 0.2})["tau-ap"]
+        0.0
+    """
+    for name, values in (("first", first), ("second", second)):
+        if not isinstance(values, Mapping) or not values:
+            raise ValueError(f"`{name}` must map systems to numbers, got {values!r}.")
+    _same("systems", first, second)
+    one = checks.real("first", list(first.values()), -np.inf, np.inf)
+    two = checks.real("second", [second[system] for system in first], -np.inf, np.inf)
+    return {name: coefficient(one, two).item() for name, coefficient in COEFFICIENTS.items()}
+
+
+def _in_order(first: Scores, second: Scores) -> Scores:
+    """`second` with systems and metrics in the order of `first`."""
+    _same("systems", first.systems, second.systems)
+    _same("metrics", first.metrics, second.metrics)
+    if len(first.systems) < 2:
+        raise ValueError("`first` must have at least two systems: a single system cannot be ranked.")
+    systems = [second.systems.index(system) for system in first.systems]
+    metrics = [second.metrics.index(metric) for metric in first.metrics]
+    if tuple(second.larger_is_better[m] for m in metrics) != first.larger_is_better:
+        raise ValueError("`first` and `second` must agree on whether larger is better, got other metrics.")
+    return second._replace(
+        systems=first.systems,
+        metrics=first.metrics,
+        larger_is_better=first.larger_is_better,
+        value=second.value[metrics][:, systems],
+        weight=second.weight[metrics],
+    )
+
+
+def _same(what: str, first: Any, second: Any) -> None:
+    for name, lacking in (("second", set(first) - set(second)), ("first", set(second) - set(first))):
+        if lacking:
+            raise ValueError(
+                f"`first` and `second` must have the same {what}: `{name}` lacks {min(lacking)}."
+            )
+
+
+def _sorted(name: str, scores: Scores) -> Scores:
+    """With questions in the order of their texts: the order that they come in changes no resample."""
+    asked = scores.questions.select(pl.col(QUESTION).cast(pl.String))
+    if (again := asked.is_duplicated()).any():
+        row = "|".join(map(str, asked.filter(again).row(0)))
+        raise ValueError(f"`{name}` must have each question once, got {row} again.")
+    asked = asked.with_row_index("place").sort(QUESTION)
+    place = asked["place"].to_numpy()
+    return scores._replace(
+        questions=asked.drop("place"), value=scores.value[..., place], weight=scores.weight[:, place]
+    )
+
+
+def _shared(first: pl.DataFrame, second: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Where the questions of both stand in the one and in the other."""
+    found = first.with_row_index("here").join(
+        second.with_row_index("there"), on=list(QUESTION), how="inner", nulls_equal=True
+    )
+    found = found.sort("here")
+    return found["here"].to_numpy(), found["there"].to_numpy()
+
+
+def _columns(scores: Scores) -> Float64[np.ndarray, "columns questions"]:
+    return np.concatenate([scores.value.reshape(-1, scores.value.shape[2]), scores.weight])
+
+
+def _resampled(key: Any, columns: np.ndarray, replicates: int) -> np.ndarray:
+    """Sums of the columns, [replicates, columns]."""
+    if not columns.shape[1]:
+        return np.zeros((replicates, len(columns)))
+    return resampled_sums(key, columns, replicates)
+
+
+def _strength(scores: Scores, sums: np.ndarray) -> np.ndarray:
+    """What systems read in each resample, [replicates, metrics, systems]; larger is better."""
+    metrics, systems, _ = scores.value.shape
+    value = sums[:, : metrics * systems].reshape(-1, metrics, systems)
+    weight = sums[:, metrics * systems :, None]
+    # Without weight there is no ranking: all systems tie.
+    ratio = np.divide(value, weight, out=np.zeros_like(value), where=weight > 0)
+    return settled(ratio * np.where(scores.larger_is_better, 1.0, -1.0)[:, None])
+
+
+def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """All coefficients, on a last axis."""
+    return np.stack([coefficient(first, second) for coefficient in COEFFICIENTS.values()], axis=-1)

@@ -1,0 +1,200 @@
+"""Annotation sheets: candidates for people to judge, and the judgements read back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.files import written_aside
+from owkg.judge.frames import ASKED, QRELS, checked, once
+from owkg.judge.pools import POOL
+from owkg.kg.lines import line_error, read_lines, split_lines
+from owkg.metrics import POOLED
+from owkg.ranks.delimited import read_text_table
+
+SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
+"""Columns of a sheet."""
+
+_NEEDED = ("question_id", "answer_id", "label")
+_WORDS = {
+    **dict.fromkeys(("1", "y", "yes", "true", "relevant"), 1),
+    **dict.fromkeys(("0", "n", "no", "false", "not relevant", "nonrelevant"), 0),
+    **dict.fromkeys(("?", "unsure"), POOLED),
+}
+_SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
+# A question's text, and what is left of it: 'head|relation' or 'relation|tail'.
+_FOR_TAIL, _FOR_HEAD = r"^([^|]+)\|(.+)\|\?$", r"^\?\|(.+)\|([^|]+)$"
+
+
+def write_sheet(
+    candidates: Any,
+    path: Any,
+    *,
+    seed: Any,
+    labels: Mapping[str, str] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+) -> None:
+    """Writes candidates as a table for annotators, TSV with a line of column names.
+
+    Columns question_id, answer_id (do not change them), question, answer (to read), label (to fill in) and
+    comment. The answers to a question stand together. Questions and answers are shuffled, so that nothing
+    tells how many systems list an answer, nor at which rank.
+
+    Args:
+        candidates: columns question, side, entity, relation, answer, such as of `owkg.judge.pools.pool`;
+            nothing else of it is written.
+        path: to write; the file is whole or not there.
+        seed: of the order; equal seeds give equal files.
+        labels: readable names of entities and relations, those that have one.
+        descriptions: of entities, to stand behind the name.
+
+    Raises:
+        ValueError: if the candidates are malformed or none.
+    """
+    path = checks.path("path", path)
+    number = checks.seed("seed", seed)
+    frame = once("candidates", checked("candidates", candidates, POOL), "question", "answer")
+    if frame.is_empty():
+        raise ValueError("`candidates` must have at least one row, got none.")
+    frame = _shuffled(frame, number)
+    named, told = dict(labels or {}), dict(descriptions or {})
+    entity, relation = _readable(frame["entity"], named, told), _readable(frame["relation"], named, {})
+    sheet = frame.select(
+        question_id="question",
+        answer_id="answer",
+        question=_sentence(frame["side"], entity, relation),
+        answer=_readable(frame["answer"], named, told),
+        label=pl.lit(""),
+        comment=pl.lit(""),
+    )
+    with written_aside(path) as aside:
+        sheet.write_csv(aside, separator="\t", quote_style="necessary")
+
+
+def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
+    """The judgements of a sheet that an annotator has filled in.
+
+    Labels are 1, y, yes, true, relevant; 0, n, no, false, not relevant, nonrelevant; or ?, unsure, which
+    counts as not judged (-1). Capitals do not matter. Rows may be in any order, and some may be gone.
+
+    Args:
+        path: of the sheet.
+        candidates: that were asked about, to find changed ids; None: any that is a question will do.
+
+    Returns:
+        Columns question, side, entity, relation, answer, grade.
+
+    Raises:
+        ValueError: naming file and line: if a column is missing, a label is blank or none of those words,
+            a candidate is labelled twice and differently, or an id is not as it was written.
+        OSError: if the file cannot be opened.
+    """
+    path = checks.path("path", path)
+    table, place = read_text_table(path)
+    if not set(_NEEDED) <= set(table.columns):
+        got = ", ".join(table.columns)
+        raise ValueError(f"{path}, line 1: must have the columns {', '.join(_NEEDED)}, got {got}.")
+    if table.is_empty():
+        raise ValueError(f"{path}: must have at least one labelled row, got none.")
+    table = table.select(pl.col(name).fill_null("") for name in _NEEDED).with_row_index("row")
+
+    def refuse(bad: pl.Series, column: str, must: str) -> None:
+        for row in bad.arg_true().head(1):
+            raise ValueError(f"{place(row)}: the {column} {must}, got {table[column][row]!r}.")
+
+    label = table["label"].str.strip_chars().str.to_lowercase()
+    refuse(label == "", "label", f"must not be blank, but {_SHOWN}")
+    refuse(~label.is_in(list(_WORDS)), "label", f"must be {_SHOWN}")
+    table = table.with_columns(grade=label.replace_strict(_WORDS, return_dtype=pl.Int64))
+    asked = _asked(table["question_id"])
+    refuse(asked["relation"].is_null(), "question_id", "must be as it was written, head|relation|? or so")
+    refuse(table["answer_id"] == "", "answer_id", "must be as it was written")
+    frame = asked.with_columns(answer=table["answer_id"], grade=table["grade"], row=table["row"])
+    if candidates is not None:
+        wanted = checked("candidates", candidates, POOL).select("question", "answer", there=True)
+        joined = frame.join(wanted.unique(), on=["question", "answer"], how="left", maintain_order="left")
+        known = frame["question"].is_in(wanted["question"].unique().implode())
+        refuse(~known, "question_id", "must be a question of the pool")
+        refuse(joined["there"].is_null(), "answer_id", "must be an answer in the pool of its question")
+    grades = frame.group_by("question", "answer", maintain_order=True).agg("row", "grade")
+    torn = grades.filter(pl.col("grade").list.n_unique() > 1)
+    if len(torn):
+        first = torn.row(0, named=True)
+        other = next(i for i, grade in enumerate(first["grade"]) if grade != first["grade"][0])
+        raise ValueError(
+            f"{place(first['row'][other])}: the label of {first['answer']!r} to {first['question']!r} "
+            f"contradicts that of {place(first['row'][0])}."
+        )
+    return frame.unique(["question", "answer"], keep="first", maintain_order=True).select(QRELS)
+
+
+def read_names(path: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Readable names and descriptions: lines of label, name, and perhaps description, between tabs.
+
+    Returns:
+        (labels, descriptions) for `write_sheet`.
+
+    Raises:
+        ValueError: naming file and line, if a line has another number of fields or a label stands twice.
+        OSError: if the file cannot be opened.
+    """
+    path = checks.path("path", path)
+    lines = read_lines(path)
+    pattern = r"(?P<label>[^\t]+)\t(?P<name>[^\t]+)(?:\t(?P<description>[^\t]*))?"
+    expected = "a label, a name and perhaps a description, separated by tabs"
+    frame = split_lines(path, lines, pattern, expected, separator="\t")
+    again = ~frame["label"].is_first_distinct()
+    if again.any():
+        row = int(again.arg_true()[0])
+        raise line_error(path, row + 1, f"the label {frame['label'][row]!r} stands on an earlier line too.")
+    described = frame.filter(pl.col("description").fill_null("") != "")
+    return (
+        dict(zip(frame["label"], frame["name"], strict=True)),
+        dict(zip(described["label"], described["description"], strict=True)),
+    )
+
+
+def _shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """The rows with questions in a random order, and the answers to each; whatever the order before."""
+    frame = frame.sort("question", "answer")
+    of_question, of_answer = np.random.default_rng(seed).spawn(2)
+    questions = frame["question"].unique().sort()
+    place = pl.col("question").replace_strict(
+        questions, of_question.permutation(len(questions)), return_dtype=pl.Int64
+    )
+    order = pl.Series("order", of_answer.permutation(len(frame)))
+    return frame.with_columns(order, place=place).sort("place", "order").drop("place", "order")
+
+
+def _readable(column: pl.Series, names: dict[str, str], descriptions: dict[str, str]) -> pl.Series:
+    """Names in place of labels, descriptions behind them."""
+    shown: dict[str, str] = {}
+    for label in column.unique().to_list():
+        told = f" ({descriptions[label]})" if label in descriptions else ""
+        shown[label] = f"{names.get(label, label)}{told}"
+    return column.replace_strict(shown, return_dtype=pl.String)
+
+
+def _sentence(side: pl.Series, entity: pl.Series, relation: pl.Series) -> pl.Series:
+    """The question in words. The triple is shown as it is: a relation's direction is in its name at best."""
+    frame = pl.DataFrame({"side": side, "entity": entity, "relation": relation})
+    for_tail = pl.format("Which X makes this true: '{}' -- {} --> X?", "entity", "relation")
+    for_head = pl.format("Which X makes this true: X -- {} --> '{}'?", "relation", "entity")
+    asked = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
+    return frame.select(asked).to_series()
+
+
+def _asked(question: pl.Series) -> pl.DataFrame:
+    """Columns question, side, entity, relation; null where the text is no question."""
+    texts = question.to_frame("question")
+    tail, head = (pl.col("question").str.extract_groups(pattern) for pattern in (_FOR_TAIL, _FOR_HEAD))
+    is_tail = tail.struct[0].is_not_null() & (tail.struct[0] != "?")
+    is_head = head.struct[1].is_not_null() & (head.struct[1] != "?")
+    found = texts.with_columns(
+        side=pl.when(is_tail).then(pl.lit("tail")).otherwise(pl.lit("head")),
+        entity=pl.when(is_tail).then(tail.struct[0]).otherwise(head.struct[1]),
+        relation=pl.when(is_tail).then(tail.struct[1]).when(is_head).then(head.struct[0]),
+    )
+    return found.select(ASKED)

@@ -1,0 +1,100 @@
+"""Ranks under other labels: what a system reads where other answers count as relevant."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from owkg.metrics import tasks_of
+from owkg.ranks import realistic
+from owkg.simulate import full_test, thin
+
+_KEY = ("side", "entity", "relation", "answer")
+
+
+class Relabelled(NamedTuple):
+    """A rank table under other labels, and how many lists have no relevant answer under them."""
+
+    table: pl.DataFrame
+    unlabelled: int
+
+
+def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
+    """The rank table that labels with fewer relevant answers give; nothing is scored again.
+
+    The answers that are not relevant any more are candidates like any other, and stand before those that
+    they score above. A filtered rank tells who that is: of two answers in one list, the one with the better
+    rank scores more. Answers of equal rank may stand either way, and spread optimistic and pessimistic rank.
+
+    Args:
+        table: ranks of all answers that any labels call relevant, filtered by each other; of one system, or
+            of several by the columns model and seed.
+        qrels: columns side, entity, relation, answer and grade, as of `owkg.ranks.trec.read_qrels`.
+        level: the lowest grade that is relevant.
+
+    Returns:
+        The rows of relevant answers with their ranks among more candidates; and the number of lists (a
+        question of a system) without any.
+
+    Raises:
+        ValueError: if a table is malformed or unfiltered, `qrels` lacks a column, calls an answer relevant
+            that the table does not rank, or leaves nothing.
+
+    Examples:
+        >>> row = {"head": "h", "relation": "r", "side": "tail", "candidates": 9}
+        >>> ranks = pl.DataFrame(
+        ...     [row | {"tail": t, "optimistic": r, "pessimistic": r} for t, r in (("a", 1), ("b", 2))]
+        ... )
+        >>> labels = {"side": "tail", "entity": "h", "relation": "r", "answer": "b", "grade": 1}
+        >>> relabelled(ranks, pl.DataFrame([labels])).table.select("tail", "optimistic", "candidates").row(0)
+        ('b', 3, 10)
+    """
+    tasks, rows = tasks_of(table)
+    if tasks.filtered is not None and not tasks.filtered.all():
+        raise ValueError("`table` must hold ranks filtered by the question's other answers, got others.")
+    present = _present(rows, qrels, level)
+    if tasks.ranking is not None:
+        ranking = tasks.ranking
+    else:
+        ranking = np.arange(len(rows)) if tasks.question is None else tasks.question
+    own = rows.select("optimistic", "pessimistic").to_numpy()
+    full = full_test(ranking, *own.T, -realistic(*own.T))
+    low, high = thin(full, present)
+    gone = np.bincount(ranking, ~present)
+    found = rows.filter(present).with_columns(
+        optimistic=pl.Series(low[0], dtype=pl.Int64),
+        pessimistic=pl.Series(high[0], dtype=pl.Int64),
+        candidates=pl.col("candidates") + pl.Series(gone[ranking][present].astype(np.int64)),
+    )
+    return Relabelled(found, int((np.bincount(ranking, present) == 0).sum()))
+
+
+def _present(rows: pl.DataFrame, qrels: Any, level: int) -> np.ndarray:
+    """Which rows the labels call relevant."""
+    wanted = (*_KEY, "grade")
+    if not isinstance(qrels, pl.DataFrame) or any(name not in qrels.columns for name in wanted):
+        got = ", ".join(qrels.columns) if isinstance(qrels, pl.DataFrame) else repr(qrels)
+        raise ValueError(f"`qrels` must have the columns {', '.join(wanted)}, got {got}.")
+    is_tail = pl.col("side") == "tail"
+    asked = rows.select(
+        "side",
+        entity=pl.when(is_tail).then("head").otherwise("tail").cast(pl.String),
+        relation=pl.col("relation").cast(pl.String),
+        answer=pl.when(is_tail).then("tail").otherwise("head").cast(pl.String),
+    )
+    relevant = qrels.filter(pl.col("grade") >= level).select(pl.col(name).cast(pl.String) for name in _KEY)
+    unranked = relevant.join(asked, on=_KEY, how="anti")
+    if len(unranked):
+        side, entity, relation, answer = unranked.sort(*_KEY).row(0)
+        question = f"{entity}|{relation}|?" if side == "tail" else f"?|{relation}|{entity}"
+        raise ValueError(
+            f"`qrels` must call relevant what is ranked; {len(unranked):,} answers are not, such as "
+            f"{answer!r} to {question}."
+        )
+    marked = asked.join(
+        relevant.unique().with_columns(present=True), on=_KEY, how="left", maintain_order="left"
+    )
+    present = marked["present"].fill_null(False).to_numpy()
+    if not present.any():
+        raise ValueError("`qrels` must call some answer relevant, got none.")
+    return present

@@ -1,0 +1,225 @@
+"""Pools: the answers that some system ranks high, to be judged, and what each brings in."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.judge.frames import ASKED, QRELS, RUN, checked, once
+from owkg.judge.qrels import judgements_checked
+from owkg.judge.runs import ranked, top
+from owkg.metrics import POOLED, judge, judged_at
+
+POOL = (*ASKED, "answer")
+"""Columns that say which candidate a row of a pool is."""
+
+_PAIR = ["question", "answer"]
+_NOBODY = "\t"  # an answer that no file can hold
+
+
+def pool(run: Any, depth: Any) -> pl.DataFrame:
+    """The union of the best `depth` answers of all systems to each question.
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        depth: of the pool, at least 1.
+
+    Returns:
+        Columns question, side, entity, relation, answer; depth, the smallest rank at which a system lists the
+        answer, that is, the depth of the shallowest pool that holds it; systems, how many list it within
+        `depth`; models, which. Ordered by question, depth, answer.
+
+    Raises:
+        ValueError: if the run is malformed or empty, or `depth` is no whole number of at least 1.
+
+    Examples:
+        >>> from owkg.judge.runs import run_from_lists
+        >>> labels = {"entities": ["a", "b", "c"], "relations": ["r"]}
+        >>> one = run_from_lists("one", "tail", [0], [0], [[1, 2]], [[2, 1]], **labels)
+        >>> two = run_from_lists("two", "tail", [0], [0], [[2, 0]], [[2, 1]], **labels)
+        >>> pool(pl.concat([one, two]), 2).select("answer", "depth", "models").rows()
+        [('b', 1, ['one']), ('c', 1, ['one', 'two']), ('a', 2, ['two'])]
+
+    References:
+        Zhou et al. (SIGIR 2022), section 3; Spärck Jones and van Rijsbergen (1975).
+    """
+    lists = ranked(run, depth=checks.scalar("depth", checks.integer("depth", depth, 1)))
+    if lists.is_empty():
+        raise ValueError("`run` must have at least one row, got none.")
+    return (
+        lists.group_by(POOL)
+        .agg(
+            depth=pl.col("rank").min(),
+            systems=pl.len().cast(pl.Int64),
+            models=pl.col("model").sort(),
+        )
+        .sort("question", "depth", "answer")
+    )
+
+
+def pool_sizes(candidates: Any, qrels: Any = None) -> pl.DataFrame:
+    """How large the pools of all depths up to that of `candidates` are.
+
+    Args:
+        candidates: of `pool`.
+        qrels: judgements of some of them; None: none are known.
+
+    Returns:
+        A row a depth: depth, candidates, questions; with `qrels` also judged and relevant (grade above 0),
+        among the candidates. All are cumulative.
+
+    Raises:
+        ValueError: if a frame is malformed or empty.
+    """
+    frame = _pooled(candidates)
+    depths = pl.DataFrame({"depth": np.arange(1, int(frame["depth"].max()) + 1)})  # pyright: ignore[reportArgumentType]
+    counts = [pl.len().alias("candidates"), pl.col("new").sum().alias("questions")]
+    frame = frame.sort("depth").with_columns(new=pl.col("question").is_first_distinct())
+    if qrels is not None:
+        grades = judgements_checked("qrels", qrels).select(*_PAIR, "grade")
+        frame = frame.join(grades, on=_PAIR, how="left")
+        counts += [
+            (pl.col("grade") >= 0).sum().alias("judged"),
+            (pl.col("grade") > 0).sum().alias("relevant"),
+        ]
+    at_depth = frame.group_by("depth").agg(counts)
+    return (
+        depths.join(at_depth, on="depth", how="left", maintain_order="left")
+        .with_columns(pl.exclude("depth").fill_null(0).cast(pl.Int64).cum_sum())
+        .select("depth", *at_depth.columns[1:])
+    )
+
+
+def judged_pool(candidates: Any, truth: Any) -> pl.DataFrame:
+    """The pool as one who knows all answers would judge it: 1 for an answer of `truth`, else 0.
+
+    Args:
+        candidates: of `pool`.
+        truth: judgements in which every relevant answer, and no other, has a grade above 0.
+
+    Raises:
+        ValueError: if a frame is malformed.
+    """
+    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    relevant = judgements_checked("truth", truth).filter(pl.col("grade") > 0).select(*_PAIR, "grade")
+    found = frame.join(relevant, on=_PAIR, how="left", maintain_order="left")
+    return found.with_columns(grade=pl.col("grade").is_not_null().cast(pl.Int64)).select(QRELS)
+
+
+def unique_contributions(run: Any, qrels: Any, depth: Any) -> pl.DataFrame:
+    """What each system alone brings into the pool.
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        qrels: judgements.
+        depth: of the pool.
+
+    Returns:
+        A row a system, by name: model, pooled (its answers in the pool), unique (those that no other system
+        has there), unique_relevant (those of them with a grade above 0).
+
+    Raises:
+        ValueError: if a frame is malformed.
+    """
+    grades = judgements_checked("qrels", qrels).select(*_PAIR, "grade")
+    listed = pool(run, depth).explode("models").join(grades, on=_PAIR, how="left")
+    alone = pl.col("systems") == 1
+    return (
+        listed.group_by(model="models")
+        .agg(
+            pooled=pl.len().cast(pl.Int64),
+            unique=alone.sum().cast(pl.Int64),
+            unique_relevant=(alone & (pl.col("grade").fill_null(POOLED) > 0)).sum().cast(pl.Int64),
+        )
+        .sort("model")
+    )
+
+
+def leave_one_out(
+    run: Any, qrels: Any, depth: Any, *, kept: Any = None
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """For each system the judgements that there would be if it had not been pooled.
+
+    Its unique contributions, relevant or not, are judged no more. If a measure of the system falls by that,
+    the pool is biased against systems that were not in it. A question with no judgement left keeps those
+    that it had as pooled and not judged, so that all judgements are of the same questions.
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        qrels: judgements of the pool, perhaps of more.
+        depth: of the pool.
+        kept: judgements that do not come from the pool, such as those of the test set; they stay. None: none.
+
+    Yields:
+        (model, judgements), by the name of the model.
+
+    Raises:
+        ValueError: if a frame is malformed.
+
+    References:
+        Zobel (SIGIR 1998), section 4.
+    """
+    judgements = judgements_checked("qrels", qrels)
+    candidates = pool(run, depth)
+    alone = candidates.filter(pl.col("systems") == 1).select(*_PAIR, model=pl.col("models").list.first())
+    if kept is not None:
+        alone = alone.join(judgements_checked("kept", kept), on=_PAIR, how="anti")
+    models = candidates["models"].explode().unique().sort().to_list()
+    marked = judgements.join(alone, on=_PAIR, how="left", maintain_order="left")
+    return _without_each(marked.with_columns(number=pl.col("question").rank("dense")), models)
+
+
+def _without_each(marked: pl.DataFrame, models: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """`marked`: judgements with the model that alone lists the answer, and the number of the question."""
+    for model in models:
+        gone = pl.col("model").eq_missing(model)
+        grade = pl.when(gone).then(pl.lit(POOLED, pl.Int64)).otherwise("grade")
+        left = marked.filter(~gone | gone.all().over("number")).with_columns(grade=grade)
+        yield model, left.select(QRELS)
+
+
+def judged_share(run: Any, qrels: Any, k: Any) -> pl.DataFrame:
+    """Judged@k of each system: the share of its first k answers that are judged, mean over all questions.
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        qrels: judgements of every question of the run; a judged question that a system does not answer
+            counts 0.
+        k: cut-off, at least 1.
+
+    Returns:
+        A row a system, by name: model, judged.
+
+    Raises:
+        ValueError: if a frame is malformed, or the run answers a question that has no judgement.
+    """
+    deep = checks.scalar("k", checks.integer("k", k, 1))
+    judgements = judgements_checked("qrels", qrels)
+    lists = top(checked("run", run, RUN), deep)
+    if lists.is_empty() or judgements.is_empty():
+        raise ValueError("`run` and `qrels` must have at least one row each.")
+    models, questions = lists["model"].unique().sort(), judgements["question"].unique().sort()
+    if len(unjudged := lists.join(judgements, on="question", how="anti")):
+        raise ValueError(f"`run` must answer questions that `qrels` judges, got {unjudged['question'][0]!r}.")
+    # All systems in one call: a question of a system is one number. Of the judgements only those of listed
+    # answers matter, and that there is one of every question.
+    place = pl.col("question").replace_strict(questions, np.arange(len(questions)), return_dtype=pl.Int64)
+    system = pl.col("model").replace_strict(models, np.arange(len(models)), return_dtype=pl.Int64)
+    lists = lists.join(judgements.select(*_PAIR, "grade"), on=_PAIR, how="left")
+    flat = lists.select("answer", "score", "grade", question=system * len(questions) + place)
+    every = pl.DataFrame({"question": np.arange(len(models) * len(questions))})
+    none = every.with_columns(answer=pl.lit(_NOBODY), grade=pl.lit(POOLED, pl.Int64))
+    grades = pl.concat([flat.drop_nulls("grade").select(none.columns), none])
+    share = judged_at(judge(flat, grades), deep).reshape(len(models), len(questions)).mean(1)
+    return pl.DataFrame({"model": models, "judged": share})
+
+
+def _pooled(candidates: Any) -> pl.DataFrame:
+    """The columns of a pool with depth, at least one row."""
+    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    if "depth" not in candidates.columns or frame.is_empty():
+        raise ValueError("`candidates` must be a pool with the column depth and at least one row.")
+    depth = checks.integer("depth", candidates["depth"].to_numpy(), 1)
+    return frame.with_columns(depth=pl.Series(depth))

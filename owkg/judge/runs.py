@@ -1,0 +1,274 @@
+"""Runs: the ranked answers of one system or several to the same questions."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.judge.frames import ASKED, RUN, checked, once, with_questions, write_fields
+from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
+from owkg.kg.graph import graph_checked
+from owkg.kg.triples import ids
+from owkg.ranks import read_ranks
+from owkg.ranks.build import sides_checked
+from owkg.ranks.delimited import separator
+from owkg.ranks.trec import read_run
+
+_LIST = ("model", "question")
+
+
+def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
+    """The runs in several files, as one frame.
+
+    A TREC run (`owkg.ranks.trec.read_run`) may hold several systems, told apart by their tags. A rank table
+    (.parquet, .csv, .tsv) is a run of its tested answers alone, its scores the realistic ranks with a minus:
+    it says nothing of the answers that stand before them, so a pool of it holds test answers only. Its
+    systems are its column model, else the file's name; with several seeds, model/seed.
+
+    Args:
+        paths: of the files, at least one.
+        depth: how many answers of each list are kept, the best; None: all.
+
+    Returns:
+        Columns model, question, side, entity, relation, answer, score.
+
+    Raises:
+        ValueError: naming the file, and the line where there is one: if it is malformed, an answer stands
+            twice in a list, or a system stands in two files.
+        OSError: if a file cannot be opened.
+    """
+    if isinstance(paths, str | Path) or not isinstance(paths, Iterable):
+        raise ValueError(f"`paths` must be several paths, got {paths!r}.")
+    frames, owner = [], {}
+    for path in [checks.path("paths", path) for path in paths]:
+        frame = _read(path)
+        for model in frame["model"].unique(maintain_order=True):
+            if model in owner:
+                raise ValueError(f"{path}: the system {model!r} is in {owner[model]} too.")
+            owner[model] = path
+        frames.append(frame if depth is None else top(frame, depth))
+    if not frames:
+        raise ValueError("`paths` must name at least one file, got none.")
+    return pl.concat(frames)
+
+
+def run_from_lists(
+    model: Any,
+    side: Any,
+    entity: Any,
+    relation: Any,
+    answers: Any,
+    scores: Any,
+    *,
+    entities: Sequence[str],
+    relations: Sequence[str],
+) -> pl.DataFrame:
+    """The run of one system, from the best answers to each question.
+
+    Args:
+        model: the name of the system.
+        side: the side that is asked for, "head" or "tail"; one for all questions, or one each.
+        entity: id of what is known of each question, [questions].
+        relation: id of its relation, [questions].
+        answers: entity ids, [questions, depth]; -1 where a list has no more answers.
+        scores: of the answers, [questions, depth]; larger is better.
+        entities: labels by id.
+        relations: labels by id.
+
+    Raises:
+        ValueError: if a shape is another one, an id is out of range, a score is NaN, a question or an answer
+            of a list stands there twice, or an entity's label holds a bar.
+
+    Examples:
+        >>> labels = {"entities": ["a", "b", "c"], "relations": ["r"]}
+        >>> run = run_from_lists("m", "tail", [0], [0], [[2, 1, -1]], [[0.9, 0.5, 0]], **labels)
+        >>> run.select("question", "answer", "score").rows()
+        [('a|r|?', 'c', 0.9), ('a|r|?', 'b', 0.5)]
+    """
+    if not isinstance(model, str) or not model:
+        raise ValueError(f"`model` must be the name of the system, got {model!r}.")
+    known, of = ids("entity", entity, len(entities)), ids("relation", relation, len(relations))
+    if known.ndim != 1 or of.shape != known.shape:
+        raise ValueError(
+            f"`entity` and `relation` must be one id a question, got the shapes {known.shape} and {of.shape}."
+        )
+    # From 0 when the end of a list is -1.
+    found = ids("answers", np.asarray(answers) + 1, len(entities) + 1) - 1
+    score = np.asarray(scores, np.float64)
+    if found.ndim != 2 or len(found) != len(known) or score.shape != found.shape:
+        raise ValueError(
+            f"`answers` and `scores` must be of shape [questions, depth] with {len(known)} questions, "
+            f"got {found.shape} and {score.shape}."
+        )
+    asked = pl.DataFrame(
+        {
+            "side": pl.Series(sides_checked(side, len(known)).tolist(), dtype=pl.String),
+            "entity": pl.Series(list(entities), dtype=pl.String).gather(known),
+            "relation": pl.Series(list(relations), dtype=pl.String).gather(of),
+        }
+    )
+    asked = with_questions("entities", asked)
+    if len(asked) > asked["question"].n_unique():
+        again = asked.filter(~pl.col("question").is_first_distinct())["question"][0]
+        raise ValueError(f"`entity` and `relation` must ask each question once, got {again!r} twice.")
+    row, place = np.nonzero(found >= 0)
+    frame = asked[row].with_columns(
+        model=pl.lit(model),
+        answer=pl.Series(list(entities), dtype=pl.String).gather(found[row, place]),
+        score=pl.Series(score[row, place]),
+    )
+    return once("answers", checked("scores", frame, RUN), *_LIST, "answer")
+
+
+def ranked(run: Any, *, depth: Any = None) -> pl.DataFrame:
+    """The run with a column rank, 1 for the best answer of a list; lists by model and question.
+
+    Lists are ordered as trec_eval orders them: by score, highest first, answers of equal score by their
+    names as text, last first ("b" before "a").
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        depth: the largest rank that is kept; None: all.
+
+    Raises:
+        ValueError: if the run is malformed, or an answer stands twice in what is kept of a list.
+    """
+    frame = checked("run", run, RUN)
+    deep = None if depth is None else checks.scalar("depth", checks.integer("depth", depth, 1))
+    if deep is not None:
+        # Fewer rows to put into order; ties at the end stay for now.
+        best = pl.col("score").rank("min", descending=True).over(_LIST)
+        frame = frame.filter(best <= deep)
+    frame = frame.sort(*_LIST, "score", "answer", descending=[False, False, True, True])
+    frame = frame.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(_LIST))
+    if deep is not None:
+        frame = frame.filter(pl.col("rank") <= deep)
+    return once("run", frame, *_LIST, "answer")
+
+
+def top(run: Any, depth: Any) -> pl.DataFrame:
+    """The best `depth` answers of each list, ordered as `ranked` has it.
+
+    Raises:
+        ValueError: as `ranked`, or if `depth` is no whole number of at least 1.
+
+    Examples:
+        >>> labels = {"entities": ["a", "b", "c"], "relations": ["r"]}
+        >>> run = run_from_lists("m", "tail", [0], [0], [[0, 1, 2]], [[1, 1, 3]], **labels)
+        >>> top(run, 2)["answer"].to_list()
+        ['c', 'b']
+    """
+    return ranked(run, depth=checks.scalar("depth", checks.integer("depth", depth, 1))).drop("rank")
+
+
+def without_known(run: Any, graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
+    """The run without the answers that some splits know, as the filtered setting has it.
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        graph: whose labels the run uses.
+        splits: of the graph, whose facts leave the lists.
+
+    Raises:
+        ValueError: if the run is malformed or the graph has no such facts.
+    """
+    return checked("run", run, RUN).join(known_pairs(graph, splits), on=["question", "answer"], how="anti")
+
+
+def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
+    """Every question that some splits answer, with its answers: columns question to relation, and answer.
+
+    Raises:
+        ValueError: if the graph has no facts under such a name.
+    """
+    facts = fact_splits(graph_checked(graph))
+    for name in splits:
+        if name not in facts:
+            raise ValueError(f"`splits` must be among {', '.join(facts)}, got {name!r}.")
+    triples = np.unique(joined_splits(graph, list(splits)), axis=0)
+    entities, relations = (pl.Series(names, dtype=pl.String) for names in (graph.entities, graph.relations))
+    head, relation, tail = (
+        labels.gather(triples[:, i]) for i, labels in enumerate((entities, relations, entities))
+    )
+    frames = [
+        pl.DataFrame({"entity": known, "relation": relation, "answer": answer}).with_columns(
+            side=pl.lit(side)
+        )
+        for side, known, answer in (("head", tail, head), ("tail", head, tail))
+    ]
+    return with_questions("graph", pl.concat(frames)).select(*ASKED, "answer")
+
+
+def write_run(run: Any, path: Any) -> None:
+    """Writes a TREC run, lines `question Q0 answer rank score tag`, the tag the model; .gz packs it.
+
+    Fields are separated by spaces, or by tabs where a label holds a space. `read_runs` reads it again.
+
+    Raises:
+        ValueError: if the run is malformed, or a label cannot be written.
+    """
+    lines = with_questions("run", ranked(run)).select(
+        "question", pl.lit("Q0").alias("q0"), "answer", "rank", "score", "model"
+    )
+    write_fields("run", lines, path)
+
+
+def aligned(run: Any, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
+    """The run, in which all systems answer the same questions.
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        intersect: keep the questions that every system answers, where they differ; else that is an error.
+
+    Returns:
+        (run, number of questions that some system lacks and that were left out).
+
+    Raises:
+        ValueError: if the run is malformed, the systems do not answer the same questions, or there is no
+            question that all answer.
+    """
+    frame = checked("run", run, RUN)
+    if frame.is_empty():
+        raise ValueError("`run` must have at least one row, got none.")
+    models = frame["model"].n_unique()
+    by_question = frame.group_by("question", maintain_order=True).agg(pl.col("model").n_unique().alias("n"))
+    lacking = by_question.filter(pl.col("n") < models).select("question")
+    if len(lacking) == len(by_question):
+        raise ValueError(f"`run` must have a question that all {models} systems answer, got none.")
+    if lacking.is_empty():
+        return frame, 0
+    if not checks.flag("intersect", intersect):
+        question = lacking["question"][0]
+        who = set(frame["model"].unique()) - set(frame.filter(question=question)["model"])
+        raise ValueError(
+            f"`run` must answer the same questions in every system: {len(lacking):,} of {len(by_question):,} "
+            f"are missing in some, such as {question!r} in {min(who)!r}; `intersect` leaves them out."
+        )
+    return frame.join(lacking, on="question", how="anti", maintain_order="left"), len(lacking)
+
+
+def _read(path: Path) -> pl.DataFrame:
+    if path.suffix.lower() == ".npz":
+        raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
+    if path.suffix.lower() != ".parquet" and separator(path) is None:
+        return read_run(path).rename({"tag": "model"}).select(RUN)
+    table = read_ranks(path)
+    model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
+    if "seed" in table.columns and table["seed"].n_unique() > 1:
+        model = pl.format("{}/{}", model, "seed")
+    is_tail = pl.col("side") == "tail"
+    frame = table.select(
+        "side",
+        model=model,
+        entity=pl.when(is_tail).then("head").otherwise("tail").cast(pl.String),
+        relation=pl.col("relation").cast(pl.String),
+        answer=pl.when(is_tail).then("tail").otherwise("head").cast(pl.String),
+        score=-(pl.col("optimistic") + pl.col("pessimistic")) / 2,
+    )
+    try:
+        return once("table", with_questions("table", frame).select(RUN), *_LIST, "answer")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

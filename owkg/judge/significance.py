@@ -1,0 +1,184 @@
+"""Whether two systems differ beyond the chance of the questions: p-values of all pairs."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from scipy import stats
+
+from owkg.judge.rankings import settled
+from owkg.judge.scores import Scores
+from owkg.judge.sign_flips import randomisation
+
+# Differences of questions at a time.
+_CHUNK = 2**22
+
+
+class PairTest(StrEnum):
+    """A paired test over questions, two-sided."""
+
+    T = "t"
+    WILCOXON = "wilcoxon"
+    RANDOMISATION = "randomisation"
+
+
+class Pairwise(NamedTuple):
+    """All pairs of systems, compared by one metric.
+
+    Attributes:
+        metric: its name.
+        test: that made the p-values.
+        systems: their names.
+        first, second: indices of the systems of a pair, first < second, [pairs].
+        difference: what the first reads less what the second reads, turned where smaller is better, [pairs].
+        deviation: standard deviation of the contributions of the questions to it, [pairs].
+        p: two-sided p-values, in [0, 1], [pairs].
+        questions: how many there are.
+    """
+
+    metric: str
+    test: str
+    systems: tuple[str, ...]
+    first: Int64[np.ndarray, "pairs"]
+    second: Int64[np.ndarray, "pairs"]
+    difference: Float64[np.ndarray, "pairs"]
+    deviation: Float64[np.ndarray, "pairs"]
+    p: Float64[np.ndarray, "pairs"]
+    questions: int
+
+    @property
+    def matrix(self) -> Float64[np.ndarray, "systems systems"]:
+        """The p-values of all ordered pairs; 1 of a system with itself."""
+        found = np.ones((len(self.systems),) * 2)
+        found[self.first, self.second] = found[self.second, self.first] = self.p
+        return found
+
+
+def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "systems questions"]:
+    """What each question adds to what a system reads, larger is better: value / mean weight of a question.
+
+    The mean over the questions is what the system reads (`Scores.strength`). Of a macro metric, these are
+    the values of the questions; of a micro metric, sums over the answers of a question in units of the mean
+    number of answers, so that the unit that varies is the question, and its answers stay together.
+
+    Args:
+        scores: of `owkg.judge.scores`.
+        metric: one of `scores.metrics`.
+
+    Raises:
+        ValueError: if the metric is not known, or the questions have no weight.
+
+    Examples:
+        >>> import polars as pl
+        >>> asked = pl.DataFrame({"side": "tail", "entity": ["a", "b"], "relation": "r"})
+        >>> value, weight = np.array([[[1.0, 1.5], [0.5, 3.0]]]), np.array([[1.0, 3.0]])
+        >>> contributions(Scores(("x", "y"), ("mrr",), (True,), asked, value, weight), "mrr").tolist()
+        [[0.5, 0.75], [0.25, 1.5]]
+    """
+    if not isinstance(scores, Scores):
+        raise ValueError(f"`scores` must be of owkg.judge.scores, got {scores!r}.")
+    if metric not in scores.metrics:
+        raise ValueError(f"`metric` must be one of {', '.join(scores.metrics)}, got {metric!r}.")
+    which = scores.metrics.index(metric)
+    weight = scores.weight[which].mean()
+    if not weight > 0:
+        raise ValueError(f"`scores` must have questions of some weight, got none of {metric}.")
+    turned = 1.0 if scores.larger_is_better[which] else -1.0
+    return turned * scores.value[which] / weight
+
+
+def pairwise(
+    scores: Scores | Any,
+    metric: Any,
+    *,
+    test: Any = PairTest.T,
+    key: Any = None,
+    draws: Any = 10_000,
+) -> Pairwise:
+    """Two-sided p-values of the difference of each pair of systems, over the questions they share.
+
+    Tests are of `contributions`, one difference d_q of each question:
+
+    - "t": Student's paired t, mean(d) / (s / sqrt(n)) with n - 1 degrees of freedom.
+    - "wilcoxon": signed ranks; differences of 0 are dropped, the normal approximation with its correction
+      for ties and without one for continuity (SciPy's `zero_method="wilcox"`, `method="asymptotic"`).
+    - "randomisation": Fisher's sign flips, see `owkg.judge.sign_flips.randomisation`.
+
+    Questions are taken as independent. The weights of a micro metric are taken as given: that their mean
+    would be another one in another sample is left out, which is exact for the sign flips and does not matter
+    for the others where the systems do not differ.
+
+    Args:
+        scores: of at least two systems on at least two questions.
+        metric: one of `scores.metrics`.
+        test: one of `PairTest`.
+        key: of `jax.random.key`, consumed; of the randomisation test.
+        draws: of the randomisation test.
+
+    Raises:
+        ValueError: if an argument is none of these, there is one system or one question only, or the
+            randomisation test has no key.
+
+    Examples:
+        >>> import polars as pl
+        >>> asked = pl.DataFrame({"side": "tail", "entity": ["a", "b", "c"], "relation": "r"})
+        >>> value = np.array([[[0.5, 0.6, 0.9], [0.4, 0.3, 0.4]]])
+        >>> scores = Scores(("x", "y"), ("mrr",), (True,), asked, value, np.ones((1, 3)))
+        >>> found = pairwise(scores, "mrr")
+        >>> found.difference.round(3).tolist(), found.p.round(3).tolist()
+        ([0.3], [0.122])
+
+    References:
+        Smucker, Allan, Carterette (CIKM 2007), "A comparison of statistical significance tests for
+        information retrieval evaluation".
+    """
+    each = contributions(scores, metric)
+    systems, questions = each.shape
+    if systems < 2:
+        raise ValueError(f"`scores` must have at least two systems, got {systems}: no pair to compare.")
+    if questions < 2:
+        raise ValueError(f"`scores` must have at least two questions, got {questions}: nothing varies.")
+    if test not in list(PairTest):
+        raise ValueError(f"`test` must be one of {', '.join(PairTest)}, got {test!r}.")
+    if test == PairTest.RANDOMISATION and key is None:
+        raise ValueError('`key` must be one of jax.random.key for the test "randomisation", got None.')
+    first, second = np.triu_indices(systems, 1)
+    difference, deviation, p = (np.empty(len(first)) for _ in range(3))
+    for part, gaps in _gaps(each, first, second):
+        difference[part], deviation[part] = gaps.mean(1), gaps.std(1, ddof=1)
+        if test == PairTest.T:
+            p[part] = _student(difference[part], deviation[part], questions)
+        elif test == PairTest.WILCOXON:
+            p[part] = _wilcoxon(gaps)
+    if test == PairTest.RANDOMISATION:
+        p = randomisation(key, each, draws=draws)
+    return Pairwise(
+        metric, str(PairTest(test)), scores.systems, first, second, difference, deviation, p, questions
+    )
+
+
+def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Differences of the contributions, [pairs, questions], a bounded number of pairs at a time."""
+    size = max(1, _CHUNK // each.shape[1])
+    for start in range(0, len(first), size):
+        part = slice(start, start + size)
+        yield part, each[first[part]] - each[second[part]]
+
+
+def _student(mean: np.ndarray, deviation: np.ndarray, questions: int) -> np.ndarray:
+    """1 where the systems read the same; 0 where every question differs by the same amount."""
+    t = np.full(mean.shape, np.inf)
+    np.divide(np.abs(mean), deviation / np.sqrt(questions), out=t, where=deviation > 0)
+    return 2 * stats.t.sf(np.where(mean == 0, 0.0, t), questions - 1)
+
+
+def _wilcoxon(gaps: np.ndarray) -> np.ndarray:
+    """Of SciPy; 1 where there is no difference on any question."""
+    p = np.ones(len(gaps))
+    # Equal differences have equal ranks, whatever their last digits.
+    gaps = settled(gaps)
+    if (some := gaps.any(1)).any():
+        p[some] = np.asarray(stats.wilcoxon(gaps[some], axis=1, method="asymptotic"))[1]
+    return p

@@ -1,0 +1,168 @@
+"""Data sensitivity: how the ranking of systems changes when only a part of the questions is asked."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float64, Int, Int64, Key
+
+from owkg import checks
+from owkg.judge.rankings import COEFFICIENTS, settled
+from owkg.judge.scores import Scores
+from owkg.simulate.arguments import checked_key
+from owkg.simulate.run import Progress
+
+# Products of one call, about a second on two CPU cores.
+_CALL = 2**34
+
+QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+"""Of the draws, unless others are asked for."""
+
+
+class Stability(NamedTuple):
+    """Agreement of the ranking on a part of the questions with that on all of them.
+
+    A draw on which a metric orders nothing (all systems tie, or nothing has weight) has tau nan; mean,
+    standard deviation and quantiles are those of the other draws.
+
+    Attributes:
+        metrics: their names.
+        sizes: shares of the questions, [sizes].
+        questions: how many are drawn, [sizes].
+        tau: the coefficient, [metrics, sizes, draws].
+        mean: over the draws, [metrics, sizes].
+        standard_deviation: over the draws, divisor draws - 1, [metrics, sizes].
+        quantiles: over the draws, [quantiles, metrics, sizes].
+        at: which quantiles.
+    """
+
+    metrics: tuple[str, ...]
+    sizes: Float64[np.ndarray, "sizes"]
+    questions: Int64[np.ndarray, "sizes"]
+    tau: Float64[np.ndarray, "metrics sizes draws"]
+    mean: Float64[np.ndarray, "metrics sizes"]
+    standard_deviation: Float64[np.ndarray, "metrics sizes"]
+    quantiles: Float64[np.ndarray, "quantiles metrics sizes"]
+    at: tuple[float, ...]
+
+
+def stability(
+    key: Any,
+    scores: Scores | Any,
+    sizes: Sequence[float] | Any,
+    draws: Any,
+    *,
+    coefficient: Any = "tau",
+    quantiles: Any = QUANTILES,
+    on_progress: Progress | None = None,
+) -> Stability:
+    """Ranks the systems on random parts of the questions and compares with the ranking on all.
+
+    A part is drawn without replacement. What a system reads on it is sum of value over sum of weight of its
+    questions, so that a micro metric is that of a test set of these questions. One order of the questions a
+    draw serves all sizes and metrics: the smaller parts of a draw lie inside its larger ones, so that its
+    taus are correlated along the sizes; draws are independent of each other.
+
+    Args:
+        key: of `jax.random.key`; consumed. Of fewer draws, the first ones; the part of a size is the same
+            whatever other sizes are asked for.
+        scores: of at least two systems.
+        sizes: shares of the questions in (0, 1); rounded to whole questions, of which at least one.
+        draws: at least 2.
+        coefficient: "tau", "tau-ap" (the ranking on all questions is the truth) or "spearman".
+        quantiles: probabilities in [0, 1].
+        on_progress: called with (draws done, draws in all) after each call.
+
+    Raises:
+        ValueError: if an argument is out of range, or there is one system only.
+
+    Examples:
+        >>> import polars as pl
+        >>> rng = np.random.default_rng(0)
+        >>> value = rng.random((1, 3, 500)) + np.array([0.1, 0.05, 0.0])[:, None]
+        >>> asked = pl.DataFrame({"side": "tail", "entity": map(str, range(500)), "relation": "r"})
+        >>> scores = Scores(("a", "b", "c"), ("mrr",), (True,), asked, value, np.ones((1, 500)))
+        >>> found = stability(jax.random.key(0), scores, [0.1, 0.9], draws=100)
+        >>> found.tau.shape, bool(found.mean[0, 0] < found.mean[0, 1])
+        ((1, 2, 100), True)
+
+    References:
+        Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5: sensitivity to the data.
+    """
+    key = checked_key(key)
+    if not isinstance(scores, Scores):
+        raise ValueError(f"`scores` must be of owkg.judge.scores, got {scores!r}.")
+    metrics, systems, count = scores.value.shape
+    if systems < 2:
+        raise ValueError(f"`scores` must have at least two systems, got {systems}: it cannot be ranked.")
+    if not (weight := scores.weight.sum(1)).all():
+        none = scores.metrics[int(weight.argmin())]
+        raise ValueError(f"`scores` must have questions of some weight, got none of {none}.")
+    shares = np.atleast_1d(checks.real("sizes", sizes, 0, 1, closed=False)).reshape(-1)
+    taken = np.rint(shares * count).astype(np.int64)
+    checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} questions")
+    draws = checks.scalar("draws", checks.integer("draws", draws, 2))
+    at = np.atleast_1d(checks.real("quantiles", quantiles, 0, 1)).reshape(-1)
+    if not isinstance(coefficient, str) or coefficient not in COEFFICIENTS:
+        raise ValueError(f"`coefficient` must be one of {', '.join(COEFFICIENTS)}, got {coefficient!r}.")
+    columns = np.concatenate([scores.value.reshape(-1, count), scores.weight])
+    calls = -(-draws * len(shares) * columns.size // _CALL)
+    in_a_call = -(-draws // calls)
+    turned = np.where(scores.larger_is_better, 1.0, -1.0)[:, None]
+    whole = settled(scores.strength)
+    tau = np.empty((metrics, len(shares), draws))
+    with jax.enable_x64(True):
+        placed = jax.device_put(columns)
+        for start in range(0, draws, in_a_call):
+            sums = np.asarray(_sums_of_parts(key, start, taken, placed, draws=in_a_call))
+            stop = min(start + in_a_call, draws)
+            parts = sums[: stop - start].transpose(1, 0, 2)  # [sizes, draws, columns]
+            value = parts[..., : metrics * systems].reshape(*parts.shape[:2], metrics, systems)
+            weight = parts[..., metrics * systems :, None]
+            # Without weight there is no ranking: all systems tie.
+            strength = turned * np.divide(value, weight, out=np.zeros_like(value), where=weight > 0)
+            found = COEFFICIENTS[coefficient](whole, settled(strength))
+            tau[..., start:stop] = found.transpose(2, 0, 1)
+            if on_progress is not None:
+                on_progress(stop, draws)
+    mean, deviation, spread = _described(tau, at)
+    return Stability(scores.metrics, shares, taken, tau, mean, deviation, spread, tuple(at.tolist()))
+
+
+@partial(jax.jit, static_argnames=("draws",))
+def _sums_of_parts(
+    key: Key[Array, ""],
+    start: Int[Array, ""] | int,
+    taken: Int[Array, "sizes"] | Any,
+    columns: Float64[Array, "columns questions"],
+    *,
+    draws: int,
+) -> Float64[Array, "draws sizes columns"]:
+    """Sums of the columns over the first `taken` questions of a random order, for each draw."""
+
+    def once(draw: Array) -> Array:
+        # Questions with the smallest words come first; of 64 bits, no two are equal.
+        word = jax.random.bits(jax.random.fold_in(key, draw), columns.shape[1:], jnp.uint64)
+        last = jnp.sort(word)[taken - 1]
+        drawn = (word <= last[:, None]).astype(columns.dtype)
+        return drawn @ columns.T
+
+    return jax.lax.map(once, start + jnp.arange(draws))
+
+
+def _described(tau: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, standard deviation and quantiles of the draws that are not nan; nan where there are too few."""
+    some = ~np.isnan(tau)
+    count = some.sum(-1)
+    known = np.where(some, tau, 0.0)
+    mean, deviation = (np.full(count.shape, np.nan) for _ in range(2))
+    np.divide(known.sum(-1), count, out=mean, where=count > 0)
+    apart = np.where(some, tau - mean[..., None], 0.0)
+    np.divide((apart**2).sum(-1), count - 1, out=deviation, where=count > 1)
+    spread = np.full((len(at), *count.shape), np.nan)
+    if (any_known := count > 0).any():
+        spread[:, any_known] = np.nanquantile(tau[any_known], at, axis=-1)
+    return mean, np.sqrt(deviation), spread

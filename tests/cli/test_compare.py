@@ -1,0 +1,242 @@
+"""`owkg compare` and `owkg stability`: numbers of the library, and errors in one line."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg import kg
+from owkg.judge.labels import relabelled
+from owkg.judge.qrels import read_judgements
+from owkg.judge.rankings import kendall_tau
+from owkg.judge.scores import scores
+from owkg.metrics import summary
+
+QUESTIONS, ANSWERS, ENTITIES = 30, 4, 50
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Rank tables of three systems, judgements with all and with some of the answers, and a graph."""
+    out = tmp_path_factory.mktemp("compared")
+    rng = np.random.default_rng(0)
+    head = np.repeat(np.arange(QUESTIONS), ANSWERS)
+    tail = np.concatenate([QUESTIONS + rng.choice(20, ANSWERS, replace=False) for _ in range(QUESTIONS)])
+    relation = head % 2
+    for better, name in enumerate(("a", "b", "c")):
+        rank = 1 + np.minimum(rng.geometric(0.1 + 0.1 * better, len(head)), ENTITIES - ANSWERS)
+        pl.DataFrame(
+            {
+                "head": [f"e{i}" for i in head],
+                "relation": [f"r{i}" for i in relation],
+                "tail": [f"e{i}" for i in tail],
+                "side": "tail",
+                "optimistic": rank,
+                "pessimistic": rank,
+                "candidates": ENTITIES - ANSWERS + 1,
+            }
+        ).write_parquet(out / f"{name}.parquet")
+    some = rng.random(len(head)) < 0.6
+    some[::ANSWERS] = True
+    for name, kept in (("full", np.ones_like(some)), ("sparse", some)):
+        lines = [
+            f"e{h}|r{r}|? 0 e{t} 1\n" for h, r, t in zip(head[kept], relation[kept], tail[kept], strict=True)
+        ]
+        (out / f"{name}.qrels").write_text("".join(lines))
+    entities, relations = tuple(f"e{i}" for i in range(ENTITIES)), ("r0", "r1")
+    facts = np.stack([head, relation, tail], axis=1).astype(np.int32)
+    graph = kg.KnowledgeGraph(
+        entities, relations, {"train": facts[:0], "test": facts, "test_sparse": facts[some]}
+    )
+    for name, triples in graph.splits.items():
+        lines = "".join(f"{entities[h]}\t{relations[r]}\t{entities[t]}\n" for h, r, t in triples)
+        (out / "graph").mkdir(exist_ok=True)
+        (out / "graph" / f"{name}.txt").write_text(lines or f"{entities[-1]}\tr0\t{entities[-2]}\n")
+    runs = []
+    for name in "ab":
+        table = pl.read_parquet(out / f"{name}.parquet")
+        rows = zip(*(table[c] for c in ("head", "relation", "tail", "optimistic")), strict=True)
+        runs += [f"{h}|{r}|? Q0 {t} 1 {-rank} {name}\n" for h, r, t, rank in rows]
+    (out / "both.run").write_text("".join(runs))
+    return out
+
+
+def tables(folder, labels=None):
+    found = {name: pl.read_parquet(folder / f"{name}.parquet") for name in "abc"}
+    if labels is None:
+        return found
+    qrels = read_judgements(folder / f"{labels}.qrels")
+    return {name: relabelled(table, qrels).table for name, table in found.items()}
+
+
+def three(folder):
+    return [folder / f"{name}.parquet" for name in "abc"]
+
+
+def test_json_has_what_the_library_says(folder, call):
+    asked = (
+        "--qrels",
+        folder / "full.qrels",
+        "--qrels",
+        folder / "sparse.qrels",
+        "--metric",
+        "mrr,mr,macro-mrr",
+    )
+    code, printed, error = call("compare", *three(folder), *asked, "--format", "json")
+    assert (code, error) == (0, "")
+    found = json.loads(printed)
+    chosen = [summary(name) for name in ("mrr", "mr", "macro-mrr")]
+    full, sparse = (scores(tables(folder, name), chosen)[0] for name in ("full", "sparse"))
+    for labels, own in (("full", full), ("sparse", sparse)):
+        values = pl.DataFrame(found["values"]).filter(labels=labels)
+        np.testing.assert_allclose(values["value"].to_numpy().reshape(3, 3), own.mean.T)
+        assert (values["lower"] < values["value"]).all()
+        assert (values["value"] < values["upper"]).all()
+        best = values.filter(metric="mr").sort("value")
+        assert best["rank"].to_list() == [1, 2, 3]
+        pairs = pl.DataFrame(found["pairs"]).filter(labels=labels, metric="mr")
+        assert pairs["difference"][0] == pytest.approx(own.mean[1, 1] - own.mean[1, 0])
+        assert (pairs["p_corrected"] >= pairs["p_value"]).all()
+        by_metric = pl.DataFrame(found["metrics"]).filter(labels=labels, metric="mr").row(0, named=True)
+        assert by_metric["area"] == pytest.approx(pairs["p_value"].mean())
+        assert by_metric["significant"] == (pairs["p_corrected"] < 0.05).sum()
+    tau = [row for row in found["agreement"] if row["coefficient"] == "tau"]
+    np.testing.assert_allclose([row["value"] for row in tau], kendall_tau(full.strength, sparse.strength))
+    assert {(row["labels"], row["with"], row["questions"]) for row in tau} == {("sparse", "full", QUESTIONS)}
+    assert found["parts"] == []
+
+
+def test_equal_seeds_give_equal_numbers_and_tests_differ(folder, call):
+    asked = ("compare", *three(folder), "--metric", "macro-mrr", "--format", "json", "--draws", 200)
+    first, again, other, student = (
+        call(*asked, *more)[1] for more in ((), (), ("--seed", 1), ("--test", "t", "--correction", "none"))
+    )
+    assert first == again
+    p = [[row["p_value"] for row in json.loads(text)["pairs"]] for text in (first, other, student)]
+    assert p[0] != p[1]
+    np.testing.assert_allclose(p[0], p[2], atol=0.15)
+    assert all(row["p_value"] == row["p_corrected"] for row in json.loads(student)["pairs"])
+
+
+def test_tables_figures_and_parts(folder, call, tmp_path):
+    out = tmp_path / "out"
+    labels = ("--qrels", "test", "--qrels", "test_sparse", "--kg", folder / "graph")
+    code, printed, error = call(
+        "compare", *three(folder), *labels, "--by", "relation", "--out", out, "--draws", 99
+    )
+    assert code == 0
+    assert "test: value [95% interval] #place" in printed
+    assert (
+        f"test_sparse against test: agreement on the order of systems, {QUESTIONS} shared questions"
+        in printed
+    )
+    for name in ("values", "pairs", "metrics", "agreement", "parts"):
+        assert f"compare_{name}.csv" in printed + error
+        assert len(pl.read_csv(out / f"compare_{name}.csv"))
+    for name in ("asl", "rankings", "labels"):
+        assert (out / f"compare_{name}.png").stat().st_size > 2000
+    parts = pl.read_csv(out / "compare_parts.csv").filter(labels="test", metric="mrr", relation="r1")
+    own = {name: table.filter(relation="r1") for name, table in tables(folder).items()}
+    whole, part = (scores(of, [summary("mrr")])[0].strength for of in (tables(folder), own))
+    assert parts["tau_with_all"].item() == pytest.approx(kendall_tau(whole, part).item())
+    assert parts["questions"].item() == QUESTIONS // 2
+
+
+def test_runs_are_ranked_under_each_label_set(folder, call):
+    labels = ("--qrels", folder / "sparse.qrels", "--kg", folder / "graph")
+    asked = ("--metric", "hits@1", "--format", "json", "--test", "t")
+    code, printed, _ = call("compare", folder / "both.run", *labels, *asked)
+    assert code == 0
+    values = json.loads(printed)["values"]
+    assert [row["system"] for row in values] == ["a", "b"]
+    # All that a run lists are answers: the first of a list is one, unless it is missing from the labels.
+    assert all(0 < row["value"] < 1 for row in values)
+
+
+def test_questions_that_a_system_lacks(folder, call, tmp_path):
+    fewer = tmp_path / "fewer.parquet"
+    tables(folder)["a"].filter(pl.col("head") != "e3").write_parquet(fewer)
+    asked = (folder / "b.parquet", fewer, "--metric", "mrr", "--test", "t")
+    code, _, error = call("compare", *asked)
+    assert code == 2
+    assert "1 of 30 are missing in some system, such as e3|r1|? in fewer" in error
+    code, _, error = call("compare", *asked, "--intersect")
+    assert (code, error) == (0, "owkg: note: as ranked: 1 questions that some system lacks are left out.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("{a}",), "FILE must name two systems at least"),
+        (("{a}", "{a}"), "the system 'a' is in"),
+        (("{a}", "{b}", "--by", "ties"), "--by must be of side, relation, category, got 'ties'"),
+        (("{a}", "{b}", "--by", "category"), "--by category needs the graph: give --kg"),
+        (("{a}", "{b}", "--metric", "mmr"), "--metric: "),
+        (("{a}", "{b}", "--metric", "zmrr"), "must be means, plain or adjusted as an index, got zmrr"),
+        (("{a}", "{b}", "--ties", "best"), "--ties must be one of"),
+        (("{a}", "{b}", "--ci", "1"), "--ci must be"),
+        (("{a}", "{b}", "--qrels", "nothing"), "'nothing' is no file, and there is no kg"),
+        (("{a}", "{b}", "--qrels", "nothing", "--kg", "{graph}"), "--qrels must be a file, or a split of"),
+        (
+            ("{a}", "{b}", "--qrels", "test", "--qrels", "test", "--kg", "{graph}"),
+            "--qrels must be different",
+        ),
+        (("{run}", "--qrels", "test"), "is taken for a TREC run, and of a run --kg must say"),
+        (("{a}", "{none}"), "none.parquet"),
+    ],
+)
+def test_refused(arguments, message, folder, call):
+    places = {"a": folder / "a.parquet", "b": folder / "b.parquet", "run": folder / "both.run"}
+    places |= {"graph": folder / "graph", "none": folder / "none.parquet"}
+    code, _, error = call("compare", *(one.format(**places) for one in arguments))
+    assert code == 2
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_stability(folder, call, tmp_path):
+    asked = ("stability", *three(folder), "--metric", "mrr,macro-mrr", "--size", "0.5,0.1")
+    code, printed, error = call(*asked, "--format", "json")
+    assert (code, error) == (0, "")
+    rows = json.loads(printed)["results"]
+    assert [(row["metric"], row["share"], row["questions"]) for row in rows] == [
+        ("mrr", 0.1, 3),
+        ("mrr", 0.5, 15),
+        ("macro-mrr", 0.1, 3),
+        ("macro-mrr", 0.5, 15),
+    ]
+    assert rows[0]["mean"] < rows[1]["mean"] <= 1
+    assert call(*asked, "--format", "json")[1] == printed
+    code, printed, error = call(*asked, "--out", tmp_path / "out")
+    assert code == 0
+    assert "tau of the order on a share of 30 questions" in printed
+    draws = pl.read_csv(tmp_path / "out" / "stability_draws.csv")
+    assert draws.shape == (200, 4)
+    own = draws.filter(metric="mrr", share=0.5)["tau"].mean()
+    assert own == pytest.approx(rows[1]["mean"])
+    assert (tmp_path / "out" / "stability.png").stat().st_size > 2000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--size", "half"), "--size must be numbers, separated by commas, got 'half'"),
+        (("--size", "1.5"), "must be in (0, 1)"),
+        (("--coefficient", "r"), "--coefficient must be one of tau, tau-ap, spearman, got 'r'"),
+    ],
+)
+def test_stability_refuses(arguments, message, folder, call):
+    code, _, error = call("stability", *three(folder), *arguments)
+    assert code == 2
+    assert message in error
+    code, _, error = call("stability", folder / "a.parquet")
+    assert code == 2
+    assert "at least two systems" in error
+
+
+def test_help_has_examples(call):
+    for name in ("compare", "stability"):
+        code, printed, _ = call(name, "--help")
+        assert code == 0
+        assert f"owkg {name} transe.parquet complex.parquet" in printed

@@ -1,0 +1,288 @@
+"""`owkg pool` as its users meet it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.judge.qrels import read_judgements
+from owkg.judge.runs import read_runs, run_from_lists, write_run
+from owkg.kg import KnowledgeGraph, write_labelled
+from owkg.provenance import checksums
+from owkg.ranks import write_ranks
+
+ENTITIES = ("ann", "ben", "cat", "oslo", "rome", "lima")
+RELATIONS = ("born", "knows")
+GRAPH = KnowledgeGraph(
+    ENTITIES,
+    RELATIONS,
+    {
+        "train": np.array([[0, 0, 3], [1, 0, 4], [2, 0, 5], [0, 1, 1], [2, 1, 0], [2, 1, 1]], np.int32),
+        "valid": np.array([[1, 1, 0]], np.int32),
+        "test": np.array([[0, 1, 2], [1, 1, 2]], np.int32),
+    },
+)
+FILES = {"metadata.json", "pool.qrels", "pool.tsv", "runs.trec.gz", "sheet.tsv"}
+
+
+def run_of(model, lists, entity=(0, 1)):
+    """A run of who (ann, ben) knows, from lists of ids."""
+    relation = [1] * len(entity)
+    scores = -np.arange(float(np.size(lists))).reshape(np.shape(lists))
+    return run_from_lists(
+        model, "tail", list(entity), relation, lists, scores, entities=ENTITIES, relations=RELATIONS
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a graph and two runs; the current one."""
+    monkeypatch.chdir(tmp_path)
+    write_labelled(GRAPH, tmp_path / "graph")
+    # ann knows ben (train); cat is the test answer of both questions.
+    write_run(run_of("one", [[1, 2, 3], [0, 2, 1]]), "one.run")
+    write_run(run_of("two", [[0, 3, 2], [2, 1, 0]]), "two.run.gz")
+    return tmp_path
+
+
+MAKE = ["one.run", "two.run.gz", "--depth", "2", "--kg", "graph", "--out", "pool"]
+
+
+def test_a_pool(call, folder):
+    code, out, err = call("pool", *MAKE, "--truth", "test")
+    assert (code, err) == (0, "")
+    assert {path.name for path in (folder / "pool").iterdir()} == FILES
+    pool = pl.read_csv("pool/pool.tsv", separator="\t")
+    assert pool.columns == [
+        *("question", "side", "entity", "relation", "answer"),
+        *("depth", "systems", "models", "rule", "grade"),
+    ]
+    found = pool.select("entity", "answer", "depth", "models", "rule", "grade").rows()
+    # The known answers of train and valid have left the lists before they are cut at 2.
+    assert found == [
+        ("ann", "ann", 1, "two", None, -1),
+        ("ann", "cat", 1, "one", None, 1),
+        ("ann", "oslo", 2, "one,two", "type", 0),
+        ("ben", "cat", 1, "one,two", None, 1),
+        ("ben", "ben", 2, "one,two", None, -1),
+    ]
+    qrels = read_judgements(folder / "pool" / "pool.qrels")
+    assert qrels["grade"].to_list() == pool["grade"].to_list()
+    runs = read_runs([folder / "pool" / "runs.trec.gz"])
+    assert runs.group_by("model").len().sort("model").rows() == [("one", 4), ("two", 4)]
+    sheet = pl.read_csv("pool/sheet.tsv", separator="\t")
+    assert sorted(sheet["answer_id"]) == ["ann", "ben"]
+    assert "wrote pool: 2 systems, 2 candidates to judge" in out
+    assert "0 functional, 1 type" in out
+
+
+def test_json_and_metadata(call, folder):
+    code, out, _ = call("pool", *MAKE, "--truth", "test", "--format", "json")
+    assert code == 0
+    shown, card = json.loads(out), json.loads((folder / "pool" / "metadata.json").read_text())
+    assert shown == {"out": "pool"} | card
+    assert card["sizes"] == [
+        {"depth": 1, "candidates": 3, "questions": 2, "judged": 2, "relevant": 2},
+        {"depth": 2, "candidates": 5, "questions": 2, "judged": 3, "relevant": 2},
+    ]
+    assert (card["rules"], card["to_judge"]) == ({"functional": 0, "type": 1}, 2)
+    assert (card["systems"], card["filter"]) == (["one", "two"], ["train", "valid"])
+    assert card["sha256"] == checksums(folder / "pool")
+    assert [run["file"] for run in card["runs"]] == ["one.run", "two.run.gz"]
+    # Of the test split, who knows cat is not asked.
+    assert card["notes"] == ["1 questions that the truth answers are not asked."]
+
+
+def test_equal_input_gives_equal_files(call, folder):
+    for name in ("a", "b"):
+        assert call("pool", *MAKE[:-1], name)[0] == 0
+    assert checksums(folder / "a") == checksums(folder / "b")
+
+
+def test_what_is_true_and_not_pooled(call, folder):
+    (folder / "qrels").write_text("ann|knows|? 0 lima 1\nann|knows|? 0 oslo 0\nben|knows|? 0 cat -1\n")
+    assert call("pool", *MAKE, "--truth", "qrels", "--no-trivial")[0] == 0
+    grades = dict(read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "grade").rows())
+    assert grades == {"ann": -1, "cat": -1, "oslo": 0, "lima": 1}
+    options = ["--truth", "qrels", "--closed-world", "--overwrite"]
+    code, out, _ = call("pool", *MAKE, *options)
+    assert code == 0
+    grades = dict(read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "grade").rows())
+    assert grades == {"ann": 0, "cat": 0, "oslo": 0}
+    assert {path.name for path in (folder / "pool").iterdir()} == FILES - {"sheet.tsv"}
+    assert "0 candidates to judge" in out
+
+
+def test_the_rules_know_the_truth(call, folder):
+    """ann is born in oslo (train), which filters it; of a truth that says so, the rule says the same."""
+    write_run(
+        run_from_lists("m", "tail", [0], [0], [[3, 4]], [[2.0, 1.0]], entities=ENTITIES, relations=RELATIONS),
+        "born.run",
+    )
+    make = [
+        "pool",
+        "born.run",
+        "--depth",
+        "9",
+        "--kg",
+        "graph",
+        "--out",
+        "pool",
+        "--overwrite",
+        "--format",
+        "json",
+    ]
+    rules = [
+        json.loads(call(*make, *more)[1])["rules"]["functional"]
+        for more in ([], ["--filter", "none"], ["--filter", "none", "--truth", "train"])
+    ]
+    assert rules == [1, 0, 1]
+
+
+def test_one_system_is_pooled_with_a_note(call, folder):
+    code, out, _ = call("pool", "one.run", "--depth", "1", "--kg", "graph", "--out", "pool")
+    assert code == 0
+    assert "note: the pool is of one system" in out
+
+
+def test_systems_that_answer_other_questions(call, folder):
+    write_run(run_of("three", [[2]], entity=(0,)), "three.run")
+    arguments = ["pool", *MAKE, "three.run"]
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert "1 of 2 are missing in some, such as 'ben|knows|?' in 'three'; --intersect leaves them out" in err
+    assert not (folder / "pool").exists()
+    code, out, _ = call(*arguments, "--intersect")
+    assert code == 0
+    assert "note: 1 questions are left out" in out
+
+
+def test_rank_tables_say_so(call, folder):
+    row = {"head": "ann", "relation": "knows", "tail": "cat", "side": "tail", "candidates": 9}
+    write_ranks(pl.DataFrame([row | {"optimistic": 4, "pessimistic": 4}]), folder / "ranks.parquet")
+    code, out, _ = call("pool", "ranks.parquet", "--depth", "1", "--kg", "graph", "--out", "pool")
+    assert code == 0
+    assert "note: ranks.parquet is a rank table: only its tested answers are pooled." in out
+
+
+def test_names_go_into_the_sheet(call, folder):
+    (folder / "names").write_text("ann\tAnn Ash\tpainter\nknows\tis acquainted with\n")
+    assert call("pool", *MAKE, "--names", "names")[0] == 0
+    assert "'Ann Ash (painter)' -- is acquainted with --> X?" in (folder / "pool/sheet.tsv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ("", "--out must say"),
+        ("--out x", "RUN is missing"),
+        ("one.run --out x", "--depth must be given"),
+        ("one.run --depth 2 --out x", "--kg must be given"),
+        ("one.run --depth 0 --kg graph --out x", "--depth must be a whole number of at least 1"),
+        ("one.run one.run --depth 2 --kg graph --out x", "one.run: the system 'one' is in one.run too"),
+        ("none.run --depth 2 --kg graph --out x", "none.run: No such file|No such file or directory"),
+        ("one.run --depth 2 --kg none --out x", "none"),
+        ("one.run --depth 2 --kg graph --out x --truth other", "--truth must be a split .* or a file"),
+        ("one.run --depth 2 --kg graph --out x --closed-world", "--closed-world needs --truth"),
+        ("one.run --depth 2 --kg graph --out x --filter other", "--filter must be among .*'other'"),
+        ("one.run --depth 2 --kg graph --out x --filter test --truth test", "must not hold the split"),
+        ("one.run --depth 2 --kg graph --out graph", "graph: is there already"),
+        ("one.run --depth 2 --kg graph --out graph --overwrite", "was not made by owkg pool"),
+        ("one.run --depth 2 --kg graph --out x --pool y", "--pool says nothing without --read"),
+        ("--read s.tsv --out x", "--pool must name"),
+        ("--read s.tsv --out x --pool y --depth 2", "--depth says nothing with --read"),
+        ("one.run --read s.tsv --out x --pool y", "RUN says nothing with --read"),
+        ("--read s.tsv --out x --pool graph", "holds no metadata.json"),
+    ],
+)
+def test_bad_input(call, folder, arguments, shown):
+    code, out, err = call("pool", *arguments.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("owkg: error: ")
+    assert err.count("\n") == 1
+    assert pl.Series([err]).str.contains(shown).item()
+    assert not (folder / "x").exists()
+
+
+# --- reading back
+
+
+@pytest.fixture
+def sheets(call, folder):
+    """Two filled-in sheets of a pool, that differ in one label."""
+    assert call("pool", *MAKE, "--no-trivial")[0] == 0
+    header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
+    for name, answers in (
+        ("first.tsv", {"cat": "y", "oslo": "n"}),
+        ("second.tsv", {"cat": "y", "oslo": "y"}),
+    ):
+        rows = [line.split("\t") for line in lines]
+        labelled = ["\t".join([*row[:4], answers.get(row[1], "?"), ""]) for row in rows]
+        (folder / name).write_text("\n".join([header, *labelled]) + "\n")
+    return folder
+
+
+READ = ["--pool", "pool", "--out", "judged.qrels"]
+
+
+def test_one_sheet(call, sheets):
+    code, out, err = call("pool", "--read", "first.tsv", *READ)
+    assert (code, err) == (0, "")
+    assert out == "wrote judged.qrels: 5 candidates, 2 relevant, 1 not relevant, 2 not judged\n"
+    before, after = read_judgements("pool/pool.qrels"), read_judgements("judged.qrels")
+    assert after.drop("grade").equals(before.drop("grade"))
+    grade = {"cat": 1, "oslo": 0}
+    assert after["grade"].to_list() == [grade.get(answer, -1) for answer in before["answer"]]
+
+
+def test_two_sheets(call, sheets):
+    code, out, _ = call("pool", "--read", "first.tsv", "--read", "second.tsv", *READ)
+    assert code == 0
+    assert "wrote judged.qrels: 5 candidates, 2 relevant, 0 not relevant, 3 not judged" in out
+    assert "both judged 3, agreeing 66.67 %, kappa 0.0000" in out
+    assert "2 unsure, 0 in one sheet only" in out
+    code, out, _ = call("pool", "--read", "first.tsv", "--read", "second.tsv", *READ, "--format", "json")
+    found = json.loads(out)
+    assert found["not_judged"] == 3
+    assert found["agreement"]["kappa"] == pytest.approx(0)
+    assert [row["answer"] for row in found["agreement"]["disagreements"]] == ["oslo"]
+
+
+def test_kappa_that_is_not_defined_is_null(call, sheets):
+    text = (sheets / "first.tsv").read_text().replace("\tn\t", "\ty\t")
+    (sheets / "third.tsv").write_text(text)
+    arguments = ["pool", "--read", "second.tsv", "--read", "third.tsv", *READ]
+    assert json.loads(call(*arguments, "--format", "json")[1])["agreement"]["kappa"] is None
+    assert "kappa undefined" in call(*arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("\ty\t", "\t\t", "first.tsv, line .: the label must not be blank"),
+        ("\ty\t", "\tperhaps\t", "the label must be 1, y"),
+        ("ann|knows|?", "ann|likes|?", "the question_id must be a question of the pool"),
+    ],
+)
+def test_bad_sheets(call, sheets, old, new, shown):
+    path = sheets / "first.tsv"
+    path.write_text(path.read_text().replace(old, new))
+    code, _, err = call("pool", "--read", "first.tsv", *READ)
+    assert code == 2
+    assert pl.Series([err]).str.contains(shown).item()
+    assert not (sheets / "judged.qrels").exists()
+
+
+def test_labels_against_the_pool(call, sheets):
+    assert call("pool", "--read", "first.tsv", *READ)[0] == 0
+    (sheets / "pool/pool.qrels").write_text((sheets / "judged.qrels").read_text())
+    code, _, err = call("pool", "--read", "second.tsv", *READ)
+    assert code == 2
+    assert "such as 'oslo' to 'ann|knows|?', 0 and 1" in err
+
+
+def test_three_sheets(call, sheets):
+    code, _, err = call("pool", *(["--read", "first.tsv"] * 3), *READ)
+    assert code == 2
+    assert "--read must be one sheet or two, got 3" in err

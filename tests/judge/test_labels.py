@@ -1,0 +1,89 @@
+"""Ranks under fewer labels: those that ranking all scores again gives."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from owkg.judge.labels import relabelled
+
+ENTITIES, QUESTIONS = 12, 6
+
+
+def ranked(scores, relevant):
+    """The rank table of the relevant answers to questions h0|r|?, h1|r|?, ..., filtered by each other."""
+    rows = []
+    for question, row in enumerate(scores):
+        others = row[~relevant[question]]
+        for answer in np.flatnonzero(relevant[question]):
+            low, high = 1 + (others > row[answer]).sum(), 1 + (others >= row[answer]).sum()
+            rows.append((f"h{question}", "r", f"e{answer}", "tail", low, high, len(others) + 1))
+    names = ["head", "relation", "tail", "side", "optimistic", "pessimistic", "candidates"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def labels(relevant, grade=1):
+    question, answer = np.nonzero(relevant)
+    return pl.DataFrame(
+        {
+            "side": ["tail"] * len(question),
+            "entity": [f"h{q}" for q in question],
+            "relation": ["r"] * len(question),
+            "answer": [f"e{a}" for a in answer],
+            "grade": [grade] * len(question),
+        },
+        schema_overrides={"grade": pl.Int64, "entity": pl.String, "answer": pl.String},
+    )
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_as_ranked_again(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.permuted(np.tile(np.arange(ENTITIES), (QUESTIONS, 1)), axis=1)
+    full = rng.random((QUESTIONS, ENTITIES)) < 0.4
+    full[:, 0] = True
+    sparse = full & (rng.random(full.shape) < 0.6)
+    sparse[0, 0] = True
+    found, unlabelled = relabelled(ranked(scores, full), labels(sparse))
+    again = ranked(scores, sparse)
+    assert unlabelled == (~sparse.any(1)).sum()
+    assert found.select("head", "tail", "candidates").equals(again.select("head", "tail", "candidates"))
+    # Of answers of equal rank it is not known which one scores more: ranks lie around the true one.
+    assert (found["optimistic"] <= again["optimistic"]).all()
+    assert (found["pessimistic"] >= again["pessimistic"]).all()
+    apart = ~ranked(scores, full).select(pl.struct("head", "optimistic").is_duplicated()).to_series()
+    keeps = apart.filter(pl.Series(sparse[full]))
+    assert (found["optimistic"] == again["optimistic"]).filter(keeps).all()
+    assert (found["pessimistic"] == again["pessimistic"]).filter(keeps).all()
+
+
+def test_several_systems_in_one_table():
+    rng = np.random.default_rng(0)
+    full = rng.random((QUESTIONS, ENTITIES)) < 0.5
+    sparse = full & (rng.random(full.shape) < 0.5)
+    parts = [ranked(rng.random((QUESTIONS, ENTITIES)), full).with_columns(model=pl.lit(m)) for m in "ab"]
+    found = relabelled(pl.concat(parts), labels(sparse)).table
+    for part, name in zip(parts, "ab", strict=True):
+        one = relabelled(part, labels(sparse)).table
+        assert found.filter(model=name).equals(one)
+
+
+def test_the_same_labels_change_nothing_and_unjudged_ones_do_not_count():
+    full = np.ones((2, 3), bool)
+    table = ranked(np.arange(24).reshape(2, 12) % 7, np.pad(full, ((0, 0), (0, 9))))
+    both = pl.concat([labels(full), labels(np.array([[False] * 5 + [True]]), grade=0)])
+    assert relabelled(table, both).table.equals(table)
+    with pytest.raises(ValueError, match="`qrels` must call some answer relevant"):
+        relabelled(table, both, level=2)
+
+
+def test_refused():
+    full = np.ones((2, 3), bool)
+    table = ranked(np.arange(6.0).reshape(2, 3), full)
+    with pytest.raises(ValueError, match=r"2 answers are not, such as 'e3' to h0\|r\|\?"):
+        relabelled(table, labels(np.ones((2, 4), bool)))
+    with pytest.raises(ValueError, match="`qrels` must have the columns side, entity"):
+        relabelled(table, pl.DataFrame({"question": ["q"]}))
+    with pytest.raises(ValueError, match="`table` must hold ranks filtered"):
+        relabelled(table.with_columns(filtered=False), labels(full))

@@ -1,0 +1,116 @@
+"""Scores of systems on questions: their means are what `owkg.metrics.evaluate` says."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from owkg.judge.scores import scores
+from owkg.metrics import Ties, evaluate, summary, tasks_of
+
+NAMES = ("mrr", "hits@3", "mr", "amri", "adjusted_hits@3", "macro-mrr", "macro-map@20", "probe@0.5")
+SUMMARIES = [summary(name) for name in NAMES]
+
+
+def table(seed, *, questions=8, answers=3, candidates=40):
+    rng = np.random.default_rng(seed)
+    count = questions * answers
+    low = rng.integers(1, candidates - 4, count)
+    return pl.DataFrame(
+        {
+            "head": np.repeat([f"h{i}" for i in range(questions)], answers),
+            "relation": np.repeat([f"r{i % 2}" for i in range(questions)], answers),
+            "tail": [f"t{i % answers}" for i in range(count)],
+            "side": ["tail"] * count,
+            "optimistic": low,
+            "pessimistic": low + rng.integers(0, 4, count),
+            "candidates": [candidates] * count,
+        }
+    )
+
+
+@given(seed=st.integers(0, 2**32 - 4), rule=st.sampled_from(sorted(Ties)))
+def test_means_are_those_of_evaluate(seed, rule):
+    tables = {name: table(seed + i) for i, name in enumerate("abc")}
+    # The order of rows does not matter.
+    tables["b"] = tables["b"].sample(fraction=1, shuffle=True, seed=1)
+    found, left_out = scores(tables, SUMMARIES, ties=rule)
+    assert left_out == 0
+    assert (found.systems, found.metrics) == (("a", "b", "c"), tuple(s.name for s in SUMMARIES))
+    for column, of in enumerate(tables.values()):
+        expected = evaluate(tasks_of(of)[0], SUMMARIES, ties=rule)[Ties(rule)]
+        np.testing.assert_allclose(found.mean[:, column], [expected[s.name].value for s in SUMMARIES])
+    turned = [name for name, larger in zip(found.metrics, found.larger_is_better, strict=True) if not larger]
+    assert turned == ["mr"]
+    np.testing.assert_array_equal(found.strength[2], -found.mean[2])
+
+
+def test_what_each_question_reads():
+    of = table(0)
+    found, _ = scores({"a": of}, [summary("mrr"), summary("macro-mrr")], ties="optimistic")
+    for i, row in enumerate(found.questions.iter_rows(named=True)):
+        ranks = of.filter(head=row["entity"], relation=row["relation"])["optimistic"].to_numpy()
+        assert row["side"] == "tail"
+        np.testing.assert_allclose(found.value[:, 0, i], [(1 / ranks).sum(), 1 / ranks.min()])
+        np.testing.assert_array_equal(found.weight[:, i], [len(ranks), 1])
+
+
+def test_questions_that_a_system_lacks_are_counted():
+    tables = {"a": table(0), "b": table(1).filter(pl.col("head") != "h3")}
+    with pytest.raises(ValueError, match=r"1 of 8 are missing in some system, such as h3\|r1\|\? in b"):
+        scores(tables, SUMMARIES)
+    found, left_out = scores(tables, SUMMARIES, intersect=True)
+    assert (left_out, len(found.questions)) == (1, 7)
+    assert "h3" not in found.questions["entity"]
+    expected, _ = scores({k: v.filter(pl.col("head") != "h3") for k, v in tables.items()}, SUMMARIES)
+    np.testing.assert_array_equal(found.value, expected.value)
+
+
+def test_columns_that_only_some_tables_have():
+    tables = {"a": table(0).with_columns(model=pl.lit("x"), seed=3), "b": table(1).with_columns(seed=4)}
+    assert scores(tables, SUMMARIES)[0].systems == ("a", "b")
+
+
+def test_ids_for_labels():
+    ids = {"head": pl.Int64, "tail": pl.Int64, "relation": pl.Int64}
+    of = {
+        name: table(seed).with_columns(pl.col(column).str.slice(1).cast(kind) for column, kind in ids.items())
+        for seed, name in enumerate("ab")
+    }
+    plain = scores({"a": table(0), "b": table(1)}, SUMMARIES)[0]
+    np.testing.assert_array_equal(scores(of, SUMMARIES)[0].mean, plain.mean)
+
+
+@pytest.mark.parametrize(
+    ("tables", "summaries", "message"),
+    [
+        ({}, SUMMARIES, "`tables` must hold a rank table for each system"),
+        ({"a": table(0)}, [], "`summaries` must be at least one"),
+        ({"a": table(0)}, ["mrr"], "`summaries` must be of owkg.metrics.summary, got 'mrr'"),
+        ({"a": table(0)}, [summary("zmrr")], "`summaries` must be means"),
+        ({"a": table(0)}, [summary("median-rank")], "`summaries` must be means"),
+        ({"a": table(0)}, [summary("gmr")], "`summaries` must be means"),
+        ({"a": table(0)}, [summary("mrr")] * 2, "`summaries` must be different"),
+        (
+            {"a": table(0), "b": table(0, questions=2).with_columns(relation=pl.lit("s"))},
+            SUMMARIES,
+            "no question",
+        ),
+        ({"a": table(0), "b": table(0)[1:]}, SUMMARIES, r"h0\|r0\|\? has 't0' in 1 of 2"),
+        ({"a": table(0), "b": table(0, candidates=50)}, [summary("amri")], "the same candidates"),
+        (
+            {"a": table(0).with_columns(filtered=False)},
+            [summary("macro-mrr")],
+            "`summaries` has macro-mrr, and the answers of a question are in no one list",
+        ),
+    ],
+)
+def test_refused(tables, summaries, message):
+    with pytest.raises(ValueError, match=message):
+        scores(tables, summaries)
+
+
+def test_an_unknown_tie_rule():
+    with pytest.raises(ValueError, match="`ties` must be one of"):
+        scores({"a": table(0)}, SUMMARIES, ties="best")

@@ -1,0 +1,198 @@
+"""P-values of pairs of systems, against SciPy and every sign pattern."""
+
+from itertools import product
+
+import jax
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from owkg.judge.scores import Scores
+from owkg.judge.sign_flips import randomisation
+from owkg.judge.significance import PairTest, contributions, pairwise
+
+KEY = jax.random.key(5)
+
+
+def made(value, weight=None, larger=True):
+    value = np.asarray(value, np.float64)[None]
+    _, systems, questions = value.shape
+    asked = pl.DataFrame({"side": "tail", "entity": [f"e{i}" for i in range(questions)], "relation": "r"})
+    weight = np.ones((1, questions)) if weight is None else np.asarray(weight, np.float64)[None]
+    return Scores(tuple("abcdefgh"[:systems]), ("m",), (larger,), asked, value, weight)
+
+
+def micro(questions=60, systems=4, larger=True):
+    rng = np.random.default_rng(0)
+    weight = rng.integers(1, 6, questions)
+    return made(weight * rng.random((systems, questions)) + 0.1 * np.arange(systems)[:, None], weight, larger)
+
+
+@pytest.mark.parametrize("larger", [True, False])
+def test_contributions_average_to_what_a_system_reads(larger):
+    scores = micro(larger=larger)
+    each = contributions(scores, "m")
+    assert each.mean(1) == pytest.approx(scores.strength[0], rel=1e-12)
+    found = pairwise(scores, "m")
+    assert found.difference == pytest.approx(
+        scores.strength[0][found.first] - scores.strength[0][found.second]
+    )
+    gaps = each[found.first] - each[found.second]
+    assert found.deviation == pytest.approx(gaps.std(1, ddof=1))
+    assert found.questions == 60
+
+
+def test_student_is_that_of_scipy():
+    scores = micro()
+    found = pairwise(scores, "m", test="t")
+    for first, second, p in zip(found.first, found.second, found.p, strict=True):
+        value = scores.value[0]
+        assert p == pytest.approx(stats.ttest_rel(value[first], value[second]).pvalue, abs=1e-10)
+        assert found.matrix[first, second] == found.matrix[second, first] == p
+    assert (np.diagonal(found.matrix) == 1).all()
+    assert (found.systems, found.test, len(found.p)) == (("a", "b", "c", "d"), "t", 6)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=12, max_size=12))
+def test_wilcoxon_is_that_of_scipy_with_ties_and_zeros(rows):
+    value = np.array(rows, float).T / 7
+    found = pairwise(made(value), "m", test="wilcoxon")
+    for first, second, p in zip(found.first, found.second, found.p, strict=True):
+        gap = np.round(7 * (value[first] - value[second]))
+        if not gap.any():
+            assert p == 1
+        else:
+            peer = stats.wilcoxon(gap, zero_method="wilcox", correction=False, method="asymptotic")
+            assert p == pytest.approx(peer.pvalue, abs=1e-10)
+
+
+def test_pairs_in_parts(monkeypatch):
+    scores = micro()
+    whole = [pairwise(scores, "m", test=test, key=KEY, draws=300) for test in PairTest]
+    monkeypatch.setattr("owkg.judge.significance._CHUNK", 60)
+    monkeypatch.setattr("owkg.judge.sign_flips._CALL", 1)
+    for test, expected in zip(PairTest, whole, strict=True):
+        found = pairwise(scores, "m", test=test, key=KEY, draws=300)
+        assert found.p == pytest.approx(expected.p, rel=1e-12)
+        assert found.deviation == pytest.approx(expected.deviation, rel=1e-12)
+
+
+def _every_pattern(gap):
+    """The definition, in whole numbers."""
+    statistics = [
+        abs(sum(s * d for s, d in zip(signs, gap, strict=True)))
+        for signs in product((1, -1), repeat=len(gap))
+    ]
+    return np.mean([statistic >= abs(sum(gap)) for statistic in statistics])
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=7, max_size=7))
+def test_the_enumeration_is_exact(rows):
+    value = np.array(rows).T
+    # Sevenths are no binary fractions: equal sums differ in their last digits.
+    found = randomisation(KEY, value / 7, draws=128)
+    pairs = zip(*np.triu_indices(3, 1), strict=True)
+    expected = [_every_pattern((value[a] - value[b]).tolist()) for a, b in pairs]
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_draws_estimate_the_enumeration():
+    rng = np.random.default_rng(2)
+    value = np.round(rng.random((4, 12)) + 0.2 * np.arange(4)[:, None], 1)
+    exact = randomisation(KEY, value, draws=4096)
+    assert ((exact * 4096) % 1 == 0).all()
+    draws = 4095  # one less than there are patterns
+    found = randomisation(KEY, value, draws=draws)
+    assert not np.array_equal(found, exact)
+    error = np.sqrt(exact * (1 - exact) / draws)
+    assert (np.abs(found - (draws * exact + 1) / (draws + 1)) < 4 * error + 1e-12).all()
+    # A peer in the same words.
+    for i, (a, b) in enumerate(zip(*np.triu_indices(4, 1), strict=True)):
+        peer = stats.permutation_test(
+            (value[a] - value[b],), lambda d, axis: d.mean(axis), permutation_type="samples", n_resamples=4096
+        )
+        assert exact[i] == pytest.approx(peer.pvalue, abs=1e-12)
+
+
+def test_the_signs_are_fair_and_of_their_own():
+    # Of one question that differs, nothing is ever nearer to 0; of two like it, every second draw is.
+    each = np.zeros((2, 100))
+    each[0, 17] = 1
+    assert randomisation(KEY, each, draws=1000).item() == 1
+    each[0, 99] = 1
+    draws = 10_000
+    found = randomisation(KEY, each, draws=draws).item()
+    assert abs(found - 0.5) < 4 * 0.5 / np.sqrt(draws)
+    # Many questions: near to Student's t.
+    rng = np.random.default_rng(0)
+    value = rng.normal(size=(3, 500)) + 0.07 * np.arange(3)[:, None]
+    p = pairwise(made(value), "m").p
+    found = pairwise(made(value), "m", test="randomisation", key=KEY, draws=draws).p
+    assert (np.abs(found - p) < 4 * np.sqrt(p * (1 - p) / draws) + 0.005).all()
+
+
+def test_equal_keys_give_equal_p_values_and_never_0():
+    rng = np.random.default_rng(0)
+    value = rng.random((3, 100)) + 5 * np.arange(3)[:, None]
+    value[1, :50] = value[0, :50]
+    one, two, other = (randomisation(key, value, draws=999) for key in (KEY, KEY, jax.random.key(6)))
+    assert (one == two).all()
+    assert (one == 1 / 1000).all()
+    assert (other == 1 / 1000).all()
+    close = rng.random((3, 100))
+    assert (randomisation(KEY, close, draws=999) == randomisation(KEY, close, draws=999)).all()
+    assert (randomisation(KEY, close, draws=999) != randomisation(jax.random.key(6), close, draws=999)).any()
+
+
+def test_progress_reaches_all_draws(monkeypatch):
+    monkeypatch.setattr("owkg.judge.sign_flips._CALL", 128 * 128)
+    steps = []
+    randomisation(KEY, np.eye(3, 100), draws=300, on_progress=lambda *step: steps.append(step))
+    assert steps == [(128, 300), (256, 300), (300, 300)]
+
+
+@pytest.mark.parametrize("test", list(PairTest))
+@pytest.mark.parametrize("questions", [2, 40])
+def test_systems_that_read_the_same_and_others_that_differ_by_a_constant(test, questions):
+    value = np.ones((3, questions)) * np.array([[1.0], [1.0], [2.0]])
+    value += 0.3 * np.arange(questions) % 1
+    found = pairwise(made(value), "m", test=test, key=KEY)
+    assert found.p[0] == 1
+    assert np.isfinite(found.p).all()
+    assert ((found.p >= 0) & (found.p <= 1)).all()
+    assert (found.p[1:] <= (1e-6 if questions == 40 else 0.5) + 1e-4).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [
+        ({"scores": 1}, "`scores`"),
+        ({"scores": micro(systems=1)}, "at least two systems, got 1"),
+        ({"scores": micro(questions=1)}, "at least two questions, got 1"),
+        ({"scores": made(np.ones((2, 3)), np.zeros(3))}, "some weight"),
+        ({"metric": "x"}, "`metric` must be one of m, got 'x'"),
+        ({"test": "z"}, "t, wilcoxon, randomisation, got 'z'"),
+        ({"test": "randomisation"}, "`key`"),
+        ({"test": "randomisation", "key": 3}, "`key`"),
+        ({"test": "randomisation", "key": KEY, "draws": 0}, "`draws`"),
+    ],
+)
+def test_bad_input(changed, shown):
+    with pytest.raises(ValueError, match=shown):
+        pairwise(**({"scores": micro(), "metric": "m"} | changed))
+
+
+@pytest.mark.parametrize(
+    ("each", "shown"), [([[1.0, np.nan], [1, 2]], "nan"), ([1.0, 2.0], "shape"), ([[1.0, 2.0]], "shape")]
+)
+def test_bad_contributions(each, shown):
+    with pytest.raises(ValueError, match=shown):
+        randomisation(KEY, each)
+
+
+def test_more_draws_than_counters():
+    with pytest.raises(ValueError, match=r"below 2\*\*31"):
+        randomisation(KEY, np.eye(2, 40), draws=2**31)
