@@ -1,5 +1,6 @@
 """Files that are whole or not there: written aside, then renamed."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ def writable_folder(path: Path) -> Path:
         OSError: if nothing can be written there; NotADirectoryError if a file of that name is there.
     """
     if path.exists() and not path.is_dir():
-        raise NotADirectoryError(f"{path}: is a file; choose a folder")
+        raise NotADirectoryError(errno.ENOTDIR, "is a file; choose a folder", str(path))
     with written_aside(path / "tried") as aside:
         aside.touch()
     (path / "tried").unlink()

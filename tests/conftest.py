@@ -1,11 +1,15 @@
 """What every test shares: a backend without a display, runtime type checks, the data folder."""
 
 import os
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import jaxtyping
 import pytest
 from hypothesis import settings
-from jaxtyping import install_import_hook
+from jaxtyping import install_import_hook, jaxtyped
 
 # An environment variable: subprocesses get it too, and matplotlib is not imported for nothing.
 os.environ["MPLBACKEND"] = "Agg"
@@ -54,6 +58,28 @@ def _checked_modules() -> list[str]:
     names = (".".join(f.relative_to(root).with_suffix("").parts) for f in files)
     return sorted(set(names) - _UNCHECKED)
 
+
+# What the hook puts on every function would be compiled anew each time a function within a function is made,
+# which took longer than the functions themselves. Each of these is checked when it is made the first times.
+_TIMES = 10
+_made: Counter[Any] = Counter()
+
+
+def _jaxtyped(*arguments: Any, **options: Any) -> Callable[..., Any]:
+    if arguments:
+        return jaxtyped(*arguments, **options)
+
+    def decorated(it: Any) -> Any:
+        code = getattr(it, "__code__", None)
+        if code is None or "<locals>" not in it.__qualname__:
+            return jaxtyped(it, **options)
+        _made[code] += 1
+        return jaxtyped(it, **options) if _made[code] <= _TIMES else it
+
+    return decorated
+
+
+jaxtyping.jaxtyped = _jaxtyped
 
 # Before anything imports them. By PEP 484, an int is a float too.
 install_import_hook(_checked_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")

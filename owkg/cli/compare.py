@@ -10,7 +10,18 @@ import typer
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.progress import progress
 from owkg.cli.script import Seed
-from owkg.cli.systems import Files, Graph, Intersect, LabelSet, Metrics, Ties, label_sets, note, summaries
+from owkg.cli.systems import (
+    Files,
+    Graph,
+    Intersect,
+    LabelSet,
+    Metrics,
+    Ties,
+    label_sets,
+    note,
+    summaries,
+    tie_rule,
+)
 
 _DIVISIONS = ("side", "relation", "category")
 
@@ -51,7 +62,7 @@ def compare(
     ci: Annotated[float, typer.Option(help="Level of intervals; 1 - level is that of tests.")] = 0.95,
     draws: Annotated[int, typer.Option(min=1, help="Of the randomisation test.")] = 10_000,
     replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap of tau.")] = 1000,
-    ties: Ties = "realistic",
+    ties: Ties = None,
     intersect: Intersect = False,
     seed: Seed = 0,
     out: Annotated[
@@ -76,10 +87,11 @@ def compare(
     chosen = summaries(metric)
     if out is not None:
         writable_folder(out)
-    sets = label_sets(files, qrels, kg)
+    sets = label_sets(files, qrels, kg, intersect=intersect)
     if len(sets[0].tables) < 2:
         raise ValueError("FILE must name two systems at least: a single one has nothing to be compared with.")
-    found = _compared(sets, chosen, divisions, test, correction, ci, draws, replicates, ties, intersect, seed)
+    rule = tie_rule(ties, sets)
+    found = _compared(sets, chosen, divisions, test, correction, ci, draws, replicates, rule, intersect, seed)
     if out is not None:
         output.write(found, out)
     if form is Format.JSON:
@@ -125,7 +137,7 @@ def _compared(
                 pairs.append(_pairs(one.name, of_set, name, test, correction, draws, test_key))
                 update(i * len(chosen) + m + 1, len(sets) * len(chosen))
     found = {"values": pl.concat(values), "pairs": pl.concat(pairs)}
-    found["metrics"] = _by_metric(found["pairs"], 1 - ci)
+    found["metrics"] = _by_metric(found["pairs"], round(1 - ci, 12))
     rows = []
     for one, other in zip(sets[1:], read[1:], strict=True):
         agreed = agreement(order_key, read[0], other, replicates=replicates, level=ci)
@@ -259,6 +271,7 @@ def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: 
 
     schema = dict.fromkeys(divisions, pl.String) | {"labels": pl.String, "metric": pl.String}
     schema |= {"questions": pl.Int64, "tau_with_all": pl.Float64, "tau_with_first_labels": pl.Float64}
+    nothing = [float("nan")] * len(chosen)
     if not divisions:
         return pl.DataFrame(schema=schema)
     for one in sets:
@@ -274,8 +287,9 @@ def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: 
             if any(table.is_empty() for table in tables.values()):
                 continue
             own = scores(tables, chosen, ties=ties, intersect=intersect)[0]
-            first = own if first is None else first
-            with_all, with_first = (kendall_tau(of.strength, own.strength) for of in (whole, first))
+            first = own if one is sets[0] else first
+            with_all = kendall_tau(whole.strength, own.strength)
+            with_first = nothing if first is None else kendall_tau(first.strength, own.strength)
             for m, metric in enumerate(own.metrics):
                 numbers = {"tau_with_all": with_all[m], "tau_with_first_labels": with_first[m]}
                 counted = {"labels": one.name, "metric": metric, "questions": len(own.questions)}

@@ -15,6 +15,7 @@ _OPTIONS = {
     "num_candidates": "--candidates",
     "layouts": "--layout",
     "source": "NAME|FILE",
+    "scores": "FILE",
     "sizes": "--size",
     "summaries": "--metric",
     "tables": "FILE",

@@ -56,6 +56,14 @@ def evaluate(
     popularity: Annotated[
         bool, typer.Option("--popularity", help="Add popularity and relation category, counted in train.")
     ] = False,
+    score: Annotated[
+        bool, typer.Option("--score", help="Add the score of each answer: what other labels need.")
+    ] = False,
+    lists: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the best answers to each question as a TREC run."),
+    ] = None,
+    depth: Annotated[int, typer.Option(min=1, help="How many of them, of --lists.")] = 100,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Ranks the answer of every triple of a split among all entities, on both sides, filtered.
@@ -73,7 +81,8 @@ def evaluate(
     given: dict[str, Any] = {} if norm is None else {"norm": norm}
     given |= named_values(option or [], taken=given)
     source, scorer, notes = _scorer(run, embeddings, model, given, kg, step)
-    _check_writable(out)
+    for path in filter(None, (out, lists)):
+        _check_writable(path)
     with progress("Ranking", "ranks") as update:
         try:
             table = ranks(
@@ -83,15 +92,31 @@ def evaluate(
                 tolerance=tolerance,
                 name=name,
                 popularity=popularity,
+                score=score,
                 on_progress=update,
                 filter_splits=filters,
             )
         except ValueError as error:
             raise ValueError(str(error).replace("`params`", f"{source}: its parameters")) from None
     write_ranks(table, out)
+    if lists is not None:
+        from owkg.cli.evaluate_lists import write_lists
+
+        asked = write_lists(
+            lists,
+            *scorer,
+            split=split,
+            sides=_names(sides),
+            depth=depth,
+            name=name or source.name.partition(".")[0],
+        )
+        notes = [*notes, f"wrote {lists}: the best {depth} answers to {asked:,} questions"]
     _show(source, table, out, split, notes, form)
     if form is Format.TABLE:
-        for text in (f"wrote {out}: {table.height:,} ranks", *(f"note: {note}" for note in notes)):
+        for text in (
+            f"wrote {out}: {table.height:,} ranks",
+            *(note if note.startswith("wrote") else f"note: {note}" for note in notes),
+        ):
             print(text)
 
 

@@ -81,6 +81,7 @@ app.command(epilog=_examples("owkg models", "owkg models --format json"))(models
 app.command(
     epilog=_examples(
         "owkg evaluate run --split test --out ranks.parquet",
+        "owkg evaluate run --split test --out ranks.parquet --lists complex.run.gz --depth 100",
         "owkg evaluate --embeddings transe.npz --model transe --norm 1 --kg data/nations --out ranks.parquet",
         "owkg evaluate --embeddings rotate.safetensors --model rotate --kg data/umls --sides tail --raw "
         "--out ranks.parquet",

@@ -88,7 +88,7 @@ def pool(
                 raise ValueError(f"{name} says nothing with --read.")
         if pool_ is None:
             raise ValueError("`pool` must name the folder of the pool that --read belongs to.")
-        read_back(read, pool_, out, form)
+        read_back(read, pool_, out, form, overwrite=overwrite)
         return
     if pool_ is not None:
         raise ValueError("`pool` says nothing without --read.")

@@ -19,7 +19,9 @@ from owkg.provenance import read_metadata
 _SHOWN = 10
 
 
-def read_back(sheets: Sequence[Path], folder: Path, out: Path, form: Format) -> None:
+def read_back(
+    sheets: Sequence[Path], folder: Path, out: Path, form: Format, *, overwrite: bool = False
+) -> None:
     """Writes the judgements of a pool with the labels of one sheet or two, and prints what they say.
 
     Args:
@@ -27,7 +29,13 @@ def read_back(sheets: Sequence[Path], folder: Path, out: Path, form: Format) -> 
         folder: of the pool.
         out: file of judgements to write.
         form: JSON or table.
+        overwrite: whether a file that is there is replaced; never a sheet, nor a file of the pool.
     """
+    place = out.resolve()
+    if place in [sheet.resolve() for sheet in sheets] or place.parent == folder.resolve():
+        raise ValueError(f"`out` must be a file of its own, got {out}, which is read.")
+    if out.exists() and not overwrite:
+        raise ValueError(f"{out}: is there already; --overwrite replaces it.")
     if len(sheets) > 2:
         raise ValueError(f"`read` must be one sheet or two, got {len(sheets)}.")
     if (made_by := read_metadata(folder).get("made_by")) != MADE_BY:

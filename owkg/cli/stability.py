@@ -10,7 +10,7 @@ from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
 from owkg.cli.progress import progress
 from owkg.cli.script import Seed
-from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, label_sets, note, summaries
+from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, label_sets, note, summaries, tie_rule
 
 _SIZES = "0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95"
 # Orders that agree so well are taken for the same in the field.
@@ -33,7 +33,7 @@ def stability(
     ] = None,
     draws: Annotated[int, typer.Option(min=2, help="Of each size.")] = 50,
     coefficient: Annotated[str, typer.Option(help="tau, tau-ap or spearman.")] = "tau",
-    ties: Ties = "realistic",
+    ties: Ties = None,
     intersect: Intersect = False,
     seed: Seed = 0,
     out: Annotated[
@@ -54,12 +54,14 @@ def stability(
     chosen, sizes = summaries(metric), _numbers(size or _SIZES)
     if out is not None:
         writable_folder(out)
-    (one,) = label_sets(files, None if qrels is None else [qrels], kg)
-    read, left_out = scores(one.tables, chosen, ties=ties, intersect=intersect)
+    (one,) = label_sets(files, None if qrels is None else [qrels], kg, intersect=intersect)
+    if len(one.tables) < 2:
+        raise ValueError("FILE must name two systems at least: a single one cannot be ranked.")
+    read, left_out = scores(one.tables, chosen, ties=tie_rule(ties, [one]), intersect=intersect)
     if left_out:
         note(f"{left_out:,} questions that some system lacks are left out.")
     if size is None:
-        sizes = [share for share in sizes if round(share * len(read.questions))]
+        sizes = [share for share in sizes if 0 < round(share * len(read.questions)) < len(read.questions)]
     with progress("drawing", "draws") as update:
         found = measured(
             jax.random.key(seed), read, sizes, draws, coefficient=coefficient, on_progress=update
@@ -150,7 +152,8 @@ def _print(found: Any, table: Any, coefficient: str, questions: int) -> None:
         cells = [_cell(row) for row in own.iter_rows(named=True)]
         rows.append([metric, *cells])
         shares = [row["share"] for row in own.iter_rows(named=True) if row["mean"] >= _SAME]
-        enough.append([metric, f"{shares[0]:g}" if shares else f"more than {found.sizes[-1]:g}"])
+        never = "no order" if number(own["mean"].max()) is None else f"more than {found.sizes[-1]:g}"
+        enough.append([metric, f"{shares[0]:g}" if shares else never])
     printed(
         f"{coefficient} of the order on a share of {questions:,} questions with that on all: "
         "mean [95 % of draws]",

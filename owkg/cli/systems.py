@@ -1,7 +1,9 @@
 """The systems of a comparison: rank tables and TREC runs, under one label set or several."""
 
+import re
 import sys
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -24,7 +26,13 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", help="A mean that owkg metrics --list shows; several with commas."),
 ]
-Ties = Annotated[str, typer.Option(help="optimistic, realistic, pessimistic or exact.")]
+Ties = Annotated[
+    str | None,
+    typer.Option(
+        help="optimistic, realistic, pessimistic or exact. Absent: realistic, but exact where --qrels leave "
+        "open which of several answers of equal rank stands first."
+    ),
+]
 Intersect = Annotated[
     bool, typer.Option("--intersect", help="Leave out questions that some system lacks, and count them.")
 ]
@@ -34,10 +42,21 @@ DEFAULT = ("mrr", "hits@1", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@
 
 
 class LabelSet(NamedTuple):
-    """The rank table of every system where some answers are the relevant ones."""
+    """The rank table of every system where some answers are the relevant ones.
+
+    `undetermined` is the largest share of ranks, of any file, that are known between two ends only.
+    """
 
     name: str
     tables: dict[str, Any]
+    undetermined: float = 0.0
+
+
+class _Read(NamedTuple):
+    """The rank tables of the systems in a file."""
+
+    tables: dict[str, Any]
+    undetermined: float = 0.0
 
 
 def summaries(names: list[str] | None) -> list[Any]:
@@ -56,13 +75,16 @@ def summaries(names: list[str] | None) -> list[Any]:
     return list({one.name: one for one in found}.values())
 
 
-def label_sets(files: list[Path], qrels: list[str] | None, kg: Path | None) -> list[LabelSet]:
+def label_sets(
+    files: list[Path], qrels: list[str] | None, kg: Path | None, *, intersect: bool = False
+) -> list[LabelSet]:
     """The systems of the files under each of `qrels`, or as they are ranked where there are none.
 
     Args:
         files: rank tables and TREC runs.
         qrels: files of TREC judgements, or splits of the graph.
         kg: folder of the graph.
+        intersect: whether a run may leave out questions.
 
     Raises:
         ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
@@ -71,8 +93,21 @@ def label_sets(files: list[Path], qrels: list[str] | None, kg: Path | None) -> l
     graph = None if kg is None else _graph(kg)
     names = _names(qrels or [])
     if not names:
-        return [LabelSet("as ranked", _systems(files, None, graph))]
-    return [LabelSet(name, _systems(files, given, graph)) for name, given in names.items()]
+        return [_systems("as ranked", files, None, graph, intersect)]
+    return [_systems(name, files, given, graph, intersect) for name, given in names.items()]
+
+
+def tie_rule(ties: str | None, sets: list[LabelSet]) -> str:
+    """The rule that was asked for, or else the one that the tables need."""
+    open_ = max(one.undetermined for one in sets)
+    if open_:
+        note(
+            f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank; a column "
+            "score in the rank tables (owkg evaluate --score) would tell it."
+        )
+        if ties not in (None, "exact"):
+            note(f"--ties {ties} takes them for ties; exact is the mean over their order.")
+    return ties or ("exact" if open_ else "realistic")
 
 
 def _graph(folder: Path) -> Any:
@@ -94,22 +129,25 @@ def _names(qrels: list[str]) -> dict[str, str]:
     return dict(zip(stems if len(set(stems)) == len(stems) else qrels, qrels, strict=True))
 
 
-def _systems(files: list[Path], qrels: str | None, graph: Any) -> dict[str, Any]:
+def _systems(labels: str, files: list[Path], qrels: str | None, graph: Any, intersect: bool) -> LabelSet:
     found: dict[str, Any] = {}
     owner: dict[str, Path] = {}
+    undetermined = 0.0
     for path in files:
-        for name, table in _tables(path, qrels, graph).items():
+        read = _tables(path, qrels, graph, intersect)
+        undetermined = max(undetermined, read.undetermined)
+        for name, table in read.tables.items():
             if name in found:
                 raise ValueError(f"{path}: the system {name!r} is in {owner[name]} too.")
             found[name], owner[name] = table, path
-    return found
+    return LabelSet(labels, found, undetermined)
 
 
-def _tables(path: Path, qrels: str | None, graph: Any) -> dict[str, Any]:
-    """The rank tables of the systems in a file."""
-    from owkg.ranks import annotated, ranks_from_run, read_ranks
+def _tables(path: Path, qrels: str | None, graph: Any, intersect: bool) -> _Read:
+    from owkg.ranks import annotated, read_ranks
     from owkg.ranks.delimited import separator
 
+    undetermined = 0.0
     if path.suffix.lower() == ".parquet" or separator(path) is not None:
         table = read_ranks(path)
         if graph is not None:
@@ -118,41 +156,78 @@ def _tables(path: Path, qrels: str | None, graph: Any) -> dict[str, Any]:
             except ValueError as error:
                 raise ValueError(f"{path}, with the graph of --kg: {error}") from None
         if qrels is not None:
-            table = _relabelled(path, table, qrels, graph)
+            table, undetermined = _relabelled(path, table, qrels, graph)
     else:
-        if graph is None or qrels is None:
-            raise ValueError(
-                f"{path}: is taken for a TREC run, and of a run `kg` must say what the candidates are and "
-                "`qrels` which answers are relevant."
-            )
-        file = Path(qrels) if Path(qrels).is_file() else None
-        split = None if file else _split(qrels, graph)
-        table, notes = ranks_from_run(
-            path, graph, qrels=file, split=split, filter_splits=_known(graph, qrels)
-        )
-        for text in notes:
-            note(f"{path}: {text}.")
+        table = _of_run(path, qrels, graph, intersect)
     name = path.name.partition(".")[0]
     if "model" not in table.columns:
-        return {name: table}
+        return _Read({name: table}, undetermined)
     by = ["model", "seed"] if "seed" in table.columns and table["seed"].n_unique() > 1 else ["model"]
     parts = table.partition_by(by, as_dict=True, maintain_order=True)
-    return {"/".join(map(str, key)): part for key, part in parts.items()}
+    return _Read({"/".join(map(str, key)): part for key, part in parts.items()}, undetermined)
 
 
-def _relabelled(path: Path, table: Any, qrels: str, graph: Any) -> Any:
+def _of_run(path: Path, qrels: str | None, graph: Any, intersect: bool) -> Any:
+    """The rank table of a TREC run; where questions may be left out, of those that it asks."""
+    import polars as pl
+
+    from owkg.ranks import ranks_from_run
+    from owkg.ranks.trec import read_run
+
+    if graph is None or qrels is None:
+        raise ValueError(
+            f"{path}: is taken for a TREC run, and of a run `kg` must say what the candidates are and "
+            "`qrels` which answers are relevant."
+        )
+    file = Path(qrels) if Path(qrels).is_file() else None
+    split = None if file else _split(qrels, graph)
+    try:
+        table, notes = ranks_from_run(
+            path, graph, qrels=file, split=split, filter_splits=_known(graph, qrels), unanswered=intersect
+        )
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(
+            re.sub("with `unanswered` .*", "--intersect leaves such questions out.", text)
+        ) from None
+    for text in notes:
+        note(f"{path}, under {qrels}: {text}.")
+    if not intersect:
+        return table
+    asked = read_run(path).select(pl.col("tag").alias("model"), "side", "entity", "relation").unique()
+    entity = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
+    table = table.with_columns(_entity=entity)
+    keys = ["model", "side", "_entity", "relation"]
+    return table.join(asked.rename({"entity": "_entity"}), on=keys, how="semi", maintain_order="left").drop(
+        "_entity"
+    )
+
+
+def _relabelled(path: Path, table: Any, qrels: str, graph: Any) -> tuple[Any, float]:
     from owkg.judge.labels import relabelled
     from owkg.judge.qrels import qrels_from_graph, read_judgements
 
     if Path(qrels).is_file():
         judged = read_judgements(qrels)
+        _note_unjudged(qrels, judged)
     else:
         judged = qrels_from_graph(graph, _split(qrels, graph), sides=table["side"].unique().to_list())
     try:
         found = relabelled(table, judged)
     except ValueError as error:
         raise ValueError(f"{path}, under {qrels}: {error}") from None
-    return found.table
+    return found.table, found.undetermined
+
+
+@cache
+def _said(text: str) -> None:
+    note(text)
+
+
+def _note_unjudged(qrels: str, judged: Any) -> None:
+    """Says once of each file how many answers nobody judged."""
+    if unjudged := int((judged["grade"] < 0).sum()):
+        _said(f"{qrels}: {unjudged:,} answers are pooled and not judged; ranks take them for not relevant.")
 
 
 def _split(name: str, graph: Any) -> str:

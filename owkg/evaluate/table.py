@@ -27,6 +27,7 @@ def ranks(
     tolerance: Any = 0.0,
     name: str | None = None,
     popularity: bool = False,
+    score: bool = False,
     devices: Sequence[Any] | None = None,
     block_bytes: Any = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -45,6 +46,7 @@ def ranks(
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         name: for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
+        score: add the column score: of each answer, which orders the answers to one question.
         devices: that share the entities; None: all that JAX sees.
         block_bytes: of the scores that are there at a time, as in `rank_arrays`.
         on_progress: told how many ranks are done, and of how many.
@@ -78,6 +80,7 @@ def ranks(
         raise ValueError(f"`split` must have triples to rank, got {split!r}, which has none.")
     sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
     parts: list[Ranks] = []
+    scores: list[np.ndarray] = []
     known = None
     for i, side in enumerate(sides):
         known = known_answers(facts, side, **sizes) if filter_splits else None
@@ -96,11 +99,14 @@ def ranks(
             on_progress=on_progress and partial(_onward, on_progress, i, len(sides)),
         )
         parts.append(Ranks(found.optimistic, found.pessimistic, found.candidates))
+        scores.append(found.score)
     filtered = known is not None and bool(is_known(known, triples).all())
     every = Ranks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     asked = np.repeat(sides, len(triples))
     triples = np.tile(triples, (len(sides), 1))
     table = described(graph, triples, asked, every, filtered=filtered, model=name, popularity=popularity)
+    if score:
+        table = table.with_columns(score=np.concatenate(scores))
     return validated(table)
 
 

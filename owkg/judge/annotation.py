@@ -66,8 +66,8 @@ def write_sheet(
         answer_id="answer",
         question=_sentence(frame["side"], entity, relation),
         answer=_readable(frame["answer"], named, told),
-        label=pl.lit(""),
-        comment=pl.lit(""),
+        label=pl.lit(None, pl.String),
+        comment=pl.lit(None, pl.String),
     )
     with written_aside(path) as aside:
         sheet.write_csv(aside, separator="\t", quote_style="necessary")

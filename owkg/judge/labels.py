@@ -13,32 +13,39 @@ _KEY = ("side", "entity", "relation", "answer")
 
 
 class Relabelled(NamedTuple):
-    """A rank table under other labels, and how many lists have no relevant answer under them."""
+    """A rank table under other labels.
+
+    Attributes:
+        table: the rows of the relevant answers, with their ranks among more candidates.
+        unlabelled: how many lists (a question of a system) have no relevant answer, and so no row.
+        undetermined: the share of rows whose rank is known between two ends only, as the order of answers of
+            equal rank is not.
+    """
 
     table: pl.DataFrame
     unlabelled: int
+    undetermined: float
 
 
 def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
     """The rank table that labels with fewer relevant answers give; nothing is scored again.
 
     The answers that are not relevant any more are candidates like any other, and stand before those that
-    they score above. A filtered rank tells who that is: of two answers in one list, the one with the better
-    rank scores more. Answers of equal rank may stand either way, and spread optimistic and pessimistic rank.
+    they score above. A column score, where the table has one, tells who that is. Without it a filtered rank
+    does: of two answers in one list, the one with the better rank scores more. Answers of equal rank, such as
+    all that are first, may then stand either way: the optimistic rank has them in favour, the pessimistic one
+    against, and what a metric reads is its expectation over their order, the tie rule "exact"; the mean of
+    the two ranks ("realistic") would be far off.
 
     Args:
         table: ranks of all answers that any labels call relevant, filtered by each other; of one system, or
-            of several by the columns model and seed.
+            of several by the columns model and seed. With a column score, larger is better.
         qrels: columns side, entity, relation, answer and grade, as of `owkg.ranks.trec.read_qrels`.
         level: the lowest grade that is relevant.
 
-    Returns:
-        The rows of relevant answers with their ranks among more candidates; and the number of lists (a
-        question of a system) without any.
-
     Raises:
-        ValueError: if a table is malformed or unfiltered, `qrels` lacks a column, calls an answer relevant
-            that the table does not rank, or leaves nothing.
+        ValueError: if a table is malformed or unfiltered, its answers to a question cannot be of one scoring,
+            `qrels` lacks a column, calls an answer relevant that the table does not rank, or leaves nothing.
 
     Examples:
         >>> row = {"head": "h", "relation": "r", "side": "tail", "candidates": 9}
@@ -57,8 +64,12 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
         ranking = tasks.ranking
     else:
         ranking = np.arange(len(rows)) if tasks.question is None else tasks.question
-    own = rows.select("optimistic", "pessimistic").to_numpy()
-    full = full_test(ranking, *own.T, -realistic(*own.T))
+    best, worst = rows["optimistic"].to_numpy(), rows["pessimistic"].to_numpy()
+    score = rows["score"].to_numpy() if "score" in rows.columns else -realistic(best, worst)
+    try:
+        full = full_test(ranking, best, worst, score)
+    except ValueError as error:
+        raise ValueError(f"`table` must rank the answers to a question by one scoring; {error}") from None
     low, high = thin(full, present)
     gone = np.bincount(ranking, ~present)
     found = rows.filter(present).with_columns(
@@ -66,7 +77,8 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
         pessimistic=pl.Series(high[0], dtype=pl.Int64),
         candidates=pl.col("candidates") + pl.Series(gone[ranking][present].astype(np.int64)),
     )
-    return Relabelled(found, int((np.bincount(ranking, present) == 0).sum()))
+    spread = (high - low)[0] > (worst - best)[present]
+    return Relabelled(found, int((np.bincount(ranking, present) == 0).sum()), float(spread.mean()))
 
 
 def _present(rows: pl.DataFrame, qrels: Any, level: int) -> np.ndarray:

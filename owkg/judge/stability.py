@@ -104,6 +104,7 @@ def stability(
     shares = np.atleast_1d(checks.real("sizes", sizes, 0, 1, closed=False)).reshape(-1)
     taken = np.rint(shares * count).astype(np.int64)
     checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} questions")
+    checks.require("sizes", shares, taken < count, f"small enough to leave out one of the {count} questions")
     draws = checks.scalar("draws", checks.integer("draws", draws, 2))
     at = np.atleast_1d(checks.real("quantiles", quantiles, 0, 1)).reshape(-1)
     if not isinstance(coefficient, str) or coefficient not in COEFFICIENTS:

@@ -11,24 +11,25 @@ from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.scores import Scores
 from owkg.metrics import Summary
 from owkg.simulate.arguments import checked_key
+from owkg.study.curves import SPARSE
 from owkg.study.pooling import Pools, labels, labels_without, scores_under
 from owkg.study.world import ClosedWorld
 
 
 class Judged(NamedTuple):
-    """A world judged from pools.
+    """A world judged from pools. All tables have the columns density and test_set.
 
     Attributes:
         agreement: of labels of each depth with the truth, a row a depth, metric and coefficient: columns
-            density, depth, metric, coefficient, value, corrected, lower, upper.
-        differences: how much nearer to the truth sparse labels are by one metric than by another: columns
-            density, metric, minus, coefficient, value, lower, upper.
-        labels: what each depth costs and finds: columns density, depth, candidates (to be judged, those of
-            the sparse test aside), labels, share (of the full answers).
-        systems: what each system reads, a row a depth (null: the truth), metric and system: columns density,
-            depth, metric, system, value, rank.
-        left_out: pool bias: each system under labels to whose pool it did not contribute: columns density,
-            depth, metric, system, unique (answers that it alone pooled), value, rank, value_without,
+            depth, metric, coefficient, value, corrected, lower, upper.
+        differences: how much nearer to the truth the test set is by one metric than by another: columns
+            metric, minus, coefficient, value, lower, upper.
+        labels: what each depth costs and finds: columns depth, candidates (of the pool that have no
+            label yet), labels, share (of the full answers).
+        systems: what each system reads, a row a depth (null: the truth), metric and system: columns depth,
+            metric, system, value, rank.
+        left_out: pool bias: each system under labels to whose pool it did not contribute: columns depth,
+            metric, system, unique (answers that it alone pooled), value, rank, value_without,
             rank_without.
     """
 
@@ -45,28 +46,30 @@ def judged(
     found: Pools,
     summaries: Sequence[Summary],
     *,
+    test_set: str = SPARSE,
     replicates: int = 1000,
     level: float = 0.95,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Judged:
-    """Ranks the systems by sparse labels, by those of pools of every depth, and by all labels.
+    """Ranks the systems by the labels of a test set, by those of pools of every depth, and by all labels.
 
-    Depth 0 are the labels of the sparse test; depth d adds the answers that a system lists among its d best
+    Depth 0 are the labels of the test set; depth d adds the answers that a system lists among its d best
     candidates beside the training facts. Systems are compared on the same questions throughout, and
-    intervals are for other questions (see `owkg.judge.agreement`, whose percentiles lie low where systems are
-    close). The same questions are drawn for every depth and metric.
+    intervals are for other questions (see `owkg.judge.agreement`). The same questions are drawn for every
+    depth and metric.
 
     Args:
         key: of `jax.random.key`; consumed.
         world: that was learned.
         found: of `pools`; two systems at least.
         summaries: means over answers or questions.
+        test_set: of `world.present`: facts missing at random, or by the predictions of a model.
         replicates: of the bootstrap over questions.
         level: of confidence.
         on_progress: told how many label sets are done, and of how many.
 
     Raises:
-        ValueError: if there is one system only, or a summary is no mean.
+        ValueError: if there is one system only, a summary is no mean, or the world has no such test set.
     """
     key = checked_key(key)
     checks.integer("replicates", replicates, 2)
@@ -76,20 +79,20 @@ def judged(
     by_depth: list[Scores] = []
     agreed: list[Agreement] = []
     for depth in depths:
-        by_depth.append(scores_under(world, found, labels(world, found, depth), summaries))
+        by_depth.append(scores_under(world, found, labels(world, found, depth, test_set=test_set), summaries))
         agreed.append(agreement(key, truth, by_depth[-1], replicates=replicates, level=level))
         tell(depth + 1, len(depths) + 1)
-    left_out = _left_out(world, found, summaries, by_depth[-1], depth=len(found.candidates))
+    left_out = _left_out(world, found, summaries, by_depth[-1], test_set, depth=len(found.candidates))
     tell(len(depths) + 1, len(depths) + 1)
-    density = pl.lit(world.density).alias("density")
+    of = pl.lit(world.density).alias("density"), pl.lit(test_set).alias("test_set")
     tables = (
         pl.concat([_agreement_rows(d, one) for d, one in zip(depths, agreed, strict=True)]),
         _differences(agreed[0], level),
-        _label_rows(world, found),
+        _label_rows(world, found, test_set),
         pl.concat([_system_rows(None, truth), *(_system_rows(d, s) for d, s in enumerate(by_depth))]),
         left_out,
     )
-    return Judged(*(table.select(density, *table.columns) for table in tables))
+    return Judged(*(table.select(*of, *table.columns) for table in tables))
 
 
 def _agreement_rows(depth: int, found: Agreement) -> pl.DataFrame:
@@ -116,14 +119,16 @@ def _differences(found: Agreement, level: float) -> pl.DataFrame:
             if m == o:
                 continue
             apart = found.resamples[:, m] - found.resamples[:, o]
-            low, high = np.quantile(apart, ends, axis=0)
+            value = found.value[m] - found.value[o]
+            # Moved to the value, as the intervals of the rankings are.
+            low, high = np.quantile(apart, ends, axis=0) + value - np.median(apart, axis=0)
             for c, coefficient in enumerate(found.coefficients):
                 rows.append(
                     {
                         "metric": metric,
                         "minus": other,
                         "coefficient": coefficient,
-                        "value": found.value[m, c] - found.value[o, c],
+                        "value": value[c],
                         "lower": low[c],
                         "upper": high[c],
                     }
@@ -132,12 +137,14 @@ def _differences(found: Agreement, level: float) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema | dict.fromkeys(("value", "lower", "upper"), pl.Float64))
 
 
-def _label_rows(world: ClosedWorld, found: Pools) -> pl.DataFrame:
-    count = [int(labels(world, found, depth).sum()) for depth in range(len(found.candidates) + 1)]
+def _label_rows(world: ClosedWorld, found: Pools, test_set: str) -> pl.DataFrame:
+    depths = range(len(found.candidates) + 1)
+    count = [int(labels(world, found, depth, test_set=test_set).sum()) for depth in depths]
+    known = [int((world.present[test_set] & (found.depth <= depth)).sum()) for depth in depths]
     return pl.DataFrame(
         {
             "depth": np.arange(len(count)),
-            "candidates": np.append(0, found.candidates),
+            "candidates": np.append(0, found.candidates) - known,
             "labels": count,
             "share": np.array(count) / len(world.triples),
         }
@@ -161,13 +168,19 @@ def _places(found: Scores) -> np.ndarray:
 
 
 def _left_out(
-    world: ClosedWorld, found: Pools, summaries: Sequence[Summary], pooled: Scores, *, depth: int
+    world: ClosedWorld,
+    found: Pools,
+    summaries: Sequence[Summary],
+    pooled: Scores,
+    test_set: str,
+    *,
+    depth: int,
 ) -> pl.DataFrame:
-    all_labels = labels(world, found, depth)
+    all_labels = labels(world, found, depth, test_set=test_set)
     places = _places(pooled)
     rows = []
     for at, system in enumerate(found.systems):
-        present = labels_without(world, found, depth, at)
+        present = labels_without(world, found, depth, at, test_set=test_set)
         without = scores_under(world, found, present, summaries)
         places_without = _places(without)
         for m, metric in enumerate(pooled.metrics):

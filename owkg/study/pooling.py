@@ -116,21 +116,35 @@ def pools_of_lists(
     return Pools(systems, joined(world, last), entered, candidates)
 
 
-def labels(world: ClosedWorld, found: Pools, depth: int) -> Bool[np.ndarray, "answers"]:
-    """Which answers have a label: those of the sparse test, and those that enter the pool to a depth.
+def labels(
+    world: ClosedWorld, found: Pools, depth: int, *, test_set: str = SPARSE
+) -> Bool[np.ndarray, "answers"]:
+    """Which answers have a label: those of a test set, and those that enter the pool to a depth.
 
     Args:
         world: that was learned.
         found: of `pools`.
-        depth: of the pool; 0: the sparse test alone.
+        depth: of the pool; 0: the test set alone.
+        test_set: of `world.present`.
+
+    Raises:
+        ValueError: if the world has no such test set.
     """
-    return world.present[SPARSE] | (found.depth <= depth)
+    return _present(world, test_set) | (found.depth <= depth)
 
 
-def labels_without(world: ClosedWorld, found: Pools, depth: int, system: int) -> Bool[np.ndarray, "answers"]:
+def labels_without(
+    world: ClosedWorld, found: Pools, depth: int, system: int, *, test_set: str = SPARSE
+) -> Bool[np.ndarray, "answers"]:
     """As `labels`, of a pool to which one system did not contribute."""
     others = np.delete(found.entered, system, axis=0).min(axis=0, initial=_NEVER)
-    return world.present[SPARSE] | (others <= depth)
+    return _present(world, test_set) | (others <= depth)
+
+
+def _present(world: ClosedWorld, test_set: str) -> Bool[np.ndarray, "answers"]:
+    if test_set not in world.present:
+        raise ValueError(f"`test_set` must be one of {', '.join(world.present)}, got {test_set!r}.")
+    return world.present[test_set]
 
 
 def scores_under(

@@ -84,10 +84,12 @@ def test_json_has_what_the_library_says(folder, call):
         "mrr,mr,macro-mrr",
     )
     code, printed, error = call("compare", *three(folder), *asked, "--format", "json")
-    assert (code, error) == (0, "")
+    assert code == 0
+    assert error.startswith("owkg: note: ")
+    assert "of the ranks of some system depend on the order of answers of equal rank" in error
     found = json.loads(printed)
     chosen = [summary(name) for name in ("mrr", "mr", "macro-mrr")]
-    full, sparse = (scores(tables(folder, name), chosen)[0] for name in ("full", "sparse"))
+    full, sparse = (scores(tables(folder, name), chosen, ties="exact")[0] for name in ("full", "sparse"))
     for labels, own in (("full", full), ("sparse", sparse)):
         values = pl.DataFrame(found["values"]).filter(labels=labels)
         np.testing.assert_allclose(values["value"].to_numpy().reshape(3, 3), own.mean.T)
@@ -101,6 +103,13 @@ def test_json_has_what_the_library_says(folder, call):
         by_metric = pl.DataFrame(found["metrics"]).filter(labels=labels, metric="mr").row(0, named=True)
         assert by_metric["area"] == pytest.approx(pairs["p_value"].mean())
         assert by_metric["significant"] == (pairs["p_corrected"] < 0.05).sum()
+    # A level between p-values and corrected ones counts the corrected ones.
+    pairs = pl.DataFrame(found["pairs"]).filter(labels="full", metric="macro-mrr").sort("p_value")
+    level = (pairs["p_value"][0] + pairs["p_corrected"][0]) / 2
+    code, printed, _ = call("compare", *three(folder), *asked, "--format", "json", "--ci", 1 - level)
+    told = pl.DataFrame(json.loads(printed)["metrics"]).filter(labels="full", metric="macro-mrr")
+    assert (pairs["p_value"] < level).sum() > told["significant"].item()
+    assert told["significant"].item() == (pairs["p_corrected"] < level).sum()
     tau = [row for row in found["agreement"] if row["coefficient"] == "tau"]
     np.testing.assert_allclose([row["value"] for row in tau], kendall_tau(full.strength, sparse.strength))
     assert {(row["labels"], row["with"], row["questions"]) for row in tau} == {("sparse", "full", QUESTIONS)}
@@ -139,6 +148,13 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
     parts = pl.read_csv(out / "compare_parts.csv").filter(labels="test", metric="mrr", relation="r1")
     own = {name: table.filter(relation="r1") for name, table in tables(folder).items()}
     whole, part = (scores(of, [summary("mrr")])[0].strength for of in (tables(folder), own))
+    assert (parts["tau_with_first_labels"] == 1).all()
+    by_sparse = pl.read_csv(out / "compare_parts.csv").filter(
+        labels="test_sparse", metric="mrr", relation="r1"
+    )
+    other = {name: table.filter(relation="r1") for name, table in tables(folder, "sparse").items()}
+    less = scores(other, [summary("mrr")], ties="exact")[0].strength
+    assert by_sparse["tau_with_first_labels"].item() == pytest.approx(kendall_tau(part, less).item())
     assert parts["tau_with_all"].item() == pytest.approx(kendall_tau(whole, part).item())
     assert parts["questions"].item() == QUESTIONS // 2
 
@@ -152,6 +168,76 @@ def test_runs_are_ranked_under_each_label_set(folder, call):
     assert [row["system"] for row in values] == ["a", "b"]
     # All that a run lists are answers: the first of a list is one, unless it is missing from the labels.
     assert all(0 < row["value"] < 1 for row in values)
+
+
+def test_a_part_that_the_first_labels_lack(folder, call, tmp_path):
+    only = [line for line in (folder / "sparse.qrels").read_text().splitlines(True) if "|r0|" in line]
+    (tmp_path / "few.qrels").write_text("".join(only))
+    labels = ("--qrels", tmp_path / "few.qrels", "--qrels", folder / "full.qrels")
+    code, printed, _ = call(
+        "compare",
+        *three(folder),
+        *labels,
+        "--by",
+        "relation",
+        "--metric",
+        "mrr",
+        "--test",
+        "t",
+        "--format",
+        "json",
+    )
+    assert code == 0
+    parts = {(row["relation"], row["labels"]): row for row in json.loads(printed)["parts"]}
+    assert ("r1", "few") not in parts
+    assert parts["r1", "full"]["tau_with_first_labels"] is None
+    assert parts["r0", "full"]["tau_with_first_labels"] is not None
+
+
+def test_scores_settle_what_ranks_leave_open(folder, call, tmp_path):
+    paths = []
+    for name, table in tables(folder).items():
+        # Scores that rank answers of one rank in the order of their names.
+        order = -pl.col("optimistic") + pl.col("tail").str.slice(1).cast(pl.Float64) / 1000
+        table.with_columns(score=order).write_parquet(tmp_path / f"{name}.parquet")
+        paths.append(tmp_path / f"{name}.parquet")
+    asked = ("--qrels", folder / "sparse.qrels", "--metric", "mrr", "--test", "t")
+    code, _, error = call("compare", *paths, *asked)
+    assert (code, error) == (0, "")
+    code, _, error = call("compare", *three(folder), *asked, "--ties", "realistic")
+    assert code == 0
+    assert "--ties realistic takes them for ties" in error
+
+
+def test_runs_that_leave_out_questions(folder, call, tmp_path):
+    lines = (folder / "both.run").read_text().splitlines(True)
+    fewer = [line for line in lines if not (line.startswith("e3|") and line.endswith("a\n"))]
+    (tmp_path / "fewer.run").write_text("".join(fewer))
+    asked = (
+        tmp_path / "fewer.run",
+        "--qrels",
+        "test",
+        "--kg",
+        folder / "graph",
+        "--metric",
+        "mrr",
+        "--test",
+        "t",
+    )
+    code, _, error = call("compare", *asked)
+    assert code == 2
+    assert "'e3|r1|?' has a relevant answer, but is not asked under the tag 'a'; --intersect leaves" in error
+    code, _, error = call("compare", *asked, "--intersect")
+    assert code == 0
+    assert "test: 1 questions that some system lacks are left out." in error
+
+
+def test_what_is_not_judged_is_said(folder, call, tmp_path):
+    text = (folder / "sparse.qrels").read_text() + "e0|r0|? 0 e49 -1\n"
+    (tmp_path / "unjudged.qrels").write_text(text)
+    code, _, error = call("compare", *three(folder), "--qrels", tmp_path / "unjudged.qrels", "--test", "t")
+    assert code == 0
+    assert error.count("1 answers are pooled and not judged; ranks take them for not relevant") == 1
 
 
 def test_questions_that_a_system_lacks(folder, call, tmp_path):
@@ -231,8 +317,12 @@ def test_stability_refuses(arguments, message, folder, call):
     assert code == 2
     assert message in error
     code, _, error = call("stability", folder / "a.parquet")
+    assert (code, error) == (
+        2, "owkg: error: FILE must name two systems at least: a single one cannot be ranked.\n"
+    )  # fmt: skip
+    code, _, error = call("stability", *three(folder), "--size", "0.99")
     assert code == 2
-    assert "at least two systems" in error
+    assert "--size must be small enough to leave out one of the 30 questions" in error
 
 
 def test_help_has_examples(call):

@@ -14,6 +14,7 @@ import pytest
 import owkg.train
 from owkg.cli.main import main
 from owkg.evaluate import ranks
+from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.models import model, write_embeddings
 from owkg.provenance import write_metadata
@@ -231,3 +232,28 @@ def test_a_step_that_is_no_decimal_number_is_left_to_the_run(call, graph):
 
 def _huge():
     return {"entity": jnp.full((15, 2), 3e38), "relation": jnp.array([[3e38, -3e38]] * 2)}
+
+
+def test_lists_are_the_best_answers_that_training_does_not_know(graph, call):
+    whole = graph[0]
+    code, printed, _ = call(f"{OF_FILE} --out r.parquet --lists run.gz --depth 3 --name t")
+    assert code == 0
+    run = read_runs(["run.gz"])
+    assert f"wrote run.gz: the best 3 answers to {run['question'].n_unique()} questions" in printed
+    assert set(run["model"]) == {"t"}
+    assert run.group_by("question").len()["len"].max() == 3
+    known = np.concatenate([whole.splits["train"], whole.splits["valid"]])
+    names = {(whole.entities[h], whole.relations[r], whole.entities[t]) for h, r, t in known}
+    listed = {
+        (e, r, a) if side == "tail" else (a, r, e)
+        for side, e, r, a in run.select("side", "entity", "relation", "answer").rows()
+    }
+    assert not names & listed
+    questions = {f"{whole.entities[h]}|{whole.relations[r]}|?" for h, r, _ in whole.splits["test"]}
+    questions |= {f"?|{whole.relations[r]}|{whole.entities[t]}" for _, r, t in whole.splits["test"]}
+    assert set(run["question"]) == questions
+    code, _, error = call(f"{OF_FILE} --out r.parquet --lists graph")
+    assert (code, error) == (2, "owkg: error: graph: cannot be written: it is a folder.\n")
+    code, _, error = call(f"{OF_FILE} --out transe.npz/r.parquet")
+    assert code == 2
+    assert "cannot be written: is a file; choose a folder" in error

@@ -242,7 +242,8 @@ def test_two_sheets(call, sheets):
     assert "wrote judged.qrels: 5 candidates, 2 relevant, 0 not relevant, 3 not judged" in out
     assert "both judged 3, agreeing 66.67 %, kappa 0.0000" in out
     assert "2 unsure, 0 in one sheet only" in out
-    code, out, _ = call("pool", "--read", "first.tsv", "--read", "second.tsv", *READ, "--format", "json")
+    asked = ("pool", "--read", "first.tsv", "--read", "second.tsv", *READ, "--overwrite")
+    code, out, _ = call(*asked, "--format", "json")
     found = json.loads(out)
     assert found["not_judged"] == 3
     assert found["agreement"]["kappa"] == pytest.approx(0)
@@ -252,7 +253,7 @@ def test_two_sheets(call, sheets):
 def test_kappa_that_is_not_defined_is_null(call, sheets):
     text = (sheets / "first.tsv").read_text().replace("\tn\t", "\ty\t")
     (sheets / "third.tsv").write_text(text)
-    arguments = ["pool", "--read", "second.tsv", "--read", "third.tsv", *READ]
+    arguments = ["pool", "--read", "second.tsv", "--read", "third.tsv", *READ, "--overwrite"]
     assert json.loads(call(*arguments, "--format", "json")[1])["agreement"]["kappa"] is None
     assert "kappa undefined" in call(*arguments)[1]
 
@@ -277,9 +278,25 @@ def test_bad_sheets(call, sheets, old, new, shown):
 def test_labels_against_the_pool(call, sheets):
     assert call("pool", "--read", "first.tsv", *READ)[0] == 0
     (sheets / "pool/pool.qrels").write_text((sheets / "judged.qrels").read_text())
-    code, _, err = call("pool", "--read", "second.tsv", *READ)
+    code, _, err = call("pool", "--read", "second.tsv", *READ, "--overwrite")
     assert code == 2
     assert "such as 'oslo' to 'ann|knows|?', 0 and 1" in err
+
+
+@pytest.mark.parametrize("out", ["first.tsv", "pool/pool.qrels", "judged.qrels"])
+def test_nothing_is_lost(call, sheets, out):
+    (sheets / "judged.qrels").write_text("of somebody")
+    before = (sheets / out).read_bytes()
+    asked = ("pool", "--read", "first.tsv", "--pool", "pool", "--out", out)
+    for more in ((), ("--overwrite",)):
+        code, _, err = call(*asked, *more)
+        if more and out == "judged.qrels":
+            assert code == 0
+            assert (sheets / out).read_bytes() != before
+            continue
+        assert code == 2
+        assert ("is there already" if out == "judged.qrels" else "--out must be a file of its own") in err
+        assert (sheets / out).read_bytes() == before
 
 
 def test_three_sheets(call, sheets):

@@ -41,7 +41,7 @@ def test_tables_figures_json_and_runs_that_are_kept(worlds, call, tmp_path):
     code, printed, error = call(*asked)
     assert (code, error) == (0, "")
     assert "2/2 DistMult 32, d = 0.7" in printed
-    assert "d = 0.7, macro-map@20: tau with the truth sparse" in printed
+    assert "d = 0.7, sparse, macro-map@20: tau with the truth alone" in printed
     for name in ("agreement", "differences", "labels", "systems", "left_out"):
         assert len(pl.read_csv(tmp_path / f"pooling_{name}.csv"))
     for name in ("depth", "rankings"):
@@ -49,6 +49,9 @@ def test_tables_figures_json_and_runs_that_are_kept(worlds, call, tmp_path):
     labels = pl.read_csv(tmp_path / "pooling_labels.csv")
     assert labels["depth"].to_list() == [0, 1, 2, 3]
     assert labels["labels"].is_sorted()
+    noted = json.loads((tmp_path / "pooling.json").read_text())
+    assert (noted["preset"], noted["depth"], noted["densities"]) == ("pool", 3, [0.7])
+    assert len(noted["results"]) == 9
     csv = (tmp_path / "pooling_agreement.csv").read_bytes()
     code, printed, error = call(*asked, "--format", "json")
     assert code == 0

@@ -166,7 +166,7 @@ def test_a_subset_drawn_into_the_same_folder_says_what_it_left(worlds, finished,
 def test_out_is_a_file(worlds, call, tmp_path):
     (tmp_path / "out").touch()
     code, _, error = call("reproduce", "figure3", "--worlds", worlds, "--out", tmp_path / "out")
-    assert (code, error) == (2, f"owkg: error: {tmp_path / 'out'}: is a file; choose a folder\n")
+    assert (code, error) == (2, f"owkg: error: is a file; choose a folder: '{tmp_path / 'out'}'\n")
 
 
 def test_json(worlds, finished, call):

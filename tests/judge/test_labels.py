@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg.judge.labels import relabelled
+from owkg.judge.scores import scores as scores_of
+from owkg.metrics import summary
 
 ENTITIES, QUESTIONS = 12, 6
 
@@ -45,8 +47,14 @@ def test_as_ranked_again(seed):
     full[:, 0] = True
     sparse = full & (rng.random(full.shape) < 0.6)
     sparse[0, 0] = True
-    found, unlabelled = relabelled(ranked(scores, full), labels(sparse))
+    found, unlabelled, undetermined = relabelled(ranked(scores, full), labels(sparse))
     again = ranked(scores, sparse)
+    assert undetermined == pytest.approx((found["optimistic"] < found["pessimistic"]).mean())
+    # With scores nothing is left open.
+    known = ranked(scores, full).with_columns(score=scores[full].astype(float))
+    told = relabelled(known, labels(sparse))
+    assert told.undetermined == 0
+    assert told.table.drop("score").equals(again)
     assert unlabelled == (~sparse.any(1)).sum()
     assert found.select("head", "tail", "candidates").equals(again.select("head", "tail", "candidates"))
     # Of answers of equal rank it is not known which one scores more: ranks lie around the true one.
@@ -56,6 +64,36 @@ def test_as_ranked_again(seed):
     keeps = apart.filter(pl.Series(sparse[full]))
     assert (found["optimistic"] == again["optimistic"]).filter(keeps).all()
     assert (found["pessimistic"] == again["pessimistic"]).filter(keeps).all()
+
+
+@pytest.mark.parametrize("name", ["mrr", "hits@1", "macro-mrr", "macro-map@20"])
+def test_metrics_are_expectations_over_the_order_that_is_open(name):
+    """Of good systems most answers are first: their order is drawn, and metrics read again."""
+    rng = np.random.default_rng(3)
+    questions, draws = 60, 400
+    full = np.zeros((questions, ENTITIES), bool)
+    full[:, :5] = True
+    scores = rng.random((questions, ENTITIES)) + 0.8 * full
+    sparse = full & (rng.random(full.shape) < 0.5)
+    sparse[:, 0] = True
+    found = relabelled(ranked(scores, full), labels(sparse))
+    assert found.undetermined > 0.3
+    own = scores_of({"a": found.table}, [summary(name)], ties="exact")[0].mean.item()
+    # Answers of one rank change places at random, as among equals.
+    table = ranked(scores, full)["optimistic"].to_numpy().reshape(questions, 5)
+    read = []
+    for _ in range(draws):
+        drawn = np.where(full, 0.0, scores)
+        others = np.sort(np.where(full, -np.inf, scores), axis=1)[:, ::-1]
+        padded = np.concatenate([np.full((questions, 1), 9.0), others], axis=1)
+        low = np.take_along_axis(padded, table, 1)
+        high = np.take_along_axis(padded, table - 1, 1)
+        drawn[:, :5] = low + (high - low) * rng.uniform(0.001, 0.999, low.shape)
+        read.append(scores_of({"a": ranked(drawn, sparse)}, [summary(name)])[0].mean.item())
+    error = np.std(read) / draws**0.5
+    assert abs(own - np.mean(read)) < 4 * error
+    realistic = scores_of({"a": found.table}, [summary(name)], ties="realistic")[0].mean.item()
+    assert abs(realistic - own) > 10 * error
 
 
 def test_several_systems_in_one_table():
@@ -85,5 +123,9 @@ def test_refused():
         relabelled(table, labels(np.ones((2, 4), bool)))
     with pytest.raises(ValueError, match="`qrels` must have the columns side, entity"):
         relabelled(table, pl.DataFrame({"question": ["q"]}))
+    scores = np.tile([6.0, 4.0, 2.0, 5.0, 3.0, 1.0], (2, 1))
+    turned = ranked(scores, np.pad(full, ((0, 0), (0, 3)))).with_columns(score=np.arange(6.0))
+    with pytest.raises(ValueError, match="`table` must rank the answers to a question by one scoring"):
+        relabelled(turned, labels(full))
     with pytest.raises(ValueError, match="`table` must hold ranks filtered"):
         relabelled(table.with_columns(filtered=False), labels(full))

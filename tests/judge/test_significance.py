@@ -196,3 +196,14 @@ def test_bad_contributions(each, shown):
 def test_more_draws_than_counters():
     with pytest.raises(ValueError, match=r"below 2\*\*31"):
         randomisation(KEY, np.eye(2, 40), draws=2**31)
+
+
+def test_wilcoxon_takes_differences_that_only_rounding_parts_for_equal():
+    """0.3 - 0.2 and 0.2 - 0.1 differ in their last digit: their ranks are shared, as of exact numbers."""
+    first = np.array([0.3, 0.2, 0.9, 0.1, 0.5, 0.8])
+    second = np.array([0.2, 0.1, 0.5, 0.6, 0.1, 0.9])
+    assert len(np.unique(np.abs(first - second))) > len(np.unique(np.abs(first - second).round(12)))
+    asked = pl.DataFrame({"side": "tail", "entity": list("abcdef"), "relation": "r"})
+    own = Scores(("x", "y"), ("mrr",), (True,), asked, np.array([[first, second]]), np.ones((1, 6)))
+    expected = stats.wilcoxon((first - second).round(12), method="asymptotic").pvalue
+    assert pairwise(own, "mrr", test="wilcoxon").p[0] == pytest.approx(expected, rel=1e-12)

@@ -8,11 +8,11 @@ from owkg.evaluate import rank_arrays
 from owkg.kg import known_answers
 from owkg.metrics import summary
 from owkg.study import pooling
+from owkg.study.curves import CORRELATED, SPARSE
 from owkg.study.experiment import records
 from owkg.study.judged import judged
 from owkg.study.pooling import labels, labels_without, pools, pools_of_lists, scores_under
 from owkg.study.presets import Configuration
-from owkg.study.world import SPARSE
 from owkg.train import load_run
 
 SETTINGS = {"dim": 4, "batch_size": 20, "regime": "1vsall", "n3": 0.0}
@@ -80,6 +80,8 @@ def test_labels(case, found):
         assert (labels(world, found, depth) == sparse | (found.entered <= depth).any(0)).all()
         without = labels_without(world, found, depth, 1)
         assert (without == sparse | (found.entered[[0, 2]] <= depth).any(0)).all()
+    other = world._replace(present=world.present | {CORRELATED: ~sparse})
+    assert (labels(other, found, 0, test_set=CORRELATED) == ~sparse).all()
     alone = pools_of_lists(world, case[1][:1], ("a",), np.zeros((1, world.num_questions, 1), np.int32))
     assert (labels_without(world, alone, 1, 0) == sparse).all()
 
@@ -115,17 +117,23 @@ def test_the_study_in_numbers(case, found):
     )
     assert told[-1] == (DEPTH + 2, DEPTH + 2)
     assert result.labels["labels"].to_list() == [labels(world, found, d).sum() for d in range(DEPTH + 1)]
-    assert result.labels["candidates"].to_list() == [0, *found.candidates]
+    sparse = world.present[SPARSE]
+    known = [(sparse & (found.depth <= depth)).sum() for depth in range(DEPTH + 1)]
+    assert result.labels["candidates"].to_list() == ([0, *found.candidates] - np.array(known)).tolist()
+    assert known[-1] > 0
     assert set(result.agreement["depth"]) == set(range(DEPTH + 1))
     assert set(result.agreement["coefficient"]) == {"tau", "tau-ap", "spearman"}
     truth = scores_under(world, found, np.ones(len(world.triples), bool), SUMMARIES)
     rows = result.systems.filter(metric="mrr", system="Com 2")
     assert rows.filter(rows["depth"].is_null())["value"].item() == truth.mean[0, 2]
-    sparse = scores_under(world, found, labels(world, found, 0), SUMMARIES)
-    signs = [np.sign(np.subtract.outer(one.strength[0], one.strength[0])) for one in (truth, sparse)]
+    alone = scores_under(world, found, labels(world, found, 0), SUMMARIES)
+    signs = [np.sign(np.subtract.outer(one.strength[0], one.strength[0])) for one in (truth, alone)]
     tau = (signs[0] * signs[1]).sum() / 6
     tau_row = result.agreement.filter(depth=0, metric="mrr", coefficient="tau")
     assert tau_row["value"].item() == pytest.approx(tau)
+    inside = result.differences.drop_nulls("lower").fill_nan(None).drop_nulls()
+    assert (inside["lower"] <= inside["value"] + 1e-9).all()
+    assert (inside["value"] <= inside["upper"] + 1e-9).all()
     gap = result.differences.filter(metric="mr", minus="mrr", coefficient="tau")["value"].item()
     taus = result.agreement.filter(depth=0, coefficient="tau")
     assert gap == pytest.approx(
@@ -153,5 +161,7 @@ def test_refused(case, found):
     alone = pools(world, records_[:1], THREE[:1], folder, depth=1)
     with pytest.raises(ValueError, match="at least two systems"):
         judged(jax.random.key(0), world, alone, SUMMARIES, replicates=2)
+    with pytest.raises(ValueError, match="`test_set` must be one of sparse, got 'correlated'"):
+        judged(jax.random.key(0), world, found, SUMMARIES, test_set="correlated")
     with pytest.raises(ValueError, match="`replicates` must be"):
         judged(jax.random.key(0), world, found, SUMMARIES, replicates=1)

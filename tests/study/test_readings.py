@@ -52,17 +52,17 @@ def test_every_metric_on_every_test_set(case):
     found = readings(world, [Record(np.arange(CHECKPOINTS), low, high, own)], ["a"], ["complex"])
     assert found.metrics == METRICS
     assert set(found.values) == {FULL, SPARSE, CORRELATED}
+    wanted = [summary(name) for name in METRICS]
     for name, present in {FULL: everything, **world.present}.items():
         for checkpoint in range(CHECKPOINTS):
             of_set = ranked(world, scores[checkpoint], present)
-            for i, metric_name in enumerate(METRICS):
-                for question in range(world.num_questions):
-                    here = world.question[present] == question
-                    of_question = tasks(*(column[here] for column in of_set))
-                    value = evaluate(of_question, [summary(metric_name)], ties=[Ties.EXACT], level=None)
-                    (expected,) = value[Ties.EXACT].values()
-                    got = found.values[name][i, checkpoint, question]
-                    assert got == pytest.approx(expected.value, rel=1e-5, abs=1e-6)
+            for question in range(world.num_questions):
+                here = world.question[present] == question
+                of_question = tasks(*(column[here] for column in of_set))
+                values = evaluate(of_question, wanted, ties=[Ties.EXACT], level=None)[Ties.EXACT].values()
+                expected = [value.value for value in values]
+                got = found.values[name][:, checkpoint, question]
+                assert got == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 def test_several_runs_stand_one_after_the_other(case):

@@ -15,7 +15,9 @@ from owkg.files import written_aside
 from owkg.provenance import versions
 from owkg.study.experiment import training_seconds
 
-_NAME = "study.json"
+NAME = "study.json"
+"""Of the file, for the figures of Yang et al. (2022)."""
+
 # What may differ between two calls that draw results of one study.
 _OF_A_CALL = ("command", "results", "of_earlier_studies")
 
@@ -52,8 +54,10 @@ def described(
     }
 
 
-def note(out: Path, description: dict[str, Any], results: Iterable[Path] = ()) -> list[str]:
-    """Writes `out`/study.json and returns the names of results there that are of an earlier study.
+def note(
+    out: Path, description: dict[str, Any], results: Iterable[Path] = (), *, name: str = NAME
+) -> list[str]:
+    """Writes `out`/`name` and returns the names of results there that are of an earlier study.
 
     Nothing is removed: a result of another study stays, and is said to be of another one, until it is drawn
     again.
@@ -62,17 +66,18 @@ def note(out: Path, description: dict[str, Any], results: Iterable[Path] = ()) -
         out: folder of the results.
         description: of `described`.
         results: files that were drawn now.
+        name: of the file.
     """
-    earlier = _earlier(out / _NAME)
+    earlier = _earlier(out / name)
     same = _of_study(earlier) == _of_study(description)
     drawn = {path.name for path in results}
     kept = set(earlier.get("results", ()))
     stale = set(earlier.get("of_earlier_studies", ())) | (set() if same else kept)
     now = {
-        "results": sorted(name for name in drawn | (kept if same else set()) if (out / name).is_file()),
-        "of_earlier_studies": sorted(name for name in stale - drawn if (out / name).is_file()),
+        "results": sorted(one for one in drawn | (kept if same else set()) if (out / one).is_file()),
+        "of_earlier_studies": sorted(one for one in stale - drawn if (out / one).is_file()),
     }
-    with written_aside(out / _NAME) as aside:
+    with written_aside(out / name) as aside:
         aside.write_text(json.dumps(description | now, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return now["of_earlier_studies"]
 

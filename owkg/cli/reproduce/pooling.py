@@ -20,6 +20,8 @@ METRICS = ("mrr", "hits@1", "hits@10", "mr", "macro-mrr", "macro-hits@10", "macr
 # What is drawn: more lines than these hide each other.
 _DRAWN = ("mrr", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
 _STEM = "pooling"
+# What was trained, with what, and for how long.
+_NOTE = "pooling.json"
 
 
 class Systems(StrEnum):
@@ -70,12 +72,13 @@ def _run(
     import jax
     import polars as pl
 
+    from owkg.cli.reproduce.note import described, note
     from owkg.metrics import summary
     from owkg.study.judged import Judged, judged
     from owkg.study.pooling import pools
     from owkg.study.presets import PRESETS
 
-    if labels is not None and len(set(labels)) < 2:
+    if labels is not None and len({one.lower() for one in labels}) < 2:
         raise ValueError("`configuration` must leave two systems at least: a single one cannot be ranked.")
     quick = preset is Systems.QUICK
     done = trained(
@@ -89,69 +92,83 @@ def _run(
         configurations=PRESETS["pool"] if quick else None,
         name="pool" if quick else None,
     )
+    asked = [
+        (world, of_world, test_set)
+        for world, of_world in zip(done.worlds, done.records, strict=True)
+        for test_set in world.present
+    ]
     found = []
     with progress("label sets", "label sets") as update:
-        for i, (world, of_world) in enumerate(zip(done.worlds, done.records, strict=True)):
-            total = len(done.worlds) * (depth + 2)
+        for i, (world, of_world, test_set) in enumerate(asked):
+            total, first = len(asked) * (depth + 2), i * (depth + 2)
             found.append(
                 judged(
                     jax.random.key(seed),
                     world,
                     pools(world, of_world, done.configurations, done.runs, depth=depth),
                     [summary(name) for name in METRICS],
+                    test_set=test_set,
                     replicates=replicates,
-                    on_progress=lambda n, _, i=i, total=total: update(i * (depth + 2) + n, total),
+                    on_progress=lambda n, _, first=first, total=total: update(first + n, total),
                 )
             )
     tables = {
         name: pl.concat([getattr(one, name) for one in found], how="vertical_relaxed")
         for name in Judged._fields
     }
-    _write(tables, out)
-    _draw(tables, out)
+    description = described(
+        done.runs, done.runs.name, seed, done.worlds, done.configurations, max_steps, None
+    ) | {"depth": depth, "replicates": replicates}
+    note(out, description, name=_NOTE)
+    stale = note(out, description, [*_write(tables, out), *_draw(tables, out)], name=_NOTE)
+    if stale:
+        print(f"of an earlier study, and not drawn again: {', '.join(stale)}")
     for line in _said(tables):
         print(line)
-    return {name: _plain(tables[name]) for name in ("agreement", "labels")}
+    return {name: _plain(tables[name]) for name in ("agreement", "differences", "labels")}
 
 
-def _write(tables: dict[str, Any], out: Path) -> None:
+def _write(tables: dict[str, Any], out: Path) -> list[Path]:
     import polars.selectors as cs
 
     from owkg.report.table import save_table
 
-    for name, table in tables.items():
+    return [
         save_table(table.with_columns(cs.float().round_sig_figs(4)), out / f"{_STEM}_{name}.csv")
+        for name, table in tables.items()
+    ]
 
 
-def _draw(tables: dict[str, Any], out: Path) -> None:
+def _draw(tables: dict[str, Any], out: Path) -> list[Path]:
     import polars as pl
 
     from owkg.report.judging import depth_figure, ranking_figure
 
-    panel = pl.format("density {}", "density").alias("panel")
+    panel = pl.format("{}, density {}", "test_set", "density").alias("panel")
     taus = tables["agreement"].filter(pl.col("metric").is_in(_DRAWN), coefficient="tau")
     columns = ["panel", "metric", "depth", "tau", "lower", "upper"]
     paths = depth_figure(
         taus.rename({"value": "tau"}).with_columns(panel).select(columns).fill_nan(None),
         out / f"{_STEM}_depth",
-        xlabel="pool depth (0: the sparse test)",
+        xlabel="pool depth (0: the test set alone)",
         ylabel="Kendall's tau with the truth",
     )
     one = tables["systems"]
     nearest = min(one["density"].unique(), key=lambda density: abs(density - 0.75))
     deepest = int(one["depth"].max())
-    sets = {0: "sparse", 1: "depth 1", deepest: f"depth {deepest}", None: "truth"}
+    sets = {0: "test set", 1: "depth 1", deepest: f"depth {deepest}", None: "truth"}
     own = one.filter(pl.col("metric").is_in(["mrr", "macro-mrr"]), density=nearest)
     shown = pl.concat(
         own.filter(pl.col("depth").eq_missing(depth)).with_columns(label_set=pl.lit(name))
         for depth, name in sets.items()
-    )
+    ).with_columns(panel=pl.format("{}, {}", "metric", "test_set"))
     paths += ranking_figure(
-        shown.select(pl.col("metric").alias("panel"), "label_set", "system", "value"),
+        shown.select("panel", "label_set", "system", "value"),
         out / f"{_STEM}_rankings",
     )
     for path in paths:
         print(f"wrote {path}")
+    return paths
 
 
 def _said(tables: dict[str, Any]) -> list[str]:
@@ -159,23 +176,22 @@ def _said(tables: dict[str, Any]) -> list[str]:
     import polars as pl
 
     lines = []
-    for (density,), rows in tables["labels"].group_by("density", maintain_order=True):
+    for (density, test_set), rows in tables["labels"].group_by("density", "test_set", maintain_order=True):
         share = {row["depth"]: row for row in rows.iter_rows(named=True)}
-        deepest = max(share)
+        deepest, where = max(share), f"d = {density:g}, {test_set}"
         lines.append(
-            f"d = {density:g}: {share[0]['share']:.1%} of the answers are labelled; "
-            f"{share[deepest]['candidates']:,} candidates to judge at depth {deepest} find "
-            f"{share[deepest]['labels'] - share[0]['labels']:,} more, "
-            f"{share[deepest]['share']:.1%} in all"
+            f"{where}: {share[0]['share']:.1%} of the answers are labelled; {share[deepest]['candidates']:,} "
+            f"candidates to judge at depth {deepest} find {share[deepest]['labels'] - share[0]['labels']:,} "
+            f"more, {share[deepest]['share']:.1%} in all"
         )
-        own = tables["agreement"].filter(density=density, coefficient="tau")
+        own = tables["agreement"].filter(density=density, test_set=test_set, coefficient="tau")
         for metric in METRICS:
             by_depth = {row["depth"]: row for row in own.filter(metric=metric).iter_rows(named=True)}
             lines.append(
-                f"d = {density:g}, {metric}: tau with the truth "
+                f"{where}, {metric}: tau with the truth "
                 + ", ".join(
                     f"{words} {_interval(by_depth[at])}"
-                    for at, words in ((0, "sparse"), (1, "depth 1"), (deepest, f"depth {deepest}"))
+                    for at, words in ((0, "alone"), (1, "depth 1"), (deepest, f"depth {deepest}"))
                     if at in by_depth
                 )
             )

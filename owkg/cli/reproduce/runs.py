@@ -186,7 +186,8 @@ def _chosen(
     known = {one.label.lower(): one for one in configurations}
     if unknown := [label for label in labels or () if label.lower() not in known]:
         raise ValueError(f"`configuration` must be of {', '.join(known)}, got {unknown[0]!r}.")
-    chosen = tuple(known[label.lower()] for label in dict.fromkeys(labels)) if labels else configurations
+    wanted = dict.fromkeys(label.lower() for label in labels or known)
+    chosen = tuple(known[label] for label in wanted)
     for one in chosen:
         one.looks_until(max_steps)
     return chosen
