@@ -22,6 +22,7 @@ import typer
 
 from owkg.cli.options import Format
 from owkg.cli.script import Out, run_script
+from owkg.cli.tables import printed
 from owkg.files import writable_folder, written_aside
 from owkg.judge.rankings import kendall_tau
 from owkg.report import judged_tables as tables
@@ -86,21 +87,8 @@ def readable(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 def print_tables(titled: dict[str, pl.DataFrame]) -> None:
     """Prints each table under its title."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     for title, rows in titled.items():
-        table = Table(box=box.SIMPLE)
-        for name, kind in rows.schema.items():
-            table.add_column(name, justify="left" if kind == pl.String else "right")
-        for row in rows.rows():
-            table.add_row(*map(_cell, row))
-        console = Console(highlight=False)
-        console.print(f"[bold]{title}[/bold]")
-        # Wider than the window rather than with digits cut off.
-        wide = Console(width=10_000)
-        Console(width=max(console.width, wide.measure(table).maximum), highlight=False).print(table)
+        printed(title, rows.columns, ([_cell(value) for value in row] for row in rows.rows()))
 
 
 def _cell(value: Any) -> str:

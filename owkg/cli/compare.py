@@ -160,7 +160,6 @@ def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -
 
     from owkg.metrics import Ties, evaluate, tasks_of
 
-    places = 1 + (read.strength[:, None, :] > read.strength[:, :, None]).sum(2)
     rows = []
     for s, system in enumerate(read.systems):
         estimates = evaluate(
@@ -176,7 +175,7 @@ def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -
                     "value": found.value,
                     "lower": found.ci_low,
                     "upper": found.ci_high,
-                    "rank": int(places[m, s]),
+                    "rank": int(read.places[m, s]),
                 }
             )
     return pl.DataFrame(rows)
@@ -184,11 +183,10 @@ def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -
 
 def _answered(table: Any, questions: Any) -> Any:
     """The rows of the questions that are compared."""
-    import polars as pl
+    from owkg.judge.frames import known_entity
 
-    entity = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
     return (
-        table.with_columns(_entity=entity)
+        table.with_columns(_entity=known_entity())
         .join(
             questions.rename({"entity": "_entity"}),
             on=["side", "_entity", "relation"],

@@ -90,7 +90,7 @@ def _interval(row: dict[str, Any]) -> str:
     if value is None:
         return "no order"
     if low is None or high is None:
-        return f"{value:.3f}"
+        return f"{value:.3f} [some resample has no order]"
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 

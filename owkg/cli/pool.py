@@ -1,11 +1,13 @@
 """`owkg pool`: pools of answers to be judged, and the judgements read back from annotation sheets."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from owkg.cli import options
+from owkg.cli.tables import printed
 
 MADE_BY = "owkg pool"
 
@@ -111,7 +113,10 @@ def pool(
         "intersect": intersect,
         "seed": seed,
     }
-    card = write_pool(runs, kg, out, settings, names=names, overwrite=overwrite)
+    try:
+        card = write_pool(runs, kg, out, settings, names=names, overwrite=overwrite)
+    except ValueError as error:
+        raise ValueError(re.sub("`(run|candidates)`", "RUN", str(error))) from None
     if form is options.Format.JSON:
         import json
 
@@ -124,7 +129,7 @@ def _show(out: Path, card: dict[str, Any]) -> None:
     from rich.console import Console
 
     rows = card["sizes"]
-    print_table([list(rows[0]), *([f"{value:,}" for value in row.values()] for row in rows)])
+    printed("", list(rows[0]), ([f"{value:,}" for value in row.values()] for row in rows))
     console = Console(highlight=False, soft_wrap=True, markup=False)
     rules = ", ".join(f"{count:,} {name}" for name, count in card["rules"].items())
     if rules:
@@ -132,18 +137,3 @@ def _show(out: Path, card: dict[str, Any]) -> None:
     console.print(f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge")
     for note in card["notes"]:
         console.print(f"note: {note}")
-
-
-def print_table(rows: list[list[str]]) -> None:
-    """Prints a table for people, the first row its header, no narrower than what it holds."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE)
-    for text in rows[0]:
-        table.add_column(text, justify="right")
-    for row in rows[1:]:
-        table.add_row(*row)
-    width = Console(width=10_000).measure(table).maximum
-    Console(width=max(Console().width, width), highlight=False, markup=False).print(table)

@@ -9,7 +9,8 @@ import polars as pl
 
 from owkg.cli.options import Format
 from owkg.cli.output import number
-from owkg.cli.pool import MADE_BY, print_table
+from owkg.cli.pool import MADE_BY
+from owkg.cli.tables import printed
 from owkg.judge.annotation import read_sheet
 from owkg.judge.kappa import AnnotatorAgreement, annotator_agreement
 from owkg.judge.qrels import merged, read_judgements, write_judgements
@@ -84,9 +85,7 @@ def _as_json(agreement: AnnotatorAgreement) -> dict[str, Any]:
 def _show(agreement: AnnotatorAgreement) -> None:
     rows = agreement.disagreements.select("question", "answer", "first", "second").rows()
     if rows:
-        print_table(
-            [["question", "answer", "first", "second"], *(list(map(str, row)) for row in rows[:_SHOWN])]
-        )
+        printed("", ["question", "answer", "first", "second"], rows[:_SHOWN])
     if len(rows) > _SHOWN:
         print(f"and {len(rows) - _SHOWN:,} more that the annotators judge differently")
     kappa, error = number(agreement.kappa), number(agreement.standard_error)

@@ -171,6 +171,7 @@ def _of_run(path: Path, qrels: str | None, graph: Any, intersect: bool) -> Any:
     """The rank table of a TREC run; where questions may be left out, of those that it asks."""
     import polars as pl
 
+    from owkg.judge.frames import known_entity
     from owkg.ranks import ranks_from_run
     from owkg.ranks.trec import read_run
 
@@ -195,8 +196,7 @@ def _of_run(path: Path, qrels: str | None, graph: Any, intersect: bool) -> Any:
     if not intersect:
         return table
     asked = read_run(path).select(pl.col("tag").alias("model"), "side", "entity", "relation").unique()
-    entity = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
-    table = table.with_columns(_entity=entity)
+    table = table.with_columns(_entity=known_entity())
     keys = ["model", "side", "_entity", "relation"]
     return table.join(asked.rename({"entity": "_entity"}), on=keys, how="semi", maintain_order="left").drop(
         "_entity"

@@ -22,6 +22,16 @@ QRELS = (*ASKED, "answer", "grade")
 _NUMBERS = {"score": pl.Float64, "grade": pl.Int64}
 
 
+def known_entity() -> pl.Expr:
+    """What the question of a triple knows, from the columns side, head and tail: the entity not asked for."""
+    return pl.when(pl.col("side") == "tail").then("head").otherwise("tail").alias("entity")
+
+
+def asked_entity() -> pl.Expr:
+    """The answer to the question of a triple, from the columns side, head and tail."""
+    return pl.when(pl.col("side") == "tail").then("tail").otherwise("head").alias("answer")
+
+
 def question_text() -> pl.Expr:
     """`head|relation|?` or `?|relation|tail`, from the columns side, entity and relation."""
     for_tail, for_head = (

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from owkg.judge.frames import asked_entity, known_entity
 from owkg.metrics import tasks_of
 from owkg.ranks import realistic
 from owkg.simulate import full_test, thin
@@ -87,12 +88,11 @@ def _present(rows: pl.DataFrame, qrels: Any, level: int) -> np.ndarray:
     if not isinstance(qrels, pl.DataFrame) or any(name not in qrels.columns for name in wanted):
         got = ", ".join(qrels.columns) if isinstance(qrels, pl.DataFrame) else repr(qrels)
         raise ValueError(f"`qrels` must have the columns {', '.join(wanted)}, got {got}.")
-    is_tail = pl.col("side") == "tail"
     asked = rows.select(
         "side",
-        entity=pl.when(is_tail).then("head").otherwise("tail").cast(pl.String),
+        entity=known_entity().cast(pl.String),
         relation=pl.col("relation").cast(pl.String),
-        answer=pl.when(is_tail).then("tail").otherwise("head").cast(pl.String),
+        answer=asked_entity().cast(pl.String),
     )
     relevant = qrels.filter(pl.col("grade") >= level).select(pl.col(name).cast(pl.String) for name in _KEY)
     unranked = relevant.join(asked, on=_KEY, how="anti")

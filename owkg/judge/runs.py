@@ -8,7 +8,16 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.judge.frames import ASKED, RUN, checked, once, with_questions, write_fields
+from owkg.judge.frames import (
+    ASKED,
+    RUN,
+    asked_entity,
+    checked,
+    known_entity,
+    once,
+    with_questions,
+    write_fields,
+)
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import ids
@@ -259,13 +268,12 @@ def _read(path: Path) -> pl.DataFrame:
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
     if "seed" in table.columns and table["seed"].n_unique() > 1:
         model = pl.format("{}/{}", model, "seed")
-    is_tail = pl.col("side") == "tail"
     frame = table.select(
         "side",
         model=model,
-        entity=pl.when(is_tail).then("head").otherwise("tail").cast(pl.String),
+        entity=known_entity().cast(pl.String),
         relation=pl.col("relation").cast(pl.String),
-        answer=pl.when(is_tail).then("tail").otherwise("head").cast(pl.String),
+        answer=asked_entity().cast(pl.String),
         score=-(pl.col("optimistic") + pl.col("pessimistic")) / 2,
     )
     try:

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
+from owkg.judge.frames import known_entity
+from owkg.judge.rankings import settled
 from owkg.metrics import Adjustment, Metric, Summary, Ties, part_of, tasks_of
 from owkg.metrics.measures import Dispersion, Median
 from owkg.metrics.parts import Parts, parts_by_ties
@@ -49,6 +51,12 @@ class Scores(NamedTuple):
     def strength(self) -> Float64[np.ndarray, "metrics systems"]:
         """`mean`, turned where smaller is better."""
         return self.mean * np.where(self.larger_is_better, 1.0, -1.0)[:, None]
+
+    @property
+    def places(self) -> Int64[np.ndarray, "metrics systems"]:
+        """1 for the best system by each metric; systems that read the same share the best of their places."""
+        strength = settled(self.strength)
+        return 1 + (strength[:, None, :] > strength[:, :, None]).sum(2)
 
 
 def scores(
@@ -189,8 +197,7 @@ def _asked(row: dict[str, Any]) -> str:
 
 def _questions(table: pl.DataFrame, question: np.ndarray | None) -> pl.DataFrame:
     """Side, known entity and relation of each question, in the order of their ids."""
-    entity = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
-    asked = table.select("side", entity.alias("entity"), "relation")
+    asked = table.select("side", known_entity(), "relation")
     if question is None:
         return asked
     return asked[np.unique(question, return_index=True)[1]]

@@ -152,19 +152,12 @@ def _label_rows(world: ClosedWorld, found: Pools, test_set: str) -> pl.DataFrame
 
 
 def _system_rows(depth: int | None, found: Scores) -> pl.DataFrame:
-    place = _places(found)
     rows = [
         {"depth": depth, "metric": metric, "system": system, "value": value, "rank": rank}
-        for metric, values, ranks in zip(found.metrics, found.mean, place, strict=True)
+        for metric, values, ranks in zip(found.metrics, found.mean, found.places, strict=True)
         for system, value, rank in zip(found.systems, values, ranks, strict=True)
     ]
     return pl.DataFrame(rows, schema_overrides={"depth": pl.Int64})
-
-
-def _places(found: Scores) -> np.ndarray:
-    """1 for the best system by each metric; equal systems share the best of their places."""
-    strength = found.strength
-    return 1 + (strength[:, None, :] > strength[:, :, None]).sum(2)
 
 
 def _left_out(
@@ -177,12 +170,10 @@ def _left_out(
     depth: int,
 ) -> pl.DataFrame:
     all_labels = labels(world, found, depth, test_set=test_set)
-    places = _places(pooled)
     rows = []
     for at, system in enumerate(found.systems):
         present = labels_without(world, found, depth, at, test_set=test_set)
         without = scores_under(world, found, present, summaries)
-        places_without = _places(without)
         for m, metric in enumerate(pooled.metrics):
             rows.append(
                 {
@@ -191,9 +182,9 @@ def _left_out(
                     "system": system,
                     "unique": int((all_labels & ~present).sum()),
                     "value": pooled.mean[m, at],
-                    "rank": places[m, at],
+                    "rank": pooled.places[m, at],
                     "value_without": without.mean[m, at],
-                    "rank_without": places_without[m, at],
+                    "rank_without": without.places[m, at],
                 }
             )
     return pl.DataFrame(rows)

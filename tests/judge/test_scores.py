@@ -114,3 +114,12 @@ def test_refused(tables, summaries, message):
 def test_an_unknown_tie_rule():
     with pytest.raises(ValueError, match="`ties` must be one of"):
         scores({"a": table(0)}, SUMMARIES, ties="best")
+
+
+def test_places_are_shared_by_systems_that_read_the_same():
+    tables = {"a": table(0), "b": table(0).sample(fraction=1, shuffle=True, seed=2), "c": table(1)}
+    found, _ = scores(tables, [summary("mrr"), summary("mr")])
+    better = found.mean[0, 2] > found.mean[0, 0]
+    assert found.places[0].tolist() == ([2, 2, 1] if better else [1, 1, 3])
+    lower = found.mean[1, 2] < found.mean[1, 0]
+    assert found.places[1].tolist() == ([2, 2, 1] if lower else [1, 1, 3])
