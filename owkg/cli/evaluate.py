@@ -99,6 +99,7 @@ def evaluate(
         except ValueError as error:
             raise ValueError(str(error).replace("`params`", f"{source}: its parameters")) from None
     write_ranks(table, out)
+    written = [f"wrote {out}: {table.height:,} ranks"]
     if lists is not None:
         from owkg.cli.evaluate_lists import write_lists
 
@@ -110,13 +111,10 @@ def evaluate(
             depth=depth,
             name=name or source.name.partition(".")[0],
         )
-        notes = [*notes, f"wrote {lists}: the best {depth} answers to {asked:,} questions"]
+        written.append(f"wrote {lists}: the best {depth} answers to {asked:,} questions")
     _show(source, table, out, split, notes, form)
     if form is Format.TABLE:
-        for text in (
-            f"wrote {out}: {table.height:,} ranks",
-            *(note if note.startswith("wrote") else f"note: {note}" for note in notes),
-        ):
+        for text in (*written, *(f"note: {note}" for note in notes)):
             print(text)
 
 

@@ -9,7 +9,7 @@ from family_tree import Ontology, People, closure, ontology, sample_people
 
 HERE = Path(__file__).parent
 INVENTORIES = ("published", "hohenecker")
-NUM_TREES = 100  # each pair of size and depth five times
+NUM_TREES = 200
 
 
 def answer_set(people: People, program: str) -> set[tuple[int, str, int]]:
