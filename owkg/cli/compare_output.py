@@ -6,6 +6,9 @@ from typing import Any
 
 from owkg.cli.output import number
 
+_ABREAST = 3
+"""Metrics side by side, which is as much as a window shows."""
+
 
 def write(found: dict[str, Any], out: Path) -> None:
     import polars as pl
@@ -36,21 +39,22 @@ def write(found: dict[str, Any], out: Path) -> None:
 
 
 def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
+    import polars as pl
+
     from owkg.cli.tables import printed
 
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
     for labels in values["labels"].unique(maintain_order=True):
         own = values.filter(labels=labels)
-        rows = []
-        for system in own["system"].unique(maintain_order=True):
-            of = own.filter(system=system)
-            cells = [
-                f"{row['value']:.4g} [{row['lower']:.3g}, {row['upper']:.3g}] #{row['rank']}"
-                for row in of.iter_rows(named=True)
+        for first in range(0, len(metrics), _ABREAST):
+            some = metrics[first : first + _ABREAST]
+            rows = [
+                [system, *map(_value, of.filter(pl.col("metric").is_in(some)).iter_rows(named=True))]
+                for (system,), of in own.group_by("system", maintain_order=True)
             ]
-            rows.append([system, *cells])
-        printed(f"{labels}: value [{ci:.0%} interval] #place", ["system", *metrics], rows)
+            title = "" if first else f"{labels}: value [{ci:.0%} interval] #place"
+            printed(title, ["system", *some], rows)
         told = found["metrics"].filter(labels=labels)
         printed(
             f"{labels}: pairs of systems that differ ({test} test, correction {correction}, "
@@ -83,6 +87,10 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
             table.columns,
             rows,
         )
+
+
+def _value(row: dict[str, Any]) -> str:
+    return f"{row['value']:.4g} [{row['lower']:.3g}, {row['upper']:.3g}] #{row['rank']}"
 
 
 def _interval(row: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 from owkg.cli.options import Format
 from owkg.cli.output import number
 from owkg.cli.pool import MADE_BY
+from owkg.cli.pool_bias import bias_of, show_bias
 from owkg.cli.tables import printed
 from owkg.judge.annotation import read_sheet
 from owkg.judge.kappa import AnnotatorAgreement, annotator_agreement
@@ -53,12 +54,14 @@ def read_back(
         "not_relevant": int((grade == 0).sum()),
         "not_judged": int((grade == POOLED).sum()),
     }
+    bias = bias_of(folder, qrels)
     if form is Format.JSON:
-        shown = {"out": str(out)} | counts
+        shown = {"out": str(out)} | counts | {"systems": bias}
         print(json.dumps(shown | ({} if agreement is None else _as_json(agreement)), indent=2))
         return
     if agreement is not None:
         _show(agreement)
+    show_bias(bias)
     print(
         f"wrote {out}: " + ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
     )

@@ -3,7 +3,6 @@
 import re
 import sys
 import warnings
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -133,8 +132,9 @@ def _systems(labels: str, files: list[Path], qrels: str | None, graph: Any, inte
     found: dict[str, Any] = {}
     owner: dict[str, Path] = {}
     undetermined = 0.0
+    judged = _judged(qrels) if any(_is_table(path) for path in files) else None
     for path in files:
-        read = _tables(path, qrels, graph, intersect)
+        read = _tables(path, qrels, judged, graph, intersect)
         undetermined = max(undetermined, read.undetermined)
         for name, table in read.tables.items():
             if name in found:
@@ -143,12 +143,30 @@ def _systems(labels: str, files: list[Path], qrels: str | None, graph: Any, inte
     return LabelSet(labels, found, undetermined)
 
 
-def _tables(path: Path, qrels: str | None, graph: Any, intersect: bool) -> _Read:
-    from owkg.ranks import annotated, read_ranks
+def _is_table(path: Path) -> bool:
+    """Whether a file is taken for a rank table: else for a TREC run."""
     from owkg.ranks.delimited import separator
 
+    return path.suffix.lower() == ".parquet" or separator(path) is not None
+
+
+def _judged(qrels: str | None) -> Any:
+    """The judgements of a file, and a note of how many answers nobody judged; None where it is no file."""
+    from owkg.judge.qrels import read_judgements
+
+    if qrels is None or not Path(qrels).is_file():
+        return None
+    judged = read_judgements(qrels)
+    if unjudged := int((judged["grade"] < 0).sum()):
+        note(f"{qrels}: {unjudged:,} answers are pooled and not judged; ranks take them for not relevant.")
+    return judged
+
+
+def _tables(path: Path, qrels: str | None, judged: Any, graph: Any, intersect: bool) -> _Read:
+    from owkg.ranks import annotated, read_ranks
+
     undetermined = 0.0
-    if path.suffix.lower() == ".parquet" or separator(path) is not None:
+    if _is_table(path):
         table = read_ranks(path)
         if graph is not None:
             try:
@@ -156,7 +174,7 @@ def _tables(path: Path, qrels: str | None, graph: Any, intersect: bool) -> _Read
             except ValueError as error:
                 raise ValueError(f"{path}, with the graph of --kg: {error}") from None
         if qrels is not None:
-            table, undetermined = _relabelled(path, table, qrels, graph)
+            table, undetermined = _relabelled(path, table, qrels, judged, graph)
     else:
         table = _of_run(path, qrels, graph, intersect)
     name = path.name.partition(".")[0]
@@ -203,31 +221,17 @@ def _of_run(path: Path, qrels: str | None, graph: Any, intersect: bool) -> Any:
     )
 
 
-def _relabelled(path: Path, table: Any, qrels: str, graph: Any) -> tuple[Any, float]:
+def _relabelled(path: Path, table: Any, qrels: str, judged: Any, graph: Any) -> tuple[Any, float]:
     from owkg.judge.labels import relabelled
-    from owkg.judge.qrels import qrels_from_graph, read_judgements
+    from owkg.judge.qrels import qrels_from_graph
 
-    if Path(qrels).is_file():
-        judged = read_judgements(qrels)
-        _note_unjudged(qrels, judged)
-    else:
+    if judged is None:
         judged = qrels_from_graph(graph, _split(qrels, graph), sides=table["side"].unique().to_list())
     try:
         found = relabelled(table, judged)
     except ValueError as error:
         raise ValueError(f"{path}, under {qrels}: {error}") from None
     return found.table, found.undetermined
-
-
-@cache
-def _said(text: str) -> None:
-    note(text)
-
-
-def _note_unjudged(qrels: str, judged: Any) -> None:
-    """Says once of each file how many answers nobody judged."""
-    if unjudged := int((judged["grade"] < 0).sum()):
-        _said(f"{qrels}: {unjudged:,} answers are pooled and not judged; ranks take them for not relevant.")
 
 
 def _split(name: str, graph: Any) -> str:

@@ -2,6 +2,7 @@
 
 from owkg.judge.agreement import Agreement, agreement, agreement_of_values
 from owkg.judge.annotation import read_sheet, write_sheet
+from owkg.judge.bias import pool_bias
 from owkg.judge.corrections import benjamini_hochberg, holm
 from owkg.judge.discrimination import asl_area, asl_curve, discriminative_power
 from owkg.judge.kappa import AnnotatorAgreement, annotator_agreement
@@ -45,6 +46,7 @@ __all__ = [
     "merged",
     "pairwise",
     "pool",
+    "pool_bias",
     "pool_sizes",
     "power",
     "qrels_from_graph",

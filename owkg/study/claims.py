@@ -80,7 +80,7 @@ def claims(
 
     Intervals are over questions, given the trained models and the missing facts: a bootstrap that draws the
     same questions for all checkpoints, metrics and test sets of a density, so that those of a difference are
-    of its own resamples. Equal keys give equal tables.
+    of its own resamples. Equal keys give equal tables, and a density the same rows with others as alone.
 
     Flattening (`owkg.study.flattening`): `slope_low`, `slope_high`, `slope_ratio`, `r2_linear`, `r2_log`,
     `r2_gain`; of each configuration for the reference metrics, and their means over the measurable
@@ -121,7 +121,8 @@ def claims(
     rows: list[dict[str, Any]] = []
     for number, of_density in enumerate(curves):
         some = next(iter(of_density.values.values()))
-        counts = question_counts(jax.random.fold_in(key, number), some.shape[-1], replicates)
+        resampling, halving = jax.random.split(_of_density(key, of_density.density))
+        counts = question_counts(resampling, some.shape[-1], replicates)
         found: dict[str, dict[str, Inconsistency]] = {}
         for done, metric in enumerate(metrics, start=number * len(metrics) + 1):
             rows += _flattening_rows(of_density, metric, counts, level, metric in references)
@@ -130,9 +131,13 @@ def claims(
             if on_progress is not None:
                 on_progress(done, total)
         rows += _inconsistency_rows(of_density.density, found, references, level)
-        own = jax.random.fold_in(jax.random.fold_in(key, len(curves)), number)
-        rows += _confirmed_rows(own, of_density, references, apart, z)
+        rows += _confirmed_rows(halving, of_density, references, apart, z)
     return pl.DataFrame(rows, _SCHEMA, orient="row")
+
+
+def _of_density(key: Any, density: float) -> Any:
+    """A key that is the same whichever other densities there are."""
+    return jax.random.fold_in(key, round(density * 10**9))
 
 
 def _checked(

@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg.cli.pool_bias import bias_of
+from owkg.judge.bias import pool_bias
 from owkg.judge.qrels import read_judgements
 from owkg.judge.runs import read_runs, run_from_lists, write_run
 from owkg.kg import KnowledgeGraph, write_labelled
@@ -229,11 +231,48 @@ READ = ["--pool", "pool", "--out", "judged.qrels"]
 def test_one_sheet(call, sheets):
     code, out, err = call("pool", "--read", "first.tsv", *READ)
     assert (code, err) == (0, "")
-    assert out == "wrote judged.qrels: 5 candidates, 2 relevant, 1 not relevant, 2 not judged\n"
+    assert out.endswith("wrote judged.qrels: 5 candidates, 2 relevant, 1 not relevant, 2 not judged\n")
     before, after = read_judgements("pool/pool.qrels"), read_judgements("judged.qrels")
     assert after.drop("grade").equals(before.drop("grade"))
     grade = {"cat": 1, "oslo": 0}
     assert after["grade"].to_list() == [grade.get(answer, -1) for answer in before["answer"]]
+
+
+def test_what_each_system_gains_from_its_pool(call, sheets):
+    """Of what is relevant, only "one" lists cat for ann, within depth 2; the rest both list."""
+    (sheets / "third.tsv").write_text((sheets / "first.tsv").read_text().replace("\tn\t", "\ty\t"))
+    code, out, _ = call("pool", "--read", "third.tsv", *READ, "--format", "json")
+    assert code == 0
+    found = {row["model"]: row for row in json.loads(out)["systems"]}
+    expected = pool_bias(read_runs(["pool/runs.trec.gz"]), read_judgements("judged.qrels"), 2)
+    assert list(found.values()) == expected.to_dicts()
+    assert {name: row["unique_relevant"] for name, row in found.items()} == {"one": 1, "two": 0}
+    assert found["one"]["map"] > found["one"]["map_without"]
+    shown = call("pool", "--read", "third.tsv", *READ, "--overwrite")[1]
+    assert f"{found['one']['map_without']:.4f}" in shown
+
+
+def test_what_was_judged_before_is_no_gain(call, folder):
+    """The truth knows that cat answers both questions, pooled or not; rules and people do not."""
+    assert call("pool", *MAKE, "--truth", "test")[0] == 0
+    header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
+    rows = ["\t".join([*line.split("\t")[:4], "y", ""]) for line in lines]
+    (folder / "filled.tsv").write_text("\n".join([header, *rows]) + "\n")
+    found = json.loads(call("pool", "--read", "filled.tsv", *READ, "--format", "json")[1])["systems"]
+    judged, run = read_judgements("judged.qrels"), read_runs(["pool/runs.trec.gz"])
+    truth = judged.filter(answer="cat")
+    assert found == pool_bias(run, judged, 2, kept=truth).to_dicts()
+    assert found != pool_bias(run, judged, 2).to_dicts()
+    # With --closed-world it stands for annotators.
+    assert call("pool", *MAKE, "--truth", "test", "--closed-world", "--overwrite")[0] == 0
+    assert bias_of(folder / "pool", read_judgements("pool/pool.qrels")) == (
+        pool_bias(run, read_judgements("pool/pool.qrels"), 2).to_dicts()
+    )
+
+
+def test_one_system_gains_nothing_to_speak_of(call, folder):
+    assert call("pool", "one.run", *MAKE[2:], "--truth", "test", "--no-trivial")[0] == 0
+    assert bias_of(folder / "pool", read_judgements("pool/pool.qrels")) == []
 
 
 def test_two_sheets(call, sheets):

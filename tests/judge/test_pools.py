@@ -1,9 +1,7 @@
 """Pools against sets in loops; what each system brings in; judged@k."""
 
-import itertools
 from collections import defaultdict
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -26,31 +24,6 @@ ENTITIES = tuple("abcdefgh")
 seeds = st.integers(0, 2**32 - 1)
 
 
-def world(seed):
-    """(run, judgements) of three systems and four questions, with ties; some answers not judged."""
-    rng = np.random.default_rng(seed)
-    runs = [
-        run_from_lists(
-            model,
-            "tail",
-            np.arange(4),
-            np.zeros(4, int),
-            np.stack([rng.permutation(8)[:5] for _ in range(4)]),
-            rng.integers(3, size=(4, 5)).astype(float),
-            entities=ENTITIES,
-            relations=["r"],
-        )
-        for model in ("one", "two", "three")
-    ]
-    rows = [
-        {"question": f"{e}|r|?", "side": "tail", "entity": e, "relation": "r", "answer": a, "grade": grade}
-        for e, a in itertools.product("abcd", ENTITIES)
-        if (grade := int(rng.integers(-2, 3))) >= POOLED or a == "a"
-    ]
-    frame = pl.DataFrame(rows).with_columns(pl.col("grade").clip(POOLED))
-    return pl.concat(runs), frame
-
-
 def by_hand(run, depth):
     """{(question, answer): (depth, models)}."""
     lists = defaultdict(list)
@@ -65,7 +38,7 @@ def by_hand(run, depth):
 
 @settings(max_examples=20)
 @given(seed=seeds, depth=st.integers(1, 6))
-def test_pools_against_a_loop(seed, depth):
+def test_pools_against_a_loop(world, seed, depth):
     run, judgements = world(seed)
     found = pool(run.sample(fraction=1, shuffle=True, seed=depth), depth)
     expected = by_hand(run, depth)
@@ -86,7 +59,7 @@ def test_pools_against_a_loop(seed, depth):
 
 @settings(max_examples=20)
 @given(seed=seeds, depth=st.integers(1, 5))
-def test_what_each_system_brings_in(seed, depth):
+def test_what_each_system_brings_in(world, seed, depth):
     run, judgements = world(seed)
     grades = {(r["question"], r["answer"]): r["grade"] for r in judgements.rows(named=True)}
     expected = by_hand(run, depth)
@@ -133,7 +106,7 @@ def qrels_of(grades):
 
 @settings(max_examples=20)
 @given(seed=seeds)
-def test_a_closed_world_judges_the_whole_pool(seed):
+def test_a_closed_world_judges_the_whole_pool(world, seed):
     run, judgements = world(seed)
     candidates = pool(run, 3)
     found = judged_pool(candidates, judgements)
@@ -147,7 +120,7 @@ def test_a_closed_world_judges_the_whole_pool(seed):
 
 @settings(max_examples=20)
 @given(seed=seeds, k=st.integers(1, 6))
-def test_judged_share_against_a_loop(seed, k):
+def test_judged_share_against_a_loop(world, seed, k):
     run, judgements = world(seed)
     grades = {(r["question"], r["answer"]): r["grade"] for r in judgements.rows(named=True)}
     shares = dict(judged_share(run, judgements, k).rows())

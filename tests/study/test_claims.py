@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.study.claims import claim, claims
+from owkg.study.claims import _of_density, claim, claims
 from owkg.study.curves import Curves
 from owkg.study.flattening import flattening
 from owkg.study.halves import confirmed
@@ -80,7 +80,7 @@ def test_values_lie_in_their_intervals(table):
 def test_halves_confirm_one_another(table):
     for test_set in ("sparse", "correlated"):
         row = only(table, claim="confirmed", density=0.75, test_set=test_set)
-        key = jax.random.fold_in(jax.random.fold_in(KEY, 2), 1)
+        key = jax.random.split(_of_density(KEY, 0.75))[1]
         found = confirmed(key, study(0.75), "mrr", test_set)
         assert row["value"] == found.share
         assert row["lower"] is row["upper"] is None
@@ -89,7 +89,7 @@ def test_halves_confirm_one_another(table):
 
 def test_rows_are_what_the_parts_say(table):
     curves = study(0.75)
-    counts = question_counts(jax.random.fold_in(KEY, 1), 40, 60)
+    counts = question_counts(jax.random.split(_of_density(KEY, 0.75))[0], 40, 60)
     bent = flattening(curves, "mrr", "sparse", counts)
     where = {"density": 0.75, "metric": "mrr", "configuration": "all", "minus": None}
     row = only(table, claim="slope_ratio", test_set="sparse", **where)
@@ -143,6 +143,14 @@ def test_equal_keys_give_equal_tables_and_other_keys_other_intervals():
     # Halves are drawn; every other value is of the questions as they are.
     of_one, of_other = (t.filter(pl.col("claim") != "confirmed")["value"] for t in (one, other))
     assert of_one.equals(of_other)
+
+
+def test_a_density_has_the_same_rows_alone(table):
+    alone = claims(KEY, [study(0.75)], replicates=60)
+    assert alone.equals(table.filter(density=0.75))
+    # Other densities, other questions and halves.
+    other = claims(KEY, [study(0.75)._replace(density=0.95)], replicates=60)
+    assert not other.drop("density").equals(alone.drop("density"))
 
 
 def test_a_table_by_density(table):

@@ -8,6 +8,8 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 
 from owkg.train import losses
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(0, 3, (4, 7)).astype(np.float32)
 LABELS = np.array([[1, 0, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1], [1] * 7])

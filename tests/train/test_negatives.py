@@ -3,10 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg.train import negatives
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def as_arrays(sets):

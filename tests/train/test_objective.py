@@ -15,6 +15,8 @@ from owkg.train.penalties import powers
 from owkg.train.questions import questions, taken
 from owkg.train.step import begun, rates
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 
 def stepped(ring, config, *, rows):
     """(objective of questions `rows` of each side, the scores of all entities for them, batches)."""

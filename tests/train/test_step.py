@@ -13,6 +13,8 @@ from owkg.train.loop import snapshots
 from owkg.train.questions import questions
 from owkg.train.step import advance, begun, rates
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 # Nothing moves, so that losses tell what was drawn and how they are added up.
 STILL = {"optimiser": "sgd", "learning_rate": 1e-30, "n3": 0.0, "valid_every": 0}
 

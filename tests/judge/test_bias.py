@@ -1,0 +1,81 @@
+"""What systems gain from their own pool, against loops."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from owkg.judge.bias import pool_bias
+from owkg.judge.pools import judged_share, unique_contributions
+from owkg.judge.runs import run_from_lists
+from owkg.metrics import POOLED
+
+
+def ordered(run, model, question):
+    """The answers of a list: higher scores first, of equal ones the name that is last in the alphabet."""
+    rows = run.filter(model=model, question=question).select("score", "answer").rows()
+    return [answer for _, answer in sorted(rows, reverse=True)]
+
+
+def by_hand(run, qrels, depth, model, *, without, kept=()):
+    """(mean AP, mean bpref) of a system, perhaps without the judgements of what it alone lists."""
+    models = run["model"].unique().to_list()
+    ap, bpref = [], []
+    for question in qrels["question"].unique().to_list():
+        grade = {row["answer"]: row["grade"] for row in qrels.filter(question=question).rows(named=True)}
+        own = ordered(run, model, question)[:depth]
+        if without:
+            others = {a for m in models if m != model for a in ordered(run, m, question)[:depth]}
+            gone = {a for a in own if a not in others and (question, a) not in kept}
+            left = {a: g for a, g in grade.items() if a not in gone}
+            grade = left or dict.fromkeys(grade, POOLED)
+        relevant = sum(g > 0 for g in grade.values())
+        wrong = sum(g == 0 for g in grade.values())
+        hits = above = 0
+        precision = preferred = 0.0
+        for place, answer in enumerate(own, start=1):
+            if grade.get(answer, POOLED) > 0:
+                hits += 1
+                precision += hits / place
+                preferred += 1 - min(above, relevant) / min(relevant, wrong) if above else 1.0
+            above += grade.get(answer, POOLED) == 0
+        ap.append(precision / relevant if relevant else 0.0)
+        bpref.append(preferred / relevant if relevant else 0.0)
+    return np.mean(ap), np.mean(bpref)
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 4]), st.booleans())
+def test_against_a_loop(world, seed, depth, some):
+    run, qrels = world(seed)
+    kept = qrels.sample(fraction=0.4, seed=seed % 2**31) if some else None
+    found = pool_bias(run, qrels, depth, kept=kept)
+    assert found["model"].to_list() == ["one", "three", "two"]
+    stay = set() if kept is None else set(kept.select("question", "answer").rows())
+    for row in found.rows(named=True):
+        for name, without in (("", False), ("_without", True)):
+            expected = by_hand(run, qrels, depth, row["model"], without=without, kept=stay)
+            np.testing.assert_allclose((row[f"map{name}"], row[f"bpref{name}"]), expected, atol=1e-6)
+    alone = unique_contributions(run, qrels, depth)
+    assert found.select(alone.columns).equals(alone)
+    assert found["judged"].equals(judged_share(run, qrels, depth)["judged"])
+
+
+def test_what_all_list_is_no_gain(world):
+    run, qrels = world(3)
+    same = run.filter(model="one")
+    both = same.vstack(same.with_columns(model=same["model"].str.replace("one", "two")))
+    found = pool_bias(both, qrels, 5)
+    assert found["map"].equals(found["map_without"])
+    assert found["unique"].to_list() == [0, 0]
+
+
+def test_bad_input(world):
+    run, qrels = world(0)
+    with pytest.raises(ValueError, match="`run` must hold two systems at least, got 1"):
+        pool_bias(run.filter(model="one"), qrels, 2)
+    with pytest.raises(ValueError, match="`depth` must be"):
+        pool_bias(run, qrels, 0)
+    other = run_from_lists("x", "tail", [7], [0], [[1]], [[0.0]], entities=tuple("abcdefgh"), relations=["r"])
+    with pytest.raises(ValueError, match="`run` must answer questions that `qrels` judges"):
+        pool_bias(run.vstack(other), qrels, 2)
