@@ -22,6 +22,7 @@ _MARKERS = "os^DvPX"
 _STYLES = ("-", "--", ":", "-.")
 _REAL = (-np.inf, np.inf)
 _TAU = (-1.0, 1.0)
+_MANY = 4  # panels; more are drawn smaller
 
 
 def depth_figure(
@@ -199,11 +200,12 @@ def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylab
         if low < 0 < high:
             panel.axhline(0, color="0.5", lw=0.8)
         panel.set_ylim(max(low, -1.05), min(high, 1.05))
-        panel.set(xlabel=xlabel, ylabel=ylabel)
+        panel.set(xlabel=xlabel, ylabel=ylabel if panel.get_subplotspec().is_first_col() else "")
         if x == "depth":
             panel.xaxis.get_major_locator().set_params(integer=True)
 
-    return _panels(table, stem, draw, size=(3.6, 3.1), legend=True)
+    many = "panel" in table.columns and table["panel"].n_unique() > _MANY
+    return _panels(table, stem, draw, size=(2.5, 2.4) if many else (3.6, 3.1), legend=True)
 
 
 def _panels(

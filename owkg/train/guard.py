@@ -1,6 +1,8 @@
 """Training in a folder by one process at a time, and interrupted in order."""
 
 import os
+import re
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +20,8 @@ except ImportError:  # no such locks on this system
 def alone(folder: Path) -> Iterator[None]:
     """Keeps other processes from training in `folder`, by a lock on a file beside it, where there are locks.
 
+    What a killed process left there half made, under a name beside it, is removed.
+
     Raises:
         ValueError: if another process does.
     """
@@ -30,12 +34,22 @@ def alone(folder: Path) -> Iterator[None]:
         raise ValueError(f"{folder}: is being trained by another process.") from None
     except OSError:  # no locks here, or nothing can be written: that is for others to say
         file = None
+    if file is not None:
+        _tidy(place)
     try:
         yield
     finally:
         if file is not None:
             path.unlink(missing_ok=True)
             file.close()
+
+
+def _tidy(place: Path) -> None:
+    """Removes what a process that was killed had begun and not named `place` yet."""
+    begun = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}\.new")
+    for folder in place.parent.iterdir():
+        if begun.fullmatch(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _locked(path: Path) -> IO[str] | None:

@@ -388,6 +388,15 @@ def test_checkpoints_of_another_shape_are_refused_and_stay(ring, tmp_path):
     assert checkpoints.checkpoint_steps(run / "checkpoints") == steps
 
 
+def test_what_a_killed_process_began_goes(ring, tmp_path):
+    names = [".run.0a1b2c3d.new", ".run.0a1b2c3d.old", ".other.0a1b2c3d.new", ".run.0a1b2c3d.new.mine"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.toml").write_text("half")
+    train(ring, CONFIGS["complex"], tmp_path / "run")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names[1:], "run"])
+
+
 def test_one_process_at_a_time(ring, tmp_path):
     config, run, seen = CONFIGS["complex"], tmp_path / "run", []
 

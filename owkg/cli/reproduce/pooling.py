@@ -146,6 +146,8 @@ def _draw(tables: dict[str, Any], out: Path) -> list[Path]:
 
     panel = pl.format("{}, density {}", "test_set", "density").alias("panel")
     taus = tables["agreement"].filter(pl.col("metric").is_in(_DRAWN), coefficient="tau")
+    # A row of panels for each test set.
+    taus = taus.sort("test_set", descending=True, maintain_order=True)
     columns = ["panel", "metric", "depth", "tau", "lower", "upper"]
     paths = depth_figure(
         taus.rename({"value": "tau"}).with_columns(panel).select(columns).fill_nan(None),
