@@ -83,7 +83,7 @@ lint: $(STAMP)
 
 test: $(STAMP)
 	@echo "==> tests (OWKG_DATA=$(or $(OWKG_DATA),not set: tests that need the data sets are skipped))"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: $(STAMP)
 	@echo "==> speed of the simulator and of the exact moments"

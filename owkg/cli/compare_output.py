@@ -39,8 +39,6 @@ def write(found: dict[str, Any], out: Path) -> None:
 
 
 def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
-    import polars as pl
-
     from owkg.cli.tables import printed
 
     values = found["values"]
@@ -49,10 +47,10 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
         own = values.filter(labels=labels)
         for first in range(0, len(metrics), _ABREAST):
             some = metrics[first : first + _ABREAST]
-            rows = [
-                [system, *map(_value, of.filter(pl.col("metric").is_in(some)).iter_rows(named=True))]
-                for (system,), of in own.group_by("system", maintain_order=True)
-            ]
+            rows = []
+            for (system,), of in own.group_by("system", maintain_order=True):
+                by_metric = {row["metric"]: row for row in of.iter_rows(named=True)}
+                rows.append([system, *(_value(by_metric[metric]) for metric in some)])
             title = "" if first else f"{labels}: value [{ci:.0%} interval] #place"
             printed(title, ["system", *some], rows)
         told = found["metrics"].filter(labels=labels)

@@ -68,9 +68,9 @@ def pool(
 ) -> None:
     """Pools the best answers of several systems for judging, as TREC does.
 
-    The folder OUT holds pool.tsv (every candidate, the depth at which it entered, its systems, the rule that
-    judged it), pool.qrels (grade -1: not judged yet), runs.trec.gz (the pooled lists), sheet.tsv (for
-    annotators, what is not judged yet), metadata.json.
+    The folder OUT holds pool.tsv (every candidate, the depth at which it entered, its systems, rule and
+    grade, and whether truth or rule gave it), pool.qrels (grade -1: not judged yet), runs.trec.gz (the pooled
+    lists), sheet.tsv (for annotators, what is not judged yet), metadata.json.
 
     The answers of --truth to the questions asked are all in pool.qrels, pooled or not. With --closed-world
     only pooled ones are: truth stands for annotators, who see nothing but the pool.

@@ -5,18 +5,23 @@ from typing import Any
 
 import polars as pl
 
+from owkg.cli.systems import note
 from owkg.cli.tables import printed
 from owkg.judge.bias import pool_bias
 from owkg.judge.qrels import read_judgements
 from owkg.judge.runs import read_runs
 from owkg.metrics import POOLED
-from owkg.provenance import read_metadata
+from owkg.provenance import checksum, read_metadata
 
+_READ = ("pool.qrels", "pool.tsv", "runs.trec.gz")
 _SHOWN = ("judged", "pooled", "unique_relevant", "map", "map_without", "bpref", "bpref_without")
 
 
 def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows of `owkg.judge.pool_bias`; none where there is one system, or nothing is relevant.
+    """The rows of `owkg.judge.pool_bias`.
+
+    None where there is one system, where nothing is relevant, or where the files of the pool are no longer
+    those that were written, of which a note is given.
 
     Args:
         folder: that `owkg pool` wrote.
@@ -25,13 +30,14 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
     card = read_metadata(folder)
     if len(card["systems"]) < 2 or not (qrels["grade"] > 0).any():
         return []
+    if changed := [name for name in _READ if _changed(folder / name, card)]:
+        note(f"{folder}: {', '.join(changed)} changed since; what each system brought is not told.")
+        return []
     settings = card["settings"]
     given = read_judgements(folder / "pool.qrels").filter(pl.col("grade") != POOLED)
     # What was judged before stays judged whoever is pooled, unless a rule did it, or truth stood for people.
-    by_rule = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False).filter(
-        pl.col("rule").is_not_null() & (pl.col("grade") == "0")
-    )
-    kept = given.join(by_rule, on=["question", "answer"], how="anti")
+    pool = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False)
+    kept = given.join(pool.filter(judged_by="rule"), on=["question", "answer"], how="anti")
     run = read_runs([folder / "runs.trec.gz"])
     return pool_bias(
         run, qrels, settings["depth"], kept=None if settings["closed_world"] else kept
@@ -42,9 +48,12 @@ def show_bias(rows: list[dict[str, Any]]) -> None:
     """Prints them, numbers to four digits."""
     if rows:
         cells = ([row["model"], *(_cell(row[name]) for name in _SHOWN)] for row in rows)
-        printed(
-            "by all judgements, and without those that a system alone brought", ["system", *_SHOWN], cells
-        )
+        title = "the pooled lists by all judgements, and without those that the system alone brought"
+        printed(title, ["system", *_SHOWN], cells)
+
+
+def _changed(path: Path, card: dict[str, Any]) -> bool:
+    return not path.is_file() or checksum(path) != card["sha256"].get(path.name)
 
 
 def _cell(value: float) -> str:

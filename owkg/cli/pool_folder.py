@@ -16,7 +16,7 @@ from owkg.judge.trivial import rule_counts, triples_of, trivial
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 from owkg.metrics import POOLED
 from owkg.provenance import checksum, checksums, made_folder, versions, write_metadata
-from owkg.ranks.delimited import separator
+from owkg.ranks.delimited import is_rank_table
 
 _FILTER = ("train", "valid")
 _TRUTH = "truth"  # the split that holds what --truth knows
@@ -27,7 +27,7 @@ class _Made(NamedTuple):
     """What goes into the folder."""
 
     run: pl.DataFrame
-    pool: pl.DataFrame  # with grade and rule
+    pool: pl.DataFrame  # with rule, grade and judged_by
     qrels: pl.DataFrame
     said: dict[str, Any]
 
@@ -79,7 +79,7 @@ def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
     run, dropped = aligned(read_runs(paths), intersect=settings["intersect"])
     if dropped:
         notes.append(f"{dropped:,} questions are left out, which some system does not answer.")
-    tables = [path.name for path in paths if path.suffix == ".parquet" or separator(path) is not None]
+    tables = [path.name for path in paths if is_rank_table(path)]
     notes += [f"{name} is a rank table: only its tested answers are pooled." for name in tables]
     asked = run["question"].n_unique()
     run = without_known(run, graph, splits) if splits else run
@@ -172,13 +172,15 @@ def _marked(
 
 
 def _graded(marked: pl.DataFrame, truth: pl.DataFrame | None, closed_world: bool) -> pl.DataFrame:
-    """The candidates with a grade: of the truth, else 0 by rule, else not judged."""
-    by_rule = pl.when(pl.col("rule").is_not_null()).then(0).otherwise(POOLED).cast(pl.Int64)
+    """The candidates with a grade: of the truth, else 0 by rule, else not judged; and which of these."""
+    ruled = pl.col("rule").is_not_null()
+    by_rule = pl.when(ruled).then(0).otherwise(POOLED).cast(pl.Int64)
     if truth is None:
-        return marked.with_columns(grade=by_rule)
+        return marked.with_columns(grade=by_rule, judged_by=pl.when(ruled).then(pl.lit("rule")))
     if closed_world:
         judged = judged_pool(marked, truth).select(*_PAIR, "grade")
     else:
         judged = truth.filter(pl.col("grade") != POOLED).select(*_PAIR, "grade")
     found = marked.join(judged, on=_PAIR, how="left", maintain_order="left")
-    return found.with_columns(grade=pl.coalesce("grade", by_rule))
+    source = pl.when(pl.col("grade").is_not_null()).then(pl.lit(_TRUTH)).when(ruled).then(pl.lit("rule"))
+    return found.with_columns(grade=pl.coalesce("grade", by_rule), judged_by=source)

@@ -46,6 +46,7 @@ def read_back(
     labels = [read_sheet(sheet, judged) for sheet in sheets]
     agreement = annotator_agreement(*labels) if len(labels) == 2 else None
     qrels = merged(judged, labels[0] if agreement is None else _agreed(*labels))
+    bias = bias_of(folder, qrels)
     write_judgements(qrels, out)
     grade = qrels["grade"]
     counts = {
@@ -54,7 +55,6 @@ def read_back(
         "not_relevant": int((grade == 0).sum()),
         "not_judged": int((grade == POOLED).sum()),
     }
-    bias = bias_of(folder, qrels)
     if form is Format.JSON:
         shown = {"out": str(out)} | counts | {"systems": bias}
         print(json.dumps(shown | ({} if agreement is None else _as_json(agreement)), indent=2))

@@ -129,10 +129,12 @@ def _names(qrels: list[str]) -> dict[str, str]:
 
 
 def _systems(labels: str, files: list[Path], qrels: str | None, graph: Any, intersect: bool) -> LabelSet:
+    from owkg.ranks.delimited import is_rank_table
+
     found: dict[str, Any] = {}
     owner: dict[str, Path] = {}
     undetermined = 0.0
-    judged = _judged(qrels) if any(_is_table(path) for path in files) else None
+    judged = _judged(qrels) if any(map(is_rank_table, files)) else None
     for path in files:
         read = _tables(path, qrels, judged, graph, intersect)
         undetermined = max(undetermined, read.undetermined)
@@ -141,13 +143,6 @@ def _systems(labels: str, files: list[Path], qrels: str | None, graph: Any, inte
                 raise ValueError(f"{path}: the system {name!r} is in {owner[name]} too.")
             found[name], owner[name] = table, path
     return LabelSet(labels, found, undetermined)
-
-
-def _is_table(path: Path) -> bool:
-    """Whether a file is taken for a rank table: else for a TREC run."""
-    from owkg.ranks.delimited import separator
-
-    return path.suffix.lower() == ".parquet" or separator(path) is not None
 
 
 def _judged(qrels: str | None) -> Any:
@@ -164,9 +159,10 @@ def _judged(qrels: str | None) -> Any:
 
 def _tables(path: Path, qrels: str | None, judged: Any, graph: Any, intersect: bool) -> _Read:
     from owkg.ranks import annotated, read_ranks
+    from owkg.ranks.delimited import is_rank_table
 
     undetermined = 0.0
-    if _is_table(path):
+    if is_rank_table(path):
         table = read_ranks(path)
         if graph is not None:
             try:

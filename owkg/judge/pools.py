@@ -108,17 +108,18 @@ def judged_pool(candidates: Any, truth: Any) -> pl.DataFrame:
     return found.with_columns(grade=pl.col("grade").is_not_null().cast(pl.Int64)).select(QRELS)
 
 
-def unique_contributions(run: Any, qrels: Any, depth: Any) -> pl.DataFrame:
+def unique_contributions(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
     """What each system alone brings into the pool.
 
     Args:
         run: columns model, question, side, entity, relation, answer, score.
         qrels: judgements.
         depth: of the pool.
+        kept: judgements that do not come from the pool; what they judge is nobody's. None: none.
 
     Returns:
         A row a system, by name: model, pooled (its answers in the pool), unique (those that no other system
-        has there), unique_relevant (those of them with a grade above 0).
+        has there, nor `kept`), unique_relevant (those of them with a grade above 0).
 
     Raises:
         ValueError: if a frame is malformed.
@@ -126,6 +127,10 @@ def unique_contributions(run: Any, qrels: Any, depth: Any) -> pl.DataFrame:
     grades = judgements_checked("qrels", qrels).select(*_PAIR, "grade")
     listed = pool(run, depth).explode("models").join(grades, on=_PAIR, how="left")
     alone = pl.col("systems") == 1
+    if kept is not None:
+        stay = judgements_checked("kept", kept).select(*_PAIR, stays=True)
+        listed = listed.join(stay, on=_PAIR, how="left")
+        alone &= pl.col("stays").is_null()
     return (
         listed.group_by(model="models")
         .agg(

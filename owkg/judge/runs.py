@@ -23,7 +23,7 @@ from owkg.kg.graph import graph_checked
 from owkg.kg.triples import ids
 from owkg.ranks import read_ranks
 from owkg.ranks.build import sides_checked
-from owkg.ranks.delimited import separator
+from owkg.ranks.delimited import is_rank_table
 from owkg.ranks.trec import read_run
 
 _LIST = ("model", "question")
@@ -262,7 +262,7 @@ def aligned(run: Any, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
 def _read(path: Path) -> pl.DataFrame:
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
-    if path.suffix.lower() != ".parquet" and separator(path) is None:
+    if not is_rank_table(path):
         return read_run(path).rename({"tag": "model"}).select(RUN)
     table = read_ranks(path)
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])

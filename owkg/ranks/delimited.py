@@ -16,6 +16,11 @@ def separator(path: Path) -> str | None:
     return "," if name.endswith(".csv") else "\t" if name.endswith(".tsv") else None
 
 
+def is_rank_table(path: Path) -> bool:
+    """Whether the name promises a rank table: .parquet, or what has a separator. Else it may be a run."""
+    return path.suffix.lower() == ".parquet" or separator(path) is not None
+
+
 def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
     """A CSV or TSV file with a header line, all columns text, empty fields null; and where row i stands.
 

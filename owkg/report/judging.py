@@ -22,7 +22,7 @@ _MARKERS = "os^DvPX"
 _STYLES = ("-", "--", ":", "-.")
 _REAL = (-np.inf, np.inf)
 _TAU = (-1.0, 1.0)
-_MANY = 4  # panels; more are drawn smaller
+_MANY = 4  # panels; more are drawn smaller, in two rows
 
 
 def depth_figure(
@@ -204,8 +204,10 @@ def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylab
         if x == "depth":
             panel.xaxis.get_major_locator().set_params(integer=True)
 
-    many = "panel" in table.columns and table["panel"].n_unique() > _MANY
-    return _panels(table, stem, draw, size=(2.5, 2.4) if many else (3.6, 3.1), legend=True)
+    panels = table["panel"].n_unique() if "panel" in table.columns else 1
+    if panels > _MANY:
+        return _panels(table, stem, draw, size=(2.5, 2.4), legend=True, grid=(2, -(-panels // 2)))
+    return _panels(table, stem, draw, size=(3.6, 3.1), legend=True)
 
 
 def _panels(
@@ -216,10 +218,11 @@ def _panels(
     size: tuple[float, float],
     legend: bool = False,
     titled: bool = True,
+    grid: tuple[int, int] | None = None,
 ) -> list[Path]:
     """A panel of each value of `panel`, and with `legend` one for all, beside them."""
     parts = _by(table, "panel") if "panel" in table.columns else {"": table}
-    rows, columns = panel_grid(len(parts))
+    rows, columns = grid or panel_grid(len(parts))
     whole = (size[0] * columns + 1.5 * legend, size[1] * rows)
     with figure(rows, columns, whole, squeeze=False) as (fig, axes):
         entries: dict[str, Any] = {}

@@ -6,13 +6,13 @@ _IN_A_ROW = 3
 
 
 def panel_grid(count: int) -> tuple[int, int]:
-    """Rows and columns for `count` panels: at most three in a row, but two rows of four.
+    """Rows and columns for `count` panels, at most three in a row.
 
     Examples:
-        >>> panel_grid(2), panel_grid(4), panel_grid(5), panel_grid(8)
-        ((1, 2), (2, 2), (2, 3), (2, 4))
+        >>> panel_grid(2), panel_grid(4), panel_grid(5)
+        ((1, 2), (2, 2), (2, 3))
     """
-    columns = count // 2 if count in (4, 8) else min(count, _IN_A_ROW)
+    columns = 2 if count == 4 else min(count, _IN_A_ROW)
     return -(-count // columns), columns
 
 

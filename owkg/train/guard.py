@@ -6,7 +6,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,9 +34,9 @@ def alone(folder: Path) -> Iterator[None]:
         raise ValueError(f"{folder}: is being trained by another process.") from None
     except OSError:  # no locks here, or nothing can be written: that is for others to say
         file = None
-    if file is not None:
-        _tidy(place)
     try:
+        if file is not None:
+            _tidy(place)
         yield
     finally:
         if file is not None:
@@ -45,11 +45,15 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _tidy(place: Path) -> None:
-    """Removes what a process that was killed had begun and not named `place` yet."""
+    """Removes what a process that was killed had begun and not named `place` yet.
+
+    Where the run that it was to replace stands aside already, it is whole, and stays.
+    """
     begun = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}\.new")
-    for folder in place.parent.iterdir():
-        if begun.fullmatch(folder.name):
-            shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # what cannot be listed is not tidied
+        for folder in place.parent.iterdir():
+            if begun.fullmatch(folder.name) and not folder.with_suffix(".old").exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _locked(path: Path) -> IO[str] | None:

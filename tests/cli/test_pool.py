@@ -58,7 +58,7 @@ def test_a_pool(call, folder):
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
     assert pool.columns == [
         *("question", "side", "entity", "relation", "answer"),
-        *("depth", "systems", "models", "rule", "grade"),
+        *("depth", "systems", "models", "rule", "grade", "judged_by"),
     ]
     found = pool.select("entity", "answer", "depth", "models", "rule", "grade").rows()
     # The known answers of train and valid have left the lists before they are cut at 2.
@@ -268,6 +268,30 @@ def test_what_was_judged_before_is_no_gain(call, folder):
     assert bias_of(folder / "pool", read_judgements("pool/pool.qrels")) == (
         pool_bias(run, read_judgements("pool/pool.qrels"), 2).to_dicts()
     )
+
+
+def test_truth_decides_before_a_rule(call, folder):
+    """What the truth judges stays judged, though a rule marks it too: oslo, that only "two" lists for ann."""
+    write_run(run_of("one", [[2, 4, 5], [0, 2, 1]]), "one.run")
+    (folder / "truth.qrels").write_text("ann|knows|? 0 oslo 0\nann|knows|? 0 cat 1\nben|knows|? 0 cat 1\n")
+    assert call("pool", *MAKE, "--truth", "truth.qrels")[0] == 0
+    pool = pl.read_csv("pool/pool.tsv", separator="\t")
+    oslo = pool.filter(question="ann|knows|?", answer="oslo")
+    assert oslo.select("models", "rule", "grade", "judged_by").rows() == [("two", "type", 0, "truth")]
+    assert set(pool.filter(judged_by="rule")["answer"]) == {"rome"}
+    judged, run = read_judgements("pool/pool.qrels"), read_runs(["pool/runs.trec.gz"])
+    truth = judged.filter(pl.col("answer").is_in(["oslo", "cat"]))
+    assert bias_of(folder / "pool", judged) == pool_bias(run, judged, 2, kept=truth).to_dicts()
+
+
+def test_a_pool_that_changed_is_read_all_the_same(call, sheets):
+    lines = read_runs(["pool/runs.trec.gz"])
+    write_run(lines.filter(model="one"), "pool/runs.trec.gz")
+    code, out, err = call("pool", "--read", "first.tsv", *READ, "--format", "json")
+    assert (code, json.loads(out)["systems"]) == (0, [])
+    assert err == "owkg: note: pool: runs.trec.gz changed since; what each system brought is not told.\n"
+    (sheets / "pool/runs.trec.gz").unlink()
+    assert call("pool", "--read", "first.tsv", *READ, "--overwrite")[0] == 0
 
 
 def test_one_system_gains_nothing_to_speak_of(call, folder):

@@ -56,7 +56,7 @@ def test_against_a_loop(world, seed, depth, some):
         for name, without in (("", False), ("_without", True)):
             expected = by_hand(run, qrels, depth, row["model"], without=without, kept=stay)
             np.testing.assert_allclose((row[f"map{name}"], row[f"bpref{name}"]), expected, atol=1e-6)
-    alone = unique_contributions(run, qrels, depth)
+    alone = unique_contributions(run, qrels, depth, kept=kept)
     assert found.select(alone.columns).equals(alone)
     assert found["judged"].equals(judged_share(run, qrels, depth)["judged"])
 

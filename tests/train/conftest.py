@@ -34,6 +34,8 @@ def quick_compilation():
 
     What is trained and compared to the bit is compiled as users compile it: test_run.py, test_many.py.
     """
+    before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
+    jax.config.update("jax_disable_most_optimizations", before)
+    jax.clear_caches()  # which do not tell these programs from optimised ones

@@ -389,7 +389,11 @@ def test_checkpoints_of_another_shape_are_refused_and_stay(ring, tmp_path):
 
 
 def test_what_a_killed_process_began_goes(ring, tmp_path):
-    names = [".run.0a1b2c3d.new", ".run.0a1b2c3d.old", ".other.0a1b2c3d.new", ".run.0a1b2c3d.new.mine"]
+    """Not what is of another run, nor a whole one that had only to be named: its predecessor stands aside."""
+    names = [
+        *(".run.0a1b2c3d.new", ".run.0a1b2c3e.new", ".run.0a1b2c3e.old"),
+        *(".other.0a1b2c3d.new", ".run.0a1b2c3d.new.mine"),
+    ]
     for name in names:
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.toml").write_text("half")
@@ -401,10 +405,12 @@ def test_one_process_at_a_time(ring, tmp_path):
     config, run, seen = CONFIGS["complex"], tmp_path / "run", []
 
     def meanwhile(*_):
+        (tmp_path / ".run.0a1b2c3d.new").mkdir(exist_ok=True)
         for how in ("resume", "overwrite"):
             with pytest.raises(ValueError, match=r"run: is being trained by another process"):
                 train(ring, config, run, **{how: True})
             seen.append(how)
+        assert (tmp_path / ".run.0a1b2c3d.new").exists()
 
     train(ring, config, run, chunk_steps=12, on_progress=meanwhile)
     assert seen == ["resume", "overwrite"] * 6
