@@ -74,6 +74,8 @@ def test_bad_input(world):
     run, qrels = world(0)
     with pytest.raises(ValueError, match="`run` must hold two systems at least, got 1"):
         pool_bias(run.filter(model="one"), qrels, 2)
+    with pytest.raises(ValueError, match="`kept` must"):
+        pool_bias(run, qrels, 2, kept=[1])
     with pytest.raises(ValueError, match="`depth` must be"):
         pool_bias(run, qrels, 0)
     other = run_from_lists("x", "tail", [7], [0], [[1]], [[0.0]], entities=tuple("abcdefgh"), relations=["r"])

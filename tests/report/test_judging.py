@@ -156,6 +156,13 @@ def test_a_point_a_system_and_tau_of_the_rankings(drawn, tmp_path):
     assert drawn[1].axes[0].get_title() == "no tau: all tied"
 
 
+def test_many_panels_stand_in_two_rows(tmp_path):
+    table = pl.concat(DEPTHS.with_columns(panel=pl.lit(str(i))) for i in range(5))
+    png = depth_figure(table, tmp_path / "f")[0].read_bytes()
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    assert (width, height) == (round((3 * 2.5 + 1.5) * 160), round(2 * 2.4 * 160))
+
+
 @pytest.mark.parametrize(("draw", "table"), [(depth_figure, by_depth()), (label_set_figure, readings())])
 def test_legends_stand_beside_the_panels(draw, table, drawn, tmp_path):
     draw(table, tmp_path / "f")
