@@ -62,14 +62,14 @@ demo: $(STAMP)
 	@$(BIN)/python simulations/family_tree_statistics.py --quick --out $(OUT)
 	@echo "==> an embedding model trained, ranked, and measured beside the truth under noise"
 	@$(BIN)/owkg train $(OUT)/example/graph --model complex --dim 64 --epochs 30 --out $(OUT)/run --overwrite
-	@$(BIN)/owkg evaluate $(OUT)/run --split test --name complex --out $(OUT)/complex.parquet
+	@$(BIN)/owkg evaluate $(OUT)/run --split test --name complex --score --out $(OUT)/complex.parquet
 	@$(BIN)/owkg metrics $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,hits@10,amri,zmrr
 	@echo "==> models trained on an open world of families, three seeds"
 	@$(BIN)/python simulations/trained_models.py --graph families --quick --out $(OUT)
 	@echo "==> two models along their training, on sparse and on full test sets (owkg reproduce)"
 	@$(BIN)/owkg reproduce open-world --preset quick --out $(OUT)/open_world
-	@echo "==> which of four scorers is best, and how many questions it takes to see it"
-	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --out $(OUT)/compared
+	@echo "==> which of four scorers is best, by all labels and by half of them, and how many questions it takes to see it"
+	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --qrels $(OUT)/example/full.qrels --qrels $(OUT)/example/sparse.qrels --out $(OUT)/compared
 	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
 	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth (owkg reproduce pooling)"
 	@$(BIN)/owkg reproduce pooling --preset quick --out $(OUT)/pooling

@@ -1,8 +1,9 @@
-"""Rank tables to try `owkg metrics` on: four scorers of a small knowledge graph made on the spot.
+"""Rank tables to try `owkg metrics` and `owkg compare` on: four scorers of a small graph made on the spot.
 
 A scorer that gives every entity the same score shows what tie rules do: its optimistic MRR is 1, its exact
 AMRR 0. The others are chance, how often an entity answered the relation in training, and the truth under
-noise, rounded to one decimal so that some candidates are tied.
+noise, rounded to one decimal so that some candidates are tied. Beside them lie labels: all answers of the
+test set, and a sparse part of them.
 
     python simulations/example_ranks.py --out out
 """
@@ -15,6 +16,7 @@ import polars as pl
 
 from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.files import writable_folder
+from owkg.judge import qrels_from_graph, write_judgements
 from owkg.kg import KnowledgeGraph, joined_splits, write_labelled
 from owkg.metrics import Ties, evaluate, summary, tasks_of
 from owkg.ranks import rank_table, write_ranks
@@ -24,13 +26,15 @@ SIDES = ("head", "tail")
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of the graph, the share of facts in valid and in test, and the noise of the oracle's scores."""
+    """Sizes of the graph, the shares of facts in valid and in test, the noise of the oracle's scores, and the
+    share of test facts that the sparse labels know."""
 
     entities: int = 400
     relations_of_a_kind: int = 3
     facts: int = 400  # of each relation, before repeated ones are dropped
     held_out: float = 0.1
     noise: float = 0.7
+    sparse: float = 0.5
     seed: int = 0
 
 
@@ -72,37 +76,58 @@ def made_graph(config: Config, rng: np.random.Generator) -> KnowledgeGraph:
 
 
 def scored(graph: KnowledgeGraph, side: str, noise: float, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """By the name of the scorer, a score of every entity in the place of each test answer of one side."""
+    """By the name of the scorer, a score of every entity in the place of each test answer of one side.
+
+    Answers to one question are scored alike: a scorer sees the question only.
+    """
     test, entities = graph.splits["test"], graph.num_entities
     answer, known = (2, 0) if side == "tail" else (0, 2)
-    shape = (len(test), entities)
+    questions, question = np.unique(test[:, [known, 1]], axis=0, return_inverse=True)
+    shape = (len(questions), entities)
     seen = np.zeros((graph.num_relations, entities))
     np.add.at(seen, (graph.splits["train"][:, 1], graph.splits["train"][:, answer]), 1)
     facts = joined_splits(graph, list(graph.splits))
     true = np.zeros((entities, graph.num_relations, entities))
     true[facts[:, known], facts[:, 1], facts[:, answer]] = 1
-    oracle = true[test[:, known], test[:, 1]] + noise * rng.standard_normal(shape)
-    return {
+    oracle = true[questions[:, 0], questions[:, 1]] + noise * rng.standard_normal(shape)
+    scores = {
         "constant": np.zeros(shape),
         "random": rng.random(shape),
-        "frequency": seen[test[:, 1]],
+        "frequency": seen[questions[:, 1]],
         "oracle": oracle.round(1),
     }
+    return {name: of[question] for name, of in scores.items()}
 
 
-def run(config: Config) -> tuple[KnowledgeGraph, dict[str, pl.DataFrame]]:
-    """The graph, and the rank table of each scorer, both sides."""
+def labels(graph: KnowledgeGraph, share: float, rng: np.random.Generator) -> dict[str, pl.DataFrame]:
+    """Judgements that know all test facts, and judgements that know a share of them."""
+    test = graph.splits["test"]
+    kept = {"test": test[rng.random(len(test)) < share]}
+    sparse = KnowledgeGraph(graph.entities, graph.relations, kept)
+    return {"full": qrels_from_graph(graph, "test"), "sparse": qrels_from_graph(sparse, "test")}
+
+
+def run(config: Config) -> tuple[KnowledgeGraph, dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
+    """The graph, the rank table of each scorer, both sides, and the labels."""
     rng = np.random.default_rng(config.seed)
     graph = made_graph(config, rng)
     of_side = {side: scored(graph, side, config.noise, rng) for side in SIDES}
     tables = {
         name: pl.concat(
-            rank_table(graph, of_side[side][name], graph.splits["test"], side, model=name, popularity=False)
+            rank_table(
+                graph,
+                of_side[side][name],
+                graph.splits["test"],
+                side,
+                model=name,
+                popularity=False,
+                score=True,
+            )
             for side in SIDES
         )
         for name in of_side["head"]
     }
-    return graph, tables
+    return graph, tables, labels(graph, config.sparse, rng)
 
 
 def printed_table(tables: dict[str, pl.DataFrame]) -> None:
@@ -115,17 +140,21 @@ def printed_table(tables: dict[str, pl.DataFrame]) -> None:
 
 
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
-    """Writes a small knowledge graph and rank tables of four scorers of it."""
+    """Writes a small knowledge graph, rank tables of four scorers of it, full and sparse labels."""
     folder = out / "example"
     writable_folder(folder)
     config = Config(seed=seed, entities=120, facts=120) if quick else Config(seed=seed)
-    graph, tables = run(config)
+    graph, tables, judged = run(config)
     write_labelled(graph, folder / "graph")
     print(f"wrote {folder / 'graph'}")
     for name, table in tables.items():
         path = folder / f"{name}.parquet"
         write_ranks(table, path)
         print(f"wrote {path}: {len(table):,} ranks")
+    for name, qrels in judged.items():
+        path = folder / f"{name}.qrels"
+        write_judgements(qrels, path)
+        print(f"wrote {path}: {len(qrels):,} answers")
     print("MRR under each tie rule:")
     printed_table(tables)
     files = " ".join(str(folder / f"{name}.parquet") for name in tables)
@@ -134,6 +163,7 @@ def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
     print(f"  owkg metrics {files} --by ties --metric mrr,amrr,amri,zmrr")
     print(f"  owkg metrics {folder / 'oracle.parquet'} --kg {folder / 'graph'} --by category")
     print(f"  owkg metrics {files} --kg {folder / 'graph'} --figures {out}")
+    print(f"  owkg compare {files} --qrels {folder / 'full.qrels'} --qrels {folder / 'sparse.qrels'}")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,30 @@ def test_python_examples_run(name):
     exec(compile(source, name, "exec"), {})  # noqa: S102
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def links(path: Path) -> list[tuple[str, str]]:
+    """(file, heading) of each link within the project; either may be empty."""
+    return re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8"))
+
+
+def anchors(path: Path) -> set[str]:
+    """What the headings of a page are called in links."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.name)
 def test_links_and_pictures_are_there(path):
-    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
-    assert [target for target in targets if not (path.parent / target).exists()] == []
+    lost = []
+    for target, heading in links(path):
+        to = path.parent / target if target else path
+        if not to.exists() or (heading and heading not in anchors(to)):
+            lost.append((target, heading))
+    assert lost == []
+
+
+def test_every_picture_is_shown():
+    shown = {(path.parent / target).resolve() for path in WRITTEN for target, _ in links(path) if target}
+    assert set((ROOT / "docs" / "images").iterdir()) <= shown

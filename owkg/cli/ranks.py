@@ -23,6 +23,7 @@ _APPLIES = {
     "split": {Kind.RUN},
     "num_entities": {Kind.RUN},
     "tolerance": {Kind.SCORES, Kind.RUN},
+    "score": {Kind.SCORES},
     "unanswered": {Kind.RUN},
     "untied": {Kind.LIST},
     "candidates": {Kind.LIST},
@@ -75,6 +76,9 @@ def convert(
     tolerance: Annotated[
         float | None, typer.Option(help="Scores that differ by at most this are ties; 0 when absent.")
     ] = None,
+    score: Annotated[
+        bool, typer.Option("--score", help="Add the score of each answer: what other labels need.")
+    ] = False,
     model: Annotated[
         str | None, typer.Option(help="Name for the column model; of a run, its tag when absent.")
     ] = None,
@@ -115,6 +119,7 @@ def convert(
         "split": split,
         "num_entities": num_entities,
         "tolerance": tolerance,
+        "score": score or None,
         "unanswered": unanswered or None,
         "untied": untied or None,
         "candidates": candidates,
@@ -131,7 +136,7 @@ def convert(
     width = 0.0 if tolerance is None else tolerance
     if kind is Kind.SCORES:
         filters: dict[str, Any] = {} if splits is None else {"filter_splits": splits}
-        table = ranks.ranks_from_matrix(source, graph, **filters, tolerance=width)
+        table = ranks.ranks_from_matrix(source, graph, **filters, tolerance=width, score=score)
     elif kind is Kind.RUN:
         if graph is not None and qrels is None and split is None:
             split = "test"

@@ -102,7 +102,7 @@ def tie_rule(ties: str | None, sets: list[LabelSet]) -> str:
     if open_:
         note(
             f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank; a column "
-            "score in the rank tables (owkg evaluate --score) would tell it."
+            "score in the rank tables (--score of owkg evaluate and owkg ranks convert) would tell it."
         )
         if ties not in (None, "exact"):
             note(f"--ties {ties} takes them for ties; exact is the mean over their order.")

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.judge.frames import RUN, checked
-from owkg.judge.pools import judged_share, leave_one_out, unique_contributions
-from owkg.judge.runs import top
-from owkg.metrics import average_precision, bpref, judge
+from owkg.judge.pools import contributions, marked, shares
+from owkg.judge.qrels import judgements_checked
+from owkg.metrics import UNJUDGED, Judged, average_precision, bpref
 
 _COLUMNS = (
     *("model", "judged", "pooled", "unique", "unique_relevant"),
@@ -43,21 +43,55 @@ def pool_bias(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataF
         Zobel (SIGIR 1998), section 4.
     """
     deep = checks.scalar("depth", checks.integer("depth", depth, 1))
-    lists = top(checked("run", run, RUN), deep)
-    systems = lists["model"].unique().sort().to_list()
-    if len(systems) < 2:
-        raise ValueError(f"`run` must hold two systems at least, got {len(systems)}.")
-    alone = unique_contributions(lists, qrels, deep, kept=kept)
-    found = judged_share(lists, qrels, deep).join(alone, on="model", maintain_order="left")
-    of = {name: lists.filter(model=name) for name in systems}
-    own = pl.DataFrame([{"model": name} | _measured(one, qrels) for name, one in of.items()])
-    reduced = leave_one_out(lists, qrels, deep, kept=kept)
-    without = pl.DataFrame([{"model": name} | _measured(of[name], left) for name, left in reduced])
-    found = found.join(own, on="model", maintain_order="left")
-    found = found.join(without, on="model", maintain_order="left", suffix="_without")
-    return found.select(*_COLUMNS)
+    judgements = judgements_checked("qrels", qrels)
+    lists = marked(run, judgements, deep, kept=kept)
+    systems = lists["model"].n_unique()
+    if systems < 2:
+        raise ValueError(f"`run` must hold two systems at least, got {systems}.")
+    found = shares(lists, judgements, deep).join(contributions(lists), on="model")
+    own = _judged(lists, judgements, systems)
+    read = {
+        f"{name}{suffix}": measure(judged).reshape(systems, -1).mean(1)
+        for suffix, judged in (("", own), ("_without", _without(own, lists["alone"].to_numpy())))
+        for name, measure in (("map", average_precision), ("bpref", bpref))
+    }
+    return found.sort("model").with_columns(**read).select(_COLUMNS)
 
 
-def _measured(run: pl.DataFrame, qrels: pl.DataFrame) -> dict[str, float]:
-    judged = judge(run, qrels)
-    return {"map": float(average_precision(judged).mean()), "bpref": float(bpref(judged).mean())}
+def _judged(lists: pl.DataFrame, judgements: pl.DataFrame, systems: int) -> Judged:
+    """Lists by model, question and rank, with their grades: each system has every judged question."""
+    names = judgements["question"].unique().sort()
+    places = pl.DataFrame({"question": names, "place": np.arange(len(names))})
+    lists = lists.join(places, on="question", how="left", maintain_order="left")
+    system = lists["model"].rank("dense").to_numpy().astype(np.int64) - 1
+    question = system * len(names) + lists["place"].to_numpy()
+    known = judgements.join(places, on="question", how="left")
+    grade, place = known["grade"].to_numpy(), known["place"].to_numpy()
+    nothing = np.zeros(0, np.int64)
+    return Judged(
+        questions=pl.Series(np.arange(systems * len(names))),
+        question=question,
+        rank=lists["rank"].to_numpy(),
+        grade=lists["grade"].fill_null(UNJUDGED).to_numpy(),
+        retrieved=np.bincount(question, minlength=systems * len(names)),
+        relevant=np.tile(np.bincount(place[grade > 0], minlength=len(names)), systems),
+        nonrelevant=np.tile(np.bincount(place[grade == 0], minlength=len(names)), systems),
+        # Neither measure looks at the ideal lists.
+        ideal_question=nothing,
+        ideal_rank=nothing,
+        ideal_grade=nothing,
+        relevance_level=1,
+    )
+
+
+def _without(judged: Judged, gone: np.ndarray) -> Judged:
+    """The lists where the answers that are `gone` are not judged."""
+
+    def lost(flag: np.ndarray) -> np.ndarray:
+        return np.bincount(judged.question[gone & flag], minlength=len(judged.retrieved))
+
+    return judged._replace(
+        grade=np.where(gone, UNJUDGED, judged.grade),
+        relevant=judged.relevant - lost(judged.grade > 0),
+        nonrelevant=judged.nonrelevant - lost(judged.grade == 0),
+    )

@@ -20,7 +20,7 @@ class Relabelled(NamedTuple):
         table: the rows of the relevant answers, with their ranks among more candidates.
         unlabelled: how many lists (a question of a system) have no relevant answer, and so no row.
         undetermined: the share of rows whose rank is known between two ends only, as the order of answers of
-            equal rank is not.
+            equal rank is not; 0 where scores tell it, be it that they are equal.
     """
 
     table: pl.DataFrame
@@ -40,7 +40,8 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
 
     Args:
         table: ranks of all answers that any labels call relevant, filtered by each other; of one system, or
-            of several by the columns model and seed. With a column score, larger is better.
+            of several by the columns model and seed. With a column score, larger is better,
+            and equal is tied: a tolerance that ranks were made with is not known here.
         qrels: columns side, entity, relation, answer and grade, as of `owkg.ranks.trec.read_qrels`.
         level: the lowest grade that is relevant.
 
@@ -66,7 +67,8 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
     else:
         ranking = np.arange(len(rows)) if tasks.question is None else tasks.question
     best, worst = rows["optimistic"].to_numpy(), rows["pessimistic"].to_numpy()
-    score = rows["score"].to_numpy() if "score" in rows.columns else -realistic(best, worst)
+    scored = "score" in rows.columns
+    score = rows["score"].to_numpy() if scored else -realistic(best, worst)
     try:
         full = full_test(ranking, best, worst, score)
     except ValueError as error:
@@ -78,8 +80,9 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
         pessimistic=pl.Series(high[0], dtype=pl.Int64),
         candidates=pl.col("candidates") + pl.Series(gone[ranking][present].astype(np.int64)),
     )
-    spread = (high - low)[0] > (worst - best)[present]
-    return Relabelled(found, int((np.bincount(ranking, present) == 0).sum()), float(spread.mean()))
+    open_ = (high - low)[0] > (worst - best)[present]
+    undetermined = 0.0 if scored else float(open_.mean())
+    return Relabelled(found, int((np.bincount(ranking, present) == 0).sum()), undetermined)
 
 
 def _present(rows: pl.DataFrame, qrels: Any, level: int) -> np.ndarray:

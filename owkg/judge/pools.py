@@ -7,16 +7,15 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.judge.frames import ASKED, QRELS, RUN, checked, once
+from owkg.judge.frames import ASKED, QRELS, checked, once
 from owkg.judge.qrels import judgements_checked
-from owkg.judge.runs import ranked, top
-from owkg.metrics import POOLED, judge, judged_at
+from owkg.judge.runs import ranked
+from owkg.metrics import POOLED
 
 POOL = (*ASKED, "answer")
 """Columns that say which candidate a row of a pool is."""
 
 _PAIR = ["question", "answer"]
-_NOBODY = "\t"  # an answer that no file can hold
 
 
 def pool(run: Any, depth: Any) -> pl.DataFrame:
@@ -124,22 +123,50 @@ def unique_contributions(run: Any, qrels: Any, depth: Any, *, kept: Any = None) 
     Raises:
         ValueError: if a frame is malformed.
     """
-    grades = judgements_checked("qrels", qrels).select(*_PAIR, "grade")
-    listed = pool(run, depth).explode("models").join(grades, on=_PAIR, how="left")
-    alone = pl.col("systems") == 1
-    if kept is not None:
-        stay = judgements_checked("kept", kept).select(*_PAIR, stays=True)
-        listed = listed.join(stay, on=_PAIR, how="left")
-        alone &= pl.col("stays").is_null()
+    return contributions(marked(run, qrels, depth, kept=kept))
+
+
+def contributions(lists: pl.DataFrame) -> pl.DataFrame:
+    """`unique_contributions` of lists that are `marked`."""
+    relevant = pl.col("grade").fill_null(POOLED) > 0
     return (
-        listed.group_by(model="models")
+        lists.group_by("model")
         .agg(
             pooled=pl.len().cast(pl.Int64),
-            unique=alone.sum().cast(pl.Int64),
-            unique_relevant=(alone & (pl.col("grade").fill_null(POOLED) > 0)).sum().cast(pl.Int64),
+            unique=pl.col("alone").sum().cast(pl.Int64),
+            unique_relevant=(pl.col("alone") & relevant).sum().cast(pl.Int64),
         )
         .sort("model")
     )
+
+
+def marked(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
+    """The lists to `depth`, with their grades and with what each system alone brings into the pool.
+
+    Args:
+        run: columns model, question, side, entity, relation, answer, score.
+        qrels: judgements.
+        depth: of the pool.
+        kept: judgements that do not come from the pool; what they judge is nobody's. None: none.
+
+    Returns:
+        The rows and columns of `owkg.judge.runs.ranked`, in its order, and grade, null where `qrels` lacks
+        the answer; alone, whether no other system lists it within `depth`, nor has `kept` it.
+
+    Raises:
+        ValueError: if a frame is malformed.
+    """
+    lists = ranked(run, depth=checks.scalar("depth", checks.integer("depth", depth, 1)))
+    if lists.is_empty():
+        raise ValueError("`run` must have at least one row, got none.")
+    grades = judgements_checked("qrels", qrels).select(*_PAIR, "grade")
+    lists = lists.join(grades, on=_PAIR, how="left", maintain_order="left")
+    alone = pl.len().over(_PAIR) == 1
+    if kept is None:
+        return lists.with_columns(alone=alone)
+    stay = judgements_checked("kept", kept).select(*_PAIR, stays=True)
+    lists = lists.join(stay, on=_PAIR, how="left", maintain_order="left")
+    return lists.with_columns(alone=alone & pl.col("stays").is_null()).drop("stays")
 
 
 def leave_one_out(
@@ -167,21 +194,20 @@ def leave_one_out(
         Zobel (SIGIR 1998), section 4.
     """
     judgements = judgements_checked("qrels", qrels)
-    candidates = pool(run, depth)
-    alone = candidates.filter(pl.col("systems") == 1).select(*_PAIR, model=pl.col("models").list.first())
-    if kept is not None:
-        alone = alone.join(judgements_checked("kept", kept), on=_PAIR, how="anti")
-    models = candidates["models"].explode().unique().sort().to_list()
-    marked = judgements.join(alone, on=_PAIR, how="left", maintain_order="left")
-    return _without_each(marked.with_columns(number=pl.col("question").rank("dense")), models)
+    lists = marked(run, judgements, depth, kept=kept)
+    models = lists["model"].unique().sort().to_list()
+    whose = judgements.join(
+        lists.filter("alone").select(*_PAIR, "model"), on=_PAIR, how="left", maintain_order="left"
+    )
+    return _without_each(whose.with_columns(number=pl.col("question").rank("dense")), models)
 
 
-def _without_each(marked: pl.DataFrame, models: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """`marked`: judgements with the model that alone lists the answer, and the number of the question."""
+def _without_each(whose: pl.DataFrame, models: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """`whose`: judgements with the model that alone lists the answer, and the number of the question."""
     for model in models:
         gone = pl.col("model").eq_missing(model)
         grade = pl.when(gone).then(pl.lit(POOLED, pl.Int64)).otherwise("grade")
-        left = marked.filter(~gone | gone.all().over("number")).with_columns(grade=grade)
+        left = whose.filter(~gone | gone.all().over("number")).with_columns(grade=grade)
         yield model, left.select(QRELS)
 
 
@@ -201,24 +227,20 @@ def judged_share(run: Any, qrels: Any, k: Any) -> pl.DataFrame:
         ValueError: if a frame is malformed, or the run answers a question that has no judgement.
     """
     deep = checks.scalar("k", checks.integer("k", k, 1))
-    judgements = judgements_checked("qrels", qrels)
-    lists = top(checked("run", run, RUN), deep)
-    if lists.is_empty() or judgements.is_empty():
-        raise ValueError("`run` and `qrels` must have at least one row each.")
-    models, questions = lists["model"].unique().sort(), judgements["question"].unique().sort()
-    if len(unjudged := lists.join(judgements, on="question", how="anti")):
+    return shares(marked(run, qrels, deep), qrels, deep)
+
+
+def shares(lists: pl.DataFrame, qrels: pl.DataFrame, k: int) -> pl.DataFrame:
+    """`judged_share` of lists that are `marked`.
+
+    Raises:
+        ValueError: if they answer a question that has no judgement.
+    """
+    questions = qrels.select(pl.col("question").cast(pl.String).unique())
+    if len(unjudged := lists.join(questions, on="question", how="anti")):
         raise ValueError(f"`run` must answer questions that `qrels` judges, got {unjudged['question'][0]!r}.")
-    # All systems in one call: a question of a system is one number. Of the judgements only those of listed
-    # answers matter, and that there is one of every question.
-    place = pl.col("question").replace_strict(questions, np.arange(len(questions)), return_dtype=pl.Int64)
-    system = pl.col("model").replace_strict(models, np.arange(len(models)), return_dtype=pl.Int64)
-    lists = lists.join(judgements.select(*_PAIR, "grade"), on=_PAIR, how="left")
-    flat = lists.select("answer", "score", "grade", question=system * len(questions) + place)
-    every = pl.DataFrame({"question": np.arange(len(models) * len(questions))})
-    none = every.with_columns(answer=pl.lit(_NOBODY), grade=pl.lit(POOLED, pl.Int64))
-    grades = pl.concat([flat.drop_nulls("grade").select(none.columns), none])
-    share = judged_at(judge(flat, grades), deep).reshape(len(models), len(questions)).mean(1)
-    return pl.DataFrame({"model": models, "judged": share})
+    judged = (pl.col("grade").fill_null(POOLED) > POOLED).sum() / (k * len(questions))
+    return lists.group_by("model").agg(judged=judged).sort("model")
 
 
 def _pooled(candidates: Any) -> pl.DataFrame:

@@ -28,6 +28,7 @@ def rank_table(
     tolerance: Any = 0.0,
     model: str | None = None,
     popularity: bool = True,
+    score: bool = False,
     chunk: Any = None,
 ) -> pl.DataFrame:
     """Ranks the answer of each triple on one side among all entities, and describes it.
@@ -41,6 +42,7 @@ def rank_table(
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
+        score: add the column score: of each answer, which orders the answers to one question.
         chunk: queries in one call; changes memory and time, never the result.
 
     Returns:
@@ -64,6 +66,8 @@ def rank_table(
     named = query_names(triples, side, graph.entities, graph.relations)
     ranks = ranks_from_scores(scores, answer, known=known, tolerance=tolerance, chunk=chunk, named=named)
     table = described(graph, triples, side, ranks, filtered=filtered, model=model, popularity=popularity)
+    if score:
+        table = table.with_columns(score=own_scores(scores, answer))
     return validated(table)
 
 
@@ -80,6 +84,11 @@ def sides_checked(side: Any, count: int) -> np.ndarray:
 def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
     """The entity that is predicted of each triple."""
     return np.where(side == "tail", triples[:, 2], triples[:, 0])
+
+
+def own_scores(scores: Any, answer: np.ndarray) -> np.ndarray:
+    """Of each row of `scores`, that of its answer; float64."""
+    return np.asarray(scores)[np.arange(len(answer)), answer].astype(np.float64)
 
 
 def query_names(

@@ -13,7 +13,7 @@ import polars as pl
 
 from owkg.kg import KnowledgeGraph
 from owkg.kg.triples import triples_checked
-from owkg.ranks.build import FILTER_SPLITS, answers, query_names, rank_table, sides_checked
+from owkg.ranks.build import FILTER_SPLITS, answers, own_scores, query_names, rank_table, sides_checked
 from owkg.ranks.scores import ranks_from_scores
 from owkg.ranks.table import RANKS, TRIPLE, validated
 
@@ -30,6 +30,7 @@ def ranks_from_matrix(
     filter_splits: Sequence[str] = FILTER_SPLITS,
     tolerance: Any = 0.0,
     model: str | None = None,
+    score: bool = False,
 ) -> pl.DataFrame:
     """The rank table of the scores in a .npz file.
 
@@ -44,6 +45,7 @@ def ranks_from_matrix(
             are possible, and without a graph necessary: raw ranks.
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
+        score: add the column score: of each answer, which orders the answers to one question.
 
     Returns:
         A rank table, one row a triple, in their order; with labels where graph or file has them. Its column
@@ -68,7 +70,7 @@ def ranks_from_matrix(
         )
     try:
         if graph is None:
-            table = _raw(scores, triples, side, entities, relations, tolerance)
+            table = _raw(scores, triples, side, entities, relations, tolerance, score)
         else:
             graph = _in_order(graph, entities, relations, scores.shape[1])
             table = rank_table(
@@ -79,6 +81,7 @@ def ranks_from_matrix(
                 filter_splits=filter_splits,
                 tolerance=tolerance,
                 popularity="train" in graph.splits,
+                score=score,
             )
     except ValueError as error:
         # What comes from the file is no argument here.
@@ -190,15 +193,19 @@ def _raw(
     entities: tuple[str, ...] | None,
     relations: tuple[str, ...] | None,
     tolerance: Any,
+    score: bool,
 ) -> pl.DataFrame:
     """The rank table of raw ranks; of labels where there are any, and of ids."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
     side = sides_checked(side, len(triples))
     named = query_names(triples, side, entities, relations)
-    ranks = ranks_from_scores(scores, answers(triples, side), tolerance=tolerance, named=named)
+    answer = answers(triples, side)
+    ranks = ranks_from_scores(scores, answer, tolerance=tolerance, named=named)
     columns: dict[str, Any] = {}
     for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):
         columns[name] = ids if of is None else pl.Series(of, dtype=pl.String).gather(ids)
     columns["side"] = pl.Series(side.tolist(), dtype=pl.String)
     columns |= {name: getattr(ranks, name) for name in RANKS}
+    if score:
+        columns["score"] = own_scores(scores, answer)
     return validated(pl.DataFrame(columns).with_columns(filtered=False))

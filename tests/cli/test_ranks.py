@@ -70,6 +70,11 @@ def test_filter_and_tolerance(call):
         assert read_ranks("out.parquet").equals(expected)
 
 
+def test_the_score_of_each_answer(call):
+    assert call("scores.npz --kg graph --score --out out.parquet")[0] == 0
+    assert read_ranks("out.parquet").equals(rank_table(GRAPH, SCORES, TEST, "tail", score=True))
+
+
 def test_raw_scores_without_a_graph(call):
     assert call("scores.npz --filter none --out out.csv")[0] == 0
     assert read_ranks("out.csv")["candidates"].to_list() == [4, 4]
@@ -173,6 +178,7 @@ def test_duplicates_in_the_graph_are_told(call, folder):
             "list.csv --untied --out out.csv",
             "list.csv: --candidates must be an option or the column candidates",
         ),
+        ("system.run --score --kg graph --out out.csv", "--score says nothing about a TREC run"),
         ("system.run --candidates 9 --out out.csv", "--candidates says nothing about a TREC run"),
         ("system.run --out out.csv", "--qrels or --split must say which answers are relevant, got neither"),
         (

@@ -66,6 +66,19 @@ def test_as_ranked_again(seed):
     assert (found["pessimistic"] == again["pessimistic"]).filter(keeps).all()
 
 
+@given(seed=st.integers(0, 2**32 - 1))
+def test_equal_scores_are_ties_and_leave_nothing_open(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 4, (QUESTIONS, ENTITIES)).astype(float)
+    full = rng.random((QUESTIONS, ENTITIES)) < 0.5
+    full[:, 0] = True
+    sparse = full & (rng.random(full.shape) < 0.6)
+    sparse[0, 0] = True
+    told = relabelled(ranked(scores, full).with_columns(score=scores[full]), labels(sparse))
+    assert told.undetermined == 0
+    assert told.table.drop("score").equals(ranked(scores, sparse))
+
+
 @pytest.mark.parametrize("name", ["mrr", "hits@1", "macro-mrr", "macro-map@20"])
 def test_metrics_are_expectations_over_the_order_that_is_open(name):
     """Of good systems most answers are first: their order is drawn, and metrics read again."""

@@ -1,5 +1,6 @@
 """The rank table of scores over a graph."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -96,6 +97,18 @@ def test_tolerance_and_chunk_are_passed_on():
         table = rank_table(graph, scores, graph.splits["test"], "tail", tolerance=100, chunk=chunk)
         assert table["pessimistic"].to_list() == table["candidates"].to_list()
         assert set(table["optimistic"]) == {1}
+
+
+@pytest.mark.parametrize("of", [np.float32, np.float64, np.float16, jnp.bfloat16])
+def test_the_score_of_each_answer(of):
+    graph = random_graph(0)
+    test = graph.splits["test"]
+    scores = np.random.default_rng(1).normal(size=(6, 5)).astype(of)
+    side = np.array(["head", "tail"] * 3)
+    table = rank_table(graph, scores, test, side, score=True)
+    answer = [row[0] if one == "head" else row[2] for row, one in zip(test, side, strict=True)]
+    assert table["score"].to_list() == [float(scores[i, e]) for i, e in enumerate(answer)]
+    assert table.drop("score").equals(rank_table(graph, scores, test, side))
 
 
 @pytest.mark.parametrize(

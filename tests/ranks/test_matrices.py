@@ -75,6 +75,14 @@ def test_raw_ranks_need_no_graph(saved):
     assert named["optimistic"].equals(table["optimistic"])
 
 
+def test_the_score_of_each_answer(saved):
+    own = [SCORES[0, 0], SCORES[1, 3], SCORES[2, 2]]
+    assert ranks_from_matrix(saved(**GOOD), GRAPH, score=True)["score"].to_list() == own
+    raw = ranks_from_matrix(saved(**GOOD), filter_splits=[], score=True)
+    assert raw["score"].to_list() == own
+    assert raw.drop("score").equals(ranks_from_matrix(saved(**GOOD), filter_splits=[]))
+
+
 def test_tolerance_is_passed_on(saved):
     table = ranks_from_matrix(saved(**GOOD), GRAPH, tolerance=5)
     assert table["pessimistic"].equals(table["candidates"].rename("pessimistic"))

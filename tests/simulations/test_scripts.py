@@ -12,6 +12,7 @@ import pytest
 
 from owkg import metrics
 from owkg.cli.main import main
+from owkg.judge import read_judgements
 from owkg.kg import read_graph
 from owkg.ranks import other_candidates, read_ranks
 
@@ -123,9 +124,15 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path, here, capsys):
     assert (tables["oracle"]["optimistic"] < tables["oracle"]["pessimistic"]).any()
     assert found["oracle"]["exact"]["zmrr"].value > 10
     commands = [line.split() for line in done.stdout.splitlines() if line.startswith("  owkg ")]
-    assert [command[1] for command in commands] == ["kg", "metrics", "metrics", "metrics"]
+    assert [command[1] for command in commands] == ["kg", "metrics", "metrics", "metrics", "compare"]
     for command in commands:
         assert main(command[1:]) == 0, capsys.readouterr().err
+    # Scores tell every order: to leave out answers is to rank again.
+    assert "depend on the order" not in capsys.readouterr().err
+    full, sparse = (read_judgements(folder / f"{name}.qrels") for name in ("full", "sparse"))
+    assert len(full) == 2 * len(graph.splits["test"])
+    assert 0.3 < len(sparse) / len(full) < 0.7
+    assert full.join(sparse, on=full.columns, how="semi").height == len(sparse)
     drawn = ("rank_histogram", "probe_surface", "probe_order")
     assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".pdf"))
 
