@@ -68,7 +68,7 @@ demo: $(STAMP)
 	@$(BIN)/python simulations/trained_models.py --graph families --quick --out $(OUT)
 	@echo "==> two models along their training, on sparse and on full test sets (owkg reproduce)"
 	@$(BIN)/owkg reproduce open-world --preset quick --out $(OUT)/open_world
-	@echo "==> which of four scorers is best, by all labels and by half of them, and how many questions it takes to see it"
+	@echo "==> which of four scorers is best, by all labels and by those of popular entities, and how many questions it takes to see it"
 	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --qrels $(OUT)/example/full.qrels --qrels $(OUT)/example/sparse.qrels --out $(OUT)/compared
 	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
 	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth (owkg reproduce pooling)"

@@ -48,17 +48,22 @@ def test_python_examples_run(name):
     exec(compile(source, name, "exec"), {})  # noqa: S102
 
 
-WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def prose(path: Path) -> str:
+    """The text of a page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def links(path: Path) -> list[tuple[str, str]]:
     """(file, heading) of each link within the project; either may be empty."""
-    return re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8"))
+    return re.findall(r"\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)", re.sub(r"`[^`\n]*`", "code", prose(path)))
 
 
 def anchors(path: Path) -> set[str]:
     """What the headings of a page are called in links."""
-    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

@@ -15,7 +15,9 @@ MADE_BY = "owkg pool"
 def pool(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN...", help="TREC runs of one system or several; .gz or not."),
+        typer.Argument(
+            metavar="RUN...", help="TREC runs of one system or several, .gz or not; or rank tables."
+        ),
     ] = None,
     depth: Annotated[int | None, typer.Option(help="How many answers of each list are pooled.")] = None,
     kg: Annotated[
@@ -128,6 +130,8 @@ def pool(
 def _show(out: Path, card: dict[str, Any]) -> None:
     from rich.console import Console
 
+    from owkg.cli.systems import note
+
     rows = card["sizes"]
     printed("", list(rows[0]), ([f"{value:,}" for value in row.values()] for row in rows))
     console = Console(highlight=False, soft_wrap=True, markup=False)
@@ -135,5 +139,5 @@ def _show(out: Path, card: dict[str, Any]) -> None:
     if rules:
         console.print(f"not relevant by rule: {rules}")
     console.print(f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge")
-    for note in card["notes"]:
-        console.print(f"note: {note}")
+    for text in card["notes"]:
+        note(text)

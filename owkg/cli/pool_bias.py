@@ -10,7 +10,6 @@ from owkg.cli.tables import printed
 from owkg.judge.bias import pool_bias
 from owkg.judge.qrels import read_judgements
 from owkg.judge.runs import read_runs
-from owkg.metrics import POOLED
 from owkg.provenance import checksum, read_metadata
 
 _READ = ("pool.qrels", "pool.tsv", "runs.trec.gz")
@@ -34,7 +33,7 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
         note(f"{folder}: {', '.join(changed)} changed since; what each system brought is not told.")
         return []
     settings = card["settings"]
-    given = read_judgements(folder / "pool.qrels").filter(pl.col("grade") != POOLED)
+    given = read_judgements(folder / "pool.qrels")
     # What was judged before stays judged whoever is pooled, unless a rule did it, or truth stood for people.
     pool = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False)
     kept = given.join(pool.filter(judged_by="rule"), on=["question", "answer"], how="anti")

@@ -11,6 +11,7 @@ from owkg.cli.options import Format
 from owkg.cli.output import number
 from owkg.cli.pool import MADE_BY
 from owkg.cli.pool_bias import bias_of, show_bias
+from owkg.cli.systems import note
 from owkg.cli.tables import printed
 from owkg.judge.annotation import read_sheet
 from owkg.judge.kappa import AnnotatorAgreement, annotator_agreement
@@ -40,10 +41,18 @@ def read_back(
         raise ValueError(f"{out}: is there already; --overwrite replaces it.")
     if len(sheets) > 2:
         raise ValueError(f"`read` must be one sheet or two, got {len(sheets)}.")
+    if len({sheet.resolve() for sheet in sheets}) < len(sheets):
+        raise ValueError(f"`read` must be the sheets of two annotators, got {sheets[0]} twice.")
     if (made_by := read_metadata(folder).get("made_by")) != MADE_BY:
         raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
     judged = read_judgements(folder / "pool.qrels")
     labels = [read_sheet(sheet, judged) for sheet in sheets]
+    if len(labels) == 2 and labels[0].equals(labels[1]):
+        note(f"{sheets[0]} and {sheets[1]} say the same of every candidate.")
+    if lacking := len(
+        judged.filter(grade=POOLED).join(pl.concat(labels), on=["question", "answer"], how="anti")
+    ):
+        note(f"{lacking:,} candidates that are to be judged are in no sheet.")
     agreement = annotator_agreement(*labels) if len(labels) == 2 else None
     qrels = merged(judged, labels[0] if agreement is None else _agreed(*labels))
     bias = bias_of(folder, qrels)

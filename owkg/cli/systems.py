@@ -142,7 +142,37 @@ def _systems(labels: str, files: list[Path], qrels: str | None, graph: Any, inte
             if name in found:
                 raise ValueError(f"{path}: the system {name!r} is in {owner[name]} too.")
             found[name], owner[name] = table, path
+    _refuse_raw_beside_filtered(found)
+    if judged is not None:
+        _note_unasked(qrels, judged, list(found.values()))
     return LabelSet(labels, found, undetermined)
+
+
+def _refuse_raw_beside_filtered(tables: dict[str, Any]) -> None:
+    """ValueError if the other answers to a question left the candidates of some systems only."""
+    raw = [
+        name for name, table in tables.items() if "filtered" in table.columns and not table["filtered"].all()
+    ]
+    if raw and len(raw) < len(tables):
+        other = next(name for name in tables if name not in raw)
+        raise ValueError(
+            f"FILE: raw ranks, of {raw[0]!r}, cannot be compared with filtered ones, of {other!r}."
+        )
+
+
+def _note_unasked(qrels: str | None, judged: Any, tables: list[Any]) -> None:
+    """Says how many judged questions no system answers."""
+    import polars as pl
+
+    from owkg.judge.frames import known_entity
+
+    keys = ["side", "entity", "relation"]
+    asked = [
+        t.select("side", known_entity().cast(pl.String), pl.col("relation").cast(pl.String)) for t in tables
+    ]
+    unasked = judged.select(keys).unique().join(pl.concat(asked), on=keys, how="anti")
+    if len(unasked):
+        note(f"{qrels}: {len(unasked):,} judged questions are answered by no system.")
 
 
 def _judged(qrels: str | None) -> Any:
@@ -226,7 +256,8 @@ def _relabelled(path: Path, table: Any, qrels: str, judged: Any, graph: Any) -> 
     try:
         found = relabelled(table, judged)
     except ValueError as error:
-        raise ValueError(f"{path}, under {qrels}: {error}") from None
+        text = str(error).replace("`table`", "the table")
+        raise ValueError(f"{path}, under {qrels}: {text}") from None
     return found.table, found.undetermined
 
 

@@ -12,7 +12,7 @@ from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_
 from owkg.kg.graph import graph_checked
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.ranks import Ranks, validated
-from owkg.ranks.build import FILTER_SPLITS, described, filter_facts, query_names
+from owkg.ranks.build import FILTER_SPLITS, described, filter_facts, query_names, score_checked
 
 
 def ranks(
@@ -27,7 +27,7 @@ def ranks(
     tolerance: Any = 0.0,
     name: str | None = None,
     popularity: bool = False,
-    score: bool = False,
+    score: Any = False,
     devices: Sequence[Any] | None = None,
     block_bytes: Any = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -46,7 +46,8 @@ def ranks(
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         name: for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
-        score: add the column score: of each answer, which orders the answers to one question.
+        score: add the column score: of each answer, which orders the answers to one question. Not with a
+            tolerance.
         devices: that share the entities; None: all that JAX sees.
         block_bytes: of the scores that are there at a time, as in `rank_arrays`.
         on_progress: told how many ranks are done, and of how many.
@@ -69,6 +70,7 @@ def ranks(
         [(2, 3, 3)]
     """
     graph = graph_checked(graph)
+    with_score = score_checked(score, tolerance)
     _check_sizes(model, params, graph)
     if name == "":
         raise ValueError(f"`name` must not be empty, got {name!r}.")
@@ -105,7 +107,7 @@ def ranks(
     asked = np.repeat(sides, len(triples))
     triples = np.tile(triples, (len(sides), 1))
     table = described(graph, triples, asked, every, filtered=filtered, model=name, popularity=popularity)
-    if score:
+    if with_score:
         table = table.with_columns(score=np.concatenate(scores))
     return validated(table)
 

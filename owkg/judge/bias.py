@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.judge.pools import contributions, marked, shares
+from owkg.judge.pools import contributions_of, graded_lists, judged_share_of
 from owkg.judge.qrels import judgements_checked
 from owkg.metrics import UNJUDGED, Judged, average_precision, bpref
 
@@ -44,11 +44,11 @@ def pool_bias(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataF
     """
     deep = checks.scalar("depth", checks.integer("depth", depth, 1))
     judgements = judgements_checked("qrels", qrels)
-    lists = marked(run, judgements, deep, kept=kept)
+    lists = graded_lists(run, judgements, deep, kept=kept)
     systems = lists["model"].n_unique()
     if systems < 2:
         raise ValueError(f"`run` must hold two systems at least, got {systems}.")
-    found = shares(lists, judgements, deep).join(contributions(lists), on="model")
+    found = judged_share_of(lists, judgements, deep).join(contributions_of(lists), on="model")
     own = _judged(lists, judgements, systems)
     read = {
         f"{name}{suffix}": measure(judged).reshape(systems, -1).mean(1)

@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from owkg.judge.frames import asked_entity, known_entity
+from owkg import checks
+from owkg.judge.frames import asked_entity, known_entity, question_text
 from owkg.metrics import tasks_of
 from owkg.ranks import realistic
 from owkg.simulate import full_test, thin
+from owkg.simulate.full_test import contradiction
 
 _KEY = ("side", "entity", "relation", "answer")
 
@@ -28,7 +30,7 @@ class Relabelled(NamedTuple):
     undetermined: float
 
 
-def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
+def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
     """The rank table that labels with fewer relevant answers give; nothing is scored again.
 
     The answers that are not relevant any more are candidates like any other, and stand before those that
@@ -41,13 +43,14 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
     Args:
         table: ranks of all answers that any labels call relevant, filtered by each other; of one system, or
             of several by the columns model and seed. With a column score, larger is better,
-            and equal is tied: a tolerance that ranks were made with is not known here.
+            and equal is tied: ranks that were made with a tolerance do not fit.
         qrels: columns side, entity, relation, answer and grade, as of `owkg.ranks.trec.read_qrels`.
         level: the lowest grade that is relevant.
 
     Raises:
         ValueError: if a table is malformed or unfiltered, its answers to a question cannot be of one scoring,
-            `qrels` lacks a column, calls an answer relevant that the table does not rank, or leaves nothing.
+            `level` is no whole number of at least 1, `qrels` lacks a column, calls an answer relevant that
+            the table does not rank, or leaves nothing.
 
     Examples:
         >>> row = {"head": "h", "relation": "r", "side": "tail", "candidates": 9}
@@ -69,10 +72,12 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
     best, worst = rows["optimistic"].to_numpy(), rows["pessimistic"].to_numpy()
     scored = "score" in rows.columns
     score = rows["score"].to_numpy() if scored else -realistic(best, worst)
-    try:
-        full = full_test(ranking, best, worst, score)
-    except ValueError as error:
-        raise ValueError(f"`table` must rank the answers to a question by one scoring; {error}") from None
+    if (pair := contradiction(ranking, best, worst, score)) is not None:
+        raise ValueError(
+            "`table` must rank the answers to a question by one scoring, filtered by each other, without a "
+            f"tolerance for ties; it has {_told(rows[pair[0]])}, but {_told(rows[pair[1]])}."
+        )
+    full = full_test(ranking, best, worst, score)
     low, high = thin(full, present)
     gone = np.bincount(ranking, ~present)
     found = rows.filter(present).with_columns(
@@ -85,7 +90,17 @@ def relabelled(table: Any, qrels: Any, *, level: int = 1) -> Relabelled:
     return Relabelled(found, int((np.bincount(ranking, present) == 0).sum()), undetermined)
 
 
-def _present(rows: pl.DataFrame, qrels: Any, level: int) -> np.ndarray:
+def _told(row: pl.DataFrame) -> str:
+    """An answer with its ranks, and its score where there is one."""
+    of = row.with_columns(known_entity(), asked_entity()).with_columns(question_text()).row(0, named=True)
+    run = "".join(f" of {name} {of[name]!r}" for name in ("model", "seed") if name in of)
+    low, high = of["optimistic"], of["pessimistic"]
+    ranks = f"rank {low}" if low == high else f"ranks {low} to {high}"
+    score = f", score {of['score']:g}," if "score" in of else ""
+    return f"{of['answer']!r} to {of['question']}{run}{score} at {ranks}"
+
+
+def _present(rows: pl.DataFrame, qrels: Any, level: Any) -> np.ndarray:
     """Which rows the labels call relevant."""
     wanted = (*_KEY, "grade")
     if not isinstance(qrels, pl.DataFrame) or any(name not in qrels.columns for name in wanted):
@@ -97,14 +112,18 @@ def _present(rows: pl.DataFrame, qrels: Any, level: int) -> np.ndarray:
         relation=pl.col("relation").cast(pl.String),
         answer=asked_entity().cast(pl.String),
     )
-    relevant = qrels.filter(pl.col("grade") >= level).select(pl.col(name).cast(pl.String) for name in _KEY)
+    if not qrels["grade"].dtype.is_integer():
+        raise ValueError(f"`qrels` must hold each grade as a whole number, got {qrels['grade'].dtype}.")
+    least = checks.scalar("level", checks.integer("level", level, 1))
+    relevant = qrels.filter(pl.col("grade") >= least).select(pl.col(name).cast(pl.String) for name in _KEY)
     unranked = relevant.join(asked, on=_KEY, how="anti")
     if len(unranked):
         side, entity, relation, answer = unranked.sort(*_KEY).row(0)
         question = f"{entity}|{relation}|?" if side == "tail" else f"?|{relation}|{entity}"
         raise ValueError(
-            f"`qrels` must call relevant what is ranked; {len(unranked):,} answers are not, such as "
-            f"{answer!r} to {question}."
+            f"`qrels` must call relevant what is ranked; {len(unranked):,} answers in it are not, such as "
+            f"{answer!r} to {question}. A run has them where the system lists them (owkg compare RUN... "
+            "--kg DIR)."
         )
     marked = asked.join(
         relevant.unique().with_columns(present=True), on=_KEY, how="left", maintain_order="left"

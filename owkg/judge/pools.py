@@ -123,11 +123,11 @@ def unique_contributions(run: Any, qrels: Any, depth: Any, *, kept: Any = None) 
     Raises:
         ValueError: if a frame is malformed.
     """
-    return contributions(marked(run, qrels, depth, kept=kept))
+    return contributions_of(graded_lists(run, qrels, depth, kept=kept))
 
 
-def contributions(lists: pl.DataFrame) -> pl.DataFrame:
-    """`unique_contributions` of lists that are `marked`."""
+def contributions_of(lists: pl.DataFrame) -> pl.DataFrame:
+    """`unique_contributions` of lists as `graded_lists` has them."""
     relevant = pl.col("grade").fill_null(POOLED) > 0
     return (
         lists.group_by("model")
@@ -140,14 +140,10 @@ def contributions(lists: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def marked(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
+def graded_lists(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
     """The lists to `depth`, with their grades and with what each system alone brings into the pool.
 
-    Args:
-        run: columns model, question, side, entity, relation, answer, score.
-        qrels: judgements.
-        depth: of the pool.
-        kept: judgements that do not come from the pool; what they judge is nobody's. None: none.
+    Arguments are those of `unique_contributions`.
 
     Returns:
         The rows and columns of `owkg.judge.runs.ranked`, in its order, and grade, null where `qrels` lacks
@@ -164,7 +160,7 @@ def marked(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFram
     alone = pl.len().over(_PAIR) == 1
     if kept is None:
         return lists.with_columns(alone=alone)
-    stay = judgements_checked("kept", kept).select(*_PAIR, stays=True)
+    stay = judgements_checked("kept", kept).filter(pl.col("grade") != POOLED).select(*_PAIR, stays=True)
     lists = lists.join(stay, on=_PAIR, how="left", maintain_order="left")
     return lists.with_columns(alone=alone & pl.col("stays").is_null()).drop("stays")
 
@@ -194,7 +190,7 @@ def leave_one_out(
         Zobel (SIGIR 1998), section 4.
     """
     judgements = judgements_checked("qrels", qrels)
-    lists = marked(run, judgements, depth, kept=kept)
+    lists = graded_lists(run, judgements, depth, kept=kept)
     models = lists["model"].unique().sort().to_list()
     whose = judgements.join(
         lists.filter("alone").select(*_PAIR, "model"), on=_PAIR, how="left", maintain_order="left"
@@ -227,16 +223,19 @@ def judged_share(run: Any, qrels: Any, k: Any) -> pl.DataFrame:
         ValueError: if a frame is malformed, or the run answers a question that has no judgement.
     """
     deep = checks.scalar("k", checks.integer("k", k, 1))
-    return shares(marked(run, qrels, deep), qrels, deep)
+    judgements = judgements_checked("qrels", qrels)
+    return judged_share_of(graded_lists(run, judgements, deep), judgements, deep)
 
 
-def shares(lists: pl.DataFrame, qrels: pl.DataFrame, k: int) -> pl.DataFrame:
-    """`judged_share` of lists that are `marked`.
+def judged_share_of(lists: pl.DataFrame, qrels: pl.DataFrame, k: int) -> pl.DataFrame:
+    """`judged_share` of lists as `graded_lists` has them.
 
     Raises:
-        ValueError: if they answer a question that has no judgement.
+        ValueError: if there is no judgement, or they answer a question that has none.
     """
-    questions = qrels.select(pl.col("question").cast(pl.String).unique())
+    if qrels.is_empty():
+        raise ValueError("`qrels` must have at least one row, got none.")
+    questions = qrels.select(pl.col("question").unique())
     if len(unjudged := lists.join(questions, on="question", how="anti")):
         raise ValueError(f"`run` must answer questions that `qrels` judges, got {unjudged['question'][0]!r}.")
     judged = (pl.col("grade").fill_null(POOLED) > POOLED).sum() / (k * len(questions))

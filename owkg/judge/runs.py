@@ -33,9 +33,9 @@ def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
     """The runs in several files, as one frame.
 
     A TREC run (`owkg.ranks.trec.read_run`) may hold several systems, told apart by their tags. A rank table
-    (.parquet, .csv, .tsv) is a run of its tested answers alone, its scores the realistic ranks with a minus:
-    it says nothing of the answers that stand before them, so a pool of it holds test answers only. Its
-    systems are its column model, else the file's name; with several seeds, model/seed.
+    (.parquet, .csv, .tsv) is a run of its tested answers alone, its scores the column score, else the
+    realistic ranks with a minus: it says nothing of the answers that stand before them, so a pool of it holds
+    test answers only. Its systems are its column model, else the file's name; with several seeds, model/seed.
 
     Args:
         paths: of the files, at least one.
@@ -268,13 +268,14 @@ def _read(path: Path) -> pl.DataFrame:
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
     if "seed" in table.columns and table["seed"].n_unique() > 1:
         model = pl.format("{}/{}", model, "seed")
+    rank = -(pl.col("optimistic") + pl.col("pessimistic")) / 2
     frame = table.select(
         "side",
         model=model,
         entity=known_entity().cast(pl.String),
         relation=pl.col("relation").cast(pl.String),
         answer=asked_entity().cast(pl.String),
-        score=-(pl.col("optimistic") + pl.col("pessimistic")) / 2,
+        score=pl.col("score") if "score" in table.columns else rank,
     )
     try:
         return once("table", with_questions("table", frame).select(RUN), *_LIST, "answer")

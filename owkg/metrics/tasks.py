@@ -217,7 +217,7 @@ _IDS = ("question", "ranking")
 def _merged(table: pl.DataFrame, ids: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The table with repeated rows as one, their weights added, and the ids of each row."""
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0).alias("weight")
-    same = ["_task", "optimistic", "pessimistic", "candidates"]
+    same = ["_task", "optimistic", "pessimistic", "candidates"] + ["score"] * ("score" in table.columns)
     merged = (
         table.with_columns(weight, *ids)
         .with_row_index("_row")

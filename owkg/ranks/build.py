@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 import polars as pl
 
@@ -11,7 +12,7 @@ from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import triples_checked
 from owkg.ranks.popularity import popularity_columns
-from owkg.ranks.scores import Ranks, ranks_from_scores
+from owkg.ranks.scores import Ranks, gathered, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
 from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
 
@@ -28,7 +29,7 @@ def rank_table(
     tolerance: Any = 0.0,
     model: str | None = None,
     popularity: bool = True,
-    score: bool = False,
+    score: Any = False,
     chunk: Any = None,
 ) -> pl.DataFrame:
     """Ranks the answer of each triple on one side among all entities, and describes it.
@@ -42,7 +43,8 @@ def rank_table(
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
-        score: add the column score: of each answer, which orders the answers to one question.
+        score: add the column score: of each answer, which orders the answers to one question. Not with a
+            tolerance.
         chunk: queries in one call; changes memory and time, never the result.
 
     Returns:
@@ -54,6 +56,7 @@ def rank_table(
         ValueError: as `ranks_from_scores`; if an id is out of range, or the graph has no such split.
     """
     graph = graph_checked(graph)
+    with_score = score_checked(score, tolerance)
     triples = triples_checked(triples, graph.num_entities, graph.num_relations)
     side = sides_checked(side, len(triples))
     shape = (len(triples), graph.num_entities)
@@ -66,7 +69,7 @@ def rank_table(
     named = query_names(triples, side, graph.entities, graph.relations)
     ranks = ranks_from_scores(scores, answer, known=known, tolerance=tolerance, chunk=chunk, named=named)
     table = described(graph, triples, side, ranks, filtered=filtered, model=model, popularity=popularity)
-    if score:
+    if with_score:
         table = table.with_columns(score=own_scores(scores, answer))
     return validated(table)
 
@@ -88,7 +91,19 @@ def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
 
 def own_scores(scores: Any, answer: np.ndarray) -> np.ndarray:
     """Of each row of `scores`, that of its answer; float64."""
-    return np.asarray(scores)[np.arange(len(answer)), answer].astype(np.float64)
+    scores = scores if isinstance(scores, jax.Array) else np.asarray(scores)
+    return gathered(scores, np.arange(len(answer)), answer).astype(np.float64)
+
+
+def score_checked(score: Any, tolerance: Any) -> bool:
+    """Whether the column score is wanted; ValueError if ties are wider than equal scores, which it tells."""
+    wanted = checks.flag("score", score)
+    if wanted and np.any(np.asarray(tolerance) != 0):
+        raise ValueError(
+            "`score` tells that only equal scores tie, so that ranks under other labels follow from it; "
+            f"`tolerance` must be 0 with it, got {tolerance!r}."
+        )
+    return wanted
 
 
 def query_names(

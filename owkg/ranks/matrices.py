@@ -13,7 +13,15 @@ import polars as pl
 
 from owkg.kg import KnowledgeGraph
 from owkg.kg.triples import triples_checked
-from owkg.ranks.build import FILTER_SPLITS, answers, own_scores, query_names, rank_table, sides_checked
+from owkg.ranks.build import (
+    FILTER_SPLITS,
+    answers,
+    own_scores,
+    query_names,
+    rank_table,
+    score_checked,
+    sides_checked,
+)
 from owkg.ranks.scores import ranks_from_scores
 from owkg.ranks.table import RANKS, TRIPLE, validated
 
@@ -30,7 +38,7 @@ def ranks_from_matrix(
     filter_splits: Sequence[str] = FILTER_SPLITS,
     tolerance: Any = 0.0,
     model: str | None = None,
-    score: bool = False,
+    score: Any = False,
 ) -> pl.DataFrame:
     """The rank table of the scores in a .npz file.
 
@@ -45,7 +53,8 @@ def ranks_from_matrix(
             are possible, and without a graph necessary: raw ranks.
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
-        score: add the column score: of each answer, which orders the answers to one question.
+        score: add the column score: of each answer, which orders the answers to one question. Not with a
+            tolerance.
 
     Returns:
         A rank table, one row a triple, in their order; with labels where graph or file has them. Its column
@@ -199,6 +208,7 @@ def _raw(
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
     side = sides_checked(side, len(triples))
     named = query_names(triples, side, entities, relations)
+    with_score = score_checked(score, tolerance)
     answer = answers(triples, side)
     ranks = ranks_from_scores(scores, answer, tolerance=tolerance, named=named)
     columns: dict[str, Any] = {}
@@ -206,6 +216,6 @@ def _raw(
         columns[name] = ids if of is None else pl.Series(of, dtype=pl.String).gather(ids)
     columns["side"] = pl.Series(side.tolist(), dtype=pl.String)
     columns |= {name: getattr(ranks, name) for name in RANKS}
-    if score:
+    if with_score:
         columns["score"] = own_scores(scores, answer)
     return validated(pl.DataFrame(columns).with_columns(filtered=False))

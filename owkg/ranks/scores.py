@@ -135,7 +135,7 @@ def _thresholds(scores: Any, target: np.ndarray, tolerance: Any) -> tuple[np.nda
         width = np.asarray(exact).astype(scores.dtype)
         if not np.isfinite(width):
             raise ValueError(f"`tolerance` must be finite as {scores.dtype}, got {exact!r}.")
-        own = _gathered(scores, np.arange(target.size), target)
+        own = gathered(scores, np.arange(target.size), target)
         return own + width, own - width
 
 
@@ -217,14 +217,14 @@ def _among(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many of the entities in `keys` score above `high` and at least `low`, and how many there are."""
     row, entity = np.divmod(keys, part.shape[1])
-    values = _gathered(part, row, entity)
+    values = gathered(part, row, entity)
     above, level = row[values > high[row]], row[values >= low[row]]
     count = len(high)
     numbers = [np.bincount(rows, minlength=count) for rows in (above, level, row)]
     return numbers[0], numbers[1], numbers[2]
 
 
-def _gathered(scores: Any, row: np.ndarray, entity: np.ndarray) -> np.ndarray:
+def gathered(scores: Any, row: np.ndarray, entity: np.ndarray) -> np.ndarray:
     """scores[row, entity] as a NumPy array."""
     if not isinstance(scores, jax.Array):
         return scores[row, entity]

@@ -40,6 +40,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     | popularity | Int64 | optional; training triples in which the answer appears |
     | relation_popularity | Int64 | optional; those of them with this relation |
     | category | String | optional; relation category, such as "1-N" |
+    | score | Float64 | optional; what the model gives the answer, larger is better; no NaN |
 
     Other columns are kept as they are, and so is the order of rows and columns.
 
@@ -91,6 +92,8 @@ def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
             checked.append(_weight(column, source, place))
         elif name == "filtered":
             checked.append(_flag(column, source, place))
+        elif name == "score":
+            checked.append(_score(column, source, place))
     table = table.with_columns(checked)
     if table["head"].dtype != table["tail"].dtype:
         raise ValueError(f"{source}: head and tail must both hold labels (text) or both ids (whole numbers).")
@@ -172,6 +175,12 @@ def _weight(column: pl.Series, source: str, place: _Place) -> pl.Series:
     if not (weights > 0).any():
         raise ValueError(f"{source}: weight must be above 0 in some row, got 0 in all {len(weights)}.")
     return weights
+
+
+def _score(column: pl.Series, source: str, place: _Place) -> pl.Series:
+    scores = _numbers(column, "numbers", source, place)
+    _refuse(column, scores.is_nan(), "must not be NaN", place)
+    return scores
 
 
 def _flag(column: pl.Series, source: str, place: _Place) -> pl.Series:

@@ -97,27 +97,43 @@ def _scores(score: Any) -> np.ndarray:
     try:
         array = np.asarray(score, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"`score` must be numbers, got {score!r}.") from None
-    if np.asarray(score).dtype.kind not in "iuf":
-        raise ValueError(f"`score` must be numbers, got {score!r}.")
+        raise ValueError(f"`score` must be numbers, got {type(score).__name__}.") from None
+    if (kind := np.asarray(score).dtype).kind not in "iuf":
+        raise ValueError(f"`score` must be numbers, got {kind}.")
     checks.require("score", array, ~np.isnan(array), "a number, not NaN")
     return array
 
 
 def _check_order(question: np.ndarray, low: np.ndarray, high: np.ndarray, score: np.ndarray) -> None:
-    """Of two answers to a question, the one with the larger score stands before the other."""
     for model in range(len(score)):
-        order = np.lexsort((-score[model], question))
-        better, worse = order[:-1], order[1:]
-        s, t = score[model, better], score[model, worse]
-        with np.errstate(invalid="ignore"):  # infinity less infinity: equal scores
-            above = s - t > _ROUNDING * np.maximum(np.abs(s), np.abs(t))
-        above |= np.isinf(s) & (s > t)
-        wrong = (question[better] == question[worse]) & above & (high[model, better] > low[model, worse])
-        if wrong.any():
-            one, two = better[wrong.argmax()], worse[wrong.argmax()]
+        found = contradiction(question, low[model], high[model], score[model])
+        if found is not None:
+            one, two = found
             raise ValueError(
                 f"`score` must be larger where ranks are better, got model {model} with score "
                 f"{score[model, one]:g} at rank {high[model, one]} and {score[model, two]:g} at rank "
                 f"{low[model, two]} of question {question[one]}."
             )
+
+
+def contradiction(
+    question: np.ndarray, low: np.ndarray, high: np.ndarray, score: np.ndarray
+) -> tuple[int, int] | None:
+    """Two answers to a question of which the first scores more and does not stand before the other.
+
+    Args:
+        question: of each answer, [answers].
+        low: optimistic rank of each answer, [answers].
+        high: its pessimistic rank.
+        score: of each answer; larger is better.
+    """
+    order = np.lexsort((-score, question))
+    better, worse = order[:-1], order[1:]
+    s, t = score[better], score[worse]
+    with np.errstate(invalid="ignore"):  # infinity less infinity: equal scores
+        above = s - t > _ROUNDING * np.maximum(np.abs(s), np.abs(t))
+    above |= np.isinf(s) & (s > t)
+    wrong = (question[better] == question[worse]) & above & (high[better] > low[worse])
+    if not wrong.any():
+        return None
+    return int(better[wrong.argmax()]), int(worse[wrong.argmax()])

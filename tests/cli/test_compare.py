@@ -74,6 +74,22 @@ def three(folder):
     return [folder / f"{name}.parquet" for name in "abc"]
 
 
+def test_questions_that_nobody_answers_are_told(folder, call):
+    text = (folder / "sparse.qrels").read_text()
+    (folder / "more.qrels").write_text(text + "nobody|r|? 0 e1 0\nnobody|r|? 0 e2 0\n")
+    code, _, error = call("compare", *three(folder), "--qrels", folder / "more.qrels", "--metric", "mr")
+    assert code == 0
+    assert f"{folder / 'more.qrels'}: 1 judged questions are answered by no system." in error
+
+
+def test_raw_ranks_beside_filtered_ones_are_refused(folder, call):
+    raw = folder / "raw.parquet"
+    pl.read_parquet(folder / "a.parquet").with_columns(filtered=False).write_parquet(raw)
+    code, out, error = call("compare", raw, folder / "b.parquet", "--metric", "mrr")
+    assert (code, out) == (2, "")
+    assert "FILE: raw ranks, of 'raw', cannot be compared with filtered ones, of 'b'" in error
+
+
 def test_json_has_what_the_library_says(folder, call):
     asked = (
         "--qrels",

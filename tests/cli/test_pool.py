@@ -53,7 +53,7 @@ MAKE = ["one.run", "two.run.gz", "--depth", "2", "--kg", "graph", "--out", "pool
 
 def test_a_pool(call, folder):
     code, out, err = call("pool", *MAKE, "--truth", "test")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "owkg: note: 1 questions that the truth answers are not asked.\n")
     assert {path.name for path in (folder / "pool").iterdir()} == FILES
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
     assert pool.columns == [
@@ -143,9 +143,9 @@ def test_the_rules_know_the_truth(call, folder):
 
 
 def test_one_system_is_pooled_with_a_note(call, folder):
-    code, out, _ = call("pool", "one.run", "--depth", "1", "--kg", "graph", "--out", "pool")
+    code, _, err = call("pool", "one.run", "--depth", "1", "--kg", "graph", "--out", "pool")
     assert code == 0
-    assert "note: the pool is of one system" in out
+    assert "owkg: note: the pool is of one system" in err
 
 
 def test_systems_that_answer_other_questions(call, folder):
@@ -155,17 +155,17 @@ def test_systems_that_answer_other_questions(call, folder):
     assert code == 2
     assert "1 of 2 are missing in some, such as 'ben|knows|?' in 'three'; --intersect leaves them out" in err
     assert not (folder / "pool").exists()
-    code, out, _ = call(*arguments, "--intersect")
+    code, _, err = call(*arguments, "--intersect")
     assert code == 0
-    assert "note: 1 questions are left out" in out
+    assert "owkg: note: 1 questions are left out" in err
 
 
 def test_rank_tables_say_so(call, folder):
     row = {"head": "ann", "relation": "knows", "tail": "cat", "side": "tail", "candidates": 9}
     write_ranks(pl.DataFrame([row | {"optimistic": 4, "pessimistic": 4}]), folder / "ranks.parquet")
-    code, out, _ = call("pool", "ranks.parquet", "--depth", "1", "--kg", "graph", "--out", "pool")
+    code, _, err = call("pool", "ranks.parquet", "--depth", "1", "--kg", "graph", "--out", "pool")
     assert code == 0
-    assert "note: ranks.parquet is a rank table: only its tested answers are pooled." in out
+    assert "owkg: note: ranks.parquet is a rank table: only its tested answers are pooled." in err
 
 
 def test_names_go_into_the_sheet(call, folder):
@@ -236,6 +236,47 @@ def test_one_sheet(call, sheets):
     assert after.drop("grade").equals(before.drop("grade"))
     grade = {"cat": 1, "oslo": 0}
     assert after["grade"].to_list() == [grade.get(answer, -1) for answer in before["answer"]]
+
+
+def test_two_annotators_are_two(call, sheets):
+    code, out, err = call("pool", "--read", "first.tsv", "--read", "./first.tsv", *READ)
+    assert (code, out) == (2, "")
+    assert "--read must be the sheets of two annotators, got first.tsv twice" in err
+    (sheets / "copy.tsv").write_bytes((sheets / "first.tsv").read_bytes())
+    code, _, err = call("pool", "--read", "first.tsv", "--read", "copy.tsv", *READ)
+    assert code == 0
+    assert "owkg: note: first.tsv and copy.tsv say the same of every candidate." in err
+
+
+def test_a_part_of_a_sheet(call, sheets):
+    lines = (sheets / "first.tsv").read_text().splitlines(keepends=True)
+    (sheets / "part.tsv").write_text("".join(lines[:-1]))
+    code, _, err = call("pool", "--read", "part.tsv", *READ)
+    assert (code, err) == (0, "owkg: note: 1 candidates that are to be judged are in no sheet.\n")
+
+
+def test_what_annotators_found_decides_between_runs(call, folder):
+    """From the runs to a pool, to a sheet, to judgements, to another order of the systems."""
+    assert call("pool", *MAKE, "--truth", "test", "--no-trivial")[0] == 0
+    header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines]
+    found = {("ann|knows|?", "oslo")}  # which only "two" lists
+    filled = ["\t".join([*row[:4], "y" if tuple(row[:2]) in found else "n", ""]) for row in rows]
+    (folder / "filled.tsv").write_text("\n".join([header, *filled]) + "\n")
+    assert call("pool", "--read", "filled.tsv", *READ)[0] == 0
+    compare = ["compare", "one.run", "two.run.gz", "--kg", "graph", "--metric", "mrr", "--format", "json"]
+    code, out, _ = call(*compare, "--qrels", "judged.qrels", "--qrels", "test")
+    assert code == 0
+    values = {(row["labels"], row["system"]): row["value"] for row in json.loads(out)["values"]}
+    assert values["test", "one"] > 0
+    assert values["judged", "two"] > values["test", "two"] * 2 / 3
+    (folder / "ranks").mkdir()
+    for name in ("one.run", "two.run.gz"):
+        stem = name.partition(".")[0]
+        assert call("ranks", "convert", name, "--kg", "graph", "--out", f"ranks/{stem}.parquet")[0] == 0
+    code, _, err = call("compare", "ranks/one.parquet", "ranks/two.parquet", "--qrels", "judged.qrels")
+    assert code == 2
+    assert "1 answers in it are not, such as 'oslo' to ann|knows|?. A run has them where the system" in err
 
 
 def test_what_each_system_gains_from_its_pool(call, sheets):

@@ -71,8 +71,10 @@ def test_filter_and_tolerance(call):
 
 
 def test_the_score_of_each_answer(call):
-    assert call("scores.npz --kg graph --score --out out.parquet")[0] == 0
-    assert read_ranks("out.parquet").equals(rank_table(GRAPH, SCORES, TEST, "tail", score=True))
+    expected = rank_table(GRAPH, SCORES, TEST, "tail", score=True)
+    for name in ("out.parquet", "out.csv", "out.tsv.gz"):
+        assert call(f"scores.npz --kg graph --score --out {name}")[0] == 0
+        assert read_ranks(name).select(expected.columns).equals(expected)
 
 
 def test_raw_scores_without_a_graph(call):
@@ -177,6 +179,11 @@ def test_duplicates_in_the_graph_are_told(call, folder):
         (
             "list.csv --untied --out out.csv",
             "list.csv: --candidates must be an option or the column candidates",
+        ),
+        (
+            "scores.npz --kg graph --score --tolerance 0.1 --out out.csv",
+            "--score tells that only equal scores tie, so that ranks under other labels follow from it; "
+            "--tolerance must be 0 with it, got 0.1",
         ),
         ("system.run --score --kg graph --out out.csv", "--score says nothing about a TREC run"),
         ("system.run --candidates 9 --out out.csv", "--candidates says nothing about a TREC run"),

@@ -1,14 +1,15 @@
 """What systems gain from their own pool, against loops."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from owkg.judge.bias import pool_bias
-from owkg.judge.pools import judged_share, unique_contributions
-from owkg.judge.runs import run_from_lists
-from owkg.metrics import POOLED
+from owkg.judge.pools import judged_share, leave_one_out, unique_contributions
+from owkg.judge.runs import run_from_lists, top
+from owkg.metrics import POOLED, average_precision, bpref, judge
 
 
 def ordered(run, model, question):
@@ -61,6 +62,24 @@ def test_against_a_loop(world, seed, depth, some):
     assert found["judged"].equals(judged_share(run, qrels, depth)["judged"])
 
 
+@settings(max_examples=8)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3]), st.booleans())
+def test_without_is_what_the_judgements_that_are_left_say(world, seed, depth, some):
+    run, qrels = world(seed)
+    kept = qrels.sample(fraction=0.4, seed=seed % 2**31) if some else None
+    found = pool_bias(run, qrels, depth, kept=kept).rows_by_key("model", named=True, unique=True)
+    for model, left in leave_one_out(run, qrels, depth, kept=kept):
+        judged = judge(top(run.filter(model=model), depth), left)
+        assert found[model]["map_without"] == pytest.approx(average_precision(judged).mean())
+        assert found[model]["bpref_without"] == pytest.approx(bpref(judged).mean())
+
+
+def test_what_is_kept_and_not_judged_protects_nobody(world):
+    run, qrels = world(1)
+    nobody = qrels.with_columns(grade=pl.lit(POOLED, pl.Int64))
+    assert pool_bias(run, qrels, 3, kept=nobody).equals(pool_bias(run, qrels, 3))
+
+
 def test_what_all_list_is_no_gain(world):
     run, qrels = world(3)
     same = run.filter(model="one")
@@ -74,6 +93,8 @@ def test_bad_input(world):
     run, qrels = world(0)
     with pytest.raises(ValueError, match="`run` must hold two systems at least, got 1"):
         pool_bias(run.filter(model="one"), qrels, 2)
+    with pytest.raises(ValueError, match="`qrels` must have at least one row"):
+        pool_bias(run, qrels.clear(), 2)
     with pytest.raises(ValueError, match="`kept` must"):
         pool_bias(run, qrels, 2, kept=[1])
     with pytest.raises(ValueError, match="`depth` must be"):

@@ -132,13 +132,21 @@ def test_the_same_labels_change_nothing_and_unjudged_ones_do_not_count():
 def test_refused():
     full = np.ones((2, 3), bool)
     table = ranked(np.arange(6.0).reshape(2, 3), full)
-    with pytest.raises(ValueError, match=r"2 answers are not, such as 'e3' to h0\|r\|\?"):
+    with pytest.raises(ValueError, match=r"2 answers in it are not, such as 'e3' to h0\|r\|\?"):
         relabelled(table, labels(np.ones((2, 4), bool)))
     with pytest.raises(ValueError, match="`qrels` must have the columns side, entity"):
         relabelled(table, pl.DataFrame({"question": ["q"]}))
     scores = np.tile([6.0, 4.0, 2.0, 5.0, 3.0, 1.0], (2, 1))
     turned = ranked(scores, np.pad(full, ((0, 0), (0, 3)))).with_columns(score=np.arange(6.0))
-    with pytest.raises(ValueError, match="`table` must rank the answers to a question by one scoring"):
+    message = (
+        r"by one scoring, .* it has 'e2' to h0\|r\|\?, score 2, at rank 3, but 'e1' to h0\|r\|\?, score 1, at"
+    )
+    with pytest.raises(ValueError, match=message):
         relabelled(turned, labels(full))
+    for level in (0, "x", 1.5):
+        with pytest.raises(ValueError, match="`level` must be"):
+            relabelled(table, labels(full), level=level)
+    with pytest.raises(ValueError, match="`qrels` must hold each grade as a whole number, got String"):
+        relabelled(table, labels(full).with_columns(pl.col("grade").cast(pl.String)))
     with pytest.raises(ValueError, match="`table` must hold ranks filtered"):
         relabelled(table.with_columns(filtered=False), labels(full))

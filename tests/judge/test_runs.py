@@ -156,6 +156,9 @@ def test_rank_tables_are_runs_of_the_tested_answers(tmp_path):
         ("plain", "a|r|?", "c", -1.0),
         ("plain", "?|r|b", "a", -4.0),
     ]
+    scored = ranks.with_columns(score=pl.Series([0.25, 0.5, -1.0]))
+    write_ranks(scored, tmp_path / "scored.csv")
+    assert read_runs([tmp_path / "scored.csv"])["score"].to_list() == [0.25, 0.5, -1.0]
     seeds = [ranks.with_columns(model=pl.lit("m"), seed=pl.lit(seed)) for seed in (0, 1)]
     write_ranks(pl.concat(seeds), tmp_path / "seeds.csv")
     assert read_runs([tmp_path / "seeds.csv"])["model"].unique().sort().to_list() == ["m/0", "m/1"]

@@ -196,6 +196,14 @@ def test_two_ranks_of_one_task_are_refused(change):
     assert made.question.tolist() == [0, 0, 0]
 
 
+def test_two_scores_of_one_task_are_refused():
+    rows = [_row(score=0.5), _row(tail="c", score=0.1), _row(score=0.5)]
+    assert tasks_of(pl.DataFrame(rows))[1].select("score", "weight").rows() == [(0.5, 2.0), (0.1, 1.0)]
+    rows[2]["score"] = 0.6
+    with pytest.raises(ValueError, match="rows 1 and 3 rank the same task differently"):
+        tasks_of(pl.DataFrame(rows))
+
+
 def test_a_table_without_repetition_is_kept_as_it_is(full_table):
     made, table = tasks_of(full_table)
     assert table.equals(full_table)

@@ -123,6 +123,8 @@ def test_the_score_of_each_answer(of):
         ({"side": None}, "`side` must be one string, or one for each of 6 triples, got object"),
         ({"side": ["tail"] * 5 + ["x"]}, r"`side` must be \"head\" or \"tail\", got 'x' at index \(5,\)"),
         ({"triples": [[0, 0, 5]] * 6}, "`triples` must hold tail ids"),
+        ({"score": "no"}, "`score` must be True or False, got 'no'"),
+        ({"score": True, "tolerance": 0.1}, "`tolerance` must be 0 with it, got 0.1"),
         ({"filter_splits": ["dev"]}, "`filter_splits` must be among train, valid, test, got 'dev'"),
         (
             {"scores": np.full((6, 5), np.nan), "triples": [[3, 1, 4]] * 6},

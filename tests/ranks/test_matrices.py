@@ -81,6 +81,11 @@ def test_the_score_of_each_answer(saved):
     raw = ranks_from_matrix(saved(**GOOD), filter_splits=[], score=True)
     assert raw["score"].to_list() == own
     assert raw.drop("score").equals(ranks_from_matrix(saved(**GOOD), filter_splits=[]))
+    for splits in ([], ["train"]):
+        with pytest.raises(ValueError, match="`tolerance` must be 0 with it, got 1"):
+            ranks_from_matrix(saved(**GOOD), GRAPH, filter_splits=splits, score=True, tolerance=1)
+    with pytest.raises(ValueError, match="`tolerance` must be 0 with it, got 1"):
+        ranks_from_matrix(saved(**GOOD), filter_splits=[], score=True, tolerance=1)
 
 
 def test_tolerance_is_passed_on(saved):

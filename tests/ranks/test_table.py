@@ -25,6 +25,7 @@ OPTIONAL = {
     "popularity": [0, 3, 1],
     "relation_popularity": [0, 1, 1],
     "category": ["1-N", "", "N-N"],
+    "score": [-math.inf, 0.5, math.inf],
 }
 
 
@@ -42,6 +43,7 @@ def test_canonical_types():
         optimistic=[1.0, 2.0, 3.0],
         pessimistic=["1", "4.0", "3"],
         weight=["0", "1e-3", "2"],
+        score=["-inf", "0.1", "2"],
         seed=[0.0, 1.0, 2.0],
         filtered=["true", "false", "true"],
     ).with_columns(pl.col("side").cast(pl.Categorical), pl.col("candidates").cast(pl.UInt16))
@@ -49,6 +51,7 @@ def test_canonical_types():
     assert checked.select("optimistic", "pessimistic", "candidates", "seed").dtypes == [pl.Int64] * 4
     assert checked["pessimistic"].to_list() == [1, 4, 3]
     assert checked["weight"].to_list() == [0.0, 1e-3, 2.0]
+    assert checked["score"].to_list() == [-math.inf, 0.1, 2.0]
     assert checked["side"].dtype == pl.String
     assert checked["filtered"].to_list() == [True, False, True]
 
@@ -84,6 +87,9 @@ BAD_VALUES = [
     ("weight", math.inf, "row 2: weight must be finite and at least 0, got inf"),
     ("weight", None, "row 2: weight is missing"),
     ("weight", "heavy", "row 2: weight must be a number, got 'heavy'"),
+    ("score", math.nan, "row 2: score must not be NaN, got nan"),
+    ("score", None, "row 2: score is missing"),
+    ("score", "high", "row 2: score must be a number, got 'high'"),
     ("seed", 0.5, "row 2: seed must be a whole number, got 0.5"),
     ("popularity", -1, "row 2: popularity must be a whole number of at least 0, got -1"),
     ("relation_popularity", -1, "row 2: relation_popularity must be a whole number of at least 0, got -1"),

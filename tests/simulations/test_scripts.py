@@ -12,7 +12,7 @@ import pytest
 
 from owkg import metrics
 from owkg.cli.main import main
-from owkg.judge import read_judgements
+from owkg.judge import read_judgements, relabelled, scores
 from owkg.kg import read_graph
 from owkg.ranks import other_candidates, read_ranks
 
@@ -131,10 +131,24 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path, here, capsys):
     assert "depend on the order" not in capsys.readouterr().err
     full, sparse = (read_judgements(folder / f"{name}.qrels") for name in ("full", "sparse"))
     assert len(full) == 2 * len(graph.splits["test"])
-    assert 0.3 < len(sparse) / len(full) < 0.7
+    assert 0.45 < len(sparse) / len(full) < 0.7
     assert full.join(sparse, on=full.columns, how="semi").height == len(sparse)
     drawn = ("rank_histogram", "probe_surface", "probe_order")
     assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".pdf"))
+
+
+def test_sparse_labels_turn_the_order_of_the_example(tmp_path, here):
+    done = here("example_ranks", "--out", tmp_path)
+    (constant,) = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["constant"]]
+    assert constant == ["constant", "1.0000", "0.0026", "0.0052", "0.0170", "0.0000"]  # README
+    folder = tmp_path / "example"
+    tables = {name: read_ranks(folder / f"{name}.parquet") for name in ("random", "frequency", "oracle")}
+    sparse = read_judgements(folder / "sparse.qrels")
+    fewer = {name: relabelled(table, sparse).table for name, table in tables.items()}
+    for name in ("mrr", "hits@10"):
+        full, less = (scores(one, [metrics.summary(name)])[0].strength[0] for one in (tables, fewer))
+        assert list(np.argsort(-full)) == [2, 1, 0]
+        assert list(np.argsort(-less)) == [1, 2, 0]
 
 
 def test_trained_models_and_that_runs_are_kept(tmp_path, here):
