@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.judge.pools import contributions_of, graded_lists, judged_share_of
+from owkg.judge.pools import contributions_of, graded_lists, judged_lists
 from owkg.judge.qrels import judgements_checked
-from owkg.metrics import UNJUDGED, Judged, average_precision, bpref
+from owkg.metrics import UNJUDGED, Judged, average_precision, bpref, judged_at
 
 _COLUMNS = (
     *("model", "judged", "pooled", "unique", "unique_relevant"),
@@ -48,40 +48,12 @@ def pool_bias(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataF
     systems = lists["model"].n_unique()
     if systems < 2:
         raise ValueError(f"`run` must hold two systems at least, got {systems}.")
-    found = judged_share_of(lists, judgements, deep).join(contributions_of(lists), on="model")
-    own = _judged(lists, judgements, systems)
-    read = {
-        f"{name}{suffix}": measure(judged).reshape(systems, -1).mean(1)
-        for suffix, judged in (("", own), ("_without", _without(own, lists["alone"].to_numpy())))
-        for name, measure in (("map", average_precision), ("bpref", bpref))
-    }
-    return found.sort("model").with_columns(**read).select(_COLUMNS)
-
-
-def _judged(lists: pl.DataFrame, judgements: pl.DataFrame, systems: int) -> Judged:
-    """Lists by model, question and rank, with their grades: each system has every judged question."""
-    names = judgements["question"].unique().sort()
-    places = pl.DataFrame({"question": names, "place": np.arange(len(names))})
-    lists = lists.join(places, on="question", how="left", maintain_order="left")
-    system = lists["model"].rank("dense").to_numpy().astype(np.int64) - 1
-    question = system * len(names) + lists["place"].to_numpy()
-    known = judgements.join(places, on="question", how="left")
-    grade, place = known["grade"].to_numpy(), known["place"].to_numpy()
-    nothing = np.zeros(0, np.int64)
-    return Judged(
-        questions=pl.Series(np.arange(systems * len(names))),
-        question=question,
-        rank=lists["rank"].to_numpy(),
-        grade=lists["grade"].fill_null(UNJUDGED).to_numpy(),
-        retrieved=np.bincount(question, minlength=systems * len(names)),
-        relevant=np.tile(np.bincount(place[grade > 0], minlength=len(names)), systems),
-        nonrelevant=np.tile(np.bincount(place[grade == 0], minlength=len(names)), systems),
-        # Neither measure looks at the ideal lists.
-        ideal_question=nothing,
-        ideal_rank=nothing,
-        ideal_grade=nothing,
-        relevance_level=1,
-    )
+    own = judged_lists(lists, judgements)
+    measures = {"judged": judged_at(own, deep), "map": average_precision(own), "bpref": bpref(own)}
+    other = _without(own, lists["alone"].to_numpy())
+    measures |= {"map_without": average_precision(other), "bpref_without": bpref(other)}
+    means = {name: values.reshape(systems, -1).mean(1) for name, values in measures.items()}
+    return contributions_of(lists).with_columns(**means).select(_COLUMNS)
 
 
 def _without(judged: Judged, gone: np.ndarray) -> Judged:

@@ -10,7 +10,7 @@ from owkg import checks
 from owkg.judge.frames import ASKED, QRELS, checked, once
 from owkg.judge.qrels import judgements_checked
 from owkg.judge.runs import ranked
-from owkg.metrics import POOLED
+from owkg.metrics import POOLED, UNJUDGED, Judged, judged_at
 
 POOL = (*ASKED, "answer")
 """Columns that say which candidate a row of a pool is."""
@@ -224,22 +224,50 @@ def judged_share(run: Any, qrels: Any, k: Any) -> pl.DataFrame:
     """
     deep = checks.scalar("k", checks.integer("k", k, 1))
     judgements = judgements_checked("qrels", qrels)
-    return judged_share_of(graded_lists(run, judgements, deep), judgements, deep)
+    lists = graded_lists(run, judgements, deep)
+    models = lists["model"].unique().sort()
+    share = judged_at(judged_lists(lists, judgements), deep).reshape(len(models), -1).mean(1)
+    return pl.DataFrame({"model": models, "judged": share})
 
 
-def judged_share_of(lists: pl.DataFrame, qrels: pl.DataFrame, k: int) -> pl.DataFrame:
-    """`judged_share` of lists as `graded_lists` has them.
+def judged_lists(lists: pl.DataFrame, judgements: pl.DataFrame) -> Judged:
+    """The lists of all systems as one Judged: every judged question of the first system by name, and so on.
+
+    Without ideal lists, of which nDCG alone has need.
+
+    Args:
+        lists: as `graded_lists` has them.
+        judgements: their own, checked.
 
     Raises:
-        ValueError: if there is no judgement, or they answer a question that has none.
+        ValueError: if there is no judgement, or the lists answer a question that has none.
     """
-    if qrels.is_empty():
+    if judgements.is_empty():
         raise ValueError("`qrels` must have at least one row, got none.")
-    questions = qrels.select(pl.col("question").unique())
-    if len(unjudged := lists.join(questions, on="question", how="anti")):
+    names = judgements["question"].unique().sort()
+    places = pl.DataFrame({"question": names, "place": np.arange(len(names))})
+    lists = lists.join(places, on="question", how="left", maintain_order="left")
+    if len(unjudged := lists.filter(pl.col("place").is_null())):
         raise ValueError(f"`run` must answer questions that `qrels` judges, got {unjudged['question'][0]!r}.")
-    judged = (pl.col("grade").fill_null(POOLED) > POOLED).sum() / (k * len(questions))
-    return lists.group_by("model").agg(judged=judged).sort("model")
+    system = lists["model"].rank("dense").to_numpy().astype(np.int64) - 1
+    question = system * len(names) + lists["place"].to_numpy()
+    systems = int(system.max()) + 1
+    known = judgements.join(places, on="question", how="left")
+    grade, place = known["grade"].to_numpy(), known["place"].to_numpy()
+    nothing = np.zeros(0, np.int64)
+    return Judged(
+        questions=pl.Series(np.arange(systems * len(names))),
+        question=question,
+        rank=lists["rank"].to_numpy(),
+        grade=lists["grade"].fill_null(UNJUDGED).to_numpy(),
+        retrieved=np.bincount(question, minlength=systems * len(names)),
+        relevant=np.tile(np.bincount(place[grade > 0], minlength=len(names)), systems),
+        nonrelevant=np.tile(np.bincount(place[grade == 0], minlength=len(names)), systems),
+        ideal_question=nothing,
+        ideal_rank=nothing,
+        ideal_grade=nothing,
+        relevance_level=1,
+    )
 
 
 def _pooled(candidates: Any) -> pl.DataFrame:

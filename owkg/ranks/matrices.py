@@ -202,7 +202,7 @@ def _raw(
     entities: tuple[str, ...] | None,
     relations: tuple[str, ...] | None,
     tolerance: Any,
-    score: bool,
+    score: Any,
 ) -> pl.DataFrame:
     """The rank table of raw ranks; of labels where there are any, and of ids."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
