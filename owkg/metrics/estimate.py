@@ -1,5 +1,6 @@
 """From the sums over questions to a number: value, chance level, and how far it may be off."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -9,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from owkg.metrics.chance import Chance
+from owkg.metrics.interval import BoundedMean
 from owkg.metrics.measures import Adjustment, Summary, rises
-from owkg.metrics.median import student
 from owkg.metrics.metric import Metric
 from owkg.metrics.parts import Moments
 
@@ -28,6 +29,8 @@ class Estimate(NamedTuple):
         standard_error: of `value`, as an estimate for all questions of which these are a sample.
         ci_low, ci_high: confidence interval of `value`.
         expectation_standard_error, variance_standard_error: of the chance level; 0 where it is exact.
+        effective_queries: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
+        heaviest_query: the largest share of the weight that one query has.
     """
 
     value: float
@@ -38,6 +41,8 @@ class Estimate(NamedTuple):
     ci_high: float = NAN
     expectation_standard_error: float = 0.0
     variance_standard_error: float = 0.0
+    effective_queries: float = NAN
+    heaviest_query: float = NAN
 
 
 @lru_cache(maxsize=64)
@@ -140,15 +145,27 @@ def _error(moments: Moments, slope: Float[np.ndarray, "5"]) -> float:
     return float(np.sqrt(square * count / (count - 1)))
 
 
+class Averaged(NamedTuple):
+    """An averaged metric, still without an interval.
+
+    Attributes:
+        estimate: the rest.
+        mean: what has the interval, the metric or the mean that it is a function of; None: no interval.
+        finish: the estimate with an interval, from the two ends of that of `mean`.
+    """
+
+    estimate: Estimate
+    mean: BoundedMean | None
+    finish: Callable[[float, float], Estimate]
+
+
 def averaged_estimate(
     moments: Moments, summary: Summary, chance: Chance | None, level: float | None
-) -> Estimate:
-    """What an averaged metric gives, its chance level, and its interval by the central limit theorem.
+) -> Averaged:
+    """What an averaged metric gives, its chance level, its standard error, and what its interval is made of.
 
     Questions are independent, ranks within one are not: the standard error is the sandwich (linearisation)
-    estimate over questions, the interval Student's with one degree of freedom less than questions.
-    Metrics with a link have the interval of their mean mapped through it. Intervals of plain metrics stay
-    between the values of the worst and the best ranking, those of an index below 1.
+    estimate over questions. Metrics with a link have the interval of their mean mapped through it.
 
     Args:
         moments: over questions.
@@ -158,31 +175,38 @@ def averaged_estimate(
     """
     totals, count = moments.totals, moments.questions
     if not totals[0] > 0:
-        return Estimate(NAN)
+        return Averaged(Estimate(NAN), None, lambda low, high: Estimate(NAN))
     metric = summary.measure if isinstance(summary.measure, Metric) else None
     mean, top, bottom = (x / totals[0] for x in (totals[1], totals[4], moments.worst))
     best = float(linked(metric, top))
+
+    def weighed(estimate: Estimate) -> Estimate:
+        return estimate._replace(effective_queries=moments.effective, heaviest_query=moments.heaviest)
+
     if chance is not None:
-        value, error, ends = float(linked(metric, mean)), NAN, (NAN, NAN)
-        if metric is not None and level is not None and count > 1:
-            width = _error(moments, slopes(totals, None, mean))
-            reach = student(level, count) * width
-            ends = (max(mean - reach, min(top, bottom)), min(mean + reach, max(top, bottom)))
-            ends = sorted(float(linked(metric, end)) for end in ends)
-            error = width * abs(_slope(metric, float(mean)))
-        return fixed_estimate(summary, value, best, chance, error, *ends)
+        value = float(linked(metric, mean))
+        plain = weighed(fixed_estimate(summary, value, best, chance, NAN, NAN, NAN))
+        if metric is None or level is None or count < 2:
+            return Averaged(plain, None, lambda low, high: plain)
+        width = _error(moments, slopes(totals, None, mean))
+        error = width * abs(_slope(metric, float(mean)))
+
+        def through_link(low: float, high: float) -> Estimate:
+            ends = sorted(float(linked(metric, end)) for end in (low, high))
+            return weighed(fixed_estimate(summary, value, best, chance, error, *ends))
+
+        bounded = BoundedMean(float(mean), width, bottom, top, moments.effective, bool(top > bottom))
+        return Averaged(through_link(NAN, NAN), bounded, through_link)
     plain = plain_chance(totals)
     value = float(adjusted_value(summary, mean, plain, top))
-    estimate = Estimate(value, *(float(x) for x in adjusted_chance(summary, plain, best)[:2]))
+    estimate = weighed(Estimate(value, *(float(x) for x in adjusted_chance(summary, plain, best)[:2])))
     if level is None or count < 2 or not np.isfinite(value):
-        return estimate
+        return Averaged(estimate, None, lambda low, high: estimate)
     error = _error(moments, slopes(totals, summary, value))
-    low, high = (value + sign * student(level, count) * error for sign in (-1, 1))
-    if summary.adjustment is Adjustment.NONE:
-        low, high = max(low, min(top, bottom)), min(high, max(top, bottom))
-    elif summary.adjustment is Adjustment.INDEX:
-        high = min(high, 1.0)
-    return estimate._replace(standard_error=error, ci_low=float(low), ci_high=float(high))
+    estimate = estimate._replace(standard_error=error)
+    lowest, highest = (float(adjusted_value(summary, x, plain, top)) for x in (bottom, top))
+    bounded = BoundedMean(value, error, lowest, highest, moments.effective, rises(summary.measure))
+    return Averaged(estimate, bounded, lambda low, high: estimate._replace(ci_low=low, ci_high=high))
 
 
 def fixed_estimate(

@@ -9,11 +9,13 @@ import numpy as np
 
 from owkg import checks
 from owkg.metrics import chance, drawn, median
+from owkg.metrics.blocks import Block, whole_block
 from owkg.metrics.bootstrap import Interval, bounds, resampled_medians, resampled_sums
 from owkg.metrics.catalogue import GMR, IGMR, Power
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import (
     NAN,
+    Averaged,
     Estimate,
     adjusted_value,
     averaged_estimate,
@@ -22,9 +24,19 @@ from owkg.metrics.estimate import (
     plain_chance,
     slopes,
 )
+from owkg.metrics.interval import intervals
 from owkg.metrics.measures import Dispersion, Measure, Median, Summary, Weighting
 from owkg.metrics.metric import Metric
-from owkg.metrics.parts import Parts, moments_of, parts_by_ties, task_weight
+from owkg.metrics.parts import (
+    Moments,
+    Parts,
+    moments_by_block,
+    moments_of,
+    parts_by_ties,
+    reader,
+    task_weight,
+)
+from owkg.metrics.sums import padded_size
 from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties
 
@@ -184,67 +196,151 @@ def evaluate(
     groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
     for summary in summaries:
         groups.setdefault((summary.measure, summary.weighting), []).append(summary)
+    whole = whole_block(tasks)
     found: Estimates = {rule: {} for rule in rules}
     jobs: list[_Job] = []
+    averaged: dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]] = (
+        _moments(whole, list(groups), rules, level is not None, resampled, num_entities)
+    )
+    pending: list[tuple[Ties, str, Averaged]] = []
     tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
     for (measure, weighting), group in groups.items():
         if isinstance(measure, Dispersion):
             for rule in rules:
-                value = Estimate(median.scatter(measure.kind, tasks, rule))
+                value = Estimate(median.scatter(measure.kind, whole.tasks, rule))
                 found[rule] |= {summary.name: value for summary in group}
             continue
-        weight = task_weight(tasks, weighting)
-        if isinstance(measure, Median):
-            level_of_chance = median_chance(
-                tasks.candidates, weight, chance_key, inverse=measure.inverse, draws=draws
+        if not isinstance(measure, Median) and (measure, weighting) not in averaged:
+            continue
+        chance_of_all = None
+        if isinstance(measure, Median) or (isinstance(measure, Metric) and measure.link is not None):
+            weight = task_weight(whole.tasks, weighting)
+            chance_of_all = (
+                median_chance(
+                    whole.tasks.candidates, weight, chance_key, inverse=measure.inverse, draws=draws
+                )
+                if isinstance(measure, Median)
+                else linked_chance(measure, whole.tasks.candidates, weight, chance_key, draws=draws)
             )
-            tally = tallies.setdefault(weighting, {})
-            for rule in rules if tasks.tied else rules[:1]:
-                if rule not in tally:
-                    tally[rule] = median.mass(tasks, rule, weight)
-                medians = (
-                    resampled_medians(bootstrap_key, tasks, rule, weight, replicates) if resampled else None
-                )
-                value, *uncertainty = _median_estimate(
-                    measure, tasks, rule, weight, tally[rule], level, interval, medians
-                )
-                for summary in group:
-                    found[rule][summary.name] = (
-                        Estimate(NAN)  # no weight
-                        if np.isnan(value)
-                        else fixed_estimate(summary, value, 1.0, level_of_chance, *uncertainty)
-                    )
-            for rule in () if tasks.tied else rules[1:]:
-                found[rule] |= {summary.name: found[rules[0]][summary.name] for summary in group}
-            continue
-        by_ties = parts_by_ties(
-            measure,
-            weighting,
-            tasks,
-            rules,
-            by_question=level is not None,
-            num_entities=num_entities,
-            tallies=tallies.setdefault(weighting, {}),
-        )
-        if by_ties is None:
-            continue
-        moments = moments_of(by_ties)
-        fixed = None
-        if isinstance(measure, Metric) and measure.link is not None:
-            fixed = linked_chance(measure, tasks.candidates, weight, chance_key, draws=draws)
+            if isinstance(measure, Median):
+                tally = tallies.setdefault(weighting, {})
+                found = _with_medians(
+                    found, measure, group, whole.tasks, rules, weight, tally, chance_of_all, level, interval,
+                    replicates if resampled else None, bootstrap_key,
+                )  # fmt: skip
+                continue
+        moments, parts = averaged[measure, weighting]
         for rule in rules:
             for summary in group:
-                found[rule][summary.name] = averaged_estimate(moments[rule], summary, fixed, level)
-                if resampled:
-                    jobs.append(_Job(rule, summary, by_ties[rule], fixed))
+                made = averaged_estimate(moments[rule], summary, chance_of_all, level)
+                pending.append((rule, summary.name, made))
+                if parts is not None:
+                    jobs.append(_Job(rule, summary, parts[rule], chance_of_all))
+    ends: dict[int, tuple[float, float]] = {}
+    if level is not None:
+        wanted = [i for i, (_, _, made) in enumerate(pending) if made.mean is not None]
+        means = [mean for _, _, made in pending if (mean := made.mean) is not None]
+        ends = {i: (float(a), float(b)) for i, (a, b) in zip(wanted, intervals(means, level), strict=True)}
+    for i, (rule, name, made) in enumerate(pending):
+        found[rule][name] = made.finish(*ends[i]) if i in ends else made.estimate
     if resampled:
         for job, (low, high) in zip(
             jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
         ):
-            estimate = found[job.rule][job.summary.name]
-            found[job.rule][job.summary.name] = estimate._replace(ci_low=low, ci_high=high)
+            if low < high or np.isnan(low):  # replicates that are all alike say nothing
+                estimate = found[job.rule][job.summary.name]
+                found[job.rule][job.summary.name] = estimate._replace(ci_low=low, ci_high=high)
     names = [summary.name for summary in summaries]
     return {rule: {name: by[name] for name in names if name in by} for rule, by in found.items()}
+
+
+# Entries of the tables of ranks that are in memory at a time.
+_TABLE_ENTRIES = 2**24
+
+
+def _moments(
+    whole: Block,
+    measures: list[tuple[Measure, Weighting]],
+    rules: tuple[Ties, ...],
+    by_question: bool,
+    keep: bool,
+    num_entities: int | None,
+) -> dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]]:
+    """The moments of every averaged measure that the tasks have, and its parts where they are kept.
+
+    Args:
+        whole: all tasks.
+        measures: with their weightings.
+        rules: of ties.
+        by_question: False: only totals.
+        keep: whether the parts of each question are kept, for the bootstrap.
+        num_entities: N of PROBE's rank transformer.
+    """
+    wanted = [one for one in measures if not isinstance(one[0], Median | Dispersion)]
+    if not by_question or keep:
+        tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
+        result = {}
+        for measure, weighting in wanted:
+            parts = parts_by_ties(
+                measure,
+                weighting,
+                whole,
+                rules,
+                by_question=by_question,
+                num_entities=num_entities,
+                tallies=tallies.setdefault(weighting, {}),
+            )
+            if parts is not None:
+                result[measure, weighting] = moments_of(parts), parts if keep else None
+        return result
+    together = max(1, _TABLE_ENTRIES // (3 * padded_size(int(whole.cases.candidates.max()))))
+    result = {}
+    for begin in range(0, len(wanted), together):
+        part = wanted[begin : begin + together]
+        readers = {
+            one: read for one in part if (read := reader(*one, whole, rules, num_entities=num_entities))
+        }
+        for one, moments in zip(readers, moments_by_block(list(readers.values()), whole), strict=True):
+            result[one] = {rule: moments.get(rule, moments[rules[0]]) for rule in rules}, None
+    return result
+
+
+def _with_medians(
+    found: Estimates,
+    measure: Median,
+    group: list[Summary],
+    tasks: Tasks,
+    rules: tuple[Ties, ...],
+    weight: np.ndarray | None,
+    tally: dict[Any, np.ndarray],
+    level_of_chance: Chance,
+    level: Any,
+    interval: Interval,
+    replicates: int | None,
+    key: Any,
+) -> Estimates:
+    """`found` with the summaries of the median rank."""
+    weights = median.query_weights(tasks, weight)
+    total = weights.sum()
+    for rule in rules if tasks.tied else rules[:1]:
+        if rule not in tally:
+            tally[rule] = median.mass(tasks, rule, weight)
+        medians = None if replicates is None else resampled_medians(key, tasks, rule, weight, replicates)
+        value, *uncertainty = _median_estimate(
+            measure, tasks, rule, weight, tally[rule], level, interval, medians
+        )
+        for summary in group:
+            found[rule][summary.name] = (
+                Estimate(NAN)  # no weight
+                if np.isnan(value)
+                else fixed_estimate(summary, value, 1.0, level_of_chance, *uncertainty)._replace(
+                    effective_queries=float(total**2 / np.dot(weights, weights)),
+                    heaviest_query=float(weights.max() / total),
+                )
+            )
+    for rule in () if tasks.tied else rules[1:]:
+        found[rule] |= {summary.name: found[rules[0]][summary.name] for summary in group}
+    return found
 
 
 def _member(name: str, kind: Any, value: Any) -> Any:

@@ -1,12 +1,11 @@
 """The median rank under every tie rule, its interval, and how ranks scatter."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import stats
 
+from owkg.metrics.interval import student
 from owkg.metrics.measures import Spread
 from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties
@@ -97,12 +96,6 @@ def share_below(
     return part if weight is None else part * weight
 
 
-@lru_cache(maxsize=1024)
-def student(level: float, questions: int) -> float:
-    """Student's quantile of a two-sided interval, with one degree of freedom less than questions."""
-    return float(stats.t.ppf((1 + level) / 2, questions - 1))
-
-
 def woodruff(
     tasks: Tasks, ties: Ties, weight: np.ndarray | None, by_rank: Distribution, level: float
 ) -> tuple[float, tuple[float, float]]:
@@ -119,15 +112,23 @@ def woodruff(
         level: of confidence.
     """
     below = share_below(tasks, ties, weight, quantile(by_rank, 0.5))
-    whole = np.ones(len(below)) if weight is None else weight
-    moved = (below - below.sum() / whole.sum() * whole) / whole.sum()
+    whole = query_weights(tasks, weight)
     if tasks.question is not None:
-        moved = np.bincount(tasks.question, moved, tasks.num_questions)
+        below = np.bincount(tasks.question, below, len(whole))
+    moved = below - below.sum() / whole.sum() * whole
     count = len(moved)
-    error = np.sqrt(count / (count - 1) * np.dot(moved, moved))
-    reach = student(level, count) * float(error)
+    error = np.sqrt(count / (count - 1) * np.dot(moved, moved)) / whole.sum()
+    times = float(student(level, whole.sum() ** 2 / np.dot(whole, whole)))
+    reach = times * float(error)
     low, high = (quantile(by_rank, float(np.clip(0.5 + x, 0, 1))) for x in (-reach, reach))
-    return (high - low) / (2 * student(level, count)), (low, high)
+    return (high - low) / (2 * times), (low, high)
+
+
+def query_weights(tasks: Tasks, weight: np.ndarray | None) -> Float[np.ndarray, "queries"]:
+    """The sum of the weights of each query's tasks."""
+    if tasks.question is None:
+        return np.ones(len(tasks.optimistic)) if weight is None else weight
+    return np.bincount(tasks.question, weight, tasks.num_questions).astype(np.float64)
 
 
 def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:

@@ -1,18 +1,21 @@
 """The sums over tasks that every averaged metric, its chance level and its interval are made of."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from owkg.metrics import questions
+from owkg.metrics.blocks import Block, blocks, whole_block
 from owkg.metrics.chance import rank_moments
 from owkg.metrics.measures import MACRO, Measure, Probe, Weighting, probe_loss
 from owkg.metrics.median import mass
 from owkg.metrics.metric import Metric
 from owkg.metrics.tasks import Tasks
-from owkg.metrics.ties import Ties, half_rank_weights, weights_of_ranks
+from owkg.metrics.ties import Ties, half_rank_weights, rank_tables, weights_of_ranks
 
 
 class Parts(NamedTuple):
@@ -68,81 +71,130 @@ def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"
     return weight / largest
 
 
-def _times(values: np.ndarray, *factors: np.ndarray | None) -> np.ndarray:
-    """`values`, a new array, times each factor that there is."""
-    for factor in factors:
-        if factor is not None:
-            values *= factor
-    return values
+Reader = Callable[[Block], dict[Ties, Parts]]
+"""The parts of a measure, of each query of a block, under each tie rule."""
 
 
-class _Read(NamedTuple):
-    """How tables over ranks and over numbers of candidates are summed over the tasks.
+def _total(values: np.ndarray) -> np.ndarray:
+    return values.sum(keepdims=True)
 
-    Attributes:
-        of_ranks: sum of w h(rank) under a tie rule.
-        of_candidates: sum of w f(N), f a table; with True: of w^2 f(N).
-        weight: sum of w.
+
+def reader(
+    measure: Measure,
+    weighting: Weighting,
+    whole: Block,
+    rules: tuple[Ties, ...],
+    *,
+    num_entities: int | None = None,
+) -> Reader | None:
+    """What gives the parts of a measure for the queries of any block of `whole`; its tables are made once.
+
+    Args:
+        measure: an averaged one: not a median, not a dispersion.
+        weighting: of the tasks.
+        whole: all tasks.
+        rules: of ties.
+        num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
+
+    Returns:
+        None where the measure is macro and the questions have no one list (`questions.answers_of`).
     """
+    if isinstance(measure, MACRO):
+        return _macro_reader(measure, whole, rules)
+    if not isinstance(measure, Metric | Probe):
+        raise ValueError(f"`measure` must be an averaged one, got {measure!r}.")
+    metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
+    sizes = whole.cases.candidates
+    mean, variance = rank_moments(metric, int(sizes.max()))[:, sizes]
+    tables = rank_tables(metric, int(sizes.max()))
+    last = tables.halves[2 * sizes]
+    first, scale, offset = float(tables.halves[2]), None, 0.0
+    if isinstance(measure, Probe):
+        # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
+        scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
+        mean, last, variance = offset + scale * mean, offset + scale * last, scale**2 * variance
+    weight = task_weight(whole.tasks, weighting)
+    _, on_lists, _ = whole.weights(weighting, weight)
+    worst = float(np.dot(np.bincount(whole.case, on_lists, len(sizes)), last))
+    rules = rules if whole.tasks.tied else rules[:1]
 
-    of_ranks: Callable[[Metric, Ties], np.ndarray]
-    of_candidates: Callable[[np.ndarray, bool], np.ndarray]
-    weight: np.ndarray
+    def read(block: Block) -> dict[Ties, Parts]:
+        own, once, twice = block.weights(weighting, weight)
+        weights = block.by_query(once)
+        shared = {
+            "weight": weights,
+            "chance": block.by_query(once * mean[block.case]),
+            "variance": block.by_query(twice * variance[block.case]),
+            "best": first * weights,
+            "worst": worst,
+        }
+        found = {}
+        for rule in rules:
+            of_ranks = weights_of_ranks(tables, block.tasks, rule)
+            value = block.by_list(of_ranks if own is None else of_ranks * own)
+            if scale is not None:
+                value = offset * once + scale[block.case] * value
+            found[rule] = Parts(value=block.by_query(value), **shared)
+        return found
+
+    return read
 
 
-def _by_question(tasks: Tasks, weight: np.ndarray | None, scale: np.ndarray | None) -> _Read:
-    """Sums over each question: every task is looked up in the table."""
+def _macro_reader(measure: questions.Macro, whole: Block, rules: tuple[Ties, ...]) -> Reader | None:
+    if not whole.listed:
+        return None
+    measure = questions.shortened(measure, whole.cases)
+    mean, variance = questions.chance(measure, whole.cases)
+    best, last = questions.best_value(measure, whole.cases), questions.worst_value(measure, whole.cases)
+    longest = int((whole.cases.candidates + whole.cases.answers).max())
+    tables = rank_tables(measure.metric, longest) if isinstance(measure, questions.BestAnswer) else None
+    weight = whole.tasks.weight
+    on_lists = whole.weights(Weighting(), weight)[1] / whole.answers
+    worst = float(np.dot(np.bincount(whole.case, on_lists, len(last)), last))
+    rules = rules if whole.tasks.tied else rules[:1]
 
-    def total(values: np.ndarray) -> np.ndarray:
-        if tasks.question is None:
-            return values
-        return np.bincount(tasks.question, values, tasks.num_questions)
+    def read(block: Block) -> dict[Ties, Parts]:
+        # A list weighs as its tasks do on average.
+        own = None if weight is None else block.weights(Weighting(), weight)[1] / block.answers
+        ones = np.ones(len(block.first)) if own is None else own
 
-    def of_candidates(table: np.ndarray, squared: bool) -> np.ndarray:
-        twice = (scale, weight) if squared else ()
-        return total(_times(table[tasks.candidates], scale, weight, *twice))
+        def total(by_list: np.ndarray, weigh: np.ndarray | None = own) -> np.ndarray:
+            return block.by_query(by_list if weigh is None else by_list * weigh)
 
-    ones = np.ones(len(tasks.optimistic)) if weight is None else weight
-    return _Read(
-        lambda metric, rule: total(_times(weights_of_ranks(metric, tasks, rule), scale, weight)),
-        of_candidates,
-        total(ones),
-    )
+        shared = {
+            "weight": block.by_query(ones),
+            "chance": total(mean[block.case]),
+            "variance": total(variance[block.case], None if own is None else own**2),
+            "best": total(best[block.case]),
+            "worst": worst,
+        }
+        return {
+            rule: Parts(value=total(questions.values(measure, block, rule, tables)), **shared)
+            for rule in rules
+        }
+
+    return read
 
 
-def _in_all(
-    tasks: Tasks, weight: np.ndarray | None, scale: np.ndarray | None, tallies: dict[Any, np.ndarray]
-) -> _Read:
-    """Sums over all tasks: how much weight lies on each rank is counted once, for every metric."""
-    size = int(tasks.candidates.max()) + 1
-    factor = weight if scale is None else _times(scale.copy(), weight)
-
-    def tally(name: Any, count: Callable[[], np.ndarray]) -> np.ndarray:
-        if name not in tallies:
-            tallies[name] = count()
-        return tallies[name]
-
-    def of_ranks(metric: Metric, rule: Ties) -> np.ndarray:
-        on_ranks = tally(rule, lambda: mass(tasks, rule, factor))
-        halves = half_rank_weights(metric, size - 1)
-        return (on_ranks * halves[: len(on_ranks)]).sum(keepdims=True)
-
-    def of_candidates(table: np.ndarray, squared: bool) -> np.ndarray:
-        power = None if factor is None else factor**2 if squared else factor
-        counted = tally(squared, lambda: np.bincount(tasks.candidates, power, size).astype(np.float64))
-        return (counted * table[:size]).sum(keepdims=True)
-
-    return _Read(
-        of_ranks,
-        of_candidates,
-        np.array([float(len(tasks.optimistic)) if weight is None else weight.sum()]),
-    )
+def _probe_scale(loss: Metric, sizes: np.ndarray, num_entities: int | None) -> np.ndarray:
+    """-1 / g(N): PROBE's score of rank r is 1 - g(r) / g(N); with one candidate it is 1."""
+    if num_entities is not None:
+        if num_entities < sizes.max():
+            raise ValueError(
+                f"`num_entities` must be at least the candidates of every task, {int(sizes.max())}, "
+                f"got {num_entities}."
+            )
+        sizes = np.full(len(sizes), num_entities)
+    last = np.ascontiguousarray(half_rank_weights(loss, int(sizes.max()))[::2])
+    scale = np.zeros_like(last)
+    scale[2:] = -1 / last[2:]
+    return scale[sizes]
 
 
 def parts_by_ties(
     measure: Measure,
     weighting: Weighting,
-    tasks: Tasks,
+    tasks: Tasks | Block,
     rules: tuple[Ties, ...],
     *,
     by_question: bool,
@@ -163,76 +215,57 @@ def parts_by_ties(
     Returns:
         None where the measure is macro and the questions have no one list (`questions.answers_of`).
     """
-    if isinstance(measure, MACRO):
-        return _macro_parts(measure, tasks, rules, by_question)
-    weight = task_weight(tasks, weighting)
-    metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
-    if not isinstance(metric, Metric):
-        raise ValueError(f"`measure` must be an averaged one, got {measure!r}.")
-    scale = _probe_scale(metric, tasks, num_entities) if isinstance(measure, Probe) else None
-    in_all = _in_all(tasks, weight, scale, {} if tallies is None or scale is not None else tallies)
-    read = _by_question(tasks, weight, scale) if by_question else in_all
-    largest = int(tasks.candidates.max())
-    mean, variance = rank_moments(metric, largest)
-    halves = half_rank_weights(metric, largest)
-    # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
-    offset = read.weight if isinstance(measure, Probe) else 0.0
-    first = 1.0 if isinstance(measure, Probe) else float(halves[2])
-    last = in_all.of_candidates(halves[::2], False)
-    shared = {
-        "weight": read.weight,
-        "chance": offset + read.of_candidates(mean, False),
-        "variance": read.of_candidates(variance, True),
-        "best": read.weight if first == 1 else first * read.weight,
-        "worst": float(last[0] + np.sum(offset)),
-    }
-    if not tasks.tied:
-        same = Parts(value=offset + read.of_ranks(metric, rules[0]), **shared)
-        return dict.fromkeys(rules, same)
-    return {rule: Parts(value=offset + read.of_ranks(metric, rule), **shared) for rule in rules}
-
-
-def _probe_scale(loss: Metric, tasks: Tasks, num_entities: int | None) -> np.ndarray:
-    """-1 / g(N): PROBE's score of rank r is 1 - g(r) / g(N); with one candidate it is 1."""
-    if num_entities is not None:
-        if num_entities < tasks.candidates.max():
-            raise ValueError(
-                f"`num_entities` must be at least the candidates of every task, "
-                f"{int(tasks.candidates.max())}, got {num_entities}."
-            )
-        sizes = np.full(len(tasks.candidates), num_entities)
-    else:
-        sizes = tasks.candidates
-    last = np.ascontiguousarray(half_rank_weights(loss, int(sizes.max()))[::2])
-    scale = np.zeros_like(last)
-    scale[2:] = -1 / last[2:]
-    return scale[sizes]
-
-
-def _macro_parts(
-    measure: questions.Macro, tasks: Tasks, rules: tuple[Ties, ...], by_question: bool
-) -> dict[Ties, Parts] | None:
-    lists = questions.answers_of(tasks)
-    if lists is None:
+    whole = tasks if isinstance(tasks, Block) else whole_block(tasks)
+    if not by_question and isinstance(measure, Metric):
+        return _in_all(measure, weighting, whole.tasks, rules, {} if tallies is None else tallies)
+    read = reader(measure, weighting, whole, rules, num_entities=num_entities)
+    if read is None:
         return None
-    measure = questions.shortened(measure, lists)
-
-    def total(values: np.ndarray) -> np.ndarray:
-        if not by_question:
-            return values.sum(keepdims=True)
-        return np.bincount(lists.question, values, tasks.num_questions)
-
-    mean, variance = questions.chance(measure, lists)
-    shared = {
-        "weight": total(lists.weight),
-        "chance": total(lists.weight * mean),
-        "variance": total(lists.weight**2 * variance),
-        "best": total(lists.weight * questions.best_value(measure, lists)),
-        "worst": float(np.dot(lists.weight, questions.worst_value(measure, lists))),
-    }
-    values = {rule: questions.values(measure, lists, rule) for rule in (rules if tasks.tied else rules[:1])}
-    found = {rule: Parts(value=total(lists.weight * value), **shared) for rule, value in values.items()}
+    found = read(whole)
+    if not by_question:
+        found = {rule: Parts(*map(_total, parts[:-1]), parts.worst) for rule, parts in found.items()}
     return {rule: found.get(rule, found[rules[0]]) for rule in rules}
+
+
+def _in_all(
+    metric: Metric,
+    weighting: Weighting,
+    tasks: Tasks,
+    rules: tuple[Ties, ...],
+    tallies: dict[Any, np.ndarray],
+) -> dict[Ties, Parts]:
+    """Sums over all tasks: how much weight lies on each rank is counted once, for every metric."""
+    weight = task_weight(tasks, weighting)
+    size = int(tasks.candidates.max()) + 1
+
+    def tally(name: Any, count: Callable[[], np.ndarray]) -> np.ndarray:
+        if name not in tallies:
+            tallies[name] = count()
+        return tallies[name]
+
+    def of_candidates(table: np.ndarray, squared: bool) -> np.ndarray:
+        power = None if weight is None else weight**2 if squared else weight
+        counted = tally(squared, lambda: np.bincount(tasks.candidates, power, size).astype(np.float64))
+        return _total(counted * table[:size])
+
+    mean, variance = rank_moments(metric, size - 1)
+    halves = half_rank_weights(metric, size - 1)
+    whole = np.array([float(len(tasks.optimistic)) if weight is None else weight.sum()])
+    shared = {
+        "weight": whole,
+        "chance": of_candidates(mean, False),
+        "variance": of_candidates(variance, True),
+        "best": float(halves[2]) * whole,
+        "worst": float(of_candidates(halves[::2], False)[0]),
+    }
+
+    def value(rule: Ties) -> np.ndarray:
+        on_ranks = tally(rule, lambda: mass(tasks, rule, weight))
+        return _total(on_ranks * halves[: len(on_ranks)])
+
+    if not tasks.tied:
+        return dict.fromkeys(rules, Parts(value=value(rules[0]), **shared))
+    return {rule: Parts(value=value(rule), **shared) for rule in rules}
 
 
 class Moments(NamedTuple):
@@ -245,30 +278,78 @@ class Moments(NamedTuple):
         gram: sum of the product of each two, less the product of their sums over the number of questions.
         worst: as in `Parts`.
         questions: how many; 1 where only totals are known.
+        effective: how many questions of equal weight say as much (Kish 1965), (sum w)^2 / sum w^2.
+        heaviest: the largest share of the weight that one question has.
     """
 
     totals: Float[np.ndarray, "5"]
     gram: Float[np.ndarray, "5 5"]
     worst: float
     questions: int
+    effective: float
+    heaviest: float
 
 
-def moments_of(by_ties: dict[Ties, Parts]) -> dict[Ties, Moments]:
-    """The moments of the parts under each tie rule; what the rules share is summed once."""
+class _Raw(NamedTuple):
+    """Sums over the questions of a block, and of the products of each two parts; the largest weight."""
+
+    totals: Float[np.ndarray, "5"]
+    products: Float[np.ndarray, "5 5"]
+    heaviest: float
+
+
+_ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
+
+
+def _raw(by_ties: dict[Ties, Parts]) -> dict[Ties, _Raw]:
+    """What the rules share is summed once."""
     any_parts = next(iter(by_ties.values()))
-    count = len(any_parts.weight)
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
-    of_shared = shared @ shared.T
-    found: dict[int, Moments] = {}
+    of_shared, sums, heaviest = shared @ shared.T, shared.sum(axis=1), float(any_parts.weight.max())
+    found: dict[int, _Raw] = {}
     for parts in by_ties.values():
         if id(parts) in found:
             continue
-        order = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
         cross = shared @ parts.value
-        gram = np.block([[parts.value @ parts.value, cross], [cross[:, None], of_shared]])[
-            np.ix_(order, order)
-        ]
-        totals = np.array([part.sum() for part in (parts.value, *shared)])[order]
-        centred = gram - np.outer(totals, totals) / count
-        found[id(parts)] = Moments(totals, centred, parts.worst, count)
+        products = np.block([[parts.value @ parts.value, cross], [cross[:, None], of_shared]])
+        totals = np.concatenate([[parts.value.sum()], sums])
+        found[id(parts)] = _Raw(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
     return {rule: found[id(parts)] for rule, parts in by_ties.items()}
+
+
+def _moments(raws: list[_Raw], worst: float, questions: int) -> Moments:
+    totals = np.sum([raw.totals for raw in raws], axis=0)
+    products = np.sum([raw.products for raw in raws], axis=0)
+    if not totals[0] > 0:
+        return Moments(totals, products, worst, questions, 0.0, 0.0)
+    heaviest = max(raw.heaviest for raw in raws) / totals[0]
+    effective = totals[0] ** 2 / products[0, 0]
+    centred = products - np.outer(totals, totals) / questions
+    return Moments(totals, centred, worst, questions, float(effective), float(heaviest))
+
+
+def moments_of(by_ties: dict[Ties, Parts]) -> dict[Ties, Moments]:
+    """The moments of the parts of all questions, under each tie rule."""
+    raws = _raw(by_ties)
+    return {rule: _moments([raws[rule]], parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}
+
+
+def moments_by_block(readers: Sequence[Reader], whole: Block) -> list[dict[Ties, Moments]]:
+    """The moments of several measures, with one block of questions in memory at a time for each processor.
+
+    The blocks, and the order in which they are added, depend on the tasks alone.
+    """
+
+    def of_block(block: Block) -> list[tuple[dict[Ties, _Raw], float]]:
+        found = [read(block) for read in readers]
+        return [(_raw(parts), next(iter(parts.values())).worst) for parts in found]
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        done = list(pool.map(of_block, blocks(whole)))
+    result = []
+    for i in range(len(readers)):
+        first, worst = done[0][i]
+        result.append(
+            {rule: _moments([one[i][0][rule] for one in done], worst, whole.num_queries) for rule in first}
+        )
+    return result

@@ -7,96 +7,47 @@ rank; a random order inside such a block has expectations in closed form. Random
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
+from scipy import special
 
+from owkg.metrics.blocks import Block, Cases, whole_block
 from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain
 from owkg.metrics.metric import Metric
 from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
 from owkg.metrics.tasks import Tasks
-from owkg.metrics.ties import Ties, half_rank_weights
+from owkg.metrics.ties import RankTables, Ties, half_rank_weights, rank_tables
 
 Macro = BestAnswer | AveragePrecision | DiscountedGain
 
 
-class Answers(NamedTuple):
-    """The answers of every ranked list, sorted by rank; lists one after the other.
-
-    A list is a question's under one model and seed.
-
-    Attributes:
-        optimistic, pessimistic: filtered ranks.
-        ranking: id of each answer's list.
-        first: index of the first answer of each list.
-        place: 1 for the best answer of its list, 2 for the next, ...
-        answers: of each list, how many.
-        candidates: of each list, how long it is with its answers and all non-answers.
-        weight: of each list, the mean weight of its tasks.
-        question: of each list.
-    """
-
-    optimistic: Int[np.ndarray, "answers"]
-    pessimistic: Int[np.ndarray, "answers"]
-    ranking: Int[np.ndarray, "answers"]
-    first: Int[np.ndarray, "lists"]
-    place: Int[np.ndarray, "answers"]
-    answers: Int[np.ndarray, "lists"]
-    candidates: Int[np.ndarray, "lists"]
-    weight: Float[np.ndarray, "lists"]
-    question: Int[np.ndarray, "lists"]
-
-
-def answers_of(tasks: Tasks) -> Answers | None:
+def answers_of(tasks: Tasks) -> Block | None:
     """The tasks as ranked lists; None if they are in no one list each.
 
     A question whose answers were ranked among different numbers of candidates, as by sampling negatives for
     each triple, has no one list; nor is the place of an answer known from ranks that count the question's
     other answers as negatives.
     """
-    if tasks.filtered is not None and not tasks.filtered.all():
-        return None
-    n = len(tasks.optimistic)
-    question = np.arange(n) if tasks.question is None else tasks.question
-    ranking = question if tasks.ranking is None else tasks.ranking
-    order = np.lexsort((tasks.pessimistic, tasks.optimistic, ranking))
-    ranking = ranking[order]
-    first = np.flatnonzero(np.diff(ranking, prepend=-1))
-    answers = np.diff(first, append=n)
-    candidates = tasks.candidates[order]
-    if (candidates != np.repeat(candidates[first], answers)).any():
-        return None
-    weight = np.ones(n) if tasks.weight is None else tasks.weight[order]
-    return Answers(
-        tasks.optimistic[order],
-        tasks.pessimistic[order],
-        ranking,
-        first,
-        np.arange(n) - np.repeat(first, answers) + 1,
-        answers,
-        candidates[first] + answers - 1,
-        np.add.reduceat(weight, first) / answers,
-        question[order][first],
-    )
+    whole = whole_block(tasks)
+    return whole if whole.listed else None
 
 
-def best_value(measure: Macro, lists: Answers) -> Float[np.ndarray, "questions"]:
+def best_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
     """What a perfect ranking gets: 1, but trec_eval's AP@k of a question with more than k answers less."""
     if isinstance(measure, AveragePrecision):
-        return np.minimum(lists.answers, measure.cutoff) / lists.answers
+        return np.minimum(cases.answers, measure.cutoff) / cases.answers
     if isinstance(measure, BestAnswer):
-        return np.full(len(lists.answers), rank_weights(measure.metric, np.ones(1))[0])
-    return np.ones(len(lists.answers))
+        return np.full(len(cases.answers), rank_weights(measure.metric, np.ones(1))[0])
+    return np.ones(len(cases.answers))
 
 
-def worst_value(measure: Macro, lists: Answers) -> Float[np.ndarray, "questions"]:
+def worst_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
     """What a ranking with all answers at the end gets."""
     if isinstance(measure, BestAnswer):
-        last = lists.candidates - lists.answers + 1
-        return half_rank_weights(measure.metric, int(last.max()))[2 * last]
-    ahead = lists.candidates - lists.answers
-    return _block_gain(measure, 0, ahead, lists.answers, lists.answers) / _ideal(measure, lists.answers)
+        return half_rank_weights(measure.metric, int(cases.candidates.max()))[2 * cases.candidates]
+    gain = _block_gain(measure, 0, cases.candidates - 1, cases.answers, cases.answers)
+    return gain / _ideal(measure, cases.answers)
 
 
 def _gain(measure: AveragePrecision | DiscountedGain, position, place):
@@ -114,51 +65,57 @@ def _ideal(measure: AveragePrecision | DiscountedGain, answers: np.ndarray) -> n
     return discounts[np.minimum(answers, measure.cutoff) - 1]
 
 
-def values(measure: Macro, lists: Answers, ties: Ties) -> Float[np.ndarray, "questions"]:
-    """The measure of every question under a tie rule; its expectation under `Ties.EXACT`.
+def values(
+    measure: Macro, lists: Block, ties: Ties, tables: RankTables | None = None
+) -> Float[np.ndarray, "lists"]:
+    """The measure of every list under a tie rule; its expectation under `Ties.EXACT`.
 
     AP@k is sum of place / position over the answers up to position k, over the number of answers; nDCG@k
     the sum of 1 / log2(1 + position) over that of a perfect list.
+
+    Args:
+        measure: which.
+        lists: of whole queries.
+        ties: the rule.
+        tables: of the rank weight of `BestAnswer`, up to the length of the longest list; made if None.
     """
-    if ties is Ties.EXACT and (lists.optimistic < lists.pessimistic).any():
-        return _exact(measure, lists)
-    low, high = lists.optimistic, lists.pessimistic
-    halves = {Ties.OPTIMISTIC: 2 * low, Ties.PESSIMISTIC: 2 * high}.get(ties, low + high)
-    if ties is not Ties.OPTIMISTIC:  # another order, perhaps, than that of the optimistic ranks
-        halves = halves[np.lexsort((halves, lists.ranking))]
-    if isinstance(measure, BestAnswer):
-        best = halves[lists.first]
-        return half_rank_weights(measure.metric, int(best.max()) // 2 + 1)[best]
+    low, high = lists.tasks.optimistic, lists.tasks.pessimistic
+    if isinstance(measure, BestAnswer) and tables is None:
+        tables = rank_tables(measure.metric, int(lists.candidates.max()))
+    if ties is Ties.EXACT and low is not high and (low < high).any():
+        return _exact(measure, lists, tables)
+    if ties is Ties.OPTIMISTIC or low is high:
+        halves = 2 * low
+    else:  # another order, perhaps, than that of the optimistic ranks
+        halves = lists.sorted_halves(ties, 2 * high if ties is Ties.PESSIMISTIC else low + high)
+    if tables is not None:
+        return tables.halves[halves[lists.first]]
     position = halves / 2 + lists.place - 1
-    gains = np.where(position <= measure.cutoff, _gain(measure, position, lists.place), 0.0)
-    return np.add.reduceat(gains, lists.first) / _ideal(measure, lists.answers)
+    near = np.flatnonzero(position <= measure.cutoff)
+    gains = _gain(measure, position[near], lists.place[near])
+    return np.bincount(lists.list_of[near], gains, len(lists.first)) / _ideal(measure, lists.answers)
 
 
-def _exact(measure: Macro, lists: Answers) -> np.ndarray:
+def _exact(measure: Macro, lists: Block, tables: RankTables | None) -> np.ndarray:
     """Expectations over a random order of every block of tied answers and non-answers."""
-    new = (
-        (np.diff(lists.optimistic, prepend=-1) != 0)
-        | (np.diff(lists.pessimistic, prepend=-1) != 0)
-        | (lists.place == 1)
-    )
-    start = np.flatnonzero(new)
-    block_answers = np.diff(start, append=len(new))
-    before = lists.place[start] - 1  # answers ahead of the block
-    ahead = lists.optimistic[start] - 1 + before  # positions ahead of the block
-    size = block_answers + lists.pessimistic[start] - lists.optimistic[start]
-    if isinstance(measure, BestAnswer):
-        leading = before == 0
-        return first_place(measure.metric, ahead[leading], size[leading], block_answers[leading])[0]
+    _, block_answers, before, ahead, size = lists.ties
+    if tables is not None:
+        leading = np.flatnonzero(before == 0)
+        ahead, size, block_answers = ahead[leading], size[leading], block_answers[leading]
+        value = tables.halves[2 * (ahead + 1)]
+        tied = np.flatnonzero(size > 1)
+        value[tied] = _first_place(tables.sums[None], ahead[tied], size[tied], block_answers[tied])[0]
+        return value
     gains = _block_gain(measure, before, ahead, size, block_answers)
-    first_block = np.flatnonzero(lists.place[start] == 1)
-    return np.add.reduceat(gains, first_block) / _ideal(measure, lists.answers)
+    total = np.bincount(lists.list_of[lists.ties.start], gains, len(lists.first))
+    return total / _ideal(measure, lists.answers)
 
 
-def shortened(measure: Macro, lists: Answers) -> Macro:
+def shortened(measure: Macro, cases: Cases) -> Macro:
     """The measure with a cutoff of at most the longest list, which changes nothing but the work."""
     if isinstance(measure, BestAnswer):
         return measure
-    return replace(measure, cutoff=min(measure.cutoff, int(lists.candidates.max())))
+    return replace(measure, cutoff=min(measure.cutoff, int((cases.candidates + cases.answers).max()) - 1))
 
 
 def _block_gain(measure, before, ahead, size, answers) -> np.ndarray:
@@ -180,7 +137,9 @@ def _block_gain(measure, before, ahead, size, answers) -> np.ndarray:
 
 
 # Entries of one [blocks, positions] array of `first_place`.
-_ENTRIES = 2**22
+_ENTRIES = 2**20
+# Answers of a block up to which its moments come from repeated sums: none of them is above 10^300 then.
+_FEW_ANSWERS = 32
 
 
 def first_place(
@@ -196,22 +155,66 @@ def first_place(
         size: n >= k.
         answers: k >= 1.
     """
-    cases, back = np.unique(np.stack([ahead, size, answers]), axis=1, return_inverse=True)
-    ahead, size, answers = cases
-    result = np.zeros((2, len(ahead)))
-    sums = prefix_sums(metric, padded_size((ahead + size).max()))
+    return _first_place(prefix_sums(metric, padded_size((ahead + size).max())), ahead, size, answers)
+
+
+def _first_place(
+    sums: Float[np.ndarray, "moments ranks"], ahead: np.ndarray, size: np.ndarray, answers: np.ndarray
+) -> Float[np.ndarray, "moments blocks"]:
+    """The first place from the running sums of h, or of h and h^2."""
+    result = np.zeros((len(sums), len(ahead)))
+    if len(ahead) == 0:
+        return result
     single = answers == 1
     for row, total in zip(result, sums, strict=True):
         row[single] = (total[ahead + size] - total[ahead])[single] / size[single]
-    weight = np.diff(sums[0])
-    # From the last case with the longest reach to the first: rows of like length share an array.
     several = np.flatnonzero(~single)
-    several = several[np.argsort(_reach(size, answers)[several])]
+    if len(several) == 0:
+        return result
+    top = several[(ahead[several] == 0) & (answers[several] <= _FEW_ANSWERS)]
+    # Work of the repeated sums, and of going through the positions of every block.
+    sizes = int(size[top].max(initial=0))
+    if len(top) and 2 * sizes * int(answers[top].max()) < _reach(size, answers)[top].sum():
+        result[:, top] = _repeated_sums(sums[:, : sizes + 1], size[top], answers[top])
+        several = np.setdiff1d(several, top, assume_unique=True)
+    keys = np.stack([ahead, size, answers])[:, several]
+    cases, back = np.unique(keys, axis=1, return_inverse=True)
+    result[:, several] = _by_position(np.diff(sums[0]), *cases)[: len(sums), back.reshape(-1)]
+    return result
+
+
+def _repeated_sums(
+    sums: Float[np.ndarray, "moments ranks"], size: np.ndarray, answers: np.ndarray
+) -> Float[np.ndarray, "moments blocks"]:
+    """The moments of blocks at the top of their lists, with few answers, by summing k times.
+
+    G_k(n) = C(n, k) E_k(n) is the sum of G_(k - 1) over 0 .. n - 1, and G_1 the running sum of h: of all
+    n at once, without cancellation.
+    """
+    result = np.empty((len(sums), len(size)))
+    level = sums.copy()
+    for k in range(1, int(answers.max()) + 1):
+        if k > 1:
+            level[:, 1:] = np.cumsum(level, axis=1)[:, :-1]
+            level[:, 0] = 0.0
+        at = np.flatnonzero(answers == k)
+        result[:, at] = level[:, size[at]] / special.comb(size[at].astype(np.float64), k)
+    return result
+
+
+def _by_position(
+    weight: Float[np.ndarray, "ranks"], ahead: np.ndarray, size: np.ndarray, answers: np.ndarray
+) -> Float[np.ndarray, "2 blocks"]:
+    """The moments of blocks by going through their positions, as far as they are likely to matter."""
+    result = np.zeros((2, len(ahead)))
+    reach = _reach(size, answers)
+    # Rows of like length share an array.
+    order = np.argsort(reach)
     begin = 0
-    while begin < len(several):
-        rows = several[begin : begin + max(1, _ENTRIES // int(_reach(size, answers)[several[-1]]))]
+    while begin < len(order):
+        rows = order[begin : begin + max(1, _ENTRIES // int(reach[order[-1]]))]
         begin += len(rows)
-        j = np.arange(int(_reach(size, answers)[rows].max()))
+        j = np.arange(int(reach[rows].max()))
         n, k = size[rows, None], answers[rows, None]
         # P(1) = k / n, and P(j + 1) / P(j) = (n - j - k + 1) / (n - j).
         probability = np.maximum(n - j - k + 1, 0) / np.maximum(n - j, 1)
@@ -220,7 +223,7 @@ def first_place(
         h = weight[np.minimum(ahead[rows, None] + j, len(weight) - 1)]
         result[0, rows] = (probability * h).sum(axis=1)
         result[1, rows] = (probability * h**2).sum(axis=1)
-    return result[:, back.reshape(-1)]
+    return result
 
 
 def _reach(size: np.ndarray, answers: np.ndarray) -> np.ndarray:
@@ -228,25 +231,24 @@ def _reach(size: np.ndarray, answers: np.ndarray) -> np.ndarray:
     return np.minimum(size - answers + 1, np.ceil(50 * size / answers).astype(np.int64) + 1)
 
 
-def chance(measure: Macro, lists: Answers) -> Float[np.ndarray, "2 questions"]:
-    """Mean and variance of the measure of every question under random ranking, exact.
+def chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:
+    """Mean and variance of the measure of a list of each shape under random ranking, exact.
 
     AP by going down the first k positions with the law of the number of answers met so far, and the first
     two moments of the sum of gains on each of its values.
     """
+    k = cases.answers
+    n = cases.candidates + k - 1
     if isinstance(measure, BestAnswer):
-        nothing = np.zeros_like(lists.answers)
-        first, second = first_place(measure.metric, nothing, lists.candidates, lists.answers)
+        first, second = first_place(measure.metric, np.zeros_like(k), n, k)
         return np.stack([first, np.maximum(second - first**2, 0)])
-    cases, back = np.unique(np.stack([lists.candidates, lists.answers]), axis=1, return_inverse=True)
-    n, k = cases
     if isinstance(measure, DiscountedGain):
         moments = _discounted_moments(measure.cutoff, n, k)
     else:
         first, second = _precision_moments(measure.cutoff, n, k)
         moments = np.stack([first, np.maximum(second - first**2, 0)])
     ideal = _ideal(measure, k)
-    return (moments / np.stack([ideal, ideal**2]))[:, back.reshape(-1)]
+    return moments / np.stack([ideal, ideal**2])
 
 
 def _discounted_moments(cutoff: int, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:

@@ -62,7 +62,7 @@ def _new_prefix_sums(metric: Metric, largest_rank: int) -> np.ndarray:
 
 
 # Sizes up to which that many tables are kept; what is greater is made anew each time.
-_KEPT = ((2**15, 1024), (2**20, 16), (2**23, 2))
+_KEPT = ((2**15, 1024), (2**18, 16), (2**23, 2))
 
 
 def kept_by_size(build: Callable[[Metric, int], np.ndarray]) -> Callable[[Metric, int], np.ndarray]:

@@ -1,7 +1,7 @@
 """The weight of a rank when candidates are tied: four rules, one of them exact."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -57,29 +57,46 @@ def tie_expectation(metric: Metric, optimistic: Any, pessimistic: Any) -> Float[
     if low.shape != high.shape:
         raise ValueError(f"`pessimistic` must have the shape of `optimistic`, {low.shape}, got {high.shape}.")
     checks.require("pessimistic", high, low <= high, "at least the optimistic rank")
-    return _tie_expectation(metric, low, high)
+    return _tie_expectation(prefix_sums(metric, padded_size(np.max(high, initial=1)))[0], low, high)
 
 
-def _tie_expectation(metric: Metric, optimistic: np.ndarray, pessimistic: np.ndarray) -> np.ndarray:
-    sums = prefix_sums(metric, padded_size(np.max(pessimistic, initial=1)))[0]
+def _tie_expectation(sums: np.ndarray, optimistic: np.ndarray, pessimistic: np.ndarray) -> np.ndarray:
     return (sums[pessimistic] - sums[optimistic - 1]) / (pessimistic - optimistic + 1)
 
 
-def weights_of_ranks(metric: Metric, tasks: Tasks, ties: Ties) -> Float[np.ndarray, "tasks"]:
-    """h of each task's rank under a tie rule; a link is not applied."""
-    halves = half_rank_weights(metric, int(tasks.pessimistic.max()))
-    whole = halves[::2]
-    weights = whole[tasks.optimistic]
-    if ties is Ties.OPTIMISTIC or tasks.optimistic is tasks.pessimistic:
-        return weights
-    tied = np.flatnonzero(tasks.optimistic < tasks.pessimistic)
-    if tied.size == 0:
-        return weights
-    low, high = tasks.optimistic[tied], tasks.pessimistic[tied]
+class RankTables(NamedTuple):
+    """A rank weight over the ranks: made once, looked up for every task.
+
+    Attributes:
+        halves: h(k / 2) at index k.
+        sums: the sum of h over 1 .. x at index x.
+    """
+
+    halves: Float[np.ndarray, "halves"]
+    sums: Float[np.ndarray, "ranks"]
+
+
+def rank_tables(metric: Metric, largest_rank: int) -> RankTables:
+    """The tables of a metric up to a rank."""
+    return RankTables(half_rank_weights(metric, largest_rank), prefix_sums(metric, largest_rank)[0])
+
+
+def weights_of_ranks(tables: RankTables, tasks: Tasks, ties: Ties) -> Float[np.ndarray, "tasks"]:
+    """h of each task's rank under a tie rule; a link is not applied.
+
+    Args:
+        tables: of the metric, up to the largest rank at least.
+        tasks: with their ranks.
+        ties: the rule.
+    """
+    low, high = tasks.optimistic, tasks.pessimistic
+    if ties is Ties.REALISTIC and low is not high:
+        return tables.halves[low + high]
     if ties is Ties.PESSIMISTIC:
-        weights[tied] = whole[high]
-    elif ties is Ties.REALISTIC:
-        weights[tied] = halves[low + high]
-    else:
-        weights[tied] = _tie_expectation(metric, low, high)
+        return tables.halves[2 * high]
+    weights = tables.halves[2 * low]
+    if ties is Ties.EXACT and low is not high:
+        tied = np.flatnonzero(low < high)
+        if tied.size:
+            weights[tied] = _tie_expectation(tables.sums, low[tied], high[tied])
     return weights

@@ -144,7 +144,9 @@ def test_random_lists_have_the_mean_and_variance_of_chance(measure):
     made = tasks(*(np.concatenate(x) for x in (ranks, ranks, candidates)), question=np.concatenate(question))
     lists = questions.answers_of(made)
     values = questions.values(measure, lists, Ties.EXACT).reshape(25, times).sum(axis=0)
-    mean, variance = questions.chance(measure, lists).reshape(2, 25, times)[:, :, 0].sum(axis=1)
+    mean, variance = (
+        questions.chance(measure, lists.cases)[:, lists.case].reshape(2, 25, times)[:, :, 0].sum(axis=1)
+    )
     z = (values - mean) / np.sqrt(variance)
     assert abs(z.mean()) < 4 / np.sqrt(times)
     spread = np.sqrt(np.mean((z - z.mean()) ** 4) - z.var() ** 2)

@@ -1,0 +1,255 @@
+"""Ranking tasks sorted by query and list, cut into blocks of whole queries that fit the processor's cache."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from owkg.metrics.tasks import Tasks
+
+# Tasks of a block: its arrays stay in the second-level cache.
+_TASKS = 2**16
+# Up to here twice the sum of two ranks is a 32-bit integer.
+_NARROW = 2**28
+
+
+class Cases(NamedTuple):
+    """The different shapes of ranked lists: what chance, best and worst value of a list depend on.
+
+    Attributes:
+        candidates: of each task of such a list, the other answers left out.
+        answers: how many the list has.
+    """
+
+    candidates: Int[np.ndarray, "cases"]
+    answers: Int[np.ndarray, "cases"]
+
+
+class TieBlocks(NamedTuple):
+    """Runs of answers of a list that share both ranks, in random order among the negatives of their tie.
+
+    Attributes:
+        start: index of the first answer.
+        answers: how many.
+        before: answers of the list ahead of the run.
+        ahead: positions of the whole list ahead of it.
+        size: positions that it takes.
+    """
+
+    start: Int[np.ndarray, "runs"]
+    answers: Int[np.ndarray, "runs"]
+    before: Int[np.ndarray, "runs"]
+    ahead: Int[np.ndarray, "runs"]
+    size: Int[np.ndarray, "runs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Whole queries: their tasks, sorted by list, optimistic and pessimistic rank.
+
+    Attributes:
+        tasks: sorted; a slice of all.
+        cases: of all blocks.
+        case: of each list.
+        first: index of the first task of each list.
+        query: of each list, from 0 up in this block; None: each query has one list.
+        num_queries: in this block.
+        listed: whether the tasks of a list share their candidates and are filtered by its other answers, so
+            that their places in it are known. Where they are not, each task is a list of its own.
+        start: index of the first task among those of all blocks.
+    """
+
+    tasks: Tasks
+    cases: Cases
+    case: Int[np.ndarray, "lists"]
+    first: Int[np.ndarray, "lists"]
+    query: Int[np.ndarray, "lists"] | None
+    num_queries: int
+    listed: bool
+    start: int = 0
+    _sums: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def answers(self) -> Int[np.ndarray, "lists"]:
+        """Of each list, how many tasks."""
+        return np.diff(self.first, append=len(self.tasks.optimistic))
+
+    @cached_property
+    def candidates(self) -> Int[np.ndarray, "lists"]:
+        """Of each list, how long it is with its answers and all negatives."""
+        return self.cases.candidates[self.case].astype(np.int64) + self.answers - 1
+
+    @cached_property
+    def list_of(self) -> Int[np.ndarray, "tasks"]:
+        """The list of each task."""
+        return np.repeat(np.arange(len(self.first)), self.answers)
+
+    @cached_property
+    def place(self) -> Int[np.ndarray, "tasks"]:
+        """1 for the best answer of its list, 2 for the next, ..."""
+        return np.arange(len(self.tasks.optimistic)) - np.repeat(self.first, self.answers) + 1
+
+    @cached_property
+    def ties(self) -> TieBlocks:
+        """The runs of tied answers of every list."""
+        low, high = self.tasks.optimistic, self.tasks.pessimistic
+        new = (np.diff(low, prepend=-1) != 0) | (np.diff(high, prepend=-1) != 0) | (self.place == 1)
+        start = np.flatnonzero(new)
+        answers = np.diff(start, append=len(new))
+        before = self.place[start] - 1
+        return TieBlocks(
+            start,
+            answers,
+            before,
+            low[start].astype(np.int64) - 1 + before,
+            answers + high[start].astype(np.int64) - low[start],
+        )
+
+    def sorted_halves(self, rule: str, halves: Int[np.ndarray, "tasks"]) -> Int[np.ndarray, "tasks"]:
+        """Twice the ranks under a tie rule, in ascending order in each list; kept for the next metric."""
+        if rule not in self._sums:
+            width = int(halves.max()) + 1
+            key = self.list_of * width + halves
+            key.sort()
+            self._sums[rule] = key - self.list_of * width
+        return self._sums[rule]
+
+    def by_list(self, values: Float[np.ndarray, "tasks"]) -> Float[np.ndarray, "lists"]:
+        """Sums over the tasks of each list."""
+        if len(self.first) == len(values):
+            return values
+        return np.bincount(self.list_of, values, len(self.first))
+
+    def by_query(self, values: Float[np.ndarray, "lists"]) -> Float[np.ndarray, "queries"]:
+        """Sums over the lists of each query."""
+        return values if self.query is None else np.bincount(self.query, values, self.num_queries)
+
+    def weights(
+        self, name: Any, weight: Float[np.ndarray, "every_task"] | None
+    ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """The weight of each task here, and of each list the sum of weights and of their squares.
+
+        Args:
+            name: tells weightings apart; the sums are kept under it.
+            weight: of every task, here or not; None: 1.
+        """
+        if weight is None:
+            count = self.answers.astype(np.float64)
+            return None, count, count
+        if name not in self._sums:
+            own = weight[self.start : self.start + len(self.tasks.optimistic)]
+            self._sums[name] = own, self.by_list(own), self.by_list(own**2)
+        return self._sums[name]
+
+
+def _narrow(tasks: Tasks) -> Tasks:
+    """The tasks with ranks and candidates of 32 bits where they fit: half of the memory to go through."""
+    if tasks.candidates.max() > _NARROW:
+        return tasks
+    narrow = {
+        name: getattr(tasks, name).astype(np.int32, copy=False)
+        for name in ("optimistic", "pessimistic", "candidates")
+    }
+    if tasks.optimistic is tasks.pessimistic:
+        narrow["pessimistic"] = narrow["optimistic"]
+    return tasks._replace(**narrow)
+
+
+def ordered(tasks: Tasks) -> Tasks:
+    """The tasks sorted by query, list, optimistic and pessimistic rank."""
+    keys = [tasks.pessimistic, tasks.optimistic, tasks.ranking, tasks.question]
+    columns = [column for column in keys[1 if keys[0] is keys[1] else 0 :] if column is not None]
+    untied = tasks.optimistic is tasks.pessimistic
+    if tasks.question is None:
+        return _narrow(tasks)
+    if not _is_sorted(columns[::-1]):
+        spans = [int(column.max()) + 1 for column in columns]
+        if np.prod([float(span) for span in spans]) < 2.0**62:
+            key = columns[-1].astype(np.int64)
+            for column, span in zip(columns[-2::-1], spans[-2::-1], strict=True):
+                key *= span
+                key += column
+            order = np.argsort(key)
+            del key
+        else:
+            order = np.lexsort(columns)
+        small: Any = _narrow(tasks)
+        tasks = Tasks(*(None if column is None else column[order] for column in small))
+        if untied:
+            tasks = tasks._replace(pessimistic=tasks.optimistic)
+        return tasks
+    return _narrow(tasks)
+
+
+def _is_sorted(columns: list[np.ndarray]) -> bool:
+    """Whether the rows of the columns ascend, the first column counting most."""
+    equal = np.ones(len(columns[0]) - 1, bool)
+    for column in columns:
+        before, after = column[:-1], column[1:]
+        if (equal & (before > after)).any():
+            return False
+        equal &= before == after
+    return True
+
+
+def whole_block(tasks: Tasks) -> Block:
+    """All tasks as one block."""
+    tasks = ordered(tasks)
+    n = len(tasks.optimistic)
+    question = None if tasks.question is None else tasks.question
+    ranking = question if tasks.ranking is None else tasks.ranking
+    listed = tasks.filtered is None or bool(tasks.filtered.all())
+    if ranking is None:
+        first = np.arange(n)
+    else:
+        new = np.diff(ranking, prepend=-1) != 0
+        if question is not ranking and question is not None:
+            new |= np.diff(question, prepend=-1) != 0
+        first = np.flatnonzero(new)
+        inside = tasks.candidates[1:] == tasks.candidates[:-1]
+        listed = listed and bool((inside | new[1:]).all())
+    if not listed:
+        first = np.arange(n)
+    answers = np.diff(first, append=n)
+    most = int(answers.max()) + 1
+    codes, case = np.unique(tasks.candidates[first].astype(np.int64) * most + answers, return_inverse=True)
+    cases = Cases(codes // most, codes % most)
+    several = question is not None and (not listed or tasks.ranking is not None)
+    query = question[first].astype(np.int64) if several and question is not None else None
+    num_queries = n if question is None else int(question[-1]) + 1
+    return Block(tasks, cases, case.astype(np.int32), first, query, num_queries, listed)
+
+
+def blocks(whole: Block) -> Iterator[Block]:
+    """The block cut into smaller ones of whole queries, in their order."""
+    n = len(whole.tasks.optimistic)
+    if n <= _TASKS:
+        yield whole
+        return
+    # The first list of each query, and the task it begins with.
+    new = np.ones(len(whole.first), bool) if whole.query is None else np.diff(whole.query, prepend=-1) != 0
+    lists = np.flatnonzero(new)
+    begins = whole.first[lists]
+    cuts = np.unique(np.searchsorted(begins, np.arange(0, n, _TASKS)))
+    cuts = cuts[cuts < len(begins)]
+    for low, high in zip(cuts, [*cuts[1:], len(begins)], strict=True):
+        begin, end = int(begins[low]), n if high == len(begins) else int(begins[high])
+        first, last = int(lists[low]), len(whole.first) if high == len(begins) else int(lists[high])
+        columns: Any = (None if column is None else column[begin:end] for column in whole.tasks)
+        tasks = Tasks(*columns)
+        if whole.tasks.optimistic is whole.tasks.pessimistic:
+            tasks = tasks._replace(pessimistic=tasks.optimistic)
+        query = None if whole.query is None else whole.query[first:last] - low
+        yield Block(
+            tasks,
+            whole.cases,
+            whole.case[first:last],
+            whole.first[first:last] - begin,
+            query,
+            int(high - low),
+            whole.listed,
+            begin,
+        )
