@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from owkg.metrics.tasks import Tasks
+from owkg.metrics.tasks import NARROW, Tasks, dense
 
 # Tasks of a block: its arrays stay in the second-level cache.
 _TASKS = 2**16
-# Up to here twice the sum of two ranks is a 32-bit integer.
-_NARROW = 2**28
 
 
 class Cases(NamedTuple):
@@ -147,7 +145,7 @@ class Block:
 
 def _narrow(tasks: Tasks) -> Tasks:
     """The tasks with ranks and candidates of 32 bits where they fit: half of the memory to go through."""
-    if tasks.candidates.max() > _NARROW:
+    if tasks.candidates.max() > NARROW:
         return tasks
     narrow = {
         name: getattr(tasks, name).astype(np.int32, copy=False)
@@ -215,12 +213,14 @@ def whole_block(tasks: Tasks) -> Block:
         first = np.arange(n)
     answers = np.diff(first, append=n)
     most = int(answers.max()) + 1
-    codes, case = np.unique(tasks.candidates[first].astype(np.int64) * most + answers, return_inverse=True)
-    cases = Cases(codes // most, codes % most)
+    sizes = tasks.candidates[first]
+    case = dense(dense(sizes).astype(np.int64) * most + answers)
+    cases = Cases(np.zeros(int(case.max()) + 1, np.int64), np.zeros(int(case.max()) + 1, np.int64))
+    cases.candidates[case], cases.answers[case] = sizes, answers
     several = question is not None and (not listed or tasks.ranking is not None)
     query = question[first].astype(np.int64) if several and question is not None else None
     num_queries = n if question is None else int(question[-1]) + 1
-    return Block(tasks, cases, case.astype(np.int32), first, query, num_queries, listed)
+    return Block(tasks, cases, case, first, query, num_queries, listed)
 
 
 def blocks(whole: Block) -> Iterator[Block]:

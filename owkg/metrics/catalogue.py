@@ -1,10 +1,9 @@
 """The named rank weights: a mean of h(rank), or a function of such a mean."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-
-import jax.numpy as jnp
 
 from owkg import checks
 from owkg.metrics.metric import Metric
@@ -16,6 +15,15 @@ def _rank(rank):
 
 def _reciprocal(rank):
     return 1 / rank
+
+
+def _log(values):
+    # NumPy's of an array of NumPy, JAX's of one of JAX: where nothing is traced, nothing is compiled.
+    return values.__array_namespace__().log(values)
+
+
+def _exp(values):
+    return values.__array_namespace__().exp(values)
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Power:
 MRR = Metric("mrr", _reciprocal)
 """Mean reciprocal rank, h(r) = 1/r."""
 
-LOG_MRR = Metric("log-mrr", lambda rank: 1 / jnp.log2(1 + rank))
+LOG_MRR = Metric("log-mrr", lambda rank: math.log(2) / _log(1 + rank))
 """h(r) = log 2 / log(1 + r) (Yang et al. 2022, section 5). A mean over answers; not nDCG."""
 
 MR = Metric("mr", _rank, larger_is_better=False)
@@ -44,10 +52,10 @@ IMR = Metric("imr", _rank, link=Power(-1.0))
 HMR = Metric("hmr", _reciprocal, larger_is_better=False, link=Power(-1.0))
 """Harmonic mean rank, 1 / mean of 1/r (Hoyt et al. 2022, Table 2); smaller is better."""
 
-GMR = Metric("gmr", jnp.log, larger_is_better=False, link=jnp.exp)
+GMR = Metric("gmr", _log, larger_is_better=False, link=_exp)
 """Geometric mean rank, exp(mean of log r) (Hoyt et al. 2022, Table 2); smaller is better."""
 
-IGMR = Metric("igmr", jnp.log, link=lambda mean: jnp.exp(-mean))
+IGMR = Metric("igmr", _log, link=lambda mean: _exp(-mean))
 """Inverse geometric mean rank, exp(-mean of log r) (Hoyt et al. 2022, Table 2)."""
 
 

@@ -76,12 +76,14 @@ def geometric_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inver
     else:
         sizes, share, many = candidates, weight / weight.sum(), np.ones(len(candidates))
     small = share <= _SMALL_SHARE
-    at, e = sizes[small], share[small]
+    at, e = (sizes, share) if small.all() else (sizes[small], share[small])
     # log E[r^e] = sum of kappa_k e^k / k!; log E[r^2e] - 2 log E[r^e] starts at the second cumulant.
     log_mean = log_ratio = 0.0
     power = many[small] * e
     for k in range(1, _CUMULANTS + 1):
-        term = float(np.dot(kappa[k - 1][at], power)) * sign**k / special.factorial(k)
+        # Summed by size first: the cumulants are as many as ranks, the tasks may be far more.
+        by_size = np.bincount(at, power)
+        term = float(np.dot(kappa[k - 1][: len(by_size)], by_size)) * sign**k / special.factorial(k)
         log_mean += term
         log_ratio += term * (2.0**k - 2.0)
         power *= e
@@ -99,10 +101,17 @@ def _new_cumulants(size: int) -> Float[np.ndarray, "cumulants ranks"]:
     logs = np.log(numbers)
     # Moments about log N are those of log(rank / N), of the size of an exponential's: no cancellation.
     raw = [np.ones(size + 1)]
-    sums = [np.cumsum(np.where(np.arange(size + 1) > 0, logs**j, 0.0)) / numbers for j in range(1, 9)]
+    sums, power = [], np.where(np.arange(size + 1) > 0, 1.0, 0.0)
+    for _ in range(_CUMULANTS):
+        power *= logs
+        sums.append(np.cumsum(power) / numbers)
+    down = [np.ones(size + 1)]  # powers of -log N
     for k in range(1, _CUMULANTS + 1):
-        terms = [special.comb(k, j) * (sums[j - 1] if j else 1.0) * (-logs) ** (k - j) for j in range(k + 1)]
-        raw.append(np.sum(terms, axis=0))
+        down.append(down[-1] * -logs)
+        moment = down[k].copy()
+        for j in range(1, k + 1):
+            moment += special.comb(k, j) * sums[j - 1] * down[k - j]
+        raw.append(moment)
     kappa: list[np.ndarray] = []
     for k in range(1, _CUMULANTS + 1):
         lower = sum(special.comb(k - 1, j - 1) * kappa[j - 1] * raw[k - j] for j in range(1, k))
@@ -123,6 +132,26 @@ def log_rank_cumulants(largest: int) -> Float[np.ndarray, "cumulants ranks"]:
     return _cumulants(padded_size(largest))
 
 
+def _weight_cumulants(
+    weights: np.ndarray, sizes: np.ndarray, counts: np.ndarray
+) -> tuple[Float[np.ndarray, "cumulants"], float]:
+    """kappa_k / k!, k = 1 .. 8, of weights in (0, 1], summed over all tasks, and a bound of the ninth term.
+
+    The bound is |kappa_n| <= n^n E|X - E X|^n, and E|X - E X|^n <= 2 E[X^n] for X >= 0.
+    """
+    raw, power = [np.ones(len(sizes))], np.ones(len(weights))
+    for _ in range(_CUMULANTS + 1):
+        power *= weights
+        raw.append(np.cumsum(power)[sizes - 1] / sizes)
+    kappa: list[np.ndarray] = []
+    for k in range(1, _CUMULANTS + 1):
+        lower = sum(special.comb(k - 1, j - 1) * kappa[j - 1] * raw[k - j] for j in range(1, k))
+        kappa.append(raw[k] - lower)
+    sums = [np.dot(counts, own) / special.factorial(k) for k, own in enumerate(kappa, start=1)]
+    n = _CUMULANTS + 1
+    return np.array(sums), 2 * n**n / special.factorial(n) * float(np.dot(counts, raw[-1]))
+
+
 # Nodes of the trapezoidal rule in log t: spacing 0.25 leaves an error of about exp(-pi^2 / 0.25) = 1e-17
 # for s up to 1; t^s exp(-t) is narrower by sqrt(s) above.
 _SPACING = 0.25
@@ -140,8 +169,9 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
         power: s > 0; 1 for the inverse and the harmonic mean rank.
         candidates: of each task.
     """
-    sizes, counts = np.unique(candidates, return_counts=True)
-    total = len(candidates)
+    by_size = np.bincount(candidates)
+    sizes = np.flatnonzero(by_size)
+    counts, total = by_size[sizes], len(candidates)
     ranks = np.arange(1, int(sizes[-1]) + 1)
     weights = rank_weights(metric, ranks)
     lowest = float(weights.min())
@@ -152,7 +182,14 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
         )
     mean = float(np.dot(counts, rank_moments(metric, int(sizes[-1]))[0][sizes])) / total
 
+    largest = float(weights.max())
+    cumulants, ninth = _weight_cumulants(weights / largest, sizes, counts)
+
     def log_transform(t: float) -> float:
+        # Where a task hardly counts, the series of the cumulants.
+        step = t / total * largest
+        if step < 1 and ninth * step ** (_CUMULANTS + 1) < 1e-14:
+            return float(np.polyval(cumulants[::-1], -step) * -step)
         # log1p of the mean of expm1 keeps its digits where a task hardly counts ...
         below = np.cumsum(np.expm1(-t / total * weights))[sizes - 1] / sizes
         logs = np.log1p(np.maximum(below, -0.5))

@@ -72,13 +72,14 @@ def drawn_chance(
     """Mean and variance of a statistic of random ranks, with standard errors.
 
     Args:
-        key: of `jax.random.key`; equal keys give equal results.
+        key: of `jax.random.key`, or what gives one; equal keys give equal results.
         statistic: (ranks [tasks], weights that sum to 1 [tasks]) -> number, written with `jax.numpy`; one
             object for one statistic, so that it is compiled once.
         candidates: of each task, below 2^31.
         weight: of each task; None: equal.
         draws: of a whole test set; fewer where they would take more than 134 million ranks in all.
     """
+    key = key() if callable(key) else key
     count = len(candidates)
     size = padded_size(count)
     draws = int(min(draws, max(_FEWEST_DRAWS, _RANKS // size)))

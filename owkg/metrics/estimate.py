@@ -1,11 +1,8 @@
 """From the sums over questions to a number: value, chance level, and how far it may be off."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -14,6 +11,7 @@ from owkg.metrics.interval import BoundedMean
 from owkg.metrics.measures import Adjustment, Summary, rises
 from owkg.metrics.metric import Metric
 from owkg.metrics.parts import Moments
+from owkg.metrics.sums import on_numpy
 
 NAN = float("nan")
 
@@ -45,23 +43,18 @@ class Estimate(NamedTuple):
     heaviest_query: float = NAN
 
 
-@lru_cache(maxsize=64)
-def _compiled_link(metric: Metric):
-    link = metric.link or (lambda mean: mean)
-    return jax.jit(link), jax.jit(jax.grad(link))
-
-
 def linked(metric: Metric | None, mean):
     """The link of a metric at a mean, in float64; the mean itself where there is none."""
     if metric is None or metric.link is None:
         return mean
-    with jax.enable_x64(True):
-        return np.asarray(_compiled_link(metric)[0](jnp.asarray(mean, jnp.float64)))[()]
+    return on_numpy(metric.link, mean)[()]
 
 
 def _slope(metric: Metric, mean: float) -> float:
-    with jax.enable_x64(True):
-        return float(_compiled_link(metric)[1](jnp.asarray(mean, jnp.float64)))
+    """The derivative of the link at a mean: by central differences, 10 digits of it."""
+    step = 1e-5 * abs(mean)
+    low, high = linked(metric, np.array([mean - step, mean + step]))
+    return float((high - low) / (2 * step)) if step else float("nan")
 
 
 def plain_chance(totals: Any) -> Chance:

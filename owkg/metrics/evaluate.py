@@ -88,7 +88,7 @@ def linked_chance(
         metric: with a link.
         candidates: of each task.
         weight: of each task, some above 0; None: equal.
-        key: of `jax.random.key`, for what has to be drawn.
+        key: of `jax.random.key`, or what gives one, for what has to be drawn.
         draws: how often.
     """
     weight = _unless_equal(weight)
@@ -190,8 +190,12 @@ def evaluate(
     is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     if key is not None and not (is_key and key.shape == ()):
         raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
-    bootstrap_key, chance_key = jax.random.split(jax.random.key(0) if key is None else key)
     resampled = level is not None and interval is not Interval.ANALYTIC
+
+    @cache
+    def keys() -> Any:
+        # Made when something is drawn: with all defaults nothing is.
+        return jax.random.split(jax.random.key(0) if key is None else key)
 
     groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
     for summary in summaries:
@@ -217,16 +221,16 @@ def evaluate(
             weight = task_weight(whole.tasks, weighting)
             chance_of_all = (
                 median_chance(
-                    whole.tasks.candidates, weight, chance_key, inverse=measure.inverse, draws=draws
+                    whole.tasks.candidates, weight, lambda: keys()[1], inverse=measure.inverse, draws=draws
                 )
                 if isinstance(measure, Median)
-                else linked_chance(measure, whole.tasks.candidates, weight, chance_key, draws=draws)
+                else linked_chance(measure, whole.tasks.candidates, weight, lambda: keys()[1], draws=draws)
             )
             if isinstance(measure, Median):
                 tally = tallies.setdefault(weighting, {})
                 found = _with_medians(
                     found, measure, group, whole.tasks, rules, weight, tally, chance_of_all, level, interval,
-                    replicates if resampled else None, bootstrap_key,
+                    replicates if resampled else None, lambda: keys()[0],
                 )  # fmt: skip
                 continue
         moments, parts = averaged[measure, weighting]
@@ -245,7 +249,7 @@ def evaluate(
         found[rule][name] = made.finish(*ends[i]) if i in ends else made.estimate
     if resampled:
         for job, (low, high) in zip(
-            jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
+            jobs, _resampled_bounds(keys()[0], jobs, replicates, interval, level), strict=True
         ):
             if low < high or np.isnan(low):  # replicates that are all alike say nothing
                 estimate = found[job.rule][job.summary.name]
@@ -325,7 +329,7 @@ def _with_medians(
     for rule in rules if tasks.tied else rules[:1]:
         if rule not in tally:
             tally[rule] = median.mass(tasks, rule, weight)
-        medians = None if replicates is None else resampled_medians(key, tasks, rule, weight, replicates)
+        medians = None if replicates is None else resampled_medians(key(), tasks, rule, weight, replicates)
         value, *uncertainty = _median_estimate(
             measure, tasks, rule, weight, tally[rule], level, interval, medians
         )

@@ -5,7 +5,6 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
@@ -223,11 +222,11 @@ def _cutoff(k: int) -> int:
 def probe_loss(sharpness: float) -> Metric:
     """g of PROBE's score 1 - g(r) / g(N), as a rank weight: 1 - r^-a, computed stably; ln r at a = 0."""
     if sharpness == 0:
-        return Metric("log rank", jnp.log, larger_is_better=False)
+        return Metric("log rank", lambda rank: rank.__array_namespace__().log(rank), larger_is_better=False)
     if sharpness == np.inf:
         return Metric("missed", lambda rank: (rank > 1).astype(rank.dtype), larger_is_better=False)
     return Metric(
         f"1 - r^-{shown(sharpness)}",
-        lambda rank: -jnp.expm1(-sharpness * jnp.log(rank)),
+        lambda rank: -(xp := rank.__array_namespace__()).expm1(-sharpness * xp.log(rank)),
         larger_is_better=False,
     )

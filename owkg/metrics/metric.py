@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -53,6 +54,12 @@ def probed(metric: Any) -> Metric:
     """
     if not isinstance(metric, Metric):
         raise ValueError(f"`metric` must be a Metric, such as owkg.metrics.MRR, got {metric!r}.")
+    _probe(metric)
+    return metric
+
+
+@lru_cache(maxsize=4096)
+def _probe(metric: Metric) -> None:
     ranks = jax.ShapeDtypeStruct((7,), jnp.float32)
     try:
         # Through a lambda: JAX 0.10.2 crashes on a function without weak references, such as np.reciprocal.
@@ -65,7 +72,6 @@ def probed(metric: Any) -> Metric:
         raise ValueError(
             f"`weight` of metric {metric.name!r} must give one real number a rank, got {weight}."
         )
-    return metric
 
 
 def checked(metric: Any) -> Metric:

@@ -107,15 +107,16 @@ def reader(
     sizes = whole.cases.candidates
     mean, variance = rank_moments(metric, int(sizes.max()))[:, sizes]
     tables = rank_tables(metric, int(sizes.max()))
-    last = tables.halves[2 * sizes]
     first, scale, offset = float(tables.halves[2]), None, 0.0
     if isinstance(measure, Probe):
         # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
         scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
-        mean, last, variance = offset + scale * mean, offset + scale * last, scale**2 * variance
+        mean, variance = offset + scale * mean, scale**2 * variance
     weight = task_weight(whole.tasks, weighting)
-    _, on_lists, _ = whole.weights(weighting, weight)
-    worst = float(np.dot(np.bincount(whole.case, on_lists, len(sizes)), last))
+    by_size = np.bincount(whole.tasks.candidates, weight)
+    present, one = np.unique(sizes, return_index=True)
+    last = tables.halves[2 * present] * (1.0 if scale is None else scale[one]) + offset
+    worst = float(np.dot(by_size[present], last))
     rules = rules if whole.tasks.tied else rules[:1]
 
     def read(block: Block) -> dict[Ties, Parts]:
@@ -305,13 +306,16 @@ def _raw(by_ties: dict[Ties, Parts]) -> dict[Ties, _Raw]:
     """What the rules share is summed once."""
     any_parts = next(iter(by_ties.values()))
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
-    of_shared, sums, heaviest = shared @ shared.T, shared.sum(axis=1), float(any_parts.weight.max())
+    # By einsum: BLAS wakes its threads for every one of these small products.
+    of_shared, sums = np.einsum("ij,kj->ik", shared, shared), shared.sum(axis=1)
+    heaviest = float(any_parts.weight.max())
     found: dict[int, _Raw] = {}
     for parts in by_ties.values():
         if id(parts) in found:
             continue
-        cross = shared @ parts.value
-        products = np.block([[parts.value @ parts.value, cross], [cross[:, None], of_shared]])
+        cross = np.einsum("ij,j->i", shared, parts.value)
+        square = np.einsum("j,j->", parts.value, parts.value)
+        products = np.block([[square, cross], [cross[:, None], of_shared]])
         totals = np.concatenate([[parts.value.sum()], sums])
         found[id(parts)] = _Raw(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
     return {rule: found[id(parts)] for rule, parts in by_ties.items()}

@@ -90,6 +90,9 @@ def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
         yield label, np.asarray(found[label])
 
 
+_ALL = slice(None)
+
+
 def report(
     table: Any,
     summaries: Any = None,
@@ -129,19 +132,23 @@ def report(
     asked = list(summaries) if summaries is not None else None
     whole = asked or default_summaries(popularity=tasks.popularity is not None)
     grouped = list(group_summaries) if group_summaries is not None else asked or default_group_summaries()
-    parts: list[tuple[str | None, str | None, str | None, np.ndarray, list[Summary]]] = []
-    models = _slices(rows["model"]) if "model" in rows.columns else [(None, np.arange(len(rows)))]
+    parts: list[tuple[str | None, str | None, str | None, Any, list[Summary]]] = []
+    several = "model" in rows.columns and rows["model"].n_unique() > 1
+    named = rows["model"][0] if "model" in rows.columns else None
+    models = _slices(rows["model"]) if several else [(named, _ALL)]
     for model, index in models:
         parts.append((model, None, None, index, whole))
         for breakdown in breakdowns:
             labels = _labels(rows[index], breakdown)
-            parts += [(model, breakdown.value, label, index[at], grouped) for label, at in _slices(labels)]
+            own = np.arange(len(rows))[index]
+            parts += [(model, breakdown.value, label, own[at], grouped) for label, at in _slices(labels)]
     is_tail = (rows["side"] == "tail").to_numpy()
+    del rows
     frames: list[pl.DataFrame] = []
     jobs = [(*part, side) for part in parts for side in sides]
     for done, (model, name, group, index, wanted, side) in enumerate(jobs):
-        at = index if side == "both" else index[is_tail[index] == (side == "tail")]
-        if len(at):
+        at = index if side == "both" else np.arange(len(is_tail))[index][is_tail[index] == (side == "tail")]
+        if isinstance(at, slice) or len(at):
             chosen = {"draws": _GROUP_DRAWS} | options if name else options
             frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, chosen))
         if on_progress is not None:

@@ -27,15 +27,24 @@ def padded_size(largest: Any) -> int:
     return max(16, 1 << (int(largest) - 1).bit_length())
 
 
+def on_numpy(function: Callable[[Any], Any], values: Any) -> Float[np.ndarray, "..."]:
+    """An elementwise function in float64; by NumPy as far as it can be, which compiles nothing."""
+    # Evaluated now, even when a caller is under a trace.
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True), np.errstate(all="ignore"):
+        values = np.asarray(values, np.float64)
+        try:
+            return np.asarray(function(values), np.float64)
+        except Exception:  # written for arrays of JAX alone
+            return np.asarray(function(jnp.asarray(values)), np.float64)
+
+
 def rank_weights(metric: Metric, ranks: np.ndarray) -> Float[np.ndarray, "ranks"]:
     """h of an array of ranks, in float64.
 
     Raises:
         ValueError: if the weight of some rank is not finite.
     """
-    # Evaluated now, in float64, even when a caller is under a trace.
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        weight = np.asarray(probed(metric).weight(jnp.asarray(ranks, jnp.float64)), np.float64)
+    weight = on_numpy(probed(metric).weight, ranks)
     if not np.isfinite(weight).all():
         first = int(np.argmin(np.isfinite(weight)))
         raise ValueError(

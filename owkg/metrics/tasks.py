@@ -8,6 +8,10 @@ from jaxtyping import Bool, Float, Int
 
 from owkg import checks
 from owkg.ranks import validated
+from owkg.ranks.table import RANKS
+
+# Up to here twice the sum of two ranks is a 32-bit integer.
+NARROW = 2**28
 
 
 class Tasks(NamedTuple):
@@ -107,7 +111,7 @@ def tasks(
         high,
         count,
         weight,
-        None if question is None else _dense(column("question", question, -(2**53))),
+        None if question is None else dense(column("question", question, -(2**53))),
         None if popularity is None else column("popularity", popularity, 0),
         None if relation_popularity is None else column("relation_popularity", relation_popularity, 0),
     )
@@ -121,8 +125,9 @@ def _whole(name: str, value: Any, least: int) -> np.ndarray:
     return checks.integer(name, value, least)
 
 
-def _dense(codes: np.ndarray) -> np.ndarray:
+def dense(codes: np.ndarray) -> np.ndarray:
     """The codes renamed 0, 1, ... without gaps, in their order."""
+    narrow = np.int32 if len(codes) < 2**31 else np.int64
     largest = int(codes.max())
     # A table of small codes is cheaper than sorting them.
     if codes.min() >= 0 and largest < 4 * len(codes) + 64:
@@ -130,8 +135,15 @@ def _dense(codes: np.ndarray) -> np.ndarray:
         seen[codes] = True
         if seen.all():
             return codes
-        return (np.cumsum(seen) - 1)[codes]
-    return np.unique(codes, return_inverse=True)[1]
+        return (np.cumsum(seen, dtype=narrow) - narrow(1))[codes]
+    order = np.argsort(codes)
+    ascending = codes[order]
+    new = np.ones(len(codes), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    del ascending
+    names = np.empty(len(codes), narrow)
+    names[order] = np.cumsum(new, dtype=narrow) - narrow(1)
+    return names
 
 
 def part_of(tasks: Any, where: Any) -> Tasks:
@@ -148,28 +160,36 @@ def part_of(tasks: Any, where: Any) -> Tasks:
         cut = cut._replace(pessimistic=cut.optimistic)
     if cut.question is None or not cut.question.size:
         return cut
-    return cut._replace(question=_dense(cut.question))
+    return cut._replace(question=dense(cut.question))
 
 
-def _codes(column: pl.Series) -> tuple[np.ndarray, int]:
-    """Whole numbers from 0 up that tell the entries of a column apart, and how many there may be."""
-    if not column.dtype.is_integer():
-        column = column.cast(pl.Categorical).to_physical()
-    codes = column.to_numpy().astype(np.int64)
-    low = codes.min()
-    if low < 0 or codes.max() > 4 * len(codes) + 64:
-        codes = np.unique(codes, return_inverse=True)[1]
-    return codes, int(codes.max()) + 1
+def _codes(*columns: pl.Series) -> tuple[list[np.ndarray], int]:
+    """Whole numbers from 0 up that tell the entries of the columns apart, in their order, and how many.
+
+    They depend on the entries alone, not on the order of the rows.
+    """
+    if not columns[0].dtype.is_integer():
+        entries = pl.concat([column.unique().rename("") for column in columns]).unique().sort()
+        kind = pl.Enum(entries)
+        return [column.cast(kind).to_physical().to_numpy() for column in columns], len(entries)
+    codes = [column.to_numpy() for column in columns]
+    low, high = min(int(own.min()) for own in codes), max(int(own.max()) for own in codes)
+    if low < 0 or high > 4 * len(codes[0]) + 64:
+        names = dense(np.concatenate(codes))
+        codes, high = np.split(names, len(codes)), int(names.max())
+    return codes, high + 1
 
 
 def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
-    """One code for each combination of the codes of several columns."""
-    codes, size = columns[0]
+    """One code for each combination of the codes of several columns, in their order."""
+    codes, size = columns[0][0].astype(np.int64), columns[0][1]
     for more, count in columns[1:]:
         if size * count >= 2**62:
-            codes = np.unique(codes, return_inverse=True)[1]
+            codes = dense(codes).astype(np.int64)
             size = int(codes.max()) + 1
-        codes, size = codes * count + more, size * count
+        codes *= count
+        codes += more
+        size *= count
     return codes, size
 
 
@@ -178,7 +198,7 @@ def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
 
     Tasks with the same side, relation and known entity are of one question, and under the same model and
     seed of one ranked list. Rows that say the same thing twice, the same task with the same ranks, are one
-    task with the sum of their weights.
+    task with the sum of their weights. The ids of questions do not depend on the order of the rows.
 
     Args:
         table: a rank table (`owkg.ranks`); checked.
@@ -190,26 +210,37 @@ def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
         ValueError: as `owkg.ranks.validated`, or if two rows rank one task of one model and seed differently.
     """
     table = validated(table)
-    # Labels of heads and tails in one column: the same entity has the same code.
-    entities, count = _codes(pl.concat([table["head"], table["tail"].rename("head")]))
-    heads, tails = np.split(entities, 2)
+    (heads, tails), count = _codes(table["head"], table["tail"])
     is_tail = (table["side"] == "tail").to_numpy()
+    narrow = np.int32 if count < 2**31 else np.int64
+    heads, tails = heads.astype(narrow, copy=False), tails.astype(narrow, copy=False)
     known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
-    runs = [_codes(table[name]) for name in ("model", "seed") if name in table.columns]
-    sides = (is_tail.astype(np.int64), 2)
-    asked = _joined(sides, _codes(table["relation"]), (known, count))
-    ranking = _dense(_joined(asked, *runs)[0])
-    task, _ = _joined((ranking, int(ranking.max()) + 1), (answer, count))
-    ids = pl.DataFrame({"_task": task, "_question": _dense(asked[0]), "_ranking": ranking})
-    if ids["_task"].n_unique() < len(ids):
-        table, ids = _merged(table, ids)
+    del heads, tails
+    runs = [(*_codes(table[name])[0], _codes(table[name])[1]) for name in _RUN if name in table.columns]
+    (relation,), relations = _codes(table["relation"])
+    asked = _joined((is_tail, 2), (relation, relations), (known, count))
+    task, _ = _joined(asked, *runs, (answer, count))
+    task.sort()
+    again = (task[1:] == task[:-1]).any()
+    del task
+    question = dense(asked[0])
+    ranking = dense(_joined(asked, *runs)[0]) if runs else None
+    if again:
+        ids = pl.DataFrame({"_question": question, "_ranking": question if ranking is None else ranking})
+        table, ids = _merged(table, ids.with_columns(_answer=answer))
+        question = ids["_question"].to_numpy()
+        ranking = ids["_ranking"].to_numpy() if runs else None
+    narrow = pl.Int32 if int(table["candidates"].max()) <= NARROW else pl.Int64  # type: ignore[arg-type]
     columns: dict[str, Any] = {
-        name: table[name].to_numpy() for name in Tasks._fields if name in table.columns and name not in _IDS
+        name: (table[name].cast(narrow) if name in RANKS else table[name]).to_numpy()
+        for name in Tasks._fields
+        if name in table.columns and name not in _IDS
     }
-    question = ids["_question"].to_numpy()
-    return Tasks(**columns, question=question, ranking=ids["_ranking"].to_numpy() if runs else None), table
+    return Tasks(**columns, question=question, ranking=ranking), table
 
 
+# Columns that tell runs apart.
+_RUN = ("model", "seed")
 # Columns that are made here, whatever a table calls so.
 _IDS = ("question", "ranking")
 
@@ -217,16 +248,17 @@ _IDS = ("question", "ranking")
 def _merged(table: pl.DataFrame, ids: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The table with repeated rows as one, their weights added, and the ids of each row."""
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0).alias("weight")
-    same = ["_task", "optimistic", "pessimistic", "candidates"] + ["score"] * ("score" in table.columns)
+    task = ["_ranking", "_answer"]
+    same = [*task, "optimistic", "pessimistic", "candidates"] + ["score"] * ("score" in table.columns)
     merged = (
         table.with_columns(weight, *ids)
         .with_row_index("_row")
         .group_by(same, maintain_order=True)
         .agg(pl.col("weight").sum(), pl.exclude("weight", *same).first())
     )
-    again = merged["_task"].is_duplicated()
+    again = merged.select(task).is_duplicated()
     if again.any():
-        first, second = merged.filter(again).sort("_task", "_row")["_row"][:2]
+        first, second = merged.filter(again).sort(*task, "_row")["_row"][:2]
         raise ValueError(
             f"rows {first + 1} and {second + 1} rank the same task differently; a column model or seed "
             "tells runs apart."
