@@ -174,9 +174,9 @@ def _truth(
     lacking = asked.filter(~asked.is_in(judged["question"].implode())).sort()
     if len(lacking) and settings["closed_world"]:
         raise ValueError(
-            f"`truth` must judge every question that is pooled where it stands for annotators: {len(lacking):,} "
-            f"of {len(asked):,} are not in {settings['truth']}, such as {lacking[0]!r}, and all their answers "
-            "would be called wrong; --covered pools only the questions that it judges."
+            "`truth` must judge every question of the pool where it stands for annotators: "
+            f"{len(lacking):,} of {len(asked):,} are not in {settings['truth']}, such as {lacking[0]!r}, and "
+            "all their answers would be called wrong; --covered pools only the questions that it judges."
         )
     if other:
         notes.append(f"{other:,} questions that the truth answers are not asked.")

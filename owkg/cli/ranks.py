@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from owkg.cli.systems import note
 from owkg.ranks.kinds import Kind
 
 ranks_app = typer.Typer(
@@ -196,5 +197,5 @@ def _report(out: Path, table: Any, notes: tuple[str, ...]) -> None:
     several = f", {models:,} models" if models > 1 else ""
     tied = (table["optimistic"] != table["pessimistic"]).mean()
     print(f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied")
-    for note in notes:
-        print(f"note: {note}")
+    for text in notes:
+        note(text)

@@ -24,7 +24,7 @@ def printed(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -
         rows: of cells.
     """
     if title:
-        line(title, "bold")
+        console().print(plain(title), style="bold")
     heads = [plain(name.replace("_", " ")) for name in columns]
     cells = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
@@ -56,7 +56,7 @@ def put(table: Any) -> None:
 
 
 def line(text: Any, style: str = "") -> None:
-    """Prints a line of text, which the window may break."""
+    """Prints a line of text as it is, however long; the window may break it."""
     console().print(plain(text), style=style, soft_wrap=True)
 
 

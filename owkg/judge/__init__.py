@@ -21,8 +21,8 @@ from owkg.judge.qrels import binary, judged_for, merged, qrels_from_graph, read_
 from owkg.judge.rankings import kendall_tau, spearman, symmetric_tau_ap, tau_ap
 from owkg.judge.rule_cost import rule_cost
 from owkg.judge.runs import aligned, read_runs, run_from_lists, top, write_run
-from owkg.judge.scores import Scores, scores
-from owkg.judge.significance import PairTest, Pairwise, contributions, pairwise
+from owkg.judge.scores import Scores, intersected, scores
+from owkg.judge.significance import PairTest, Pairwise, contributions, difference_intervals, pairwise
 from owkg.judge.stability import Stability, stability
 from owkg.judge.trivial import Rule, rule_counts, trivial
 
@@ -45,9 +45,11 @@ __all__ = [
     "binary",
     "contributions",
     "detectable_difference",
+    "difference_intervals",
     "discriminative_power",
     "fleiss_kappa",
     "holm",
+    "intersected",
     "judged_for",
     "judged_pool",
     "judged_share",

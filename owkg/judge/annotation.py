@@ -43,10 +43,11 @@ def write_sheet(
     """Writes candidates as a table for annotators, TSV with a line of column names.
 
     Columns question_id, answer_id (do not change them), question, answer (to read), label (to fill in) and
-    comment. Cells that a spreadsheet would compute (from = + - @) begin with an apostrophe, control characters
-    are spelled out (\\x1b) and backslashes doubled; `read_sheet` undoes it. The answers to a question stand
-    together. Questions and answers are shuffled, so that nothing
+    comment. The answers to a question stand together. Questions and answers are shuffled, so that nothing
     tells how many systems list an answer, nor at which rank.
+
+    Cells that a spreadsheet would compute (they begin with = + - @) begin with an apostrophe, control
+    characters are spelled out (\\x1b), and backslashes doubled; `read_sheet` undoes it.
 
     Args:
         candidates: columns question, side, entity, relation, answer, such as of `owkg.judge.pools.pool`;

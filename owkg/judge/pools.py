@@ -78,7 +78,7 @@ def within_budget(candidates: Any, budget: Any, *, seed: Any = 0) -> pl.DataFram
 
     Examples:
         >>> asked = {"side": "tail", "entity": "a", "relation": "r", "question": "a|r|?"}
-        >>> rows = [asked | {"answer": answer, "depth": depth} for answer, depth in (("b", 1), ("c", 2), ("d", 2))]
+        >>> rows = [asked | {"answer": a, "depth": depth} for a, depth in (("b", 1), ("c", 2), ("d", 2))]
         >>> [len(within_budget(pl.DataFrame(rows), most)) for most in (1, 2, 3)]
         [1, 1, 3]
     """

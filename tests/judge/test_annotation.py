@@ -271,7 +271,7 @@ def test_nothing_in_a_sheet_is_a_command(tmp_path):
     path = tmp_path / "sheet.tsv"
     write_sheet(frame, path, seed=0, labels={"a-b": "=1+1"}, descriptions={"+1": "\x1b[2J"})
     text = path.read_text()
-    assert not any(ord(c) < 32 and c not in "\t\n" or 127 <= ord(c) < 160 for c in text)
+    assert not any((ord(c) < 32 and c not in "\t\n") or 127 <= ord(c) < 160 for c in text)
     header, *lines = csv.reader(io.StringIO(text), delimiter="\t")
     assert header == list(SHEET)
     assert not any(cell.startswith(tuple("=+-@")) for line in lines for cell in line)

@@ -59,7 +59,7 @@ def test_intervals_hold_the_share_of_all():
 
 def test_refusals():
     graph = _world(0.45)
-    with pytest.raises(ValueError, match="`held`.*'none'"):
+    with pytest.raises(ValueError, match=r"`held`.*'none'"):
         rule_cost(graph, held=["none"])
     with pytest.raises(ValueError, match="`level`"):
         rule_cost(graph, level=1)
