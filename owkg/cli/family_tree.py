@@ -1,7 +1,6 @@
 """`owkg family-tree`: closed worlds of families."""
 
 import json
-import sys
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -183,7 +182,7 @@ def draw(
     depth = int(family_tree.generations(people).max()) + 1
     what = f"{len(people.labels)} people, {depth} generations"
     draw_family(people, out, title=f"{folder or f'seed {seed or 0}'}, family {tree}: {what}")
-    print(f"wrote {out}: {what}", file=sys.stderr)
+    print(f"wrote {out}: {what}")
 
 
 @family_tree_app.command(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
-from owkg.cli.tables import line, printed
+from owkg.cli.tables import line, new_table, plain, put
 
 kg_app = typer.Typer(
     name="kg",
@@ -80,8 +80,13 @@ def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     names = [
         name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
     ]
-    cells = ([row, *(_cell(values[name]) for name in names)] for row, values in rows.items())
-    printed("", [title, *names], cells)
+    table = new_table()
+    table.add_column(title)
+    for name in names:
+        table.add_column(plain(name), justify="right")
+    for row, values in rows.items():
+        table.add_row(plain(row), *(_cell(values[name]) for name in names))
+    put(table)
 
 
 def _words(key: str) -> str:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.systems import note
 from owkg.ranks.kinds import Kind
 
 ranks_app = typer.Typer(
@@ -197,5 +196,5 @@ def _report(out: Path, table: Any, notes: tuple[str, ...]) -> None:
     several = f", {models:,} models" if models > 1 else ""
     tied = (table["optimistic"] != table["pessimistic"]).mean()
     print(f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied")
-    for text in notes:
-        note(text)
+    for note in notes:
+        print(f"note: {note}")

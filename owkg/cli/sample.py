@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
-from owkg.cli.systems import note
-from owkg.cli.tables import printed
+from owkg.cli.tables import plain, printed
 
 
 class FactsMissing(StrEnum):
@@ -191,4 +190,4 @@ def _show(out: Path, rows: list[list[str]], notes: list[str]) -> None:
     printed("", header, rest)
     print(f"wrote {out}")
     for text in notes:
-        note(text)
+        print(f"note: {plain(text)}")
