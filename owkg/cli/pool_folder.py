@@ -215,7 +215,7 @@ def _cost(
         min_share=settings["min_share"],
         seed=settings["seed"],
     )
-    return {"left_out": ", ".join(held) or "a tenth of train", "rows": found.to_dicts()}
+    return {"left_out": ", ".join(held) or "twentieths of train", "rows": found.to_dicts()}
 
 
 def _unasked(left: pl.DataFrame, asked: pl.DataFrame) -> list[str]:

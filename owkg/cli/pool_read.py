@@ -77,9 +77,10 @@ def read_back(
         "not_relevant": int((grade == 0).sum()),
         "not_judged": int((grade == POOLED).sum()),
     }
+    lost = _lost(card, qrels)
     torn = said.filter(pl.col("grade") == POOLED, pl.col("grades").list.max() >= 0)
     if form is Format.JSON:
-        shown: dict[str, Any] = {"out": str(out)} | counts | {"systems": bias}
+        shown: dict[str, Any] = {"out": str(out)} | counts | {"systems": bias, "lost_by_rule": lost}
         if len(labels) == 2:
             shown |= {"agreement": _as_json(agreements[0, 1])}
         elif agreements:
@@ -94,6 +95,9 @@ def read_back(
     if agreements:
         _show(list(map(str, sheets)), labels, agreements, torn)
     show_bias(bias)
+    if lost is not None:
+        rejected = sum(card["rules"].values())
+        line(f"of {rejected:,} candidates that rules reject, about {lost:,} are relevant, by what rules cost")
     line(
         f"wrote {out}: " + ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
     )
@@ -123,6 +127,22 @@ def _agreements(labels: list[pl.DataFrame]) -> dict[tuple[int, int], AnnotatorAg
         if len(both) or len(labels) == 2:
             found[i, j] = annotator_agreement(labels[i], labels[j])
     return found
+
+
+def _lost(card: dict[str, Any], qrels: pl.DataFrame) -> int | None:
+    """How many relevant answers the rules took, by those that they left: of each relation r s / (1 - s).
+
+    With s the share of known answers that the rules would reject, and r the relevant ones that they left.
+    """
+    cost = [row for row in card.get("rule_cost", {}).get("rows", []) if row["relation"] is not None]
+    if not cost:
+        return None
+    left = qrels.filter(pl.col("grade") > 0).group_by("relation").len().join(
+        pl.DataFrame(cost).select("relation", "share"), on="relation"
+    )  # fmt: skip
+    rejected = sum(card["rules"].values())
+    odds = left.select(pl.col("len") * pl.col("share") / (1 - pl.col("share")).clip(1e-9))
+    return min(rejected, round(float(odds.to_series().sum())))
 
 
 def _as_json(agreement: AnnotatorAgreement) -> dict[str, Any]:

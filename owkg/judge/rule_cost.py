@@ -1,6 +1,6 @@
 """What rules of trivial candidates cost: how many facts that are known they would call not relevant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 
 _LEFT_OUT = "left out"
-_SHARE = 0.1  # of train, where no other facts are known
+# Where no other facts are known, train is cut into so many parts, and one after the other left out, until
+# so many facts were.
+_PARTS, _ENOUGH = 20, 20_000
 
 
 def rule_cost(
@@ -29,10 +31,11 @@ def rule_cost(
 ) -> pl.DataFrame:
     """How many known facts the rules would call not relevant, were they not known.
 
-    The facts of `held` are left out and taken for candidates; what is known is train alone. Without `held`, a
-    tenth of train is drawn at random and left out. Every left out fact is true, so each that a rule marks is
-    a relevant answer lost. Where facts are missing as those that are left out, the share is that of all
-    relevant answers that the rule takes away; where known facts differ from missing ones, it may be another.
+    The facts of `held` are left out and taken for candidates; what is known is train alone. Without `held`,
+    random twentieths of train are left out, one after the other. Every left out fact is true, so each that a
+    rule marks is a relevant answer lost. Where facts are missing as those that are left out, the share is
+    that of all relevant answers that the rule takes away; where known facts differ from missing ones, it may
+    be another.
 
     Intervals are Wilson's, of as many facts as would vary so much if they were independent: the unit is the
     question, whose answers tend to be lost together.
@@ -71,17 +74,19 @@ def rule_cost(
         if name not in facts:
             raise ValueError(f"`held` must be among {', '.join(facts)}, with train, got {name!r}.")
     wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
-    train, out = _parted(graph, held, checks.seed("seed", seed))
-    cut = graph._replace(splits={"train": train, _LEFT_OUT: out})
-    candidates = known_pairs(cut, [_LEFT_OUT]) if len(out) else None
-    if candidates is not None and asked is not None:
-        candidates = candidates.join(
-            asked.select("side", "relation").unique(), on=["side", "relation"], how="semi"
-        )
-    if candidates is None or candidates.is_empty() or not len(train):
+    wanted_for = None if asked is None else asked.select("side", "relation").unique()
+    frames: list[pl.DataFrame] = []
+    for train, out in _parted(graph, held, checks.seed("seed", seed)):
+        if not len(out) or not len(train) or sum(map(len, frames)) >= _ENOUGH:
+            continue
+        cut = graph._replace(splits={"train": train, _LEFT_OUT: out})
+        candidates = known_pairs(cut, [_LEFT_OUT])
+        if wanted_for is not None:
+            candidates = candidates.join(wanted_for, on=["side", "relation"], how="semi")
+        frames.append(trivial(candidates, cut, known=["train"], rules=rules, min_share=min_share))
+    if not sum(map(len, frames)):
         return pl.DataFrame(schema=_SCHEMA)
-    marked = trivial(candidates, cut, known=["train"], rules=rules, min_share=min_share)
-    lost = marked.with_columns(lost=pl.col("rule").is_not_null())
+    lost = pl.concat(frames).with_columns(lost=pl.col("rule").is_not_null())
     rows = [_row(None, lost, wanted)]
     rows += sorted(
         (_row(name, own, wanted) for (name,), own in lost.group_by("relation")),
@@ -97,16 +102,17 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def _parted(graph: KnowledgeGraph, held: Sequence[str], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Train, and the facts that are left out of what is known: each once, and none of train."""
+def _parted(graph: KnowledgeGraph, held: Sequence[str], seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """What is known, and the facts that are left out: each once, and none that is known."""
     train = np.unique(graph.splits["train"], axis=0)
     others = [graph.splits[name] for name in held if name != "train"]
     if not any(map(len, others)):
-        chosen = np.random.default_rng(seed).random(len(train)) < _SHARE
-        return train[~chosen], train[chosen]
+        part = np.random.default_rng(seed).integers(_PARTS, size=len(train))
+        yield from ((train[part != i], train[part == i]) for i in range(_PARTS))
+        return
     known = pl.DataFrame(train, schema=_TRIPLE)
     out = pl.DataFrame(np.concatenate(others), schema=_TRIPLE).unique(maintain_order=True)
-    return train, out.join(known, on=_TRIPLE, how="anti", maintain_order="left").to_numpy()
+    yield train, out.join(known, on=_TRIPLE, how="anti", maintain_order="left").to_numpy()
 
 
 _TRIPLE = ["head", "relation", "tail"]

@@ -503,3 +503,42 @@ def test_a_budget_takes_shallow_layers_of_whole_questions(call, folder):
     code, out, err = call("pool", "--read", "filled.tsv", *READ)
     assert (code, err) == (0, "")
     assert "4 relevant, 0 not relevant, 1 not judged" in out
+
+
+def test_what_the_rules_took_is_estimated(call, folder, monkeypatch):
+    """Half of the known answers of a relation would be rejected: as many are lost as are found."""
+    people = 400
+    rng = np.random.default_rng(0)
+    child = np.repeat(np.arange(people), 2)
+    parent = people + rng.permutation(2 * people) // 2
+    facts = np.stack([child, 0 * child, parent], 1).astype(np.int32)
+    train = rng.random(len(facts)) < 0.5
+    names = tuple(f"p{i}" for i in range(2 * people))
+    write_labelled(
+        KnowledgeGraph(names, ("childOf",), {"train": facts[train], "test": facts[~train]}), "people"
+    )
+    missing = facts[~train]
+    # Each list holds the missing parents and one who is none.
+    asked = np.unique(missing[:, 0])
+    lists = np.full((len(asked), 3), -1)
+    for i, one in enumerate(asked):
+        right = missing[missing[:, 0] == one, 2]
+        lists[i, : len(right) + 1] = [*right, people + (right[0] + 1) % people]
+    scores = -np.arange(3.0) * np.ones((len(asked), 1))
+    run = run_from_lists("m", "tail", asked, 0 * asked, lists, scores, entities=names, relations=["childOf"])
+    write_run(run, "people.run")
+    make = ["people.run", "--depth", "3", "--kg", "people", "--rule", "functional", "--out", "born"]
+    assert call("pool", *make)[0] == 0
+    pool = pl.read_csv("born/pool.tsv", separator="\t")
+    true = {(f"p{h}", f"p{t}") for h, _, t in missing.tolist()}
+    lost = sum(pair in true for pair in pool.filter(judged_by="rule").select("entity", "answer").rows())
+    assert lost > 50
+    header, *lines = (folder / "born/sheet.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines]
+    filled = ["\t".join([*row[:4], "ny"[(row[0].split("|")[0], row[1]) in true], ""]) for row in rows]
+    (folder / "filled.tsv").write_text("\n".join([header, *filled]) + "\n")
+    read = ("pool", "--read", "filled.tsv", "--pool", "born", "--out", "born.qrels")
+    found = json.loads(call(*read, "--format", "json")[1])
+    assert abs(found["lost_by_rule"] - lost) < 0.35 * lost
+    out = call(*read, "--overwrite")[1]
+    assert f"about {found['lost_by_rule']:,} are relevant, by what rules cost" in " ".join(out.split())
