@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat
 from owkg.cli.progress import progress
 from owkg.cli.script import Seed
 from owkg.cli.systems import (
@@ -18,7 +17,6 @@ from owkg.cli.systems import (
     Metrics,
     Ties,
     label_sets,
-    note,
     summaries,
     tie_rule,
 )
@@ -30,6 +28,13 @@ class TestName(StrEnum):
     RANDOMISATION = "randomisation"
     T = "t"
     WILCOXON = "wilcoxon"
+
+
+class CompareFormat(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    LATEX = "latex"
 
 
 class Correction(StrEnum):
@@ -59,7 +64,7 @@ def compare(
     correction: Annotated[
         Correction, typer.Option(help="Of the p-values of all pairs by one metric.")
     ] = Correction.HOLM,
-    ci: Annotated[float, typer.Option(help="Level of intervals; 1 - level is that of tests.")] = 0.95,
+    ci: Annotated[float, typer.Option(help="Level of all intervals; 1 - level is that of tests.")] = 0.95,
     draws: Annotated[int, typer.Option(min=1, help="Of the randomisation test.")] = 10_000,
     replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap of tau.")] = 1000,
     ties: Ties = None,
@@ -68,12 +73,15 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also write tables as CSV, and figures.")
     ] = None,
-    form: OutputFormat = Format.TABLE,
+    form: Annotated[
+        CompareFormat, typer.Option("--format", help="For people, programs, spreadsheets, papers.")
+    ] = CompareFormat.TABLE,
 ) -> None:
-    """Systems by several metrics with intervals, which pairs differ, and how far labels agree on the order.
+    """Which systems differ and by how much, what they read, and how far labels agree on their order.
 
-    Whole questions are the sampling unit throughout. Of rank tables, judgements may leave out answers that
-    are ranked: nothing is scored again.
+    A replication interval of tau says where it falls when as many questions are drawn again; where the tau
+    of endless questions is, says the confidence interval beside it. Whole questions are the sampling unit
+    throughout. Of rank tables, judgements may leave out answers that are ranked: nothing is scored again.
     """
     from owkg import checks
     from owkg.cli import compare_output as output
@@ -91,15 +99,16 @@ def compare(
     if len(sets[0].tables) < 2:
         raise ValueError("FILE must name two systems at least: a single one has nothing to be compared with.")
     rule = tie_rule(ties, sets)
-    found = _compared(sets, chosen, divisions, test, correction, ci, draws, replicates, rule, intersect, seed)
+    found = _compared(sets, chosen, divisions, test, correction, ci, draws, replicates, rule, seed)
     if out is not None:
         output.write(found, out)
-    if form is Format.JSON:
-        print(
-            json.dumps(
-                {name: output.plain(table) for name, table in found.items()}, indent=2, allow_nan=False
-            )
-        )
+    if form is CompareFormat.JSON:
+        rows = {name: output.rows_of(table) for name, table in found.items()}
+        print(json.dumps(rows, indent=2, allow_nan=False))
+    elif form is CompareFormat.CSV:
+        print(output.tidy(found).write_csv(), end="")
+    elif form is CompareFormat.LATEX:
+        output.print_latex(found, ci, test.value)
     else:
         output.show(found, ci, correction.value, test.value)
 
@@ -114,7 +123,6 @@ def _compared(
     draws: int,
     replicates: int,
     ties: str,
-    intersect: bool,
     seed: int,
 ) -> dict[str, Any]:
     """Tables values, pairs, metrics, agreement and parts."""
@@ -128,13 +136,11 @@ def _compared(
     values, pairs, read = [], [], []
     with progress("comparing", "metrics") as update:
         for i, one in enumerate(sets):
-            of_set, left_out = scores(one.tables, chosen, ties=ties, intersect=intersect)
-            if left_out:
-                note(f"{one.name}: {left_out:,} questions that some system lacks are left out.")
+            of_set, _ = scores(one.tables, chosen, ties=ties)
             read.append(of_set)
             values.append(_values(one, of_set, chosen, ci, ties))
             for m, name in enumerate(of_set.metrics):
-                pairs.append(_pairs(one.name, of_set, name, test, correction, draws, test_key))
+                pairs.append(_pairs(one.name, of_set, name, test, correction, ci, draws, test_key))
                 update(i * len(chosen) + m + 1, len(sets) * len(chosen))
     found = {"values": pl.concat(values), "pairs": pl.concat(pairs)}
     found["metrics"] = _by_metric(found["pairs"], round(1 - ci, 12))
@@ -143,13 +149,13 @@ def _compared(
         agreed = agreement(order_key, read[0], other, replicates=replicates, level=ci)
         rows += _agreement_rows(sets[0].name, one.name, agreed)
     found["agreement"] = pl.DataFrame(rows, schema=_AGREEMENT)
-    found["parts"] = _parts(sets, chosen, divisions, ties, intersect)
+    found["parts"] = _parts(sets, chosen, divisions, ties)
     return found
 
 
 _AGREEMENT: dict[str, Any] = {
     **dict.fromkeys(("labels", "with", "metric", "coefficient"), str),
-    **dict.fromkeys(("value", "lower", "upper"), float),
+    **dict.fromkeys(("value", "lower", "upper", "confidence_lower", "confidence_upper"), float),
     "questions": int,
 }
 
@@ -162,9 +168,7 @@ def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -
 
     rows = []
     for s, system in enumerate(read.systems):
-        estimates = evaluate(
-            tasks_of(_answered(one.tables[system], read.questions))[0], chosen, ties=ties, level=ci
-        )
+        estimates = evaluate(tasks_of(one.tables[system])[0], chosen, ties=ties, level=ci)
         for m, name in enumerate(read.metrics):
             found = estimates[Ties(ties)][name]
             rows.append(
@@ -181,36 +185,29 @@ def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -
     return pl.DataFrame(rows)
 
 
-def _answered(table: Any, questions: Any) -> Any:
-    """The rows of the questions that are compared."""
-    from owkg.judge.frames import known_entity
-
-    return (
-        table.with_columns(_entity=known_entity())
-        .join(
-            questions.rename({"entity": "_entity"}),
-            on=["side", "_entity", "relation"],
-            how="semi",
-            maintain_order="left",
-        )
-        .drop("_entity")
-    )
-
-
 def _pairs(
-    labels: str, read: Any, metric: str, test: TestName, correction: Correction, draws: int, key: Any
+    labels: str,
+    read: Any,
+    metric: str,
+    test: TestName,
+    correction: Correction,
+    ci: float,
+    draws: int,
+    key: Any,
 ) -> Any:
+    """The differences of all pairs, with interval and p-value."""
     import numpy as np
     import polars as pl
 
     from owkg.judge.corrections import benjamini_hochberg, holm
     from owkg.judge.power import detectable_difference
-    from owkg.judge.significance import pairwise
+    from owkg.judge.significance import difference_intervals, pairwise
 
     found = pairwise(read, metric, test=test.value, key=key, draws=draws)
     corrected = {Correction.HOLM: holm, Correction.BH: benjamini_hochberg}.get(correction, lambda p: p)(
         found.p
     )
+    lower, upper = difference_intervals(read, metric, level=ci)
     systems = found.systems
     varies = found.deviation > 0
     detectable = np.full(len(varies), np.nan)
@@ -223,6 +220,8 @@ def _pairs(
             "first": [systems[i] for i in found.first],
             "second": [systems[i] for i in found.second],
             "difference": found.difference,
+            "lower": lower,
+            "upper": upper,
             "p_value": found.p,
             "p_corrected": corrected,
             "detectable": detectable,
@@ -252,6 +251,8 @@ def _agreement_rows(first: str, second: str, found: Any) -> list[dict[str, Any]]
             "value": found.value[m, c],
             "lower": found.low[m, c],
             "upper": found.high[m, c],
+            "confidence_lower": found.tau_low[m] if coefficient == "tau" else None,
+            "confidence_upper": found.tau_high[m] if coefficient == "tau" else None,
             "questions": found.shared,
         }
         for m, metric in enumerate(found.metrics)
@@ -259,7 +260,7 @@ def _agreement_rows(first: str, second: str, found: Any) -> list[dict[str, Any]]
     ]
 
 
-def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: str, intersect: bool) -> Any:
+def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: str) -> Any:
     """Per part of the questions: how many, and tau of the order on it with that on all."""
     import polars as pl
     import polars.selectors as cs
@@ -275,7 +276,7 @@ def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: 
     for one in sets:
         if lacking := [d for d in divisions for t in one.tables.values() if d not in t.columns]:
             raise ValueError(f"`by` {lacking[0]} needs the graph: give --kg.")
-    whole = scores(sets[0].tables, chosen, ties=ties, intersect=intersect)[0]
+    whole = scores(sets[0].tables, chosen, ties=ties)[0]
     rows = []
     keys = [t.select(divisions).unique() for one in sets for t in one.tables.values()]
     for part in pl.concat(keys).unique().sort(divisions).iter_rows(named=True):
@@ -284,7 +285,7 @@ def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: 
             tables = {name: table.filter(**part) for name, table in one.tables.items()}
             if any(table.is_empty() for table in tables.values()):
                 continue
-            own = scores(tables, chosen, ties=ties, intersect=intersect)[0]
+            own = scores(tables, chosen, ties=ties)[0]
             first = own if one is sets[0] else first
             with_all = kendall_tau(whole.strength, own.strength)
             with_first = nothing if first is None else kendall_tau(first.strength, own.strength)

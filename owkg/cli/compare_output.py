@@ -1,94 +1,213 @@
 """What `owkg compare` prints and writes."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
-from owkg.cli.output import number
+from owkg.cli.output import number, written_together
+from owkg.cli.tables import line, printed
 
-_ABREAST = 3
-"""Metrics side by side, which is as much as a window shows."""
+_PAIRS = 15
+"""Pairs of systems that a table shows; of more, those with the best system."""
 
 
 def write(found: dict[str, Any], out: Path) -> None:
+    """Every table as CSV, and figures: all of them or none."""
     import polars as pl
 
     from owkg.report.judging import asl_figure, label_set_figure, ranking_figure
-    from owkg.report.table import save_table
 
-    for name, table in found.items():
-        if len(table):
-            save_table(table, out / f"compare_{name}.csv")
     panel = pl.col("labels").alias("panel")
-    paths = asl_figure(found["pairs"].with_columns(panel), out / "compare_asl")
     sets = found["values"]["labels"].unique(maintain_order=True).to_list()
-    if len(sets) > 1:
-        values = found["values"].with_columns(panel=pl.col("metric"), label_set=pl.col("labels"))
-        paths += ranking_figure(values, out / "compare_rankings")
-        wide = values.filter(pl.col("labels").is_in(sets[:2])).pivot(
-            "labels", index=["panel", "system"], values="value", maintain_order=True
-        )
-        paths += label_set_figure(
-            wide.rename({sets[0]: "first", sets[1]: "second"}),
-            out / "compare_labels",
-            xlabel=sets[0],
-            ylabel=sets[1],
-        )
-    for path in paths:
-        print(f"wrote {path}", file=sys.stderr)
+    with written_together(out) as aside:
+        for name, table in found.items():
+            if len(table):
+                table.write_csv(aside / f"compare_{name}.csv")
+        asl_figure(found["pairs"].with_columns(panel), aside / "compare_asl")
+        if len(sets) > 1:
+            values = found["values"].with_columns(panel=pl.col("metric"), label_set=pl.col("labels"))
+            ranking_figure(values, aside / "compare_rankings")
+            wide = values.filter(pl.col("labels").is_in(sets[:2])).pivot(
+                "labels", index=["panel", "system"], values="value", maintain_order=True
+            )
+            label_set_figure(
+                wide.rename({sets[0]: "first", sets[1]: "second"}),
+                aside / "compare_labels",
+                xlabel=sets[0],
+                ylabel=sets[1],
+            )
 
 
 def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
-    from owkg.cli.tables import printed
-
+    """Differences first, then what each system reads, then how far labels and parts agree."""
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
     for labels in values["labels"].unique(maintain_order=True):
-        own = values.filter(labels=labels)
-        for first in range(0, len(metrics), _ABREAST):
-            some = metrics[first : first + _ABREAST]
-            rows = []
-            for (system,), of in own.group_by("system", maintain_order=True):
-                by_metric = {row["metric"]: row for row in of.iter_rows(named=True)}
-                rows.append([system, *(_value(by_metric[metric]) for metric in some)])
-            title = "" if first else f"{labels}: value [{ci:.0%} interval] #place"
-            printed(title, ["system", *some], rows)
-        told = found["metrics"].filter(labels=labels)
-        printed(
-            f"{labels}: pairs of systems that differ ({test} test, correction {correction}, "
-            f"level {1 - ci:.2g})",
-            ["metric", "pairs", "differ", "area of p", "detectable difference"],
-            [
-                [r["metric"], r["pairs"], r["significant"], f"{r['area']:.3f}", _cell(r["detectable"])]
-                for r in told.iter_rows(named=True)
-            ],
-        )
-    if len(found["agreement"]):
-        for (labels, first), part in found["agreement"].group_by("labels", "with", maintain_order=True):
-            rows = []
-            for (metric,), own in part.group_by("metric", maintain_order=True):
-                cells = [_interval(row) for row in own.iter_rows(named=True)]
-                rows.append([metric, *cells])
-            names = part["coefficient"].unique(maintain_order=True).to_list()
-            shared = part["questions"][0]
+        own, pairs = (found[name].filter(labels=labels) for name in ("values", "pairs"))
+        if own["system"].n_unique() == 2:
+            _show_two(labels, own, pairs, ci, test)
+        else:
+            _show_pairs(labels, own, pairs, ci, correction, test)
+        rows = []
+        for (system,), of in own.group_by("system", maintain_order=True):
+            by_metric = {row["metric"]: row for row in of.iter_rows(named=True)}
+            rows.append([system, *(_value(by_metric[metric]) for metric in metrics)])
+        printed(f"{labels}: value [{ci:.0%} interval] #place", ["system", *metrics], rows)
+        if own["system"].n_unique() > 2:
+            told = found["metrics"].filter(labels=labels)
             printed(
-                f"{labels} against {first}: agreement on the order of systems, {shared:,} shared questions",
-                ["metric", *names],
-                rows,
+                f"{labels}: pairs that differ at level {1 - ci:.2g} (correction {correction}), and what a t "
+                "test detects",
+                ["metric", "pairs", "differ", "mean p", "detectable difference"],
+                [
+                    [r["metric"], r["pairs"], r["significant"], f"{r['area']:.3f}", _cell(r["detectable"])]
+                    for r in told.iter_rows(named=True)
+                ],
             )
+    for (labels, first), part in found["agreement"].group_by("labels", "with", maintain_order=True):
+        rows = []
+        for (metric,), own in part.group_by("metric", maintain_order=True):
+            coefficients = own.to_dicts()
+            rows.append([metric, *map(_interval, coefficients), _confidence(coefficients)])
+        names = part["coefficient"].unique(maintain_order=True).to_list()
+        line(
+            f"{labels} against {first}: agreement on the order of systems, {part['questions'][0]:,} shared "
+            "questions",
+            "bold",
+        )
+        line(f"[{ci:.0%} replication interval]: where it falls when as many questions are drawn again", "dim")
+        line(f"endless questions: {ci:.0%} confidence interval of the tau that they would give", "dim")
+        printed("", ["metric", *names, "tau, endless questions"], rows)
     if len(found["parts"]):
         table = found["parts"]
         rows = [[_cell(value) for value in row] for row in table.rows()]
-        printed(
-            "order of systems by part: tau with all questions under the first labels, and with the same "
-            "part under them",
-            table.columns,
-            rows,
-        )
+        title = "order of systems by part: tau with that of all, and of the first labels"
+        printed(title, table.columns, rows)
+
+
+def _show_two(labels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
+    """A line a metric: what the two read, their difference, and how sure it is."""
+    by_place = {(row["metric"], row["system"]): row["value"] for row in own.iter_rows(named=True)}
+    first, second = pairs["first"][0], pairs["second"][0]
+    rows = [
+        [
+            row["metric"],
+            *(f"{by_place[row['metric'], system]:.4g}" for system in (first, second)),
+            _difference(row),
+            f"{row['p_value']:.3g}",
+        ]
+        for row in pairs.iter_rows(named=True)
+    ]
+    title = f"{labels}: difference above 0 where {first} is better ({test} test)"
+    printed(title, ["metric", first, second, f"difference [{ci:.0%} interval]", "p value"], rows)
+
+
+def _show_pairs(labels: str, own: Any, pairs: Any, ci: float, correction: str, test: str) -> None:
+    """A table a metric: all pairs, or those with the best system."""
+    import polars as pl
+
+    for (metric,), of in pairs.group_by("metric", maintain_order=True):
+        best = own.filter(metric=metric).sort("rank")["system"][0]
+        with_best = (pl.col("first") == best) | (pl.col("second") == best)
+        shown = of if len(of) <= _PAIRS else of.filter(with_best).head(_PAIRS)
+        rows = [
+            [
+                f"{row['first']} - {row['second']}",
+                _difference(row),
+                f"{row['p_value']:.3g}",
+                f"{row['p_corrected']:.3g}",
+            ]
+            for row in shown.iter_rows(named=True)
+        ]
+        title = f"{labels}: {metric}, difference above 0 where the first is better ({test} test)"
+        corrected = "p value" if correction == "none" else f"p, {correction}"
+        printed(title, ["pair", f"difference [{ci:.0%} interval]", "p value", corrected], rows)
+        if more := len(of) - len(shown):
+            line(f"and {more:,} more pairs; --format csv has them")
+
+
+def tidy(found: dict[str, Any]) -> Any:
+    """All numbers in one table: a row a value, a difference, or a coefficient with one kind of interval."""
+    import polars as pl
+    import polars.selectors as cs
+
+    def of(name: str, *, quantity: Any, interval: str, **columns: Any) -> Any:
+        table = found[name].with_columns(quantity=quantity, interval=pl.lit(interval), **columns)
+        return table.select(pl.col(column) for column in _TIDY if column in table.columns)
+
+    confidence = {"lower": pl.col("confidence_lower"), "upper": pl.col("confidence_upper")}
+    agreement = {"second": pl.col("with"), "quantity": pl.col("coefficient")}
+    frames = [
+        of(
+            "values",
+            quantity=pl.lit("value"),
+            interval="confidence",
+            first=pl.col("system"),
+            place=pl.col("rank"),
+        ),
+        of("pairs", quantity=pl.lit("difference"), interval="confidence", value=pl.col("difference")),
+        of("agreement", interval="replication", **agreement),
+        of("agreement", interval="confidence", **agreement, **confidence).filter(quantity="tau"),
+    ]
+    every = pl.concat(frames, how="diagonal_relaxed")
+    return every.select(_TIDY).with_columns(cs.float().fill_nan(None))
+
+
+_TIDY = [
+    *("labels", "metric", "quantity", "first", "second", "value", "interval", "lower", "upper"),
+    *("place", "p_value", "p_corrected"),
+]
+
+
+def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
+    r"""Two booktabs tables of each label set: what systems read, and how they differ."""
+    from owkg.cli.metrics_output import latex
+
+    print(f"% {ci:.0%} intervals, p-values of the {test} test; needs \\usepackage{{booktabs}}")
+    values = found["values"]
+    metrics = values["metric"].unique(maintain_order=True).to_list()
+    for labels in values["labels"].unique(maintain_order=True):
+        own, pairs = (found[name].filter(labels=labels) for name in ("values", "pairs"))
+        rows = [
+            [latex(system), *(_small(row, row["value"]) for row in of.iter_rows(named=True))]
+            for (system,), of in own.group_by("system", maintain_order=True)
+        ]
+        print(f"% {' '.join(labels.split())}: what systems read")
+        _tabular(["system", *map(latex, metrics)], rows)
+        rows = [
+            [
+                f"{latex(first)} -- {latex(second)}",
+                *(
+                    _small(row, row["difference"], plus=True) + f", $p = {row['p_value']:.3g}$"
+                    for row in of.iter_rows(named=True)
+                ),
+            ]
+            for (first, second), of in pairs.group_by("first", "second", maintain_order=True)
+        ]
+        print(f"% {' '.join(labels.split())}: differences, above 0 where the first is better")
+        _tabular(["pair", *map(latex, metrics)], rows)
+
+
+def _tabular(head: list[str], rows: list[list[str]]) -> None:
+    print(rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}" + "\n" + r"\toprule")
+    print(" & ".join(head) + r" \\" + "\n" + r"\midrule")
+    for row in rows:
+        print(" & ".join(row) + r" \\")
+    print(r"\bottomrule" + "\n" + r"\end{tabular}")
+
+
+def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:
+    """A number in mathematics, so that its minus is one, and its interval in small print."""
+    low, high = (number(row[name]) for name in ("lower", "upper"))
+    ends = "" if low is None or high is None else rf" {{\scriptsize $[{low:.3g}, {high:.3g}]$}}"
+    return f"${value:+.4g}$" + ends if plus else f"${value:.4g}$" + ends
 
 
 def _value(row: dict[str, Any]) -> str:
     return f"{row['value']:.4g} [{row['lower']:.3g}, {row['upper']:.3g}] #{row['rank']}"
+
+
+def _difference(row: dict[str, Any]) -> str:
+    return f"{row['difference']:+.4g} [{row['lower']:+.3g}, {row['upper']:+.3g}]"
 
 
 def _interval(row: dict[str, Any]) -> str:
@@ -100,13 +219,18 @@ def _interval(row: dict[str, Any]) -> str:
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
+def _confidence(coefficients: list[dict[str, Any]]) -> str:
+    row = next(row for row in coefficients if row["coefficient"] == "tau")
+    return f"[{row['confidence_lower']:.3f}, {row['confidence_upper']:.3f}]"
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def plain(table: Any) -> list[dict[str, Any]]:
+def rows_of(table: Any) -> list[dict[str, Any]]:
     """Rows without what JSON has no word for."""
     import polars.selectors as cs
 

@@ -10,6 +10,7 @@ import typer
 
 from owkg.cli import options
 from owkg.cli.progress import progress
+from owkg.cli.tables import line, new_table, plain, printed, put
 
 family_tree_app = typer.Typer(
     name="family-tree",
@@ -251,36 +252,20 @@ def show_world(out: Path, content: dict[str, Any], form: options.Format) -> None
     if form is options.Format.JSON:
         print(json.dumps({"out": str(out)} | content, indent=2, ensure_ascii=False))
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE)
-    table.add_column("relation")
-    table.add_column("facts", justify="right")
-    for name, count in content["relations"].items():
-        table.add_row(name, f"{count:,}")
     counts = ", ".join(f"{content[kind]:,} {kind}" for kind in ("people", "couples", "generations", "facts"))
     seconds = f" in {content['seconds']:.2g} s" if "seconds" in content else ""
     print(f"wrote {out}: {counts}{seconds}")
-    Console(highlight=False).print(table)
+    printed("", ["relation", "facts"], ((name, f"{count:,}") for name, count in content["relations"].items()))
 
 
 def _show_relations(description: str, rows: list[dict[str, Any]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE)
+    table = new_table()
     for column in ("relation", "holds of X and Y if", "rules"):
         table.add_column(column)
     for row in rows:
-        table.add_row(_named(row), row["meaning"], "\n".join(row["rules"]) or "given")
-    console = Console(highlight=False, markup=False)
-    console.print(description, style="bold", soft_wrap=True)
-    # Wider than the window rather than with rules cut off.
-    wide = Console(width=10_000, markup=False).measure(table).maximum
-    Console(width=max(console.width, wide), highlight=False, markup=False).print(table)
+        table.add_row(*map(plain, (_named(row), row["meaning"], "\n".join(row["rules"]) or "given")))
+    line(description, "bold")
+    put(table)
 
 
 def _named(row: dict[str, Any]) -> str:

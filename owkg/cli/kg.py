@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
+from owkg.cli.tables import line, new_table, plain, put
 
 kg_app = typer.Typer(
     name="kg",
@@ -43,20 +44,17 @@ def info(
 
 
 def _show(folder: Path, statistics: dict[str, Any]) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
     absent = statistics["in_no_triple"]
     sizes = [
         f"{statistics[kind]:,} {kind}" + (f" ({absent[kind]:,} in no triple)" if absent[kind] else "")
         for kind in ("entities", "relations")
     ]
-    console.print(str(folder), style="bold", markup=False, soft_wrap=True)
-    console.print(", ".join(sizes), style="dim", soft_wrap=True)
-    _print(console, "split", {name: _split_row(name, statistics) for name in statistics["triples"]})
-    _print(console, "category", {_words(k): v for k, v in statistics["categories"].items()})
-    _print(console, "predicted side", statistics["answers_per_question"])
-    _print(console, "popularity in train", statistics["popularity"])
+    line(folder, "bold")
+    line(", ".join(sizes), "dim")
+    _print("split", {name: _split_row(name, statistics) for name in statistics["triples"]})
+    _print("category", {_words(k): v for k, v in statistics["categories"].items()})
+    _print("predicted side", statistics["answers_per_question"])
+    _print("popularity in train", statistics["popularity"])
 
 
 def _split_row(name: str, statistics: dict[str, Any]) -> dict[str, Any]:
@@ -77,24 +75,18 @@ def _split_row(name: str, statistics: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _print(console: Any, title: str, rows: dict[str, dict[str, Any]]) -> None:
+def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     """A table of `rows`; columns without any value are left out."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     names = [
         name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
     ]
-    table = Table(box=box.SIMPLE)
+    table = new_table()
     table.add_column(title)
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(plain(name), justify="right")
     for row, values in rows.items():
-        table.add_row(row, *(_cell(values[name]) for name in names))
-    # Wider than the window rather than with digits cut off.
-    width = Console(width=10_000).measure(table).maximum
-    Console(width=max(console.width, width)).print(table)
+        table.add_row(plain(row), *(_cell(values[name]) for name in names))
+    put(table)
 
 
 def _words(key: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from owkg.cli.output import number
+from owkg.cli.tables import line, new_table, plain, put
 
 # What a table with a row a model shows when nothing is asked by name.
 _SHORT = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "amrr", "ahits@10", "macro-mrr")
@@ -99,9 +100,6 @@ def print_tables(found: pl.DataFrame, ci: float, tables: Sequence[pl.DataFrame])
         ci: level of the intervals.
         tables: the rank tables, for what is said above.
     """
-    from rich.console import Console
-
-    console = Console(highlight=False)
     tasks = sum(len(table) for table in tables)
     tied = sum(int((table["optimistic"] < table["pessimistic"]).sum()) for table in tables)
     whole = found.filter(pl.col("by").is_null())
@@ -110,62 +108,44 @@ def print_tables(found: pl.DataFrame, ci: float, tables: Sequence[pl.DataFrame])
     head = f"{tasks:,} ranking tasks"
     if single:
         head += f", {whole['questions'].max():,} questions"
-    console.print("[bold]Rank metrics[/bold]")
-    console.print(
-        f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over questions",
-        style="dim",
-        soft_wrap=True,
-    )
+    line("Rank metrics", "bold")
+    line(f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over questions", "dim")
     if single:
         for (side, ties), rows in whole.group_by(["side", "ties"], maintain_order=True):
-            _vertical(console, f"side {side}, {ties} ranks", rows)
+            _vertical(f"side {side}, {ties} ranks", rows)
         return
     names = list(found["metric"].unique(maintain_order=True))
     if len(names) > _MOST_COLUMNS:
         names = [name for name in _SHORT if name in names]
-        console.print("Some of the metrics; choose with --metric, see all with --format csv.", style="dim")
+        line("Some of the metrics; choose with --metric, see all with --format csv.", "dim")
     for (by,), rows in found.filter(pl.col("metric").is_in(names)).group_by(["by"], maintain_order=True):
-        _horizontal(console, rows, names, None if by is None else str(by), models > 1)
+        _horizontal(rows, names, None if by is None else str(by), models > 1)
 
 
-def _print(console: Any, table: Any) -> None:
-    """Wider than the window rather than with digits cut off."""
-    from rich.console import Console
-
-    wide = Console(width=10_000)
-    Console(width=max(console.width, wide.measure(table).maximum), highlight=False).print(table)
-
-
-def _vertical(console: Any, title: str, rows: pl.DataFrame) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE, title=title, title_justify="left")
+def _vertical(title: str, rows: pl.DataFrame) -> None:
+    table = new_table(title=plain(title), title_justify="left")
     table.add_column("metric")
     for name in ("value", "confidence interval", "by chance", "deviation of chance"):
         table.add_column(name, justify="right")
     for row in rows.iter_rows(named=True):
         deviation = None if row["variance"] is None else row["variance"] ** 0.5
         table.add_row(
-            Text(row["metric"]),
+            plain(row["metric"]),
             f"{row['value']:,.0f}" if row["metric"] == "count" else _shown(row["value"]),
-            Text(_interval(row)),
+            _interval(row),
             "" if row["expectation"] is None else _shown(row["expectation"]),
             "" if deviation is None else _shown(deviation),
         )
-    _print(console, table)
+    put(table)
 
 
-def _horizontal(console: Any, rows: pl.DataFrame, names: list[str], by: str | None, models: bool) -> None:
-    from rich import box
-    from rich.table import Table
+def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bool) -> None:
     from rich.text import Text
 
     keys = ["model"] * models + ["group"] * (by is not None)
     keys += [key for key in ("side", "ties") if rows[key].n_unique() > 1]
     present = [name for name in names if name in rows["metric"]]
-    table = Table(box=box.SIMPLE, title=None if by is None else f"by {by}", title_justify="left")
+    table = new_table(title=None if by is None else f"by {by}", title_justify="left")
     for key in keys:
         table.add_column(str(by) if key == "group" else key)
     table.add_column("tasks", justify="right")
@@ -178,11 +158,11 @@ def _horizontal(console: Any, rows: pl.DataFrame, names: list[str], by: str | No
             for row in part.iter_rows(named=True)
         }
         table.add_row(
-            *(Text(str(first[key])) for key in keys),
+            *(plain(first[key]) for key in keys),
             f"{first['tasks']:,}",
             *(cells.get(name, "") for name in present),
         )
-    _print(console, table)
+    put(table)
 
 
 _LATEX = {
@@ -197,9 +177,9 @@ _LATEX = {
 }
 
 
-def _escaped(text: Any) -> str:
+def latex(text: Any) -> str:
     """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
-    return "".join(_LATEX.get(c, c) for c in str(text))
+    return "".join(_LATEX.get(c, c) for c in plain(text))
 
 
 def print_latex(found: pl.DataFrame, ci: float) -> None:
@@ -217,7 +197,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
     keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
     print(f"% values and {100 * ci:g}% confidence intervals over questions; needs \\usepackage{{booktabs}}")
     print(rf"\begin{{tabular}}{{{'l' * len(keys)}{'r' * len(names)}}}" + "\n" + r"\toprule")
-    print(" & ".join([*keys, *(_escaped(name) for name in names)]) + r" \\" + "\n" + r"\midrule")
+    print(" & ".join([*keys, *(latex(name) for name in names)]) + r" \\" + "\n" + r"\midrule")
     comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
     best: dict[tuple[str, str, str], float] = {}
     for row in comparable.iter_rows(named=True):
@@ -228,7 +208,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
     for _, part in found.group_by(["model", "by", "group", "side", "ties"], maintain_order=True):
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}
         first = part.row(0, named=True)
-        cells = [_escaped("all" if first[key] is None else first[key]) for key in keys]
+        cells = [latex("all" if first[key] is None else first[key]) for key in keys]
         for name in names:
             if name not in rows or rows[name]["value"] is None:
                 cells.append("--")
@@ -258,20 +238,14 @@ def print_listing(form: Any) -> None:
     if form == "csv":
         print(pl.DataFrame(rows).write_csv(), end="")
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    table = Table(box=box.SIMPLE)
+    table = new_table()
     for name in Entry._fields:
         table.add_column(name, no_wrap=name in ("name", "example"))
     for entry in LISTING:
-        table.add_row(*(Text(field) for field in entry))
-    _print(console, table)
-    console.print(
+        table.add_row(*entry)
+    put(table)
+    line(
         "r ranks, N candidates, n tasks, w weights; M a plain metric, E and V its mean and variance under "
         "random ranking, B its best value.",
-        style="dim",
+        "dim",
     )

@@ -3,6 +3,7 @@
 import json
 
 from owkg.cli.options import Format, OutputFormat
+from owkg.cli.tables import console, new_table
 
 
 def models(form: OutputFormat = Format.TABLE) -> None:
@@ -23,16 +24,10 @@ def models(form: OutputFormat = Format.TABLE) -> None:
         ]
         print(json.dumps({"models": rows}, indent=2))
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE)
+    table = new_table()
     for title in ("model", "score", "source", "options by default"):
         table.add_column(title)
     for name, kind in MODELS.items():
         options = ", ".join(f"{option} {value}" for option, value in kind.options.items())
-        # As text: a bracket in an equation is no markup.
-        table.add_row(*map(Text, (name, kind.equation, kind.source, options)))
-    Console(highlight=False).print(table)
+        table.add_row(name, kind.equation, kind.source, options)
+    console().print(table)

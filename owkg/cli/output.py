@@ -2,10 +2,16 @@
 
 import json
 import math
-from collections.abc import Sequence
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from owkg.cli.options import Format
+from owkg.cli.tables import line, new_table, plain, put
 
 
 def number(value: Any) -> float | None:
@@ -36,23 +42,37 @@ def show(
         rows = [{"metric": result["metric"]} | setting | result for result in results]
         print(json.dumps((rows[0] if len(rows) == 1 else {"results": rows}) | beside, indent=2))
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE)
+    table = new_table()
     table.add_column("")
     for result in results:
-        table.add_column(str(result["metric"]), justify="right")
+        table.add_column(plain(result["metric"]), justify="right")
     for key in [key for key in results[0] if key != "metric"]:
-        table.add_row(key.replace("_", " "), *(_readable(result[key]) for result in results))
-    console = Console(highlight=False)
-    console.print(f"[bold]{title}[/bold]")
-    shown = (f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items())
-    console.print(", ".join(shown), style="dim")
-    # Wider than the window rather than with digits cut off.
-    wide = Console(width=10_000)
-    Console(width=max(console.width, wide.measure(table).maximum)).print(table)
+        table.add_row(key.replace("_", " "), *(plain(_readable(result[key])) for result in results))
+    line(title, "bold")
+    line(", ".join(f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items()), "dim")
+    put(table)
+
+
+@contextmanager
+def written_together(folder: Path) -> Iterator[Path]:
+    """Yields an empty folder to fill; its files then come to stand in `folder`, all of them or none.
+
+    They replace files of the same names; what else is in `folder` stays. Each is named on standard error.
+    """
+    aside = folder / f".{secrets.token_hex(4)}.new"
+    aside.mkdir(parents=True)
+    try:
+        yield aside
+        # Nothing is written any more: a full disk cannot end this halfway.
+        for path in sorted(aside.iterdir()):
+            path.replace(folder / path.name)
+            print(f"wrote {folder / path.name}", file=sys.stderr)
+    except OSError as error:
+        if error.filename is not None and str(aside) in str(error.filename):
+            raise OSError(f"{folder}: cannot be written: {error.strerror or error}.") from None
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _readable(value: Any) -> str:

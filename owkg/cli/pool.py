@@ -1,15 +1,22 @@
 """`owkg pool`: pools of answers to be judged, and the judgements read back from annotation sheets."""
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from owkg.cli import options
-from owkg.cli.tables import printed
+from owkg.cli.tables import line, printed
 
 MADE_BY = "owkg pool"
+_SHOWN = 10  # relations that lose most by the rules
+
+
+class RuleName(StrEnum):
+    FUNCTIONAL = "functional"
+    TYPE = "type"
 
 
 def pool(
@@ -41,13 +48,32 @@ def pool(
             help="Splits whose known answers leave the lists, or none; train,valid when absent.",
         ),
     ] = None,
-    trivial: Annotated[
-        bool, typer.Option("--trivial/--no-trivial", help="Judge by rules what cannot be relevant.")
-    ] = True,
+    covered: Annotated[
+        bool, typer.Option("--covered", help="Pool only the questions that --truth judges.")
+    ] = False,
+    rule: Annotated[
+        list[RuleName] | None,
+        typer.Option(
+            help="Take for not relevant, unseen: functional, further answers where the relation has one; "
+            "type, answers of another kind. Both err on incomplete graphs, and what they cost is printed. "
+            "Repeat for both."
+        ),
+    ] = None,
     min_share: Annotated[
         int,
-        typer.Option(help="Entities that two slots must share in train for one's to fit the other.", min=1),
+        typer.Option(
+            help="Of --rule type: entities that two slots must share in train for one's to fit the other.",
+            min=1,
+        ),
     ] = 1,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            help="At most so many candidates in the sheet: the shallowest depths first, of each question a "
+            "depth as a whole. The others stay unjudged.",
+            min=1,
+        ),
+    ] = None,
     intersect: Annotated[
         bool, typer.Option("--intersect", help="Leave out questions that some system does not answer.")
     ] = False,
@@ -61,11 +87,16 @@ def pool(
     ] = False,
     read: Annotated[
         list[Path] | None,
-        typer.Option("--read", metavar="SHEET", help="A sheet that was filled in; twice for two annotators."),
+        typer.Option(
+            "--read", metavar="SHEET", help="A sheet that was filled in; repeat it for several annotators."
+        ),
     ] = None,
     pool_: Annotated[
         Path | None, typer.Option("--pool", metavar="POOL", help="With --read: the folder of the pool.")
     ] = None,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="With --read: read a pool whose files are not as written.")
+    ] = False,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """Pools the best answers of several systems for judging, as TREC does.
@@ -77,8 +108,9 @@ def pool(
     The answers of --truth to the questions asked are all in pool.qrels, pooled or not. With --closed-world
     only pooled ones are: truth stands for annotators, who see nothing but the pool.
 
-    With --read, the labels of filled-in sheets go into the judgements of a pool. What two annotators label
-    differently stays not judged; how far they agree is printed.
+    With --read, the labels of filled-in sheets go into the judgements of a pool: of several annotators, what
+    more than half of those who judged a candidate say. What has no majority stays not judged and is listed;
+    how far annotators agree is printed.
     """
     if out is None:
         raise ValueError("`out` must say where to write.")
@@ -87,31 +119,36 @@ def pool(
 
         given = {"RUN": runs, "`depth`": depth, "`kg`": kg, "`truth`": truth, "`filter`": filter_}
         given |= {"`names`": names, "`intersect`": intersect, "`closed_world`": closed_world}
+        given |= {"`covered`": covered, "`rule`": rule, "`budget`": budget}
         for name, value in given.items():
             if value:
                 raise ValueError(f"{name} says nothing with --read.")
         if pool_ is None:
             raise ValueError("`pool` must name the folder of the pool that --read belongs to.")
-        read_back(read, pool_, out, form, overwrite=overwrite)
+        read_back(read, pool_, out, form, overwrite=overwrite, changed=changed)
         return
-    if pool_ is not None:
-        raise ValueError("`pool` says nothing without --read.")
+    for name, value in {"pool": pool_, "changed": changed}.items():
+        if value:
+            raise ValueError(f"`{name}` says nothing without --read.")
     if not runs:
         raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
     for name, value in {"depth": depth, "kg": kg}.items():
         if value is None:
             raise ValueError(f"`{name}` must be given to make a pool.")
-    if closed_world and truth is None:
-        raise ValueError("`closed_world` needs --truth.")
+    for name, value in {"closed_world": closed_world, "covered": covered}.items():
+        if value and truth is None:
+            raise ValueError(f"`{name}` needs --truth.")
     from owkg.cli.pool_folder import write_pool
 
     settings = {
         "depth": depth,
         "truth": truth,
         "closed_world": closed_world,
+        "covered": covered,
         "filter": filter_,
-        "trivial": trivial,
+        "rules": sorted({one.value for one in rule or []}),
         "min_share": min_share,
+        "budget": budget,
         "intersect": intersect,
         "seed": seed,
     }
@@ -128,16 +165,35 @@ def pool(
 
 
 def _show(out: Path, card: dict[str, Any]) -> None:
-    from rich.console import Console
-
     from owkg.cli.systems import note
 
     rows = card["sizes"]
     printed("", list(rows[0]), ([f"{value:,}" for value in row.values()] for row in rows))
-    console = Console(highlight=False, soft_wrap=True, markup=False)
-    rules = ", ".join(f"{count:,} {name}" for name, count in card["rules"].items())
-    if rules:
-        console.print(f"not relevant by rule: {rules}")
-    console.print(f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge")
+    if rules := ", ".join(f"{count:,} {name}" for name, count in card["rules"].items()):
+        line(f"not relevant by rule: {rules}")
+        _show_cost(card["rule_cost"])
+    line(f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge")
     for text in card["notes"]:
         note(text)
+
+
+def _show_cost(cost: dict[str, Any]) -> None:
+    """What the rules do to facts that are known."""
+    from owkg.cli.systems import note
+
+    if not cost["rows"]:
+        note("what the rules cost cannot be told: no known facts can be left out.")
+        return
+    losing = [row for row in cost["rows"] if row["rejected"]]
+    shown = [
+        [
+            "all" if row["relation"] is None else row["relation"],
+            *(f"{row[name]:,}" for name in ("facts", "rejected")),
+            f"{row['share']:.3f} [{row['lower']:.3f}, {row['upper']:.3f}]",
+        ]
+        for row in (losing[: _SHOWN + 1] or cost["rows"][:1])
+    ]
+    title = f"answers known to be true ({cost['left_out']}) that the rules would reject"
+    printed(title, ["relation", "left out", "rejected", "share [95% interval]"], shown)
+    if len(losing) > _SHOWN + 1:
+        line(f"and {len(losing) - _SHOWN - 1:,} more relations that lose some")

@@ -5,7 +5,6 @@ from typing import Any
 
 import polars as pl
 
-from owkg.cli.systems import note
 from owkg.cli.tables import printed
 from owkg.judge.bias import pool_bias
 from owkg.judge.qrels import read_judgements
@@ -20,7 +19,7 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
     """The rows of `owkg.judge.pool_bias`.
 
     None where there is one system, where nothing is relevant, or where the files of the pool are no longer
-    those that were written, of which a note is given.
+    those that were written.
 
     Args:
         folder: that `owkg pool` wrote.
@@ -29,8 +28,7 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
     card = read_metadata(folder)
     if len(card["systems"]) < 2 or not (qrels["grade"] > 0).any():
         return []
-    if changed := [name for name in _READ if _changed(folder / name, card)]:
-        note(f"{folder}: {', '.join(changed)} changed since; what each system brought is not told.")
+    if any(_changed(folder / name, card) for name in _READ):
         return []
     settings = card["settings"]
     given = read_judgements(folder / "pool.qrels")

@@ -9,8 +9,9 @@ import polars as pl
 
 from owkg.cli.pool import MADE_BY
 from owkg.judge.annotation import read_names, write_sheet
-from owkg.judge.pools import judged_pool, pool, pool_sizes
+from owkg.judge.pools import judged_pool, pool, pool_sizes, within_budget
 from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgements, write_judgements
+from owkg.judge.rule_cost import rule_cost
 from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
 from owkg.judge.trivial import rule_counts, triples_of, trivial
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
@@ -47,7 +48,7 @@ def write_pool(
         runs: TREC runs.
         kg: folder of the graph.
         out: the folder, whole or not there.
-        settings: depth, truth, closed_world, filter, trivial, min_share, intersect, seed.
+        settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, seed.
         names: file of readable names, for the sheet; None: none.
         overwrite: whether a folder that this command wrote is replaced.
     """
@@ -59,13 +60,16 @@ def write_pool(
         write_judgements(made.qrels, folder / "pool.qrels")
         write_run(made.run, folder / "runs.trec.gz")
         left = made.pool.filter(pl.col("grade") == POOLED)
-        if len(left):
+        asked = within_budget(left, settings["budget"], seed=settings["seed"])
+        if len(asked):
             write_sheet(
-                left, folder / "sheet.tsv", seed=settings["seed"], labels=labels, descriptions=descriptions
+                asked, folder / "sheet.tsv", seed=settings["seed"], labels=labels, descriptions=descriptions
             )
         inputs = [{"file": path.name, "sha256": checksum(path)} for path in runs]
         card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
-        card |= made.said | {"to_judge": len(left), "sha256": checksums(folder)}
+        made.said["notes"] += _unasked(left, asked)
+        card |= made.said | {"to_judge": len(asked), "beyond_budget": len(left) - len(asked)}
+        card |= {"sha256": checksums(folder)}
         write_metadata(folder, card)
     return card
 
@@ -81,6 +85,8 @@ def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
         notes.append(f"{dropped:,} questions are left out, which some system does not answer.")
     tables = [path.name for path in paths if is_rank_table(path)]
     notes += [f"{name} is a rank table: only its tested answers are pooled." for name in tables]
+    if settings["covered"]:
+        run = _covered(run, graph, settings["truth"], notes)
     asked = run["question"].n_unique()
     run = without_known(run, graph, splits) if splits else run
     if run.is_empty():
@@ -92,10 +98,12 @@ def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
     if len(systems) == 1:
         notes.append("the pool is of one system: what only others would find stays unjudged.")
     candidates = pool(run, settings["depth"])
-    truth = _truth(graph, settings["truth"], candidates, notes)
+    truth = _truth(graph, settings, candidates, notes)
     marked = candidates.with_columns(rule=pl.lit(None, pl.String))
-    if settings["trivial"]:
+    cost: dict[str, Any] = {}
+    if settings["rules"]:
         marked = _marked(graph, candidates, truth, splits, settings)
+        cost = _cost(graph, candidates, splits, settings)
     judged = _graded(marked, truth, settings["closed_world"])
     wrong = judged.filter((pl.col("grade") > 0) & pl.col("rule").is_not_null())
     if len(wrong):
@@ -107,12 +115,13 @@ def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
             notes.append(
                 f"{more:,} answers that the truth judges are in no list; they are judged all the same."
             )
-    rules = rule_counts(marked).drop_nulls("rule").rows() if settings["trivial"] else []
+    counted = dict(rule_counts(marked).drop_nulls("rule").rows())
     said = {
         "systems": systems,
         "filter": list(splits),
         "sizes": pool_sizes(candidates, judged).to_dicts(),
-        "rules": dict(rules),
+        "rules": {name: counted[name] for name in settings["rules"]},
+        "rule_cost": cost,
         "notes": notes,
     }
     return _Made(run, judged, qrels, said)
@@ -134,20 +143,41 @@ def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) 
     return splits
 
 
+def _judgements(graph: KnowledgeGraph, truth: str) -> pl.DataFrame:
+    """What `--truth` names."""
+    if truth in fact_splits(graph):
+        return qrels_from_graph(graph, truth)
+    if Path(truth).is_file():
+        return read_judgements(truth)
+    names = ", ".join(fact_splits(graph))
+    raise ValueError(f"`truth` must be a split ({names}) or a file of qrels, got {truth!r}.")
+
+
+def _covered(run: pl.DataFrame, graph: KnowledgeGraph, truth: str, notes: list[str]) -> pl.DataFrame:
+    """The run on the questions that the truth judges."""
+    kept = run.join(_judgements(graph, truth), on="question", how="semi", maintain_order="left")
+    if kept.is_empty():
+        raise ValueError(f"`truth` must judge some question that is asked, got {truth!r}, which judges none.")
+    if gone := run["question"].n_unique() - kept["question"].n_unique():
+        notes.append(f"{gone:,} questions are left out, which the truth does not judge.")
+    return kept
+
+
 def _truth(
-    graph: KnowledgeGraph, truth: str | None, candidates: pl.DataFrame, notes: list[str]
+    graph: KnowledgeGraph, settings: dict[str, Any], candidates: pl.DataFrame, notes: list[str]
 ) -> pl.DataFrame | None:
     """The judgements that are there already, of the questions asked."""
-    if truth is None:
+    if settings["truth"] is None:
         return None
-    if truth in fact_splits(graph):
-        known = qrels_from_graph(graph, truth)
-    elif Path(truth).is_file():
-        known = read_judgements(truth)
-    else:
-        names = ", ".join(fact_splits(graph))
-        raise ValueError(f"`truth` must be a split ({names}) or a file of qrels, got {truth!r}.")
-    judged, other = judged_for(known, candidates, intersect=True)
+    judged, other = judged_for(_judgements(graph, settings["truth"]), candidates, intersect=True)
+    asked = candidates["question"].unique()
+    lacking = asked.filter(~asked.is_in(judged["question"].implode())).sort()
+    if len(lacking) and settings["closed_world"]:
+        raise ValueError(
+            "`truth` must judge every question of the pool where it stands for annotators: "
+            f"{len(lacking):,} of {len(asked):,} are not in {settings['truth']}, such as {lacking[0]!r}, and "
+            "all their answers would be called wrong; --covered pools only the questions that it judges."
+        )
     if other:
         notes.append(f"{other:,} questions that the truth answers are not asked.")
     return judged
@@ -168,7 +198,39 @@ def _marked(
     if truth is not None and not settings["closed_world"]:
         facts = triples_of(truth.filter(pl.col("grade") > 0), graph)
         graph, known = graph._replace(splits=graph.splits | {_TRUTH: facts}), [*splits, _TRUTH]
-    return trivial(candidates, graph, known=known, min_share=settings["min_share"])
+    options = {"rules": settings["rules"], "min_share": settings["min_share"]}
+    return trivial(candidates, graph, known=known, **options)
+
+
+def _cost(
+    graph: KnowledgeGraph, candidates: pl.DataFrame, splits: list[str], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """What the rules would make of known facts: of a split of --filter beside train, else of train."""
+    held = [name for name in splits if name != "train" and len(graph.splits[name])]
+    found = rule_cost(
+        graph,
+        rules=settings["rules"],
+        held=held,
+        asked=candidates,
+        min_share=settings["min_share"],
+        seed=settings["seed"],
+    )
+    return {"left_out": ", ".join(held) or "twentieths of train", "rows": found.to_dicts()}
+
+
+def _unasked(left: pl.DataFrame, asked: pl.DataFrame) -> list[str]:
+    """A note of what a budget leaves unjudged."""
+    if len(asked) == len(left):
+        return []
+    unasked = left.join(asked, on=_PAIR, how="anti")
+    first = int(unasked["depth"].min())  # pyright: ignore[reportArgumentType]
+    part = asked.filter(pl.col("depth") >= first)["question"].n_unique()
+    of = left.filter(depth=first)["question"].n_unique()
+    whole = f"depths up to {first - 1} as a whole, " if first > 1 else ""
+    return [
+        f"the budget leaves {len(unasked):,} of {len(left):,} candidates unjudged: the sheet has {whole}"
+        f"depth {first} of {part:,} of {of:,} questions, and nothing deeper."
+    ]
 
 
 def _graded(marked: pl.DataFrame, truth: pl.DataFrame | None, closed_world: bool) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
+from owkg.cli.tables import plain, printed
 
 
 class FactsMissing(StrEnum):
@@ -185,20 +186,8 @@ def _model(missing: FactsMissing, **given: float | None) -> Any:
 
 
 def _show(out: Path, rows: list[list[str]], notes: list[str]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     header, *rest = rows
-    table = Table(box=box.SIMPLE)
-    for i, text in enumerate(header):
-        table.add_column(text, justify="right" if i else "left")
-    for row in rest:
-        table.add_row(*row)
-    # Wider than the window rather than with digits cut off.
-    width = Console(width=10_000).measure(table).maximum
-    console = Console(highlight=False)
-    Console(width=max(console.width, width)).print(table)
+    printed("", header, rest)
     print(f"wrote {out}")
-    for note in notes:
-        print(f"note: {note}")
+    for text in notes:
+        print(f"note: {plain(text)}")

@@ -10,7 +10,7 @@ from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
 from owkg.cli.progress import progress
 from owkg.cli.script import Seed
-from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, label_sets, note, summaries, tie_rule
+from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, label_sets, summaries, tie_rule
 
 _SIZES = "0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95"
 # Orders that agree so well are taken for the same in the field.
@@ -57,9 +57,7 @@ def stability(
     (one,) = label_sets(files, None if qrels is None else [qrels], kg, intersect=intersect)
     if len(one.tables) < 2:
         raise ValueError("FILE must name two systems at least: a single one cannot be ranked.")
-    read, left_out = scores(one.tables, chosen, ties=tie_rule(ties, [one]), intersect=intersect)
-    if left_out:
-        note(f"{left_out:,} questions that some system lacks are left out.")
+    read, _ = scores(one.tables, chosen, ties=tie_rule(ties, [one]))
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * len(read.questions)) < len(read.questions)]
     with progress("drawing", "draws") as update:
@@ -111,14 +109,11 @@ def _table(found: Any) -> Any:
 
 
 def _write(found: Any, table: Any, coefficient: str, out: Path) -> None:
-    import sys
-    from contextlib import redirect_stdout
-
     import numpy as np
     import polars as pl
 
+    from owkg.cli.output import written_together
     from owkg.report.judging import stability_figure
-    from owkg.report.table import save_table
 
     metrics, sizes, draws = found.tau.shape
     every = pl.DataFrame(
@@ -129,37 +124,28 @@ def _write(found: Any, table: Any, coefficient: str, out: Path) -> None:
             coefficient: found.tau.reshape(-1),
         }
     )
-    with redirect_stdout(sys.stderr):
-        save_table(table, out / "stability.csv")
-        save_table(every, out / "stability_draws.csv")
-        label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[
-            coefficient
-        ]
-        for path in stability_figure(
-            table.select("metric", "share", "mean", "lower", "upper").fill_nan(None),
-            out / "stability",
-            ylabel=f"{label} with all questions",
-        ):
-            print(f"wrote {path}")
+    label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[coefficient]
+    drawn = table.select("metric", "share", "mean", "lower", "upper").fill_nan(None)
+    with written_together(out) as aside:
+        table.write_csv(aside / "stability.csv")
+        every.write_csv(aside / "stability_draws.csv")
+        stability_figure(drawn, aside / "stability", ylabel=f"{label} with all questions")
 
 
 def _print(found: Any, table: Any, coefficient: str, questions: int) -> None:
     from owkg.cli.tables import printed
 
     rows, enough = [], []
+    for (share,), own in table.group_by("share", maintain_order=True):
+        by_metric = {row["metric"]: row for row in own.iter_rows(named=True)}
+        rows.append([f"{share:g}", *(_cell(by_metric[metric]) for metric in found.metrics)])
     for metric in found.metrics:
         own = table.filter(metric=metric)
-        cells = [_cell(row) for row in own.iter_rows(named=True)]
-        rows.append([metric, *cells])
         shares = [row["share"] for row in own.iter_rows(named=True) if row["mean"] >= _SAME]
         never = "no order" if number(own["mean"].max()) is None else f"more than {found.sizes[-1]:g}"
         enough.append([metric, f"{shares[0]:g}" if shares else never])
-    printed(
-        f"{coefficient} of the order on a share of {questions:,} questions with that on all: "
-        "mean [95 % of draws]",
-        ["metric", *(f"{share:g}" for share in found.sizes)],
-        rows,
-    )
+    title = f"{coefficient} of the order on a share of {questions:,} questions with that on all"
+    printed(f"{title}: mean [95 % of draws]", ["share", *found.metrics], rows)
     printed(f"the smallest of these shares with a mean of at least {_SAME}", ["metric", "share"], enough)
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from owkg.cli.tables import plain
+
 Files = Annotated[
     list[Path],
     typer.Argument(
@@ -33,7 +35,10 @@ Ties = Annotated[
     ),
 ]
 Intersect = Annotated[
-    bool, typer.Option("--intersect", help="Leave out questions that some system lacks, and count them.")
+    bool,
+    typer.Option(
+        "--intersect", help="Leave out questions and answers that some system lacks, and count them."
+    ),
 ]
 
 DEFAULT = ("mrr", "hits@1", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
@@ -79,11 +84,13 @@ def label_sets(
 ) -> list[LabelSet]:
     """The systems of the files under each of `qrels`, or as they are ranked where there are none.
 
+    With `intersect`, what every system ranks.
+
     Args:
         files: rank tables and TREC runs.
         qrels: files of TREC judgements, or splits of the graph.
         kg: folder of the graph.
-        intersect: whether a run may leave out questions.
+        intersect: whether systems may leave out questions and answers, which then leave all.
 
     Raises:
         ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
@@ -91,9 +98,26 @@ def label_sets(
     """
     graph = None if kg is None else _graph(kg)
     names = _names(qrels or [])
-    if not names:
-        return [_systems("as ranked", files, None, graph, intersect)]
-    return [_systems(name, files, given, graph, intersect) for name, given in names.items()]
+    given = names or {"as ranked": None}
+    sets = [_systems(name, files, one, graph, intersect) for name, one in given.items()]
+    return _intersected(sets) if intersect else sets
+
+
+def _intersected(sets: list[LabelSet]) -> list[LabelSet]:
+    """The label sets with what every system ranks; notes of what is left of each where one loses some."""
+    from owkg.judge.scores import intersected
+
+    found = []
+    for one in sets:
+        tables, left = intersected(one.tables)
+        rows = left.rows(named=True) if (left["answers"] < left["of_answers"]).any() else []
+        for row in rows:
+            note(
+                f"{one.name}: of {row['system']}, {row['questions']:,} of {row['of_questions']:,} questions "
+                f"and {row['answers']:,} of {row['of_answers']:,} answers are left, which every system ranks."
+            )
+        found.append(one._replace(tables=tables))
+    return found
 
 
 def tie_rule(ties: str | None, sets: list[LabelSet]) -> str:
@@ -216,6 +240,7 @@ def _of_run(path: Path, qrels: str | None, graph: Any, intersect: bool) -> Any:
     import polars as pl
 
     from owkg.judge.frames import known_entity
+    from owkg.judge.qrels import read_judgements
     from owkg.ranks import ranks_from_run
     from owkg.ranks.trec import read_run
 
@@ -225,6 +250,8 @@ def _of_run(path: Path, qrels: str | None, graph: Any, intersect: bool) -> Any:
             "`qrels` which answers are relevant."
         )
     file = Path(qrels) if Path(qrels).is_file() else None
+    if file:
+        read_judgements(file)  # refuses what no judgement is
     split = None if file else _split(qrels, graph)
     try:
         table, notes = ranks_from_run(
@@ -281,4 +308,4 @@ def _known(graph: Any, qrels: str) -> list[str]:
 
 def note(text: str) -> None:
     """Says something beside the output."""
-    print(f"owkg: note: {text}", file=sys.stderr)
+    print(f"owkg: note: {plain(text)}", file=sys.stderr)

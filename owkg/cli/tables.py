@@ -1,30 +1,92 @@
-"""A table on standard output for people, as wide as its cells need."""
+"""Tables and lines on standard output for people; nothing in a label is a command to the terminal."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_LEAST = 24  # columns that the first one keeps, however long its names are
+
+
+def plain(text: Any) -> str:
+    """`text` with its control characters spelled out, such as `\\x1b`; ends of line stay."""
+    return _CONTROL.sub(_spelled, str(text))
 
 
 def printed(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Prints a table; the first column is of names, the others of numbers.
+
+    Columns that do not fit beside each other follow in a block of their own, the names repeated.
 
     Args:
         title: above it; nothing where empty.
         columns: names; underscores are shown as spaces.
         rows: of cells.
     """
+    if title:
+        console().print(plain(title), style="bold")
+    heads = [plain(name.replace("_", " ")) for name in columns]
+    cells = [[plain(cell) for cell in row] for row in rows]
+    widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
+    room = console().width
+    if _taken(widths) > room:  # Long names are broken before numbers are put apart.
+        widths[0] = min(widths[0], max(room // 3, _LEAST))
+    for block in _blocks(widths, room):
+        table = new_table()
+        table.add_column(heads[0], overflow="fold", max_width=widths[0])
+        for i in block:
+            table.add_column(heads[i], justify="right")
+        for row in cells:
+            table.add_row(row[0], *(row[i] for i in block))
+        put(table)
+
+
+def new_table(**options: Any) -> Any:
+    """An empty table in the one style that there is."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE)
-    for i, name in enumerate(columns):
-        table.add_column(name.replace("_", " "), justify="right" if i else "left")
-    for row in rows:
-        table.add_row(*map(str, row))
-    console = Console(highlight=False, markup=False)
-    if title:
-        console.print(title, style="bold", soft_wrap=True)
-    # Wider than the window rather than with digits cut off.
-    wide = Console(width=10_000)
-    width = max(console.width, wide.measure(table).maximum)
-    Console(width=width, highlight=False, markup=False).print(table)
+    return Table(box=box.SIMPLE, **options)
+
+
+def put(table: Any) -> None:
+    """Prints a table, wider than the window rather than with digits cut off."""
+    wide = console(width=10_000)
+    console(width=max(console().width, wide.measure(table).maximum)).print(table)
+
+
+def line(text: Any, style: str = "") -> None:
+    """Prints a line of text as it is, however long; the window may break it."""
+    console().print(plain(text), style=style, soft_wrap=True)
+
+
+def console(**options: Any) -> Any:
+    """Standard output, on which text is what it is: no markup, no highlights, no emoji."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, **options)
+
+
+def _blocks(widths: list[int], room: int) -> list[list[int]]:
+    """The columns after the first, cut into as many as fit beside it each time, at least one."""
+    found: list[list[int]] = [[]]
+    for i in range(1, len(widths)):
+        if found[-1] and _taken([widths[j] for j in (0, *found[-1], i)]) > room:
+            found.append([])
+        found[-1].append(i)
+    return found
+
+
+def _taken(widths: list[int]) -> int:
+    """The width of a table: a space on either side of each column, one at the ends, one between."""
+    return sum(widths) + 3 * len(widths) + 1
+
+
+def _width(text: str) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, text.split("\n")))
+
+
+def _spelled(match: re.Match[str]) -> str:
+    return f"\\x{ord(match[0]):02x}"

@@ -5,15 +5,24 @@ from owkg.judge.annotation import read_sheet, write_sheet
 from owkg.judge.bias import pool_bias
 from owkg.judge.corrections import benjamini_hochberg, holm
 from owkg.judge.discrimination import asl_area, asl_curve, discriminative_power
-from owkg.judge.kappa import AnnotatorAgreement, annotator_agreement
+from owkg.judge.kappa import AnnotatorAgreement, annotator_agreement, fleiss_kappa, majority
 from owkg.judge.labels import Relabelled, relabelled
-from owkg.judge.pools import judged_pool, judged_share, leave_one_out, pool, pool_sizes, unique_contributions
+from owkg.judge.pools import (
+    judged_pool,
+    judged_share,
+    leave_one_out,
+    pool,
+    pool_sizes,
+    unique_contributions,
+    within_budget,
+)
 from owkg.judge.power import detectable_difference, power, questions_needed
 from owkg.judge.qrels import binary, judged_for, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.rankings import kendall_tau, spearman, symmetric_tau_ap, tau_ap
+from owkg.judge.rule_cost import rule_cost
 from owkg.judge.runs import aligned, read_runs, run_from_lists, top, write_run
-from owkg.judge.scores import Scores, scores
-from owkg.judge.significance import PairTest, Pairwise, contributions, pairwise
+from owkg.judge.scores import Scores, intersected, scores
+from owkg.judge.significance import PairTest, Pairwise, contributions, difference_intervals, pairwise
 from owkg.judge.stability import Stability, stability
 from owkg.judge.trivial import Rule, rule_counts, trivial
 
@@ -36,13 +45,17 @@ __all__ = [
     "binary",
     "contributions",
     "detectable_difference",
+    "difference_intervals",
     "discriminative_power",
+    "fleiss_kappa",
     "holm",
+    "intersected",
     "judged_for",
     "judged_pool",
     "judged_share",
     "kendall_tau",
     "leave_one_out",
+    "majority",
     "merged",
     "pairwise",
     "pool",
@@ -55,6 +68,7 @@ __all__ = [
     "read_runs",
     "read_sheet",
     "relabelled",
+    "rule_cost",
     "rule_counts",
     "run_from_lists",
     "scores",
@@ -65,6 +79,7 @@ __all__ = [
     "top",
     "trivial",
     "unique_contributions",
+    "within_budget",
     "write_judgements",
     "write_run",
     "write_sheet",

@@ -12,6 +12,7 @@ from jaxtyping import Float64
 from owkg import checks
 from owkg.judge.rankings import COEFFICIENTS, settled
 from owkg.judge.scores import QUESTION, Scores
+from owkg.judge.sure_tau import sure_tau
 from owkg.metrics.bootstrap import resampled_sums
 from owkg.simulate.arguments import checked_key
 
@@ -30,7 +31,10 @@ class Agreement(NamedTuple):
         metrics, coefficients: their names.
         value: of the questions as they are, [metrics, coefficients].
         corrected: 2 value - mean of the resamples, cut to [-1, 1], [metrics, coefficients].
-        low, high: ends of the interval, [metrics, coefficients].
+        low, high: ends of the replication interval, [metrics, coefficients]: where the coefficient falls when
+            as many questions are drawn again. No confidence interval of what endless questions would say.
+        tau_low, tau_high: ends of a confidence interval of the tau that endless questions would give,
+            [metrics].
         resamples: the coefficient of each, [replicates, metrics, coefficients].
         shared, only_first, only_second: how many questions are in both label sets and in one of them.
     """
@@ -41,6 +45,8 @@ class Agreement(NamedTuple):
     corrected: Float64[np.ndarray, "metrics coefficients"]
     low: Float64[np.ndarray, "metrics coefficients"]
     high: Float64[np.ndarray, "metrics coefficients"]
+    tau_low: Float64[np.ndarray, "metrics"]
+    tau_high: Float64[np.ndarray, "metrics"]
     resamples: Float64[np.ndarray, "replicates metrics coefficients"]
     shared: int
     only_first: int
@@ -56,7 +62,7 @@ def agreement(
     level: Any = 0.95,
     interval: Any = Interval.CENTRED,
 ) -> Agreement:
-    """Correlations of the rankings of the systems by two label sets, by metric, with bootstrap intervals.
+    """Correlations of the rankings of the systems by two label sets, by metric, and how far to trust them.
 
     A resample draws as many questions as there are, with replacement, the same ones from both label sets
     where both have them. Questions that only one label set has are drawn by themselves, as many as they are.
@@ -70,6 +76,10 @@ def agreement(
     in 26% (systems hardly apart) to 95% (well apart) and 0% to 100%. `corrected` takes the bias off once:
     nearer to endless questions unless systems are hardly apart, and it varies more.
 
+    `tau_low` and `tau_high` hold the tau of endless questions, by the pairs whose order is sure under both
+    label sets (`owkg.judge.sure_tau`): of nominal 95%, in all of 300 samples of each of the 14 settings
+    of `benchmarks/tau_coverage.py`. They are wide, up to [-1, 1], where systems are hardly apart.
+
     The intervals speak of other questions of the same kind, asked to the same systems.
 
     Args:
@@ -77,9 +87,9 @@ def agreement(
         first: the truth of tau-ap; at least two systems.
         second: of the same systems and metrics, in any order.
         replicates: resamples, at least 2.
-        level: of confidence, in (0, 1).
-        interval: "centred": percentiles of the resamples, moved so that their median is `value`, cut to
-            [-1, 1]; "percentile": as they are.
+        level: of the intervals, in (0, 1).
+        interval: of `low` and `high`. "centred": percentiles of the resamples, moved so that their median is
+            `value`, cut to [-1, 1]; "percentile": as they are.
 
     Raises:
         ValueError: if systems or metrics differ, there is one system only, or an argument is out of range.
@@ -121,8 +131,10 @@ def agreement(
             (again[:, :half], again[:, half:]), (first_key, second_key), rest, strict=True
         )
     ]
-    value = _correlations(*(settled(scores.strength) for scores in (first, second)))
-    resamples = _correlations(*(_strength(first, part) for part in sums))
+    strength = [settled(scores.strength) for scores in (first, second)]
+    value = _correlations(*strength)
+    drawn = [_strength(first, part) for part in sums]
+    resamples = _correlations(*drawn)
     known = np.isfinite(resamples).all(0) & np.isfinite(value)
     usable = np.where(known, resamples, 0.0)
     ends = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -130,8 +142,14 @@ def agreement(
         ends = np.clip(ends + value - np.median(usable, axis=0), -1, 1)
     low, high = np.where(known, ends, np.nan)
     corrected = np.where(known, np.clip(2 * value - usable.mean(0), -1, 1), np.nan)
+    sure = [
+        sure_tau(*(of[m] for of in strength), *(of[:, m] for of in drawn), level=level)
+        for m in range(len(first.metrics))
+    ]
+    tau_low, tau_high = np.array(sure).T
     counts = len(here), *(part.shape[1] for part in rest)
-    return Agreement(first.metrics, tuple(COEFFICIENTS), value, corrected, low, high, resamples, *counts)
+    names = first.metrics, tuple(COEFFICIENTS)
+    return Agreement(*names, value, corrected, low, high, tau_low, tau_high, resamples, *counts)
 
 
 def agreement_of_values(

@@ -1,5 +1,6 @@
 """Annotation sheets: candidates for people to judge, and the judgements read back."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,9 @@ _WORDS = {
 }
 _SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
 # A question's text, and what is left of it: 'head|relation' or 'relation|tail'.
+# What a cell must not begin with, as a spreadsheet would compute it; and the mark put before it.
+_FORMULA, _MARK = r"^[=+\-@']", "'"
+_CONTROL = r"[\x00-\x1f\x7f-\x9f]"
 _FOR_TAIL, _FOR_HEAD = r"^([^|]+)\|(.+)\|\?$", r"^\?\|(.+)\|([^|]+)$"
 
 
@@ -41,6 +45,9 @@ def write_sheet(
     Columns question_id, answer_id (do not change them), question, answer (to read), label (to fill in) and
     comment. The answers to a question stand together. Questions and answers are shuffled, so that nothing
     tells how many systems list an answer, nor at which rank.
+
+    Cells that a spreadsheet would compute (they begin with = + - @) begin with an apostrophe, control
+    characters are spelled out (\\x1b), and backslashes doubled; `read_sheet` undoes it.
 
     Args:
         candidates: columns question, side, entity, relation, answer, such as of `owkg.judge.pools.pool`;
@@ -69,6 +76,7 @@ def write_sheet(
         label=pl.lit(None, pl.String),
         comment=pl.lit(None, pl.String),
     )
+    sheet = sheet.with_columns(_harmless(sheet[name]) for name in SHEET[:4])
     with written_aside(path) as aside:
         sheet.write_csv(aside, separator="\t", quote_style="necessary")
 
@@ -98,7 +106,8 @@ def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
         raise ValueError(f"{path}, line 1: must have the columns {', '.join(_NEEDED)}, got {got}.")
     if table.is_empty():
         raise ValueError(f"{path}: must have at least one labelled row, got none.")
-    table = table.select(pl.col(name).fill_null("") for name in _NEEDED).with_row_index("row")
+    table = table.select(pl.col(name).fill_null("") for name in _NEEDED)
+    table = table.with_columns(_as_it_was(table[name]) for name in _NEEDED[:2]).with_row_index("row")
 
     def refuse(bad: pl.Series, column: str, must: str) -> None:
         for row in bad.arg_true().head(1):
@@ -154,6 +163,33 @@ def read_names(path: Any) -> tuple[dict[str, str], dict[str, str]]:
         dict(zip(frame["label"], frame["name"], strict=True)),
         dict(zip(described["label"], described["description"], strict=True)),
     )
+
+
+def _harmless(column: pl.Series) -> pl.Series:
+    """Texts that neither a spreadsheet nor a terminal takes for a command."""
+    texts = column.str.replace_all("\\", "\\\\", literal=True)
+    strange = texts.filter(texts.str.contains(_CONTROL)).unique()
+    if len(strange):
+        spelled = [re.sub(_CONTROL, lambda match: f"\\x{ord(match[0]):02x}", text) for text in strange]
+        texts = texts.replace(strange, pl.Series(spelled, dtype=pl.String))
+    frame = pl.DataFrame({column.name: texts})
+    cell = pl.col(column.name)
+    marked = pl.when(cell.str.contains(_FORMULA)).then(pl.concat_str(pl.lit(_MARK), cell)).otherwise(cell)
+    return frame.select(marked.alias(column.name)).to_series()
+
+
+def _as_it_was(column: pl.Series) -> pl.Series:
+    """The texts before `_harmless`; a spreadsheet may have taken the apostrophe off."""
+    texts = column.str.replace(r"^'([=+\-@'])", "${1}")
+    spelled = texts.filter(texts.str.contains("\\", literal=True)).unique()
+    if spelled.is_empty():
+        return texts
+    said = [re.sub(r"\\(?:\\|x([0-9a-f]{2}))", _said, text) for text in spelled]
+    return texts.replace(spelled, pl.Series(said, dtype=pl.String))
+
+
+def _said(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else "\\"
 
 
 def _shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:

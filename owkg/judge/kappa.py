@@ -1,5 +1,6 @@
-"""Agreement of two annotators: the share of equal judgements, and Cohen's kappa."""
+"""Agreement of annotators: the share of equal judgements, Cohen's kappa of two, Fleiss' kappa of several."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,6 +106,79 @@ def kappa(counts: Float64[np.ndarray, "grades grades"]) -> tuple[float, float]:
     differing = (1 - value) ** 2 * (crossed.sum() - np.trace(crossed))
     variance = agreeing + differing - (value - chance * (1 - value)) ** 2
     return value, float(np.sqrt(max(variance, 0) / size) / (1 - chance))
+
+
+def majority(sheets: Sequence[Any]) -> pl.DataFrame:
+    """The judgements of several annotators: what more than half of those who judged a candidate say.
+
+    Args:
+        sheets: columns question, side, entity, relation, answer, grade of each; -1 where unsure.
+
+    Returns:
+        Columns question, side, entity, relation, answer; grade, -1 where nobody judged or no grade has a
+        majority; grades, what each sheet says, null where it does not hold the candidate.
+
+    Raises:
+        ValueError: if there is no sheet, or one is malformed.
+
+    Examples:
+        >>> asked = {"question": "a|r|?", "side": "tail", "entity": "a", "relation": "r", "answer": "b"}
+        >>> of = lambda *grades: majority([pl.DataFrame([asked | {"grade": grade}]) for grade in grades])
+        >>> [of(*grades)["grade"].item() for grades in ((1, 1, 0), (1, 0), (1, -1), (1, 1, 0, 0))]
+        [1, -1, 1, -1]
+    """
+    frames = [judgements_checked("sheets", sheet) for sheet in sheets]
+    if not frames:
+        raise ValueError("`sheets` must be at least one, got none.")
+    names = [f"_{i}" for i in range(len(frames))]
+    keys = [*ASKED, "answer"]
+    both = frames[0].rename({"grade": names[0]})
+    for name, frame in zip(names[1:], frames[1:], strict=True):
+        other = frame.rename({"grade": name})
+        both = both.join(other, on=keys, how="full", coalesce=True, maintain_order="left_right")
+    given = pl.concat_list(names)
+    judged = given.list.eval(pl.element().filter(pl.element() >= 0))
+    best = judged.list.eval(pl.element().mode().first()).list.first()
+    count = pl.col("_judged").list.eval((pl.element() == pl.element().mode().first()).sum()).list.first()
+    clear = count > pl.col("_judged").list.len() / 2
+    grade = pl.when(clear).then("_best").otherwise(pl.lit(POOLED, pl.Int64))
+    return both.with_columns(grades=given, _judged=judged, _best=best).select(
+        *keys, grade=grade, grades="grades"
+    )
+
+
+def fleiss_kappa(sheets: Sequence[Any]) -> tuple[float, int]:
+    """(kappa, candidates): agreement of several annotators on the candidates that all of them judged.
+
+    With n_ij of n annotators giving candidate i the grade j, P_i = (sum_j n_ij^2 - n) / (n (n - 1)) and p_j
+    the share of grade j among all judgements, kappa = (mean P_i - sum p_j^2) / (1 - sum p_j^2).
+
+    Args:
+        sheets: as of `majority`, at least two.
+
+    Returns:
+        nan where there is no such candidate, or all judgements are of one grade.
+
+    Raises:
+        ValueError: if there are no two sheets, or one is malformed.
+
+    References:
+        Fleiss (Psychological Bulletin 76, 1971), eqs. 2 to 7.
+    """
+    if len(sheets) < 2:
+        raise ValueError(f"`sheets` must be at least two, got {len(sheets)}.")
+    found = majority(sheets)["grades"].to_list()
+    given = np.array([grades for grades in found if None not in grades and POOLED not in grades])
+    if not len(given):
+        return float("nan"), 0
+    counts = (given[..., None] == np.unique(given)).sum(1)
+    share = counts.sum(0) / counts.sum()
+    chance = float((share**2).sum())
+    if len(share) == 1:
+        return float("nan"), len(given)
+    n = len(sheets)
+    observed = float((((counts**2).sum(1) - n) / (n * (n - 1))).mean())
+    return (observed - chance) / (1 - chance), len(given)
 
 
 def _table(first: np.ndarray, second: np.ndarray) -> Float64[np.ndarray, "grades grades"]:

@@ -58,6 +58,47 @@ def pool(run: Any, depth: Any) -> pl.DataFrame:
     )
 
 
+def within_budget(candidates: Any, budget: Any, *, seed: Any = 0) -> pl.DataFrame:
+    """The candidates that people have time for: the shallowest depths first.
+
+    Depth by depth, the candidates that a question has at this depth come together, questions in a random
+    order that is the same at every depth. The first ones that do not fit end it, so that no question with few
+    candidates is put before one with many.
+
+    Args:
+        candidates: of `pool`, or some of its rows.
+        budget: the most candidates, at least 1; None: all.
+        seed: of the order; it and the questions decide it, not the order of the rows.
+
+    Returns:
+        The rows, in their order.
+
+    Raises:
+        ValueError: if the candidates are malformed, or an argument is out of range.
+
+    Examples:
+        >>> asked = {"side": "tail", "entity": "a", "relation": "r", "question": "a|r|?"}
+        >>> rows = [asked | {"answer": a, "depth": depth} for a, depth in (("b", 1), ("c", 2), ("d", 2))]
+        >>> [len(within_budget(pl.DataFrame(rows), most)) for most in (1, 2, 3)]
+        [1, 1, 3]
+    """
+    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    number = checks.seed("seed", seed)
+    if budget is None:
+        return candidates
+    most = checks.scalar("budget", checks.integer("budget", budget, 1))
+    questions = frame["question"].unique().sort()
+    order = np.random.default_rng(number).permutation(len(questions))
+    layers = (
+        candidates.group_by("depth", "question")
+        .agg(pl.len())
+        .join(pl.DataFrame({"question": questions, "_order": order}), on="question")
+        .sort("depth", "_order")
+        .filter(pl.col("len").cum_sum() <= most)
+    )
+    return candidates.join(layers, on=["depth", "question"], how="semi", maintain_order="left")
+
+
 def pool_sizes(candidates: Any, qrels: Any = None) -> pl.DataFrame:
     """How large the pools of all depths up to that of `candidates` are.
 

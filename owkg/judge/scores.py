@@ -73,10 +73,11 @@ def scores(
         summaries: means over answers or over questions, plain or adjusted as an index; no median, no
             standard deviation, no z metric, nothing with a link (such as the geometric mean rank).
         ties: the rule.
-        intersect: keep the questions that every system answers, where they differ; else that is an error.
+        intersect: keep what every system ranks (`intersected`), where it differs; else that is an error.
 
     Returns:
-        (scores, number of questions that some system lacks and that were left out).
+        (scores, number of questions that are left out). Questions are in the order of their texts,
+        whatever the order of the rows, so that what is drawn of them is the same.
 
     Raises:
         ValueError: if there is no system, a table is malformed, the systems do not answer the same
@@ -95,14 +96,18 @@ def scores(
         raise ValueError(f"`tables` must hold a rank table for each system, got {tables!r}.")
     chosen = _averaged(summaries)
     rule = _rule(ties)
+    left_out = 0
+    if intersect:
+        asked = pl.concat([table.select(pl.col(_TASK).cast(pl.String)) for table in tables.values()])
+        tables, left = intersected(tables)
+        left_out = _counted(asked)[0] - left["questions"][0]
     parts = [
         table.drop("seed", strict=False).with_columns(model=pl.lit(name)) for name, table in tables.items()
     ]
     shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
     tasks, table = tasks_of(pl.concat([part.select(shared) for part in parts], how="vertical_relaxed"))
     everything = tasks.question if tasks.question is not None else np.arange(len(table))
-    kept, left_out = _shared_questions(table, everything, tuple(tables), intersect=intersect)
-    tasks, table = part_of(tasks, kept), table.filter(kept)
+    _refuse_other_answers(table, everything, tuple(tables))
     model = table["model"].to_numpy()
     found = []
     for name in tables:
@@ -122,13 +127,20 @@ def scores(
     if not np.allclose(weights, weights[:, :1], rtol=1e-9, atol=0):
         raise ValueError("`tables` must have the same candidates and weights in every system.")
     first = table.filter(model == next(iter(tables)))
+    questions = _questions(first, part_of(tasks, model == next(iter(tables))).question)
+    order = (
+        questions.select(pl.col(QUESTION).cast(pl.String))
+        .with_row_index("row")
+        .sort(QUESTION)["row"]
+        .to_numpy()
+    )
     return Scores(
         systems=tuple(tables),
         metrics=tuple(summary.name for summary in chosen),
         larger_is_better=tuple(summary.larger_is_better for summary in chosen),
-        questions=_questions(first, part_of(tasks, model == next(iter(tables))).question),
-        value=value,
-        weight=weights[:, 0],
+        questions=questions[order],
+        value=value[..., order],
+        weight=weights[:, 0][:, order],
     ), left_out
 
 
@@ -162,31 +174,73 @@ def _ratio(summary: Summary, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(parts.value), np.asarray(parts.weight)
 
 
-def _shared_questions(
-    table: pl.DataFrame, question: np.ndarray, systems: tuple[str, ...], *, intersect: bool
-) -> tuple[np.ndarray, int]:
-    """Which rows are of questions that every system answers, and how many questions are not."""
+def intersected(tables: Mapping[str, pl.DataFrame] | Any) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+    """What every system ranks: the rows of the answers that stand in every table.
+
+    Ranks stay as they are. Of filtered ranks that is exact: an answer that is left out is no candidate of the
+    others.
+
+    Args:
+        tables: a rank table of each system, by its name.
+
+    Returns:
+        (tables, what is left): a row a system, with system; questions and answers that are left; of_questions
+        and of_answers that it had.
+
+    Raises:
+        ValueError: if no answer stands in every table.
+
+    Examples:
+        >>> row = {"head": "a", "relation": "r", "side": "tail", "candidates": 9}
+        >>> of = lambda tails: pl.DataFrame(
+        ...     [row | {"tail": t, "optimistic": 1, "pessimistic": 1} for t in tails]
+        ... )
+        >>> cut, left = intersected({"one": of("bc"), "two": of("cde")})
+        >>> left.select("system", "answers", "of_answers").rows()
+        [('one', 1, 2), ('two', 1, 3)]
+    """
+    keys = {name: table.select(pl.col(_TASK).cast(pl.String)) for name, table in tables.items()}
+    counted = pl.concat([key.unique() for key in keys.values()]).group_by(_TASK).len()
+    shared = counted.filter(pl.col("len") == len(keys)).drop("len")
+    if shared.is_empty():
+        raise ValueError("`tables` have no question that every system answers.")
+    found, rows = {}, []
+    for name, key in keys.items():
+        kept = key.join(shared.with_columns(kept=True), on=_TASK, how="left", maintain_order="left")["kept"]
+        found[name] = tables[name].filter(kept.fill_null(False))
+        before, after = _counted(key), _counted(key.filter(kept.fill_null(False)))
+        rows.append((name, after[0], before[0], after[1], before[1]))
+    columns = ("system", "questions", "of_questions", "answers", "of_answers")
+    return found, pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _counted(keys: pl.DataFrame) -> tuple[int, int]:
+    """How many questions, and how many answers to them."""
+    return keys.select("side", known_entity(), "relation").n_unique(), keys.n_unique()
+
+
+def _refuse_other_answers(table: pl.DataFrame, question: np.ndarray, systems: tuple[str, ...]) -> None:
+    """ValueError if the systems do not rank the same answers to the same questions."""
     rows = table.select("model", *_TASK).with_columns(question=pl.Series(question))
     by_question = rows.group_by("question").agg(pl.col("model").n_unique(), pl.first(*_TASK))
     lacking = by_question.filter(pl.col("model") < len(systems)).sort("question")
     if len(lacking) == len(by_question):
         raise ValueError("`tables` have no question that every system answers.")
-    if len(lacking) and not intersect:
+    if len(lacking):
         who = set(systems) - set(rows.filter(question=lacking["question"][0])["model"])
         raise ValueError(
             f"`tables` must answer the same questions: {len(lacking):,} of {len(by_question):,} are missing "
             f"in some system, such as {_asked(lacking.row(0, named=True))} in {min(who)}; intersect to "
             "leave them out."
         )
-    kept = ~rows["question"].is_in(lacking["question"].implode())
-    answers = rows.filter(kept).group_by(*_TASK).agg(pl.len())
-    if (answers["len"] < len(systems)).any():
-        row = answers.filter(pl.col("len") < len(systems)).sort(*_TASK).row(0, named=True)
+    answers = rows.group_by(*_TASK).agg(pl.len()).filter(pl.col("len") < len(systems))
+    if len(answers):
+        row = answers.sort(*_TASK).row(0, named=True)
         raise ValueError(
-            f"`tables` must have the same answers to a question in every system; {_asked(row)} has "
-            f"{row[row['side']]!r} in {row['len']} of {len(systems)}."
+            f"`tables` must have the same answers to a question in every system: {len(answers):,} are not "
+            f"in all, such as {row[row['side']]!r} to {_asked(row)}, in {row['len']} of {len(systems)}; "
+            "intersect to leave them out."
         )
-    return kept.to_numpy(), len(lacking)
 
 
 def _asked(row: dict[str, Any]) -> str:

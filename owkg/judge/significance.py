@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy import stats
 
+from owkg import checks
 from owkg.judge.rankings import settled
 from owkg.judge.scores import Scores
 from owkg.judge.sign_flips import randomisation
@@ -157,6 +158,57 @@ def pairwise(
     return Pairwise(
         metric, str(PairTest(test)), scores.systems, first, second, difference, deviation, p, questions
     )
+
+
+def difference_intervals(
+    scores: Scores | Any, metric: Any, *, level: Any = 0.95
+) -> tuple[Float64[np.ndarray, "pairs"], Float64[np.ndarray, "pairs"]]:
+    """(low, high): confidence intervals of the difference of each pair of systems, over the questions.
+
+    D = sum d_q / sum w_q, d_q the difference of the values of a question and w_q its weight; by Student's t
+    with the deviation of d_q - D w_q over the mean weight, so that questions of many answers count for as
+    much as they move D. Of each pair by itself: no correction for many pairs.
+
+    Args:
+        scores: of at least two systems on at least two questions.
+        metric: one of `scores.metrics`.
+        level: of confidence, in (0, 1).
+
+    Returns:
+        Of the pairs, and turned where smaller is better, as in `pairwise`.
+
+    Raises:
+        ValueError: if an argument is out of range.
+
+    Examples:
+        >>> import polars as pl
+        >>> asked = pl.DataFrame({"side": "tail", "entity": ["a", "b", "c"], "relation": "r"})
+        >>> value = np.array([[[0.5, 0.6, 0.9], [0.4, 0.3, 0.4]]])
+        >>> scores = Scores(("x", "y"), ("mrr",), (True,), asked, value, np.ones((1, 3)))
+        >>> low, high = difference_intervals(scores, "mrr")
+        >>> low.round(3).tolist(), high.round(3).tolist()
+        ([-0.197], [0.797])
+
+    References:
+        Cochran (1977), "Sampling techniques", section 6.4, of the ratio of two means.
+    """
+    each = contributions(scores, metric)
+    systems, questions = each.shape
+    if systems < 2 or questions < 2:
+        raise ValueError(
+            f"`scores` must have two systems and questions at least, got {systems}, {questions}."
+        )
+    wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    weight = scores.weight[scores.metrics.index(metric)]
+    relative = weight / weight.mean()
+    first, second = np.triu_indices(systems, 1)
+    low, high = np.empty(len(first)), np.empty(len(first))
+    t = stats.t.ppf((1 + wanted) / 2, questions - 1)
+    for part, gaps in _gaps(each, first, second):
+        middle = gaps.mean(1)
+        half = t * (gaps - middle[:, None] * relative).std(1, ddof=1) / np.sqrt(questions)
+        low[part], high[part] = middle - half, middle + half
+    return low, high
 
 
 def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -245,7 +245,8 @@ def test_runs_that_leave_out_questions(folder, call, tmp_path):
     assert "'e3|r1|?' has a relevant answer, but is not asked under the tag 'a'; --intersect leaves" in error
     code, _, error = call("compare", *asked, "--intersect")
     assert code == 0
-    assert "test: 1 questions that some system lacks are left out." in error
+    for name, had in (("a", "29 of 29 questions and 116 of 116"), ("b", "29 of 30 questions and 116 of 120")):
+        assert f"test: of {name}, {had} answers are left, which every system ranks." in error
 
 
 def test_what_is_not_judged_is_said(folder, call, tmp_path):
@@ -264,7 +265,13 @@ def test_questions_that_a_system_lacks(folder, call, tmp_path):
     assert code == 2
     assert "1 of 30 are missing in some system, such as e3|r1|? in fewer" in error
     code, _, error = call("compare", *asked, "--intersect")
-    assert (code, error) == (0, "owkg: note: as ranked: 1 questions that some system lacks are left out.\n")
+    assert code == 0
+    left = (("b", "29 of 30 questions and 116 of 120"), ("fewer", "29 of 29 questions and 116 of 116"))
+    for name, had in left:
+        assert (
+            f"owkg: note: as ranked: of {name}, {had} answers are left, which every system ranks.\n" in error
+        )
+    assert error.count("\n") == 2
 
 
 @pytest.mark.parametrize(
@@ -346,3 +353,163 @@ def test_help_has_examples(call):
         code, printed, _ = call(name, "--help")
         assert code == 0
         assert f"owkg {name} transe.parquet complex.parquet" in printed
+
+
+# --- what is shown
+
+
+def test_two_systems_show_their_difference_first(folder, call):
+    asked = ("compare", folder / "a.parquet", folder / "b.parquet", "--metric", "mrr,mr,macro-mrr")
+    found = json.loads(call(*asked, "--format", "json")[1])["pairs"]
+    code, printed, _ = call(*asked)
+    assert code == 0
+    first = printed.split("interval] #place")[0]
+    for row in found:
+        assert row["lower"] < row["difference"] < row["upper"]
+        shown = f"{row['difference']:+.4g} [{row['lower']:+.3g}, {row['upper']:+.3g}]"
+        line = next(line for line in first.splitlines() if shown in line)
+        assert line.split()[0] == row["metric"]
+        assert f"{row['p_value']:.3g}" in line
+    assert "area of p" not in printed
+
+
+@pytest.mark.parametrize("command", ["compare", "stability"])
+def test_tables_fit_eighty_columns(folder, call, command, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "a system of a long name, as people give them when they try many settings"
+    many = []
+    for better in range(7):
+        path = tmp_path / f"{name} {better}.parquet"
+        tables(folder)["abc"[better % 3]].with_columns(model=pl.lit(f"{name} {better}")).write_parquet(path)
+        many.append(path)
+    labels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels")
+    more = (*labels, "--draws", 9) if command == "compare" else ("--draws", 5)
+    code, printed, _ = call(command, *many, *more)
+    assert code == 0
+    assert max(map(len, printed.splitlines())) <= 81
+    assert all(len(line) <= 80 for line in printed.splitlines() if line.startswith("  "))
+    assert ("and 15 more pairs" in printed) == (command == "compare")
+
+
+def test_csv_and_latex(folder, call):
+    labels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels")
+    asked = ("compare", *three(folder), *labels, "--metric", "mrr,macro-mrr", "--draws", 99)
+    code, printed, _ = call(*asked, "--format", "csv")
+    assert code == 0
+    table = pl.read_csv(printed.encode())
+    found = json.loads(call(*asked, "--format", "json")[1])
+    assert len(table) == len(found["values"]) + len(found["pairs"]) + len(found["agreement"]) + 2
+    for row in found["pairs"]:
+        own = table.filter(
+            quantity="difference", **{name: row[name] for name in ("labels", "metric", "first", "second")}
+        )
+        assert own["value"].item() == pytest.approx(row["difference"])
+        assert own["p_corrected"].item() == pytest.approx(row["p_corrected"])
+    tau = table.filter(quantity="tau", metric="mrr")
+    assert tau["interval"].to_list() == ["replication", "confidence"]
+    assert tau["value"].n_unique() == 1
+    code, printed, _ = call(*asked, "--format", "latex")
+    assert code == 0
+    assert printed.count(r"\begin{tabular}{lrr}") == printed.count(r"\end{tabular}") == 4
+    assert "a -- b & $" in printed
+    assert all(line.startswith(("%", "\\")) or line.endswith(r"\\") for line in printed.splitlines())
+
+
+def test_labels_are_neither_markup_nor_commands(folder, call, tmp_path):
+    strange = "[/bold]\x1b[31m"
+    paths = []
+    for name in "ab":
+        paths.append(tmp_path / f"{name}.parquet")
+        tables(folder)[name].with_columns(
+            relation=pl.format("{}{}", pl.lit(strange), "relation"), model=pl.lit(f"[/]{name}")
+        ).write_parquet(paths[-1])
+    asked = (*paths, "--metric", "mrr", "--test", "t", "--by", "relation")
+    for more in ((), ("--format", "latex")):
+        code, printed, error = call("compare", *asked, *more)
+        assert (code, error) == (0, "")
+        assert "\x1b" not in printed
+    assert r"[/bold]\x1b[31mr0" in call("compare", *asked)[1]
+    code, printed, _ = call("metrics", *paths, "--by", "relation", "--metric", "mrr")
+    assert code == 0
+    assert "\x1b" not in printed
+    assert r"[/bold]\x1b[31mr0" in printed
+    assert "[/]a" in printed
+
+
+def test_json_is_alone_and_a_full_disk_leaves_nothing(folder, call, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "compare_values.csv").write_text("of an earlier run")
+    (out / "other").write_text("of somebody")
+    for command, first in (("compare", "compare_pairs.csv"), ("stability", "stability_draws.csv")):
+        asked = (command, *three(folder), "--metric", "mrr", "--draws", 9, "--out", out, "--format", "json")
+
+        def full(table, path, *rest, name=first, write=pl.DataFrame.write_csv):
+            if path is not None and path.name == name:
+                raise OSError(28, "No space left on device", str(path))
+            return write(table, path, *rest)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pl.DataFrame, "write_csv", full)
+            code, printed, error = call(*asked)
+        assert (code, printed) == (2, "")
+        assert error.splitlines()[-1] == f"owkg: error: {out}: cannot be written: No space left on device."
+        there = {path.name for path in out.iterdir()}
+        assert not [name for name in there if name.startswith((".", "stability"))]
+        if command == "compare":
+            assert there == {"compare_values.csv", "other"}
+            assert (out / "compare_values.csv").read_text() == "of an earlier run"
+        code, printed, error = call(*asked)
+        assert code == 0
+        json.loads(printed)
+        assert f"wrote {out / first}" in error
+        assert not [path for path in out.iterdir() if path.name.startswith(".")]
+    assert (out / "other").read_text() == "of somebody"
+
+
+def test_the_interval_of_endless_questions_is_named(folder, call):
+    labels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels")
+    asked = ("compare", *three(folder), *labels, "--metric", "mrr", "--test", "t")
+    rows = json.loads(call(*asked, "--format", "json")[1])["agreement"]
+    for row in rows:
+        ends = [row[f"confidence_{end}"] for end in ("lower", "upper")]
+        assert (ends == [None, None]) == (row["coefficient"] != "tau")
+        assert ends == [None, None] or ends[0] <= row["value"] <= ends[1]
+    printed = call(*asked)[1]
+    assert "[95% replication interval]: where it falls when as many questions are drawn again" in printed
+    assert "endless questions: 95% confidence interval of the tau" in printed
+
+
+def test_the_order_of_rows_changes_nothing(folder, call, tmp_path):
+    mixed = []
+    for name, table in tables(folder).items():
+        mixed.append(tmp_path / f"{name}.parquet")
+        table.sample(fraction=1, shuffle=True, seed=len(mixed)).write_parquet(mixed[-1])
+    for command, name in (("compare", "pairs"), ("stability", "results")):
+        asked = ("--metric", "mrr,macro-mrr", "--draws", 99, "--format", "json")
+        one, two = (json.loads(call(command, *paths, *asked)[1])[name] for paths in (three(folder), mixed))
+        for left, right in zip(one, two, strict=True):
+            assert left == {
+                k: pytest.approx(v, rel=1e-12) if isinstance(v, float) else v for k, v in right.items()
+            }
+
+
+def test_answers_that_a_system_lacks(folder, call, tmp_path):
+    fewer = tmp_path / "fewer.parquet"
+    tables(folder)["a"][1:].write_parquet(fewer)
+    asked = (folder / "b.parquet", fewer, "--metric", "mrr", "--test", "t")
+    code, _, error = call("compare", *asked)
+    assert code == 2
+    assert "1 are not in all" in error
+    code, _, error = call("compare", *asked, "--intersect")
+    assert code == 0
+    assert "of b, 30 of 30 questions and 119 of 120 answers are left" in error
+    assert call("stability", *asked[:4], "--intersect")[0] == 0
+
+
+def test_grades_below_unjudged_are_refused(folder, call, tmp_path):
+    (tmp_path / "bad.qrels").write_text((folder / "full.qrels").read_text() + "e0|r0|? 0 e1 -2\n")
+    for files, more in (([folder / "both.run"], ("--kg", folder / "graph")), (three(folder), ())):
+        code, printed, error = call("compare", *files, "--qrels", tmp_path / "bad.qrels", *more)
+        assert (code, printed) == (2, "")
+        assert f"bad.qrels, line {QUESTIONS * ANSWERS + 1}: a grade must be at least -1, got -2." in error

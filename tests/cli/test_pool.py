@@ -49,10 +49,11 @@ def folder(tmp_path, monkeypatch):
 
 
 MAKE = ["one.run", "two.run.gz", "--depth", "2", "--kg", "graph", "--out", "pool"]
+RULES = ["--rule", "functional", "--rule", "type"]
 
 
 def test_a_pool(call, folder):
-    code, out, err = call("pool", *MAKE, "--truth", "test")
+    code, out, err = call("pool", *MAKE, *RULES, "--truth", "test")
     assert (code, err) == (0, "owkg: note: 1 questions that the truth answers are not asked.\n")
     assert {path.name for path in (folder / "pool").iterdir()} == FILES
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
@@ -80,7 +81,7 @@ def test_a_pool(call, folder):
 
 
 def test_json_and_metadata(call, folder):
-    code, out, _ = call("pool", *MAKE, "--truth", "test", "--format", "json")
+    code, out, _ = call("pool", *MAKE, *RULES, "--truth", "test", "--format", "json")
     assert code == 0
     shown, card = json.loads(out), json.loads((folder / "pool" / "metadata.json").read_text())
     assert shown == {"out": "pool"} | card
@@ -104,7 +105,7 @@ def test_equal_input_gives_equal_files(call, folder):
 
 def test_what_is_true_and_not_pooled(call, folder):
     (folder / "qrels").write_text("ann|knows|? 0 lima 1\nann|knows|? 0 oslo 0\nben|knows|? 0 cat -1\n")
-    assert call("pool", *MAKE, "--truth", "qrels", "--no-trivial")[0] == 0
+    assert call("pool", *MAKE, "--truth", "qrels")[0] == 0
     grades = dict(read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "grade").rows())
     assert grades == {"ann": -1, "cat": -1, "oslo": 0, "lima": 1}
     options = ["--truth", "qrels", "--closed-world", "--overwrite"]
@@ -125,6 +126,7 @@ def test_the_rules_know_the_truth(call, folder):
     make = [
         "pool",
         "born.run",
+        *RULES,
         "--depth",
         "9",
         "--kg",
@@ -187,6 +189,9 @@ def test_names_go_into_the_sheet(call, folder):
         ("one.run --depth 2 --kg none --out x", "none"),
         ("one.run --depth 2 --kg graph --out x --truth other", "--truth must be a split .* or a file"),
         ("one.run --depth 2 --kg graph --out x --closed-world", "--closed-world needs --truth"),
+        ("one.run --depth 2 --kg graph --out x --covered", "--covered needs --truth"),
+        ("one.run --depth 2 --kg graph --out x --changed", "--changed says nothing without --read"),
+        ("--read s.tsv --out x --pool y --budget 3", "--budget says nothing with --read"),
         ("one.run --depth 2 --kg graph --out x --filter other", "--filter must be among .*'other'"),
         ("one.run --depth 2 --kg graph --out x --filter test --truth test", "must not hold the split"),
         ("one.run --depth 2 --kg graph --out graph", "graph: is there already"),
@@ -213,7 +218,7 @@ def test_bad_input(call, folder, arguments, shown):
 @pytest.fixture
 def sheets(call, folder):
     """Two filled-in sheets of a pool, that differ in one label."""
-    assert call("pool", *MAKE, "--no-trivial")[0] == 0
+    assert call("pool", *MAKE)[0] == 0
     header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
     for name, answers in (
         ("first.tsv", {"cat": "y", "oslo": "n"}),
@@ -241,7 +246,7 @@ def test_one_sheet(call, sheets):
 def test_two_annotators_are_two(call, sheets):
     code, out, err = call("pool", "--read", "first.tsv", "--read", "./first.tsv", *READ)
     assert (code, out) == (2, "")
-    assert "--read must be the sheets of two annotators, got first.tsv twice" in err
+    assert "--read must be the sheets of different annotators, got first.tsv twice" in err
     (sheets / "copy.tsv").write_bytes((sheets / "first.tsv").read_bytes())
     code, _, err = call("pool", "--read", "first.tsv", "--read", "copy.tsv", *READ)
     assert code == 0
@@ -257,7 +262,7 @@ def test_a_part_of_a_sheet(call, sheets):
 
 def test_what_annotators_found_decides_between_runs(call, folder):
     """From the runs to a pool, to a sheet, to judgements, to another order of the systems."""
-    assert call("pool", *MAKE, "--truth", "test", "--no-trivial")[0] == 0
+    assert call("pool", *MAKE, "--truth", "test")[0] == 0
     header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines]
     found = {("ann|knows|?", "oslo")}  # which only "two" lists
@@ -295,7 +300,7 @@ def test_what_each_system_gains_from_its_pool(call, sheets):
 
 def test_what_was_judged_before_is_no_gain(call, folder):
     """The truth knows that cat answers both questions, pooled or not; rules and people do not."""
-    assert call("pool", *MAKE, "--truth", "test")[0] == 0
+    assert call("pool", *MAKE, *RULES, "--truth", "test")[0] == 0
     header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
     rows = ["\t".join([*line.split("\t")[:4], "y", ""]) for line in lines]
     (folder / "filled.tsv").write_text("\n".join([header, *rows]) + "\n")
@@ -315,7 +320,7 @@ def test_truth_decides_before_a_rule(call, folder):
     """What the truth judges stays judged, though a rule marks it too: oslo, that only "two" lists for ann."""
     write_run(run_of("one", [[2, 4, 5], [0, 2, 1]]), "one.run")
     (folder / "truth.qrels").write_text("ann|knows|? 0 oslo 0\nann|knows|? 0 cat 1\nben|knows|? 0 cat 1\n")
-    assert call("pool", *MAKE, "--truth", "truth.qrels")[0] == 0
+    assert call("pool", *MAKE, *RULES, "--truth", "truth.qrels")[0] == 0
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
     oslo = pool.filter(question="ann|knows|?", answer="oslo")
     assert oslo.select("models", "rule", "grade", "judged_by").rows() == [("two", "type", 0, "truth")]
@@ -325,18 +330,36 @@ def test_truth_decides_before_a_rule(call, folder):
     assert bias_of(folder / "pool", judged) == pool_bias(run, judged, 2, kept=truth).to_dicts()
 
 
-def test_a_pool_that_changed_is_read_all_the_same(call, sheets):
-    lines = read_runs(["pool/runs.trec.gz"])
-    write_run(lines.filter(model="one"), "pool/runs.trec.gz")
-    code, out, err = call("pool", "--read", "first.tsv", *READ, "--format", "json")
+@pytest.mark.parametrize("name", ["pool.qrels", "pool.tsv", "runs.trec.gz"])
+def test_a_pool_that_changed_is_read_when_asked_for(call, sheets, name):
+    path = sheets / "pool" / name
+    if name == "runs.trec.gz":
+        write_run(read_runs([path]).filter(model="one"), path)
+    else:
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[: 2 + lines[0].startswith("question")]))
+    code, out, err = call("pool", "--read", "first.tsv", *READ)
+    assert (code, out) == (2, "")
+    assert (
+        err
+        == f"owkg: error: pool: {name} changed since the pool was written; --changed reads it all the same.\n"
+    )
+    if name == "pool.qrels":
+        return
+    code, out, err = call("pool", "--read", "first.tsv", *READ, "--changed", "--format", "json")
     assert (code, json.loads(out)["systems"]) == (0, [])
-    assert err == "owkg: note: pool: runs.trec.gz changed since; what each system brought is not told.\n"
-    (sheets / "pool/runs.trec.gz").unlink()
-    assert call("pool", "--read", "first.tsv", *READ, "--overwrite")[0] == 0
+    assert err == f"owkg: note: pool: {name} changed since; what each system brought is not told.\n"
+    path.unlink()
+    assert call("pool", "--read", "first.tsv", *READ, "--overwrite", "--changed")[0] == 0
+
+
+def test_a_sheet_filled_in_where_it_is_changes_no_pool(call, sheets):
+    (sheets / "pool/sheet.tsv").write_text((sheets / "first.tsv").read_text())
+    assert call("pool", "--read", "pool/sheet.tsv", *READ)[0] == 0
 
 
 def test_one_system_gains_nothing_to_speak_of(call, folder):
-    assert call("pool", "one.run", *MAKE[2:], "--truth", "test", "--no-trivial")[0] == 0
+    assert call("pool", "one.run", *MAKE[2:], "--truth", "test")[0] == 0
     assert bias_of(folder / "pool", read_judgements("pool/pool.qrels")) == []
 
 
@@ -382,7 +405,7 @@ def test_bad_sheets(call, sheets, old, new, shown):
 def test_labels_against_the_pool(call, sheets):
     assert call("pool", "--read", "first.tsv", *READ)[0] == 0
     (sheets / "pool/pool.qrels").write_text((sheets / "judged.qrels").read_text())
-    code, _, err = call("pool", "--read", "second.tsv", *READ, "--overwrite")
+    code, _, err = call("pool", "--read", "second.tsv", *READ, "--overwrite", "--changed")
     assert code == 2
     assert "such as 'oslo' to 'ann|knows|?', 0 and 1" in err
 
@@ -403,7 +426,119 @@ def test_nothing_is_lost(call, sheets, out):
         assert (sheets / out).read_bytes() == before
 
 
-def test_three_sheets(call, sheets):
-    code, _, err = call("pool", *(["--read", "first.tsv"] * 3), *READ)
-    assert code == 2
-    assert "--read must be one sheet or two, got 3" in err
+def test_three_sheets_have_a_majority(call, sheets):
+    text = (sheets / "second.tsv").read_text()
+    (sheets / "third.tsv").write_text(text)
+    many = [part for name in ("first", "second", "third") for part in ("--read", f"{name}.tsv")]
+    code, out, _ = call("pool", *many, *READ, "--format", "json")
+    found = json.loads(out)
+    assert (code, found["relevant"], found["not_judged"], found["no_majority"]) == (0, 3, 2, [])
+    assert found["judged_by_all"] == 3
+    # Two candidates of three with 3 of 3, one with 1 and 2: P = (1 + 1 + 1/3) / 3, p = (1/9, 8/9).
+    chance = (1 + 64) / 81
+    assert found["fleiss_kappa"] == pytest.approx((7 / 9 - chance) / (1 - chance))
+    assert [pair["sheets"] for pair in found["pairs"]] == [
+        ["first.tsv", "second.tsv"],
+        ["first.tsv", "third.tsv"],
+        ["second.tsv", "third.tsv"],
+    ]
+    (sheets / "fourth.tsv").write_text((sheets / "first.tsv").read_text())
+    code, out, _ = call("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite")
+    assert code == 0
+    assert "no majority, so not judged" in out
+    assert "all 4 judged 3: Fleiss' kappa" in out
+    assert "3 not judged" in out
+
+
+# --- rules, truths and budgets
+
+
+def test_no_rule_unless_asked_for_and_what_it_costs(call, folder):
+    assert call("pool", *MAKE)[0] == 0
+    assert pl.read_csv("pool/pool.tsv", separator="\t")["rule"].null_count() == 5
+    code, out, _ = call("pool", *MAKE, *RULES, "--overwrite")
+    assert code == 0
+    assert "answers known to be true (valid) that the rules would reject" in out
+    card = json.loads((folder / "pool" / "metadata.json").read_text())
+    cost = card["rule_cost"]
+    assert cost["left_out"] == "valid"
+    # ben knows ann: ben has no other answer in train, and ann knows somebody.
+    row = {"relation": None, "facts": 1, "functional": 0, "type": 0, "rejected": 0, "share": 0.0}
+    assert cost["rows"][0].items() >= row.items()
+    assert 0 == cost["rows"][0]["lower"] < cost["rows"][0]["upper"] <= 1
+
+
+def test_a_truth_that_does_not_cover_the_pool(call, folder):
+    (folder / "few.qrels").write_text("ann|knows|? 0 cat 1\n")
+    asked = ["pool", *MAKE, "--truth", "few.qrels", "--closed-world"]
+    code, out, err = call(*asked)
+    assert (code, out) == (2, "")
+    assert "1 of 2 are not in few.qrels, such as 'ben|knows|?'" in err
+    assert "--covered pools only the questions that it judges" in err
+    assert not (folder / "pool").exists()
+    code, _, err = call(*asked, "--covered")
+    assert code == 0
+    assert "owkg: note: 1 questions are left out, which the truth does not judge." in err
+    assert set(pl.read_csv("pool/pool.tsv", separator="\t")["question"]) == {"ann|knows|?"}
+    # What the truth leaves open is open where annotators come.
+    assert call("pool", *MAKE, "--truth", "few.qrels", "--overwrite")[0] == 0
+
+
+def test_a_budget_takes_shallow_layers_of_whole_questions(call, folder):
+    assert call("pool", *MAKE, "--budget", "4")[0] == 0
+    card = json.loads((folder / "pool" / "metadata.json").read_text())
+    pool = pl.read_csv("pool/pool.tsv", separator="\t")
+    sheet = pl.read_csv("pool/sheet.tsv", separator="\t")
+    asked = pool.join(sheet, left_on=["question", "answer"], right_on=["question_id", "answer_id"])
+    assert (pool["depth"].value_counts().sort("depth")["count"].to_list(), len(asked)) == ([3, 2], 4)
+    assert asked["depth"].sort().to_list() == [1, 1, 1, 2]
+    assert (card["to_judge"], card["beyond_budget"], card["settings"]["budget"]) == (4, 1, 4)
+    assert card["notes"] == [
+        "the budget leaves 1 of 5 candidates unjudged: the sheet has depths up to 1 as a whole, depth 2 of 1 "
+        "of 2 questions, and nothing deeper."
+    ]
+    text = (folder / "pool/sheet.tsv").read_text().splitlines()
+    rows = ["\t".join([*line.split("\t")[:4], "y", ""]) for line in text[1:]]
+    (folder / "filled.tsv").write_text("\n".join([text[0], *rows]) + "\n")
+    code, out, err = call("pool", "--read", "filled.tsv", *READ)
+    assert (code, err) == (0, "")
+    assert "4 relevant, 0 not relevant, 1 not judged" in out
+
+
+def test_what_the_rules_took_is_estimated(call, folder, monkeypatch):
+    """Half of the known answers of a relation would be rejected: as many are lost as are found."""
+    people = 400
+    rng = np.random.default_rng(0)
+    child = np.repeat(np.arange(people), 2)
+    parent = people + rng.permutation(2 * people) // 2
+    facts = np.stack([child, 0 * child, parent], 1).astype(np.int32)
+    train = rng.random(len(facts)) < 0.5
+    names = tuple(f"p{i}" for i in range(2 * people))
+    write_labelled(
+        KnowledgeGraph(names, ("childOf",), {"train": facts[train], "test": facts[~train]}), "people"
+    )
+    missing = facts[~train]
+    # Each list holds the missing parents and one who is none.
+    asked = np.unique(missing[:, 0])
+    lists = np.full((len(asked), 3), -1)
+    for i, one in enumerate(asked):
+        right = missing[missing[:, 0] == one, 2]
+        lists[i, : len(right) + 1] = [*right, people + (right[0] + 1) % people]
+    scores = -np.arange(3.0) * np.ones((len(asked), 1))
+    run = run_from_lists("m", "tail", asked, 0 * asked, lists, scores, entities=names, relations=["childOf"])
+    write_run(run, "people.run")
+    make = ["people.run", "--depth", "3", "--kg", "people", "--rule", "functional", "--out", "born"]
+    assert call("pool", *make)[0] == 0
+    pool = pl.read_csv("born/pool.tsv", separator="\t")
+    true = {(f"p{h}", f"p{t}") for h, _, t in missing.tolist()}
+    lost = sum(pair in true for pair in pool.filter(judged_by="rule").select("entity", "answer").rows())
+    assert lost > 50
+    header, *lines = (folder / "born/sheet.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines]
+    filled = ["\t".join([*row[:4], "ny"[(row[0].split("|")[0], row[1]) in true], ""]) for row in rows]
+    (folder / "filled.tsv").write_text("\n".join([header, *filled]) + "\n")
+    read = ("pool", "--read", "filled.tsv", "--pool", "born", "--out", "born.qrels")
+    found = json.loads(call(*read, "--format", "json")[1])
+    assert abs(found["lost_by_rule"] - lost) < 0.35 * lost
+    out = call(*read, "--overwrite")[1]
+    assert f"about {found['lost_by_rule']:,} are relevant, by what rules cost" in " ".join(out.split())

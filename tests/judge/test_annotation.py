@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from owkg.judge.annotation import SHEET, read_names, read_sheet, write_sheet
 from owkg.judge.frames import QRELS, with_questions
-from owkg.judge.kappa import annotator_agreement, kappa
+from owkg.judge.kappa import annotator_agreement, fleiss_kappa, kappa, majority
 from owkg.metrics import POOLED
 
 HEADER = "\t".join(SHEET)
@@ -212,3 +212,71 @@ def test_kappa_by_hand():
     spread = ((np.trace(share, axis1=1, axis2=2) - chance) / (1 - chance)).std()
     # Large-sample theory, at n = 50.
     assert error == pytest.approx(spread, rel=0.05)
+
+
+def test_fleiss_kappa_of_the_published_example():
+    """Fleiss (1971), as everybody copies it: 10 subjects, 14 raters, 5 grades, kappa .210."""
+    counts = [
+        (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+        (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+    ]  # fmt: skip
+    grades = np.array([np.repeat(np.arange(5), row) for row in counts])
+    asked = {"question": "a|r|?", "side": "tail", "entity": "a", "relation": "r"}
+    sheets = [
+        pl.DataFrame([asked | {"answer": f"b{i}", "grade": int(grade)} for i, grade in enumerate(column)])
+        for column in grades.T
+    ]
+    value, candidates = fleiss_kappa(sheets)
+    assert (round(value, 3), candidates) == (0.210, 10)
+    of_two = fleiss_kappa(sheets[:2])
+    assert of_two[1] == 10
+    assert np.isnan(fleiss_kappa([sheets[0]] * 2)[0]) == (grades[:, 0].min() == grades[:, 0].max())
+
+
+def test_a_majority_is_of_those_who_judged():
+    asked = {"question": "a|r|?", "side": "tail", "entity": "a", "relation": "r"}
+    given = {"b": (1, 1, 0), "c": (1, 0, -1), "d": (-1, -1, 1), "e": (-1, -1, -1)}
+    sheets = [
+        pl.DataFrame([asked | {"answer": name, "grade": grades[i]} for name, grades in given.items()])
+        for i in range(3)
+    ]
+    found = majority([sheets[0], sheets[1], sheets[2].filter(pl.col("answer") != "e")])
+    assert dict(found.select("answer", "grade").rows()) == {"b": 1, "c": -1, "d": 1, "e": -1}
+    assert dict(found.select("answer", "grades").rows())["e"] == [-1, -1, None]
+
+
+STRANGE = (
+    "=HYPERLINK(1)",
+    "+1",
+    "-1",
+    "@a",
+    "'=1",
+    "'x",
+    "\x1b[31mred",
+    "a\\b",
+    "a\\\\b",
+    "\\x1b",
+    "\x9b2J",
+    "a-b",
+)
+
+
+def test_nothing_in_a_sheet_is_a_command(tmp_path):
+    rows = [
+        {"side": side, "entity": entity, "relation": relation, "answer": answer}
+        for side in ("head", "tail")
+        for entity, relation, answer in zip(STRANGE, STRANGE[::-1], STRANGE[3:] + STRANGE[:3], strict=True)
+    ]
+    frame = with_questions("rows", pl.DataFrame(rows))
+    path = tmp_path / "sheet.tsv"
+    write_sheet(frame, path, seed=0, labels={"a-b": "=1+1"}, descriptions={"+1": "\x1b[2J"})
+    text = path.read_text()
+    assert not any((ord(c) < 32 and c not in "\t\n") or 127 <= ord(c) < 160 for c in text)
+    header, *lines = csv.reader(io.StringIO(text), delimiter="\t")
+    assert header == list(SHEET)
+    assert not any(cell.startswith(tuple("=+-@")) for line in lines for cell in line)
+    with path.open("w", newline="") as file:
+        filled = [header, *([*line[:4], "1", ""] for line in lines)]
+        csv.writer(file, delimiter="\t", lineterminator="\n").writerows(filled)
+    back = read_sheet(path, frame).drop("grade").sort("question", "answer")
+    assert back.equals(frame.select(QRELS[:-1]).sort("question", "answer"))

@@ -1,12 +1,15 @@
 """Scores of systems on questions: their means are what `owkg.metrics.evaluate` says."""
 
+import jax
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg.judge.scores import scores
+from owkg.judge.scores import intersected, scores
+from owkg.judge.significance import pairwise
+from owkg.judge.stability import stability
 from owkg.metrics import Ties, evaluate, summary, tasks_of
 
 NAMES = ("mrr", "hits@3", "mr", "amri", "adjusted_hits@3", "macro-mrr", "macro-map@20", "probe@0.5")
@@ -97,7 +100,11 @@ def test_ids_for_labels():
             SUMMARIES,
             "no question",
         ),
-        ({"a": table(0), "b": table(0)[1:]}, SUMMARIES, r"h0\|r0\|\? has 't0' in 1 of 2"),
+        (
+            {"a": table(0), "b": table(0)[1:]},
+            SUMMARIES,
+            r"1 are not in all, such as 't0' to h0\|r0\|\?, in 1 of 2",
+        ),
         ({"a": table(0), "b": table(0, candidates=50)}, [summary("amri")], "the same candidates"),
         (
             {"a": table(0).with_columns(filtered=False)},
@@ -123,3 +130,32 @@ def test_places_are_shared_by_systems_that_read_the_same():
     assert found.places[0].tolist() == ([2, 2, 1] if better else [1, 1, 3])
     lower = found.mean[1, 2] < found.mean[1, 0]
     assert found.places[1].tolist() == ([2, 2, 1] if lower else [1, 1, 3])
+
+
+def test_answers_that_a_system_lacks_are_left_out_too():
+    whole = {"a": table(0), "b": table(1)}
+    found, left_out = scores({"a": whole["a"], "b": whole["b"][1:]}, SUMMARIES, intersect=True)
+    expected, _ = scores({name: of[1:] for name, of in whole.items()}, SUMMARIES)
+    assert left_out == 0
+    np.testing.assert_array_equal(found.value, expected.value)
+    cut, left = intersected({"a": whole["a"][:-2], "b": whole["b"][1:]})
+    assert {name: len(of) for name, of in cut.items()} == dict.fromkeys("ab", len(whole["a"]) - 3)
+    assert left.select("answers", "of_answers").rows() == [
+        (len(whole["a"]) - 3, len(whole["a"]) - 2),
+        (len(whole["a"]) - 3, len(whole["a"]) - 1),
+    ]
+
+
+def test_the_order_of_rows_changes_nothing_that_is_drawn():
+    tables = {name: table(seed) for seed, name in enumerate("abc")}
+    mixed = {name: of.sample(fraction=1, shuffle=True, seed=3) for name, of in tables.items()}
+    chosen = [summary("mrr"), summary("macro-mrr")]
+    one, two = (scores(of, chosen)[0] for of in (tables, mixed))
+    assert one.questions.equals(two.questions)
+    for metric in one.metrics:
+        p = [
+            pairwise(of, metric, test="randomisation", key=jax.random.key(0), draws=99).p for of in (one, two)
+        ]
+        np.testing.assert_array_equal(*p)
+    drawn = [stability(jax.random.key(0), of, [0.3, 0.6], 20).tau for of in (one, two)]
+    np.testing.assert_array_equal(*drawn)

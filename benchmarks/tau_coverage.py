@@ -1,0 +1,101 @@
+"""How often intervals of Kendall's tau between two label sets hold the tau that endless questions would give.
+
+Systems have true values drawn anew in each trial, with spread `spread` under the first label set and moved by
+`moved` under the second; a question adds a difficulty that all share, and noise of deviation 1, in half of
+the settings heavy-tailed. Of each setting: the share of trials whose confidence interval
+(`owkg.judge.sure_tau`) and whose replication interval hold the true tau, and how wide the former is.
+
+    python benchmarks/tau_coverage.py --out out
+"""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import polars as pl
+
+from owkg.cli.progress import progress
+from owkg.cli.script import Out, Quick, run_script
+from owkg.files import writable_folder
+from owkg.judge.agreement import agreement
+from owkg.judge.rankings import kendall_tau
+from owkg.judge.scores import Scores
+from owkg.report.table import save_table
+
+# Systems, questions, spread, moved.
+_SETTINGS = (
+    (8, 30, 0.1, 0.0),
+    (8, 200, 0.05, 0.0),
+    (8, 200, 0.05, 0.05),
+    (8, 1000, 0.05, 0.0),
+    (8, 1000, 0.3, 0.0),
+    (13, 1745, 0.05, 0.03),
+    (13, 1745, 0.3, 0.1),
+)
+_TAIL = 1.5  # of the lognormal noise
+
+
+def trial(
+    rng: np.random.Generator, setting: tuple[int, int, float, float], *, heavy: bool
+) -> dict[str, float]:
+    """One sample of questions, and whether its intervals hold the truth."""
+    systems, questions, spread, moved = setting
+    true = rng.normal(0, spread, systems)
+    other = true + rng.normal(0, moved, systems)
+    shared = rng.normal(size=questions) + _noise(rng, (systems, questions), heavy=heavy)
+    own = _noise(rng, (2, systems, questions), heavy=heavy) / 2
+    asked = pl.DataFrame({"side": "tail", "entity": np.arange(questions), "relation": "r"})
+    names = tuple(map(str, range(systems)))
+    first, second = (
+        Scores(names, ("m",), (True,), asked, (mean[:, None] + shared + noise)[None], np.ones((1, questions)))
+        for mean, noise in zip((true, other), own, strict=True)
+    )
+    found = agreement(jax.random.key(int(rng.integers(2**31))), first, second, replicates=400)
+    tau = kendall_tau(true, other).item()
+    ends = {
+        "confidence": (found.tau_low[0], found.tau_high[0]),
+        "replication": (found.low[0, 0], found.high[0, 0]),
+    }
+    held = {name: float(low - 1e-9 <= tau <= high + 1e-9) for name, (low, high) in ends.items()}
+    return held | {
+        "width": float(found.tau_high[0] - found.tau_low[0]),
+        "tau": found.value[0, 0],
+        "true_tau": tau,
+    }
+
+
+def _noise(rng: np.random.Generator, shape: tuple[int, ...], *, heavy: bool) -> np.ndarray:
+    """Of mean 0 and deviation 1."""
+    normal = rng.normal(size=shape)
+    if not heavy:
+        return normal
+    spread = np.exp(_TAIL**2)
+    return (np.exp(_TAIL * normal) - np.sqrt(spread)) / np.sqrt((spread - 1) * spread)
+
+
+def run(trials: int) -> pl.DataFrame:
+    """A row a setting."""
+    rows: list[dict[str, Any]] = []
+    with progress("drawing", "settings") as update:
+        for heavy in (False, True):
+            for setting in _SETTINGS:
+                rng = np.random.default_rng(0)
+                found = pl.DataFrame([trial(rng, setting, heavy=heavy) for _ in range(trials)])
+                named = dict(zip(("systems", "questions", "spread", "moved"), setting, strict=True))
+                rows.append(named | {"heavy": heavy, "trials": trials} | found.mean().row(0, named=True))
+                update(len(rows), 2 * len(_SETTINGS))
+    return pl.DataFrame(rows)
+
+
+def main(out: Out = Path("out"), quick: Quick = False) -> None:
+    """How often intervals of tau hold the tau of endless questions."""
+    folder = writable_folder(out)
+    found = run(20 if quick else 300)
+    save_table(found, folder / "tau_coverage.csv")
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200):
+        print(found)
+
+
+if __name__ == "__main__":
+    run_script(main)
