@@ -150,7 +150,7 @@ def _timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def call_steps(steps: int, took: float, empty: float) -> int:
-    """How many steps the next call of the device takes: half a second of them, but no less than an empty call.
+    """Steps of the next call of the device: half a second of them, or as long as an empty call takes.
 
     Args:
         steps: of the call before.
