@@ -72,7 +72,7 @@ def read_checkpoint(folder: Path, step: int, like: Any) -> State:
 
 
 def require_like(folder: Path, step: int, like: Any) -> None:
-    """Raises ValueError if the metadata of the checkpoint `folder`/`step` says other shapes than `like` has."""
+    """Raises ValueError if the checkpoint `folder`/`step` is said to have other shapes than `like`."""
     path = folder.absolute() / str(step)
     held, wanted = provenance.read_metadata(path).get("shapes"), _shapes(like)
     if not isinstance(held, dict):

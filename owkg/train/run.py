@@ -149,6 +149,11 @@ def config_file(folder: Path) -> Path:
     return folder / CONFIG
 
 
+def saved_steps(folder: Path) -> list[int]:
+    """The steps of a run that have a checkpoint, increasing; none if `folder` is no run."""
+    return checkpoint_steps(folder / CHECKPOINTS)
+
+
 def load_run(folder: Path, *, step: int | str = "best") -> Run:
     """Reads the folder of a run.
 
