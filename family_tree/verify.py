@@ -87,11 +87,12 @@ def _as_tsv(path: Path) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         text = Path(folder) / "facts.tsv"
         try:
-            schema = pl.read_parquet_schema(path)
+            table = pl.scan_parquet(path, glob=False)
+            schema = table.collect_schema()
             if schema != FACTS_SCHEMA:
                 got = ", ".join(f"{name} of {kind}" for name, kind in schema.items())
                 raise ValueError(f"{path}: must have columns {', '.join(FACTS_SCHEMA)} of text, got {got}.")
-            pl.scan_parquet(path).sink_csv(text, include_header=False, separator="\t", quote_style="never")
+            table.sink_csv(text, include_header=False, separator="\t", quote_style="never")
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise ValueError(f"{path}: must be Parquet ({error}).") from None
         yield text

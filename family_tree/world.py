@@ -114,5 +114,11 @@ def format_checked(facts_format: Any) -> str:
 
 def _scanned(path: Path) -> pl.LazyFrame:
     return pl.scan_csv(
-        path, has_header=False, separator="\t", quote_char=None, schema=FACTS_SCHEMA, raise_if_empty=False
+        path,
+        has_header=False,
+        separator="\t",
+        quote_char=None,
+        schema=FACTS_SCHEMA,
+        raise_if_empty=False,
+        glob=False,
     )

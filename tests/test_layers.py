@@ -1,10 +1,14 @@
 """Who may import whom (docs/architecture.md), read from the source without running it."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import owkg
 
 ROOT = Path(__file__).parents[1]
 
@@ -213,12 +217,27 @@ def extras(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", [p for p in LIBRARY if p.name == "__init__.py"], ids=_name)
+# All but the first, which imports its parts when they are asked for.
+PACKAGES = [p for p in LIBRARY if p.name == "__init__.py" and p.parent != ROOT / "owkg"]
+
+
+def test_the_package_imports_its_parts_when_they_are_asked_for():
+    code = (
+        "import sys, owkg; before = set(sys.modules); assert not {'jax', 'polars', 'numpy'} & before;"
+        "print(all(getattr(owkg, name) is not None for name in owkg.__all__), dir(owkg) == owkg.__all__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        owkg.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=_name)
 def test_a_package_holds_a_docstring_imports_and_all(path):
     assert extras(path.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("path", [p for p in LIBRARY if p.name == "__init__.py"], ids=_name)
+@pytest.mark.parametrize("path", PACKAGES, ids=_name)
 def test_all_is_sorted_and_is_what_is_imported(path):
     body = ast.parse(path.read_text(encoding="utf-8")).body
     bound = {a.asname or a.name for n in body if isinstance(n, ast.ImportFrom) for a in n.names}

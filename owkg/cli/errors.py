@@ -1,9 +1,13 @@
-"""Bad input becomes one clear line and exit code 2; an interrupt becomes exit code 130."""
+"""Bad input becomes one clear line and exit code 2; a signal becomes exit code 128 and its number."""
 
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import typer
 
@@ -22,6 +26,8 @@ _OPTIONS = {
     "k": "K",
     "p": "P",
 }
+# Until a signal that got lost is raised again.
+_SOON_S = 0.05
 
 
 def _one_line(message: str) -> str:
@@ -44,6 +50,8 @@ def _is_out_of_device_memory(error: Exception) -> bool:
 def guarded(name: str, call: Callable[[], object]) -> int:
     """Runs `call` and returns the exit code: its own int or 0, 2 for bad input, 130 for an interrupt.
 
+    Output that nobody reads any more ends with 141, as a process that SIGPIPE ends.
+
     Args:
         name: what the error line starts with.
         call: a Typer app called with `standalone_mode=False`, or any function.
@@ -52,15 +60,18 @@ def guarded(name: str, call: Callable[[], object]) -> int:
     try:
         code = call()
         code = code if isinstance(code, int) else 0
+        sys.stdout.flush()
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         code, message = 130, ""
     except BrokenPipeError:
-        # Whoever read the output has read enough; the interpreter must not find the pipe closed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        code = _unread()
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):  # of which Typer makes an exit
+            raise
+        code = _unread()
     except (ValueError, OSError) as error:
         # The number of an error of the system says nothing that its words do not.
         code, message = 2, re.sub(r"^\[Errno \d+\] ", "", str(error))
@@ -75,3 +86,52 @@ def guarded(name: str, call: Callable[[], object]) -> int:
     elif code == 2 and message:
         print(f"{name}: error: {_one_line(message)}", file=sys.stderr)
     return code
+
+
+def _unread() -> int:
+    """The exit code where whoever read the output has gone; the interpreter must find no closed pipe."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return 128 + signal.SIGPIPE
+
+
+def heard() -> None:
+    """Makes SIGTERM end the process in order, and no signal get lost while garbage is collected.
+
+    Python drops what is raised in a callback of its garbage collector, and JAX has such a callback.
+    """
+    dropped = sys.unraisablehook
+
+    def again(what: Any) -> None:
+        number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(what.exc_type)
+        if number is None:
+            dropped(what)
+        else:  # once the callback has returned
+            threading.Timer(_SOON_S, signal.raise_signal, [number]).start()
+
+    sys.unraisablehook = again
+    signal.signal(signal.SIGTERM, _terminated)
+
+
+def _terminated(*_: object) -> None:
+    sys.exit(128 + signal.SIGTERM)
+
+
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """Lets SIGINT and SIGTERM end the process as the system does, even in the middle of a compiled call.
+
+    Python hears a signal only when the call returns, which may take minutes. For work that writes no file, in
+    a process that has `heard` its signals.
+    """
+    if signal.getsignal(signal.SIGTERM) is not _terminated:
+        yield
+        return
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -35,8 +35,10 @@ def info(
     questions ask the distinct facts of all splits. Splits of false triples (CoDEx) are no facts.
     """
     from owkg import kg
+    from owkg.cli.progress import progress
 
-    statistics = kg.graph_statistics(kg.read_graph(folder, duplicates="keep", layout=layout))
+    with progress("reading the graph"):
+        statistics = kg.graph_statistics(kg.read_graph(folder, duplicates="keep", layout=layout))
     if form is options.Format.JSON:
         print(json.dumps({"folder": str(folder)} | statistics, indent=2, allow_nan=False))
         return

@@ -1,6 +1,5 @@
-"""The `owkg` command: exit code 0 for success, 2 for bad input, 130 when interrupted."""
+"""The `owkg` command: exit code 0 for success, 2 for bad input, 128 + n where signal n ended it."""
 
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.compare import compare
-from owkg.cli.errors import guarded
+from owkg.cli.errors import guarded, heard
 from owkg.cli.evaluate import evaluate
 from owkg.cli.family_tree import family_tree_app
 from owkg.cli.kg import kg_app
@@ -32,6 +31,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -143,6 +143,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """Entry point of the installed command. Being terminated ends it as an interrupt does: in order."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    """The command in a process of its own, whose signals it hears."""
+    heard()
     sys.exit(main())

@@ -165,7 +165,8 @@ def _computed(
     summaries = _summaries(metric)
     if figures is not None:
         writable_folder(figures)
-    tables = _tables(files, kg, reweight)
+    with progress("reading"):
+        tables = _tables(files, kg, reweight)
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     shown = {"ties": tuple(Ties) if everything or "ties" in divisions else (Ties.REALISTIC,)}
     found = _found(

@@ -33,7 +33,7 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
     settings = card["settings"]
     given = read_judgements(folder / "pool.qrels")
     # What was judged before stays judged whoever is pooled, unless a rule did it, or truth stood for people.
-    pool = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False)
+    pool = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
     kept = given.join(pool.filter(judged_by="rule"), on=["question", "answer"], how="anti")
     run = read_runs([folder / "runs.trec.gz"])
     return pool_bias(

@@ -1,22 +1,91 @@
-"""A progress bar on standard error, for people only: silent when output is piped or the work is short."""
+"""What long work says on standard error: a bar on a terminal, elsewhere a line now and then."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from threading import Event, Thread, Timer
+from typing import Any, NamedTuple
 
 # Work that is over sooner needs no bar.
 _PATIENCE_S = 1.0
+# Between lines.
+_EVERY_S = 20.0
+
+Update = Callable[..., None]
 
 
-@contextmanager
-def progress(title: str, unit: str) -> Iterator[Callable[..., None]]:
-    """Yields `update(done, total, note="")`; the bar appears once the work has taken a second.
+class _Told(NamedTuple):
+    """What was told of the work, and when."""
+
+    at: float
+    done: int
+    total: int
+    note: str
+
+
+def progress(title: str, unit: str = "") -> AbstractContextManager[Update]:
+    """Yields `update(done, total, note="")`; the bar appears after a second, a line comes every 20 seconds.
+
+    They come also while nothing is told. Short work is silent.
 
     Args:
         title: what is being done.
         unit: of the counts, plural.
     """
     from rich.console import Console
+
+    console = Console(stderr=True)
+    return _bar(console, title, unit) if console.is_terminal else _lines(title, unit)
+
+
+@contextmanager
+def _lines(title: str, unit: str) -> Iterator[Update]:
+    begin, over = time.monotonic(), Event()
+    told: list[_Told] = []
+
+    def update(done: int, total: int, note: str = "") -> None:
+        told[1:] = [_Told(time.monotonic(), done, total, note)]  # the first and the last
+
+    def speak() -> None:
+        while not over.wait(_EVERY_S):
+            with suppress(OSError, ValueError):  # nobody listens any more
+                print(_line(title, unit, begin, told), file=sys.stderr, flush=True)
+
+    speaker = Thread(target=speak, daemon=True)
+    speaker.start()
+    try:
+        yield update
+    finally:
+        over.set()
+        speaker.join()
+
+
+def _line(title: str, unit: str, begin: float, told: list[_Told]) -> str:
+    """What has been done of how much, in what time, and what time is left at the speed since the first."""
+    now, words = time.monotonic(), []
+    if told:
+        first, last = told[0], told[-1]
+        words.append(f"{last.done:,} of {last.total:,} {unit}")
+        words += [last.note] if last.note else []
+        words.append(_duration(now - begin))
+        if last.done > first.done:
+            left = (last.total - last.done) * (last.at - first.at) / (last.done - first.done)
+            words.append(f"{_duration(left)} left")
+    else:
+        words.append(_duration(now - begin))
+    return f"owkg: {title}: {', '.join(words)}"
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@contextmanager
+def _bar(console: Any, title: str, unit: str) -> Iterator[Update]:
     from rich.progress import (
         BarColumn,
         Progress,
@@ -28,26 +97,22 @@ def progress(title: str, unit: str) -> Iterator[Callable[..., None]]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} " + unit),
+        TextColumn("{task.fields[counts]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    begin = time.monotonic()
-    task = None
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(title, total=None, counts="", note="")
+    patience = Timer(_PATIENCE_S, bar.start)
 
     def update(done: int, total: int, note: str = "") -> None:
-        nonlocal task
-        if not bar.console.is_terminal or (task is None and time.monotonic() - begin < _PATIENCE_S):
-            return
-        if task is None:
-            bar.start()
-            task = bar.add_task(title, total=total, note=note)
-        bar.update(task, completed=done, note=note)
+        bar.update(task, completed=done, total=total, counts=f"{done:,}/{total:,} {unit}", note=note)
 
+    patience.start()
     try:
         yield update
     finally:
-        if task is not None:
-            bar.stop()
+        patience.cancel()
+        patience.join()
+        bar.stop()

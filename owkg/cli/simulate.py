@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
+from owkg.cli.errors import ended_at_once
 from owkg.cli.output import number, show
 
 
@@ -53,7 +54,7 @@ def simulate(
         "prediction": options.prediction_model(prediction),
     }
     key = jax.random.key(seed)
-    with progress("simulating", "trials") as on_progress:
+    with ended_at_once(), progress("simulating", "trials") as on_progress:
         if other_strength is None:
             result = estimate(key, chosen, **setting, **run, on_progress=on_progress)
         else:

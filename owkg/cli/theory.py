@@ -3,6 +3,7 @@
 from typing import Any
 
 from owkg.cli import options
+from owkg.cli.errors import ended_at_once
 from owkg.cli.output import number, show
 
 _KEYS = (
@@ -43,9 +44,10 @@ def theory(
         "correlation": correlation,
     }
     compute = _scored if prediction is options.Prediction.SCORE else _classified
-    results = [
-        {"metric": m.name} | compute(m, setting, model, weights) for m in options.metrics_named(metric)
-    ]
+    with ended_at_once():
+        results = [
+            {"metric": m.name} | compute(m, setting, model, weights) for m in options.metrics_named(metric)
+        ]
     shown = setting | {"num_answers": num_answers if weights else answers}
     shown |= options.shown_missing(missing, node_spread, popularity_exponent)
     shown["prediction"] = prediction.value

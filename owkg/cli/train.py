@@ -1,7 +1,11 @@
 """`owkg train`: an embedding model of a graph, into the folder of a run."""
 
 import json
+import shlex
+import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -123,6 +127,7 @@ def train(
         naming_options((*given, *_OTHERS)),
         warnings.catch_warnings(record=True) as caught,
         progress("training", "steps") as on_progress,
+        _stopped(kg, out) as on_step,
     ):
         chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
         warnings.simplefilter("always", UserWarning)
@@ -133,10 +138,34 @@ def train(
             graph_folder=kg,
             resume=resume,
             overwrite=overwrite,
-            on_progress=on_progress,
+            on_progress=lambda *now: (on_step(now[0]), on_progress(*now)),
         )
     notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
     _show(run, out, notes, form)
+
+
+@contextmanager
+def _stopped(kg: Path, out: Path) -> Iterator[Callable[[int], object]]:
+    """Yields what is told of every step; a signal ends with where training stopped and how to go on."""
+    at = None
+
+    def on_step(step: int) -> None:
+        nonlocal at
+        at = step
+
+    try:
+        yield on_step
+    except (KeyboardInterrupt, SystemExit):
+        from owkg.train import saved_steps
+
+        saved = saved_steps(out)
+        command = shlex.join(["owkg", "train", str(kg), "--out", str(out), "--resume"])
+        if at is None:
+            print("owkg: training stopped before its first step; nothing was written", file=sys.stderr)
+        elif saved:
+            line = f"at step {at:,}; {out} holds step {saved[-1]:,}; go on with: {command}"
+            print(f"owkg: training stopped {line}", file=sys.stderr)
+        raise
 
 
 def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:
@@ -150,13 +179,15 @@ def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:
         if name.startswith("valid_") and value is not None
     }
     last = end[0] if end else {}
-    setting = {"model": run.config.model, "best_step": run.step, "steps": last.get("step")}
+    steps = last.get("step", run.step)
+    setting = {"model": run.config.model, "best_step": run.step if measured else None, "steps": steps}
     setting |= {name: number(last[name]) for name in ("epoch", "loss", "seconds", "examples_per_s") if last}
     if form is Format.JSON:
         print(json.dumps({"run": str(out)} | setting | {"valid": measured, "notes": notes}, indent=2))
         return
     show(
-        f"{run.config.model}, best on valid at step {run.step:,}",
+        f"{run.config.model}, "
+        + (f"best on valid at step {run.step:,}" if measured else f"step {steps:,}, nothing validated"),
         {name: value for name, value in setting.items() if name != "model"},
         [{"metric": name, "value": value} for name, value in measured.items()]
         or [{"metric": "none", "value": None}],

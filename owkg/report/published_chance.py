@@ -52,7 +52,7 @@ def published_chance() -> pl.DataFrame | None:
     if path is None:
         return None
     try:
-        table = pl.read_csv(path, separator="\t", schema_overrides=_COLUMNS)
+        table = pl.read_csv(path, separator="\t", schema_overrides=_COLUMNS, glob=False)
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path}: {error}") from error
     if missing := sorted(set(_COLUMNS) - set(table.columns)):

@@ -121,7 +121,8 @@ def record(
     )
     paths = [parts / f"{step:09}.parquet" for step in steps]
     with written_aside(folder / _RANKS) as aside:
-        pl.concat(map(pl.read_parquet, paths)).write_parquet(aside, metadata=_signature(world, config))
+        table = pl.concat(pl.read_parquet(path, glob=False) for path in paths)
+        table.write_parquet(aside, metadata=_signature(world, config))
     shutil.rmtree(parts)
     return read_record(world, config, folder)
 
@@ -134,7 +135,7 @@ def read_record(world: ClosedWorld, config: Training, folder: Path) -> Record:
     """
     if not is_recorded(world, config, folder):
         raise ValueError(f"{folder / _RANKS}: is not there; the run has not come to its end.")
-    table = pl.read_parquet(folder / _RANKS)
+    table = pl.read_parquet(folder / _RANKS, glob=False)
     answers = len(world.triples)
     columns = (table[name].to_numpy().reshape(-1, answers) for name in _COLUMNS)
     step, *ranked = columns

@@ -165,7 +165,7 @@ def _asked(
 def _queries(path: Path, graph: kg.KnowledgeGraph) -> Int64[np.ndarray, "questions"]:
     """entity * relations + relation of the questions for tails in `path`."""
     try:
-        table = pl.read_csv(path, separator="\t", quote_char=None, infer_schema=False)
+        table = pl.read_csv(path, separator="\t", quote_char=None, infer_schema=False, glob=False)
         table = table.filter(pl.col("side") == "tail").select("entity", "relation")
     except pl.exceptions.PolarsError as error:
         first = str(error).splitlines()[0]

@@ -4,7 +4,7 @@ from owkg.train.config import LOSSES, Training, changed, config_text, read_confi
 from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
 from owkg.train.many import Trained, train_many
-from owkg.train.run import Run, config_file, load_run, train
+from owkg.train.run import Run, config_file, load_run, saved_steps, train
 from owkg.train.step import begun_shape as state_shape
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "facts_checksums",
     "load_run",
     "read_config",
+    "saved_steps",
     "state_shape",
     "train",
     "train_many",

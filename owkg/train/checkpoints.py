@@ -1,6 +1,5 @@
 """Checkpoints: a folder a step, whole or not there, with checksums that tell if it is still whole."""
 
-import os
 import re
 import secrets
 import shutil
@@ -10,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from owkg import provenance
 from owkg.train.step import State
 
 _MADE_BY = "owkg train, checkpoint"
-_STATE = "state"
-# What a checkpoint takes beside its arrays.
-_MORE = 2**16
+_STATE = "state.npz"
 # A checkpoint that is being written, as `made_folder` names it, or removed.
 _CUT_SHORT = re.compile(r"\.\d+\.[0-9a-f]{8}\.(new|old)")
 
@@ -29,28 +28,25 @@ class Checkpoint(NamedTuple):
     state: State
 
 
-def write_checkpoint(folder: Path, step: int, state: State) -> None:
+def write_checkpoint(folder: Path, step: int, state: State, path_sha256: str) -> None:
     """Writes `state` as `folder`/`step`, beside first, so that a checkpoint is whole or not there.
+
+    Args:
+        folder: of the checkpoints.
+        step: that led to the state.
+        state: that is written.
+        path_sha256: of the training path until then.
 
     Raises:
         OSError: if it cannot be written; other checkpoints stay as they are.
     """
-    import orbax.checkpoint as ocp
-
     path = folder.absolute() / str(step)
     if path.exists():  # of the same run and step, so the same
         return
-    try:
-        with provenance.made_folder(path, made_by=_MADE_BY) as new:
-            _reserve(new / "reserved", sum(x.nbytes for x in jax.tree.leaves(state)))
-            with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-                checkpointer.save(new / _STATE, args=ocp.args.StandardSave(state))
-            content = {"made_by": _MADE_BY, "shapes": _shapes(state), "sha256": provenance.checksums(new)}
-            provenance.write_metadata(new, content)
-    except OSError:
-        raise
-    except Exception as error:  # what the layers below make of it
-        raise OSError(f"{path}: cannot be written: {str(error).splitlines()[0][:300]}") from None
+    with provenance.made_folder(path, made_by=_MADE_BY) as new:
+        np.savez(new / _STATE, **{name: np.asarray(x) for name, x in _leaves(state).items()})
+        content = {"made_by": _MADE_BY, "shapes": _shapes(state), "path_sha256": path_sha256}
+        provenance.write_metadata(new, content | {"sha256": provenance.checksums(new)})
 
 
 def read_checkpoint(folder: Path, step: int, like: Any) -> State:
@@ -64,22 +60,33 @@ def read_checkpoint(folder: Path, step: int, like: Any) -> State:
     Raises:
         ValueError: if the checkpoint is not there, damaged, or of other shapes.
     """
-    import orbax.checkpoint as ocp
-
     path = folder.absolute() / str(step)
     if not path.is_dir():
         there = ", ".join(map(str, checkpoint_steps(folder))) or "none"
         raise ValueError(f"{path}: is not there; `step` must be one of: {there}.")
-    held, wanted = _require_whole(path), _shapes(like)
+    _require_whole(path)
+    require_like(folder, step, like)
+    with np.load(path / _STATE, allow_pickle=False) as file:
+        leaves = [jnp.asarray(file[name]) for name in _leaves(like)]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def require_like(folder: Path, step: int, like: Any) -> None:
+    """Raises ValueError if the checkpoint `folder`/`step` is said to have other shapes than `like`."""
+    path = folder.absolute() / str(step)
+    held, wanted = provenance.read_metadata(path).get("shapes"), _shapes(like)
+    if not isinstance(held, dict):
+        raise ValueError(f"{path}: is damaged; its metadata holds no shapes.")
     for name in sorted(held.keys() | wanted.keys()):
         got, asked = held.get(name, "nothing"), wanted.get(name, "nothing")
         if got != asked:
             raise ValueError(f"{path}: is of another model or shape: {name} is {got}, and not {asked}.")
-    # Where it was written does not matter: a model of an accelerator is read by a machine without.
-    here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    target = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here), like)
-    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-        return checkpointer.restore(path / _STATE, args=ocp.args.StandardRestore(target))
+
+
+def noted_path(folder: Path, step: int) -> str:
+    """The checksum of the training path that was noted with the checkpoint `folder`/`step`."""
+    noted = provenance.read_metadata(folder / str(step)).get("path_sha256")
+    return noted if isinstance(noted, str) else "none"
 
 
 def newest_checkpoint(folder: Path, like: Any) -> Checkpoint | None:
@@ -124,34 +131,20 @@ def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
         shutil.rmtree(going)
 
 
-def _require_whole(path: Path) -> dict[str, str]:
-    """Type and shape of every array in the checkpoint at `path`.
-
-    Raises:
-        ValueError: if it is not as it was written.
-    """
+def _require_whole(path: Path) -> None:
+    """Raises ValueError if the checkpoint at `path` is not as it was written."""
     content = provenance.read_metadata(path)
     if damaged := content["sha256"].items() ^ provenance.checksums(path).items():
         raise ValueError(f"{path}: is damaged; {min(damaged)[0]} is not as it was written.")
-    shapes = content.get("shapes")
-    if not isinstance(shapes, dict):
+    if not isinstance(content.get("shapes"), dict):
         raise ValueError(f"{path}: is damaged; its metadata holds no shapes.")
-    return shapes
-
-
-def _reserve(path: Path, size: int) -> None:
-    """Finds out whether there is room for so many bytes: threads of orbax that find none end in tracebacks.
-
-    Raises:
-        OSError: if there is not.
-    """
-    if hasattr(os, "posix_fallocate"):
-        with path.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, size + _MORE)
-        path.unlink()
 
 
 def _shapes(state: Any) -> dict[str, str]:
     """Type and shape of every array, by its place."""
-    leaves = jax.tree_util.tree_leaves_with_path(state)
-    return {jax.tree_util.keystr(at): f"{x.dtype}{list(x.shape)}" for at, x in leaves}
+    return {name: f"{x.dtype}{list(x.shape)}" for name, x in _leaves(state).items()}
+
+
+def _leaves(state: Any) -> dict[str, Any]:
+    """The arrays, by their place."""
+    return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(state)}

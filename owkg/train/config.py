@@ -135,7 +135,7 @@ def training(model: Any = "complex", **settings: Any) -> Training:
     """How to train `model`: its defaults, and `settings` in place of some.
 
     Args:
-        model: a name in `owkg.models.MODELS`.
+        model: a name in `owkg.models.MODELS`, in capitals or not.
         **settings: fields of `Training` and options of the model, by name.
 
     Raises:
@@ -145,9 +145,10 @@ def training(model: Any = "complex", **settings: Any) -> Training:
         >>> training("complex", dim=32, epochs=5).loss
         'cross_entropy'
     """
-    if not isinstance(model, str) or model not in MODELS:
+    name = model.lower() if isinstance(model, str) else None
+    if name not in MODELS:
         raise ValueError(f"`model` must be one of {', '.join(MODELS)}, got {model!r}.")
-    return changed(Training(model), **(DEFAULTS[model] | settings))
+    return changed(Training(name), **(DEFAULTS[name] | settings))
 
 
 def changed(config: Training, **settings: Any) -> Training:

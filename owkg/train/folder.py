@@ -1,6 +1,7 @@
 """The files of the folder of a run beside its checkpoints: written, read, and held against each other."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -13,7 +14,7 @@ import polars as pl
 from owkg import kg, provenance
 from owkg.files import written_aside
 from owkg.kg.graph import graph_checked
-from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, write_checkpoint
+from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, noted_path, write_checkpoint
 from owkg.train.config import Training, config_text
 from owkg.train.loop import Row, Snapshot, best_step
 
@@ -22,6 +23,8 @@ CONFIG, PATH, CHECKPOINTS = "config.toml", "path.parquet", "checkpoints"
 LABELS = {"entities": "entities.dict", "relations": "relations.dict"}
 # What a run's parameters are of, and never changes.
 _FIXED = (CONFIG, *LABELS.values())
+# The checksum of all else in the metadata.
+_OWN = "metadata_sha256"
 # Of the training path; validations stand beside them.
 _COLUMNS: dict[str, Any] = {
     "step": pl.Int64,
@@ -50,19 +53,17 @@ def made_run(
             (new / name).write_text("".join(lines), encoding="utf-8")
         (new / CHECKPOINTS).mkdir()
         device = jax.devices()[0]
-        packages = ("jax", "jaxlib", "optax", "orbax-checkpoint")
-        provenance.write_metadata(
-            new,
-            {
-                "made_by": MADE_BY,
-                "versions": provenance.versions() | {package: version(package) for package in packages},
-                "device": {"platform": device.platform, "kind": device.device_kind},
-                "graph_folder": None if graph_folder is None else str(graph_folder.absolute()),
-                "facts_sha256": facts_checksums(graph),
-                "run_sha256": {name: provenance.checksum(new / name) for name in _FIXED},
-                "sha256": {} if graph_folder is None else _files(graph_folder),
-            },
-        )
+        packages = ("jax", "jaxlib", "optax")
+        content = {
+            "made_by": MADE_BY,
+            "versions": provenance.versions() | {package: version(package) for package in packages},
+            "device": {"platform": device.platform, "kind": device.device_kind},
+            "graph_folder": None if graph_folder is None else str(graph_folder.absolute()),
+            "facts_sha256": facts_checksums(graph),
+            "run_sha256": {name: provenance.checksum(new / name) for name in _FIXED},
+            "sha256": {} if graph_folder is None else _files(graph_folder),
+        }
+        provenance.write_metadata(new, content | {_OWN: _json_checksum(content)})
         yield new
 
 
@@ -85,17 +86,29 @@ def require_unchanged(folder: Path) -> dict[str, Any]:
     """The metadata of a run.
 
     Raises:
-        ValueError: if `folder` is no run, or its configuration or labels are not as they were written.
+        ValueError: if `folder` is no run, or its metadata, configuration or labels are not as they were
+            written.
     """
     for name in _FIXED:
         if not (folder / name).is_file():
             raise ValueError(f"{folder}: is no folder of a run; it holds no {name}.")
     noted = provenance.read_metadata(folder)
-    sums = noted.get("run_sha256")
+    if noted.pop(_OWN, None) != _json_checksum(noted):
+        raise ValueError(f"{folder / provenance.METADATA_FILE}: is not as it was written.")
     for name in _FIXED:
-        if not isinstance(sums, dict) or sums.get(name) != provenance.checksum(folder / name):
+        if noted["run_sha256"][name] != provenance.checksum(folder / name):
             raise ValueError(f"{folder / name}: is not as it was written; the run is of what it said then.")
     return noted
+
+
+def _json_checksum(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def path_checksum(rows: list[Row], step: int) -> str:
+    """The checksum of the rows of a training path until `step`; what is null counts as not there."""
+    until = (row for row in rows if (row["step"] or 0) <= step)
+    return _json_checksum([{k: v for k, v in row.items() if v is not None} for row in until])
 
 
 def path_table(rows: list[Row]) -> pl.DataFrame:
@@ -103,16 +116,27 @@ def path_table(rows: list[Row]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema=_COLUMNS)
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """The rows of the training path that was written; none if none was."""
+def read_rows(folder: Path, step: int) -> list[Row]:
+    """The rows of the training path; what was noted with the checkpoint `step` says if they are still whole.
+
+    Raises:
+        ValueError: if they are not, or if there is no such file.
+    """
     path = folder / PATH
-    if not path.exists():
-        return []
+    rows = _rows(path) if path.exists() else []
+    if path_checksum(rows, step) != noted_path(folder / CHECKPOINTS, step):
+        how = "is not as it was written" if path.exists() else "is not there"
+        raise ValueError(f"{path}: {how}; it says which step is the best.")
+    return rows
+
+
+def _rows(path: Path) -> list[Row]:
     try:
-        table = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ValueError(f"{path}: must be Parquet ({error}).") from None
+        table = pl.read_parquet(path, glob=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise ValueError(f"{path}: must be Parquet ({str(error).splitlines()[0]}).") from None
     wrong = [name for name in _COLUMNS if name not in table.columns or not table[name].dtype.is_numeric()]
+    wrong = wrong or [name for name in _COLUMNS if table[name].null_count()]
     wrong += [name for name in table.columns if name not in _COLUMNS and not table[name].dtype.is_float()]
     if wrong:
         raise ValueError(
@@ -129,6 +153,6 @@ def write_snapshot(folder: Path, config: Training, snapshot: Snapshot) -> None:
             path_table(rows).write_parquet(aside)
     if snapshot.due:
         checkpoints = folder / CHECKPOINTS
-        write_checkpoint(checkpoints, step, snapshot.state)
+        write_checkpoint(checkpoints, step, snapshot.state, path_checksum(rows, step))
         newest = checkpoint_steps(checkpoints)[-_KEPT:]
         keep_checkpoints(checkpoints, [*newest, best_step(config, rows) or step])

@@ -3,6 +3,7 @@
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from owkg import kg
 from owkg.models import Model
 from owkg.train.config import Training
 from owkg.train.questions import Questions, Sizes, questions
-from owkg.train.step import State, advance, all_finite, begun, rates
+from owkg.train.step import State, advance, all_finite, begun, ordered, rates
 from owkg.train.validation import Measure, validator
 
 Row = dict[str, float | int | None]
@@ -94,18 +95,22 @@ def _walked(
 ) -> Iterator[Snapshot]:
     model, numbers, run = config.built(), rates(config), advance(config, sizes)
     step, state = start or (0, begun(config, sizes, numbers))
-    chunk = chunk_steps or 1
+    chunk, epoch, orders = chunk_steps or 1, -1, ordered(numbers, 0, asked=sizes.questions)
     seconds = float((rows[-1]["seconds"] if rows else 0) or 0)
     recorded_at = int((rows[-1]["step"] if rows else 0) or 0)
     since, busy = step, 0.0
-    state = run(state, step, step, parts, numbers)  # compiles
+    state = run(state, step, step, orders, parts, numbers)  # compiles
+    state, empty = _timed(run, state, step, step, orders, parts, numbers)
     while not ended(config, rows, step, sizes.total):
-        stop = min(step + chunk, next_stop(config, sizes, step), *_next(watched, step))
-        called = time.perf_counter()
-        state = jax.block_until_ready(run(state, step, stop, parts, numbers))
-        took = max(time.perf_counter() - called, 1e-9)
+        if epoch != step // sizes.per_epoch:
+            epoch = step // sizes.per_epoch
+            orders, took = _timed(partial(ordered, asked=sizes.questions), numbers, epoch)
+            busy += took
+        ends = next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch, *_next(watched, step)
+        stop = min(step + chunk, *ends)
+        state, took = _timed(run, state, step, stop, orders, parts, numbers)
         if chunk_steps is None:
-            chunk = max(1, int((stop - step) * min(_CALL_S / took, _FASTER)))
+            chunk = call_steps(stop - step, took, empty)
         step, busy = stop, busy + took
         _require_finite(state, step)
         speed = (step - since) * sum(sizes.batch) / busy
@@ -135,6 +140,25 @@ def _walked(
             yield Snapshot(step, state, rows, write, last)
         if stopped:
             return
+
+
+def _timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """What a call of the device gives, and the seconds until it is there."""
+    called = time.perf_counter()
+    found = jax.block_until_ready(call(*arguments))
+    return found, time.perf_counter() - called
+
+
+def call_steps(steps: int, took: float, empty: float) -> int:
+    """Steps of the next call of the device: half a second of them, or as long as an empty call takes.
+
+    Args:
+        steps: of the call before.
+        took: seconds of that call.
+        empty: seconds of a call without steps, which no length of a call changes.
+    """
+    each = max(took - empty, 1e-9) / steps
+    return max(1, int(min(max(_CALL_S, empty) / each, steps * _FASTER)))
 
 
 def _measured(measured: Measure, model: Model, state: State, step: int) -> dict[str, float]:

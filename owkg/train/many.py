@@ -14,7 +14,7 @@ from owkg.models import Params, Statistics
 from owkg.train.config import Training, changed
 from owkg.train.loop import Row, best_step, due, next_stop
 from owkg.train.questions import questions
-from owkg.train.step import Rates, State, advance_many, all_finite, begun, rates
+from owkg.train.step import Rates, State, advance_many, all_finite, begun, ordered, rates
 from owkg.train.validation import validator
 
 # Of the path of a run that failed before its first record.
@@ -76,8 +76,10 @@ def train_many(
     failed: list[int | None] = [None] * len(configs)
     step, recorded_at = 0, 0
     while step < sizes.total and None in failed:
-        stop = next_stop(config, sizes, step)
-        state, step = run(state, step, stop, parts, numbers), stop
+        epoch = step // sizes.per_epoch
+        orders = jax.vmap(lambda one, at=epoch: ordered(one, at, asked=sizes.questions))(numbers)
+        stop = min(next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch)
+        state, step = run(state, step, stop, orders, parts, numbers), stop
         failed = [
             one if one is not None else found
             for one, found in zip(failed, _failures(state, step), strict=True)

@@ -1,6 +1,7 @@
 """Training into the folder of a run, going on with it, and reading it."""
 
 import signal
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -9,10 +10,17 @@ from typing import NamedTuple
 
 import polars as pl
 
-from owkg import kg, provenance
+from owkg import kg
 from owkg.kg.labels import read_labels
 from owkg.models import Model, Params, Statistics
-from owkg.train.checkpoints import Checkpoint, checkpoint_steps, newest_checkpoint, read_checkpoint
+from owkg.train.checkpoints import (
+    Checkpoint,
+    checkpoint_steps,
+    keep_checkpoints,
+    newest_checkpoint,
+    read_checkpoint,
+    require_like,
+)
 from owkg.train.config import Training, config_text, read_config
 from owkg.train.folder import (
     CHECKPOINTS,
@@ -141,6 +149,11 @@ def config_file(folder: Path) -> Path:
     return folder / CONFIG
 
 
+def saved_steps(folder: Path) -> list[int]:
+    """The steps of a run that have a checkpoint, increasing; none if `folder` is no run."""
+    return checkpoint_steps(folder / CHECKPOINTS)
+
+
 def load_run(folder: Path, *, step: int | str = "best") -> Run:
     """Reads the folder of a run.
 
@@ -155,24 +168,25 @@ def load_run(folder: Path, *, step: int | str = "best") -> Run:
     noted = require_unchanged(folder)
     config = read_config(folder / CONFIG)
     entities, relations = (read_labels(folder / name, openke=False) for name in LABELS.values())
-    rows = read_rows(folder)
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
         raise ValueError(f"{folder}: holds no checkpoint yet.")
+    like = begun_shape(config, len(entities), len(relations))
+    require_like(folder / CHECKPOINTS, steps[-1], like)
+    rows = read_rows(folder, steps[-1])
     if step == "best":
-        # Rows are written before their checkpoint: a run that was cut short may lack it.
-        step = best_step(config, [row for row in rows if row["step"] in steps]) or steps[-1]
+        step = best_step(config, rows) or steps[-1]
+        if step not in steps:
+            raise ValueError(
+                f"{folder}: the checkpoint of its best step, {step}, is not there; resumed training "
+                f"makes it again. `step` can be one of: {', '.join(map(str, steps))}."
+            )
     elif step == "last":
         step = steps[-1]
     if not isinstance(step, int) or isinstance(step, bool):
         raise ValueError(f'`step` must be "best", "last", or a whole number, got {step!r}.')
-    like = begun_shape(config, len(entities), len(relations))
     state: State = read_checkpoint(folder / CHECKPOINTS, step, like)
-    graph_folder = noted.get("graph_folder")
-    if not isinstance(graph_folder, str | None):
-        raise ValueError(
-            f"{folder / provenance.METADATA_FILE}: graph_folder must be text, got {graph_folder!r}."
-        )
+    graph_folder = noted["graph_folder"]
     return Run(
         config.built(),
         state.params,
@@ -187,10 +201,13 @@ def load_run(folder: Path, *, step: int | str = "best") -> Run:
 
 
 def _begin(folder: Path, graph: kg.KnowledgeGraph, config: Training) -> tuple[Checkpoint | None, list[Row]]:
-    """(newest checkpoint, rows until then) of the run in `folder`.
+    """(checkpoint, rows until then) from which the run in `folder` goes on: the newest.
+
+    Where the best step until then has no whole checkpoint, it is the newest before that step, so that it is
+    made again; a warning says so.
 
     Raises:
-        ValueError: if it is not of this graph and configuration.
+        ValueError: if it is not of this graph and configuration, or its path is not as it was written.
     """
     noted = require_unchanged(folder)
     held, asked = (folder / CONFIG).read_text(encoding="utf-8"), config_text(config)
@@ -204,6 +221,24 @@ def _begin(folder: Path, graph: kg.KnowledgeGraph, config: Training) -> tuple[Ch
     if noted.get("facts_sha256") != facts_checksums(graph):
         raise ValueError(f"{folder}: was trained on other facts than those of the graph.")
     like = begun_shape(config, graph.num_entities, graph.num_relations)
-    start = newest_checkpoint(folder / CHECKPOINTS, like)
-    reached = start.step if start else -1
-    return start, [row for row in read_rows(folder) if (row["step"] or 0) <= reached]
+    checkpoints = folder / CHECKPOINTS
+    start = newest_checkpoint(checkpoints, like)
+    rows = read_rows(folder, start.step) if start else []
+    best, steps = best_step(config, rows), checkpoint_steps(checkpoints)
+    if start is None or best is None or best in steps or best > start.step:
+        return start, _until(start, rows)
+    before = [step for step in steps if step < best]
+    start = Checkpoint(before[-1], read_checkpoint(checkpoints, before[-1], like)) if before else None
+    keep_checkpoints(checkpoints, before)
+    warnings.warn(
+        f"{checkpoints / str(best)}: the best step is not there; trained again from step "
+        f"{start.step if start else 0}.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return start, _until(start, rows)
+
+
+def _until(start: Checkpoint | None, rows: list[Row]) -> list[Row]:
+    """The rows until a checkpoint."""
+    return [row for row in rows if start is not None and int(row["step"] or 0) <= start.step]

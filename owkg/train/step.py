@@ -89,16 +89,16 @@ def _beginning(config: Training, num_entities: int, num_relations: int) -> Calla
 
 
 def advance(config: Training, sizes: Sizes) -> Callable[..., State]:
-    """(state, step, stop, parts, numbers) to the state before step `stop`; `state` is given away.
+    """(state, step, stop, orders, parts, numbers) to the state before step `stop`; `state` is given away.
 
-    The loop is on the device and its length is no part of what is compiled, so that where it is cut changes
-    no bit. The questions are put in a new order at the start of every epoch, by (seed, epoch).
+    The steps are of one epoch, asked in its `orders`. The loop is on the device and its length is no part of
+    what is compiled, so that where it is cut changes no bit.
     """
     return _compiled(shape_of(config), sizes, many=False)
 
 
 def advance_many(config: Training, sizes: Sizes) -> Callable[..., State]:
-    """As `advance`, of states and numbers with a leading axis of runs."""
+    """As `advance`, of states, orders and numbers with a leading axis of runs."""
     return _compiled(shape_of(config), sizes, many=True)
 
 
@@ -106,8 +106,21 @@ def advance_many(config: Training, sizes: Sizes) -> Callable[..., State]:
 def _compiled(config: Training, sizes: Sizes, *, many: bool) -> Callable[..., State]:
     run = partial(_advance, config.built(), config, sizes)
     if many:
-        run = jax.vmap(run, in_axes=(0, None, None, None, 0))
+        run = jax.vmap(run, in_axes=(0, None, None, 0, None, 0))
     return jax.jit(run, donate_argnums=0)
+
+
+@partial(jax.jit, static_argnames="asked")
+def ordered(numbers: Rates, epoch: Int[Array, ""], *, asked: tuple[int, ...]) -> tuple[Int[Array, "_"], ...]:
+    """The orders in which an epoch asks the questions of each side, by (seed, epoch).
+
+    Args:
+        numbers: whose seed counts.
+        epoch: from 0.
+        asked: number of questions of each side.
+    """
+    keys = jax.random.split(jax.random.fold_in(_keys(numbers)[1], epoch), len(asked))
+    return tuple(map(jax.random.permutation, keys, asked))
 
 
 @jax.jit
@@ -129,34 +142,27 @@ def _advance(
     state: State,
     step: Array,
     stop: Array,
+    orders: tuple[Array, ...],
     parts: tuple[Questions, ...],
     numbers: Rates,
 ) -> State:
-    _, order_key, step_key = _keys(numbers)
+    step_key = _keys(numbers)[2]
 
-    def epoch(carry: tuple[Array, State]) -> tuple[Array, State]:
-        number = carry[0] // sizes.per_epoch
-        keys = jax.random.split(jax.random.fold_in(order_key, number), len(parts))
-        orders = tuple(map(jax.random.permutation, keys, sizes.questions))
+    def one(carry: tuple[Array, State]) -> tuple[Array, State]:
+        step, state = carry
+        rows = tuple(
+            (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
+        )
+        # The last batches of an epoch may be too long: questions that come round again do not count.
+        counts = tuple(row < q for row, q in zip(rows, sizes.questions, strict=True))
+        batches = tuple(
+            taken(part, order[row % len(order)], count)
+            for part, order, row, count in zip(parts, orders, rows, counts, strict=True)
+        )
+        key = jax.random.fold_in(step_key, step)
+        return step + 1, _step(model, config, sizes, state, step, batches, counts, key, numbers)
 
-        def one(carry: tuple[Array, State]) -> tuple[Array, State]:
-            step, state = carry
-            rows = tuple(
-                (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
-            )
-            # The last batches of an epoch may be too long: questions that come round again do not count.
-            counts = tuple(row < q for row, q in zip(rows, sizes.questions, strict=True))
-            batches = tuple(
-                taken(part, order[row % len(order)], count)
-                for part, order, row, count in zip(parts, orders, rows, counts, strict=True)
-            )
-            key = jax.random.fold_in(step_key, step)
-            return step + 1, _step(model, config, sizes, state, step, batches, counts, key, numbers)
-
-        end = jnp.minimum(stop, (number + 1) * sizes.per_epoch)
-        return jax.lax.while_loop(lambda c: c[0] < end, one, carry)
-
-    return jax.lax.while_loop(lambda c: c[0] < stop, epoch, (step, state))[1]
+    return jax.lax.while_loop(lambda c: c[0] < stop, one, (step, state))[1]
 
 
 def _step(

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typer.main import get_command
 
 import owkg
 from owkg import metrics, simulate, theory
+from owkg.cli import errors
 from owkg.cli.main import app, main, run
 
 ROOT = Path(__file__).parents[2]
@@ -658,3 +660,93 @@ def test_being_terminated_leaves_nothing_half_done(tmp_path):
     running.terminate()
     assert running.wait(60) == 143
     assert list(tmp_path.iterdir()) == []
+
+
+def process(*arguments: str, code: str = "") -> subprocess.Popen[str]:
+    """The command in a process that hears SIGINT, whatever the tests are run by; or `code` before it."""
+    begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", f"{begin}{code}\nfrom owkg.__main__ import main; main()", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
+
+
+# A minute in one compiled call each, which Python does not hear a signal in.
+LONG = {
+    "theory": "--strength 0.7 --sparsity 0.35 --num-answers 60000 --num-entities 1000000 --missing node",
+    "simulate": "--strength 0.7 --sparsity 0.35 --num-answers 3000 --num-entities 1000000 "
+    "--trials 20000000 --prediction score",
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", LONG)
+def test_a_signal_ends_a_long_call(command, number):
+    code = "import owkg.cli.errors as e; h = e.signal.signal\n"
+    code += "e.signal.signal = lambda *a: (print('ready', flush=True) if a[1] == 0 else 0, h(*a))[1]"
+    running = process(command, *LONG[command].split(), code=code)
+    assert running.stdout.readline() == "ready\n"
+    time.sleep(2)
+    running.send_signal(number)
+    running.wait(30)
+    assert running.returncode == -number  # 130 or 143 in a shell
+
+
+def test_an_interrupt_during_the_imports_is_one_line():
+    code = (
+        "import sys, signal\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'owkg.cli.main': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())"
+    )
+    running = process("theory", code=code)
+    out, err = running.communicate()
+    assert (running.returncode, out, err) == (130, "", "owkg: interrupted\n")
+
+
+@pytest.mark.parametrize(("name", "line"), [("SIGINT", "owkg: interrupted\n"), ("SIGTERM", "")])
+def test_a_signal_while_garbage_is_collected_is_heard(name, line):
+    """Python drops what a callback of the collector raises."""
+    code = (
+        "import gc, time, owkg.cli.main as m\n"
+        f"def callback(*_): gc.callbacks.remove(callback); signal.raise_signal(signal.{name})\n"
+        "def main(): gc.callbacks.append(callback); gc.collect(); time.sleep(600)\n"
+        "m.main = lambda: m.guarded('owkg', main)"
+    )
+    running = process(code=code)
+    _, err = running.communicate(timeout=300)
+    assert (running.returncode, err) == (128 + signal.Signals[name], line)
+
+
+def test_signals_are_as_before_after_a_call_that_they_may_end(call):
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert call(THEORY)[0] == 0
+    with errors.ended_at_once():  # no process of its own
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    hook = sys.unraisablehook
+    try:
+        errors.heard()
+        with errors.ended_at_once():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is errors._terminated
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+            signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("arguments", [THEORY.split(), ["--help"], ["metrics", "--list"]], ids=" ".join)
+def test_output_that_nobody_reads_ends_as_a_closed_pipe_does(arguments):
+    """And not as a difference (1), bad input (2) or success."""
+    running = process(*arguments)
+    running.stdout.close()
+    assert running.wait() == 128 + signal.SIGPIPE
+    assert running.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["", "theory", "train", "kg", "kg info", "family-tree verify", "ranks convert"]
+)
+def test_h_is_help(call, line):
+    assert call(f"{line} -h") == call(f"{line} --help")
+    assert call(f"{line} -h")[0] == 0

@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from owkg import kg
 from owkg.train import load_run, read_config
 
 FACTS = [f"{a}\tafter\t{a + 1}\n{a + 1}\tbefore\t{a}\n" for a in range(100, 112)]
@@ -109,3 +111,51 @@ def test_a_full_disk_is_one_line(folder, tmp_path):
     assert done.returncode == 2
     assert done.stderr.endswith("cannot be written: File too large.\n")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_model_is_named_in_capitals_or_not(call, folder, tmp_path):
+    for name in ("TransE", "transE", "transe"):
+        out = tmp_path / name
+        assert call("train", folder, "--out", out, *SMALL, "--model", name)[0] == 0
+        assert load_run(out).config.model == "transe"
+        assert call("train", folder, "--out", out, "--model", name, "--resume")[0] == 0
+
+
+def test_where_nothing_was_validated_nothing_is_best(call, folder, tmp_path):
+    settings = ("--dim", 4, "--epochs", 60, "--valid-every", 0)
+    text = call("train", folder, "--out", tmp_path / "run", *settings)[1]
+    assert "best" not in text.partition("\n")[0]
+    assert text.startswith("complex, step 60, nothing validated")
+    said = json.loads(call("train", folder, "--out", tmp_path / "run", "--resume", "--format", "json")[1])
+    assert (said["best_step"], said["steps"], said["valid"]) == (None, 60, {})
+
+
+def test_brackets_in_a_path_are_no_pattern(call, folder, tmp_path, monkeypatch):
+    (tmp_path / "[x]").mkdir()
+    monkeypatch.chdir(tmp_path / "[x]")
+    assert call("train", folder, "--out", "run", *SMALL)[::2] == (0, "")
+    assert call("train", folder, "--out", "run", "--resume")[::2] == (0, "")
+    assert call("evaluate", "run", "--split", "valid", "--out", "ranks.parquet")[::2] == (0, "")
+
+
+def test_a_damaged_best_step_is_told_and_made_again(call, folder, tmp_path):
+    """Where it is gone, neither evaluation nor training takes another for it."""
+    out = tmp_path / "run"
+    call("train", folder, "--out", out, *SMALL)
+    best = load_run(out).step
+    shutil.rmtree(out / "checkpoints" / str(best))
+    code, _, err = call("evaluate", out, "--split", "valid", "--out", tmp_path / "ranks.parquet")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"the checkpoint of its best step, {best}, is not there" in err
+    assert call("train", folder, "--out", out, "--resume")[::2] == (0, "")
+    assert load_run(out).step == best
+
+
+def test_an_interrupt_before_the_first_step_is_told(call, folder, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kg, "read_graph", interrupted)
+    code, _, err = call("train", folder, "--out", tmp_path / "run", *SMALL)
+    told = "owkg: training stopped before its first step; nothing was written\n"
+    assert (code, err) == (130, f"{told}owkg: interrupted\n")

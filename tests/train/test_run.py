@@ -18,6 +18,7 @@ from owkg.evaluate import rank_arrays
 from owkg.kg import known_answers, read_graph, write_labelled
 from owkg.models import MODELS
 from owkg.train import changed, checkpoints, facts_checksums, guard, load_run, train, training
+from owkg.train.folder import path_checksum
 from owkg.train.loop import snapshots
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,11 @@ def started(run, graph, settings):
     return process
 
 
+def unread(errors):
+    """Standard error but for the lines that a slow machine may see of how far training is."""
+    return "".join(line for line in errors.splitlines(True) if not line.startswith("owkg: training: "))
+
+
 def test_killed_and_resumed(ring, tmp_path):
     write_labelled(ring, tmp_path / "graph")
     settings = {"dim": 8, "batch_size": 32, "epochs": 30, "checkpoint_every": 1, "valid_every": 7}
@@ -96,7 +102,7 @@ def test_killed_and_resumed(ring, tmp_path):
         time.sleep(0.01)
     process.kill()
     _, errors = process.communicate()
-    assert (process.returncode, errors) == (-signal.SIGKILL, "")
+    assert (process.returncode, unread(errors)) == (-signal.SIGKILL, "")
     assert checkpoints.checkpoint_steps(run / "checkpoints")[-1] < 120
     graph, config = read_graph(tmp_path / "graph"), training("complex", **settings)
     resumed, whole = train(graph, config, run, resume=True), train(graph, config, tmp_path / "whole")
@@ -118,8 +124,11 @@ def test_interrupted_and_resumed(ring, tmp_path, number, code, message):
     process = started(run, tmp_path / "graph", settings)
     process.send_signal(number)
     _, errors = process.communicate()
-    assert (process.returncode, errors) == (code, message)
     (step,) = checkpoints.checkpoint_steps(run / "checkpoints")
+    stopped = f"owkg: training stopped at step {step:,}; {run} holds step {step:,}; go on with: "
+    again = f"owkg train {tmp_path / 'graph'} --out {run} --resume\n"
+    assert process.returncode == code
+    assert unread(errors) == stopped + again + message
     assert 0 < step < 80_000
     assert not list(tmp_path.glob(".run*"))
     # Whoever goes on from there is where an undisturbed run is.
@@ -269,26 +278,108 @@ def test_the_last_good_checkpoint_survives(ring, tmp_path, monkeypatch):
 def test_a_full_disk_leaves_the_old_checkpoint(ring, tmp_path):
     config = CONFIGS["complex"]
     *_, last = snapshots(ring, config)
-    checkpoints.write_checkpoint(tmp_path, 1, last.state)
+    checkpoints.write_checkpoint(tmp_path, 1, last.state, "")
     big = last.state._replace(params={"entity": np.random.default_rng(0).normal(size=(1000, 100))})
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(OSError, match=r"2: cannot be written: File too large\."):
-            checkpoints.write_checkpoint(tmp_path, 2, big)
+            checkpoints.write_checkpoint(tmp_path, 2, big, "")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in tmp_path.iterdir()] == ["1"]
     assert bits(checkpoints.read_checkpoint(tmp_path, 1, last.state)) == bits(last.state)
 
 
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(ring, tmp_path):
-    run = train(ring, CONFIGS["complex"], tmp_path / "run")
-    path = next((tmp_path / "run" / "checkpoints" / "24").rglob("d/*"))
+def damage(run, step):
+    path = run / "checkpoints" / str(step) / "state.npz"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"24: is damaged; state/.*d/.* is not as it was written"):
+
+
+# The best step is 6 of 20, and the last two checkpoints are kept beside it.
+OVERFITTED = training(
+    "complex", dim=8, epochs=20, batch_size=120, learning_rate=0.5, n3=0.0, valid_every=2, checkpoint_every=1
+)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_damaged_best_checkpoint_is_made_again(ring, tmp_path, before):
+    """No other becomes the best instead, neither now nor when it is evaluated."""
+    run, folder = tmp_path / "run", tmp_path / "run" / "checkpoints"
+    whole = train(ring, OVERFITTED, run)
+    steps = checkpoints.checkpoint_steps(folder)
+    assert whole.step < steps[-2]
+    if before:  # there is an older one to go on from
+        *_, earlier = snapshots(ring, changed(OVERFITTED, steps=1))
+        checkpoints.write_checkpoint(folder, 1, earlier.state, path_checksum(whole.path.to_dicts(), 1))
+    damage(run, whole.step)
+    with pytest.raises(ValueError, match=rf"{whole.step}: is damaged"):
+        load_run(run)
+    told = rf"{whole.step}: the best step is not there; trained again from step {int(before)}\."
+    with (
+        pytest.warns(UserWarning, match=f"It is now {whole.step}.damaged"),
+        pytest.warns(UserWarning, match=told),
+    ):
+        again = train(ring, OVERFITTED, run, resume=True)
+    assert (again.step, of_run(again)) == (whole.step, of_run(whole))
+    assert checkpoints.checkpoint_steps(folder) == steps
+    assert of_run(load_run(run, step="last"))
+    columns = ["step", "epoch", "loss", "valid_mrr"]
+    assert again.path.select(columns).equals(whole.path.select(columns))
+
+
+def test_a_best_checkpoint_that_is_gone_is_told(ring, tmp_path):
+    run = tmp_path / "run"
+    best = train(ring, OVERFITTED, run).step
+    shutil.rmtree(run / "checkpoints" / str(best))
+    message = rf"the checkpoint of its best step, {best}, is not there; .* `step` can be one of: 19, 20\."
+    with pytest.raises(ValueError, match=message):
+        load_run(run)
+    assert load_run(run, step="last").step == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda path: path.unlink(), "is not there; it says which step is the best"),
+        (lambda path: path.write_bytes(b""), "must be Parquet"),
+        (lambda path: rows(path, lambda table: table.clear()), "is not as it was written"),
+        (lambda path: rows(path, lambda table: table.head(3)), "is not as it was written"),
+        (
+            lambda path: rows(path, lambda table: table.with_columns(valid_mrr=0.5)),
+            "is not as it was written",
+        ),
+        (lambda path: rows(path, lambda table: table.with_columns(step=nothing("step"))), "step is not so"),
+        (lambda path: rows(path, lambda table: table.with_columns(loss=nothing("loss"))), "loss is not so"),
+    ],
+    ids=["gone", "no bytes", "no rows", "cut", "other values", "no steps", "no losses"],
+)
+def test_a_spoiled_path_is_told(ring, tmp_path, change, message):
+    """It says which step is the best: neither evaluation nor training goes on without."""
+    run = tmp_path / "run"
+    train(ring, OVERFITTED, run)
+    change(run / "path.parquet")
+    there = sorted(path.relative_to(run) for path in run.rglob("*"))
+    for read in (lambda: load_run(run), lambda: train(ring, OVERFITTED, run, resume=True)):
+        with pytest.raises(ValueError, match=rf"path\.parquet: .*{message}"):
+            read()
+    assert sorted(path.relative_to(run) for path in run.rglob("*")) == there
+
+
+def rows(path, change):
+    change(pl.read_parquet(path)).write_parquet(path)
+
+
+def nothing(name):
+    return pl.when(pl.col("step") > 3).then(pl.col(name))
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(ring, tmp_path):
+    run = train(ring, CONFIGS["complex"], tmp_path / "run")
+    damage(tmp_path / "run", 24)
+    with pytest.raises(ValueError, match=r"24: is damaged; state\.npz is not as it was written"):
         load_run(tmp_path / "run", step="last")
     with pytest.warns(UserWarning, match=r"24: is damaged; .* It is now 24\.damaged"):
         again = train(ring, CONFIGS["complex"], tmp_path / "run", resume=True)
@@ -308,7 +399,7 @@ def test_an_older_damaged_checkpoint_is_put_aside_too(ring, tmp_path):
 def test_a_checkpoint_that_is_being_removed_is_none(ring, tmp_path, monkeypatch):
     *_, last = snapshots(ring, CONFIGS["complex"])
     for step in (1, 2):
-        checkpoints.write_checkpoint(tmp_path, step, last.state)
+        checkpoints.write_checkpoint(tmp_path, step, last.state, "")
 
     def killed(path):
         (path / "metadata.json").unlink()
@@ -422,7 +513,7 @@ def test_one_process_at_a_time(ring, tmp_path):
     ("name", "text", "message"),
     [
         ("path.parquet", "no table", "path.parquet: must be Parquet"),
-        ("metadata.json", '{"graph_folder": 3, "sha256": {}}', "config.toml: is not as it was written"),
+        ("metadata.json", '{"graph_folder": 3, "sha256": {}}', "metadata.json: is not as it was written"),
         ("entities.dict", "0\tsomeone\n", "entities.dict: is not as it was written"),
     ],
 )
@@ -460,12 +551,31 @@ def test_checksums_are_of_the_facts_of_a_graph(ring):
         facts_checksums({"train": []})
 
 
-def test_a_graph_folder_that_is_no_text(ring, tmp_path):
-    train(ring, CONFIGS["complex"], tmp_path / "run")
-    file = tmp_path / "run" / "metadata.json"
-    file.write_text(file.read_text().replace('"graph_folder": null', '"graph_folder": 3'))
-    with pytest.raises(ValueError, match=r"metadata\.json: graph_folder must be text, got 3"):
-        load_run(tmp_path / "run")
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('"graph_folder": null', '"graph_folder": 3'),
+        ('"owkg": "0', '"owkg": "1'),
+        ('"train": "', '"train": "0'),
+    ],
+)
+def test_metadata_that_was_changed(ring, tmp_path, was, now):
+    config, run = CONFIGS["complex"], tmp_path / "run"
+    train(ring, config, run)
+    file = run / "metadata.json"
+    file.write_text(file.read_text().replace(was, now, 1))
+    for read in (lambda: load_run(run), lambda: train(ring, config, run, resume=True)):
+        with pytest.raises(ValueError, match=r"metadata\.json: is not as it was written"):
+            read()
+
+
+def test_brackets_in_a_path_are_no_pattern(ring, tmp_path):
+    run = tmp_path / "[x]" / "run[0-9]"
+    whole = train(ring, CONFIGS["complex"], run)
+    assert of_run(load_run(run)) == of_run(whole)
+    shutil.rmtree(run / "checkpoints" / "24")
+    again = train(ring, CONFIGS["complex"], run, resume=True)
+    assert of_run(again) == of_run(whole)
 
 
 def test_refusals(ring, tmp_path):

@@ -8,10 +8,10 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from owkg.kg import KnowledgeGraph
-from owkg.train import train_many, training
-from owkg.train.loop import snapshots
+from owkg.train import loop, train_many, training
+from owkg.train.loop import call_steps, snapshots
 from owkg.train.questions import questions
-from owkg.train.step import advance, begun, rates
+from owkg.train.step import advance, begun, ordered, rates
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -33,7 +33,9 @@ def walked(graph, config, stops):
     state = begun(config, sizes, numbers)
     run, found = advance(config, sizes), [jax.tree.map(np.array, state)]
     for start, stop in pairwise([0, *stops]):
-        state = run(state, start, stop, parts, numbers)
+        for step in range(start, stop):
+            orders = ordered(numbers, step // sizes.per_epoch, asked=sizes.questions)
+            state = run(state, step, step + 1, orders, parts, numbers)
         found.append(jax.tree.map(np.array, state))
     return found
 
@@ -199,3 +201,44 @@ def test_every_record_of_many_has_too(ring):
     first, second = run.path["loss"]
     assert first == pytest.approx(np.log(20), abs=0.2)
     assert second == pytest.approx(first, rel=1e-5)
+
+
+# --- how many steps a call takes
+
+
+@pytest.mark.parametrize("model", ["complex", "rotate"])
+def test_no_step_puts_questions_in_order(ring, model):
+    """What an epoch asks is permuted once, and not by every call, which may take few steps of many."""
+    config = training(model, dim=2, num_negatives=2)
+    parts, sizes = questions(ring, config)
+    numbers = rates(config)
+    orders = ordered(numbers, 0, asked=sizes.questions)
+    state = begun(config, sizes, numbers)
+    assert "stablehlo.sort" in ordered.lower(numbers, 0, asked=sizes.questions).as_text()
+    assert "stablehlo.sort" not in advance(config, sizes).lower(state, 0, 1, orders, parts, numbers).as_text()
+
+
+@pytest.mark.parametrize(("epochs", "record_every"), [(3, 1), (5, 5)])
+def test_an_epoch_is_put_in_order_once(ring, monkeypatch, epochs, record_every):
+    asked = []
+
+    def counted(numbers, epoch, **sizes):
+        asked.append(epoch)
+        return ordered(numbers, epoch, **sizes)
+
+    monkeypatch.setattr(loop, "ordered", counted)
+    config = training("distmult", dim=2, epochs=epochs, record_every=record_every, batch_size=8, **STILL)
+    list(snapshots(ring, config, chunk_steps=2))
+    assert asked == [0, *range(epochs)]  # the first compiles
+
+
+@pytest.mark.parametrize("empty", [0.0, 0.001, 0.46, 3.0])
+@pytest.mark.parametrize("each", [1e-5, 0.02, 0.4, 2.0])
+def test_calls_grow_whatever_each_of_them_costs(empty, each):
+    """A fixed cost of half a second does not keep a call at one step; it takes at most half of the time."""
+    steps = 1
+    for _ in range(20):
+        steps = call_steps(steps, empty + each * steps, empty)
+    assert steps == pytest.approx(max(0.5, empty, each) / each, rel=0.05, abs=1)
+    assert call_steps(steps, empty + 8 * each * steps, empty) < max(2, steps / 4)  # a slower machine
+    assert call_steps(1, empty / 2, empty) > 1  # a call quicker than an empty one was
