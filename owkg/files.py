@@ -110,7 +110,9 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def opened(path: Path, *, data: bytes | None = None, packed: bool | None = None) -> io.BufferedIOBase:
+def opened(
+    path: Path, *, data: bytes | None = None, packed: bool | None = None
+) -> io.BufferedReader | io.BytesIO:
     """The bytes of a file as a stream, unpacked while they are read if gzip has packed them.
 
     Args:
