@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from owkg import checks
 from owkg.metrics.metric import Metric
 
-
 # Below it rounding decides: at 1e-4 float32 weights are off by a standard error, at 1e-8 variances are 0.
 _LEAST_POWER = 0.001
 
