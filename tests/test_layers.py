@@ -11,21 +11,23 @@ ROOT = Path(__file__).parents[1]
 # What each part of owkg may import of the others. A part not named here has no floor, and fails.
 FLOORS = {
     "checks": set(),
+    "keys": set(),
     "parquet": set(),
     "files": {"parquet"},
     "provenance": set(),
     "openworld": {"checks"},
     "kg": {"checks", "files"},
-    "ranks": {"kg", "checks", "files"},
-    "metrics": {"ranks", "kg", "checks"},
+    "ranks": {"keys", "kg", "checks", "files"},
+    "metrics": {"keys", "ranks", "kg", "checks"},
     "sampling": {"kg", "openworld", "checks", "files", "provenance"},
-    "models": {"kg", "checks", "files"},
+    "models": {"keys", "kg", "checks", "files"},
     "evaluate": {"models", "ranks", "kg", "checks", "files"},
-    "train": {"evaluate", "models", "metrics", "ranks", "kg", "checks", "files", "provenance"},
+    "train": {"keys", "evaluate", "models", "metrics", "ranks", "kg", "checks", "files", "provenance"},
     "theory": {"metrics", "openworld", "checks"},
-    "simulate": {"metrics", "openworld", "checks"},
-    "judge": {"simulate", "metrics", "ranks", "kg", "checks", "files"},
+    "simulate": {"keys", "metrics", "openworld", "checks"},
+    "judge": {"keys", "simulate", "metrics", "ranks", "kg", "checks", "files"},
     "study": {
+        "keys",
         "judge",
         "simulate",
         "theory",
@@ -40,6 +42,7 @@ FLOORS = {
     },
     "report": {
         *(
+            "keys",
             "study",
             "judge",
             "sampling",

@@ -123,8 +123,9 @@ def _compared(
 
     from owkg.judge.agreement import agreement
     from owkg.judge.scores import scores
+    from owkg.keys import reproducible, seeded
 
-    test_key, order_key = jax.random.split(jax.random.key(seed))
+    test_key, order_key = reproducible(jax.random.split)(seeded(seed))
     values, pairs, read = [], [], []
     with progress("comparing", "metrics") as update:
         for i, one in enumerate(sets):

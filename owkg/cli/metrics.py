@@ -289,15 +289,15 @@ def _shares(path: Path) -> dict[str, float]:
 
 def _found(tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options: Any) -> Any:
     """The reports of all tables, one under the other."""
-    import jax
     import polars as pl
 
+    from owkg.keys import seeded
     from owkg.metrics import report
 
     frames = []
     with progress("Computing", "parts") as update:
         for path, table in tables:
-            key = jax.random.key(seed)
+            key = seeded(seed)
             try:
                 frames.append(report(table, summaries, key=key, on_progress=update, **options))
             except ValueError as error:

@@ -12,6 +12,7 @@ from jaxtyping import Float64
 from owkg import checks
 from owkg.judge.rankings import COEFFICIENTS, settled
 from owkg.judge.scores import QUESTION, Scores
+from owkg.keys import reproducible
 from owkg.metrics.bootstrap import resampled_sums
 from owkg.simulate.arguments import checked_key
 
@@ -47,6 +48,7 @@ class Agreement(NamedTuple):
     only_second: int
 
 
+@reproducible
 def agreement(
     key: Any,
     first: Scores | Any,

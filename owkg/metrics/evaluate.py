@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
+from owkg.keys import reproducible, seeded
 from owkg.metrics import chance, drawn, median
 from owkg.metrics.bootstrap import Interval, bounds, resampled_medians, resampled_sums
 from owkg.metrics.catalogue import GMR, IGMR, Power
@@ -114,6 +115,7 @@ class _Job(NamedTuple):
     chance: Chance | None
 
 
+@reproducible
 def evaluate(
     tasks: Any,
     summaries: Any,
@@ -178,7 +180,7 @@ def evaluate(
     is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     if key is not None and not (is_key and key.shape == ()):
         raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
-    bootstrap_key, chance_key = jax.random.split(jax.random.key(0) if key is None else key)
+    bootstrap_key, chance_key = jax.random.split(seeded(0) if key is None else key)
     resampled = level is not None and interval is not Interval.ANALYTIC
 
     groups: dict[tuple[Measure, Weighting], list[Summary]] = {}

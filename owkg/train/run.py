@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from owkg import kg, provenance
+from owkg.keys import reproducible
 from owkg.kg.labels import read_labels
 from owkg.models import Model, Params, Statistics
 from owkg.train.checkpoints import Checkpoint, checkpoint_steps, newest_checkpoint, read_checkpoint
@@ -56,6 +57,7 @@ class Run(NamedTuple):
     path: pl.DataFrame
 
 
+@reproducible
 def train(
     graph: kg.KnowledgeGraph,
     config: Training,
