@@ -1,6 +1,5 @@
 """`owkg metrics`: how good the ranks of a model are, with chance levels and confidence intervals."""
 
-import re
 import sys
 import warnings
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from owkg.cli.errors import renamed
 from owkg.cli.progress import progress
 
 
@@ -134,11 +134,11 @@ _OPTIONS = {
 def _reworded(message: str) -> str:
     """An error of the library in the words of this command's options."""
 
-    def named(match: re.Match[str]) -> str:
-        name = _FROM.get(match[1], match[1])
-        return f"`{name}`" if name in _OPTIONS and match[1] != "metric" else match[1]
+    def named(argument: str) -> str:
+        name = _FROM.get(argument, argument)
+        return f"`{name}`" if name in _OPTIONS and argument != "metric" else argument
 
-    return re.sub(r"`(\w+)`", named, message)
+    return renamed(message, named)
 
 
 def _computed(
