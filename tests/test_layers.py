@@ -39,6 +39,7 @@ FLOORS = {
         "openworld",
         "checks",
         "files",
+        "provenance",
     },
     "report": {
         *(

@@ -160,7 +160,7 @@ def _computed(
     from owkg.files import writable_folder
     from owkg.metrics import Ties
 
-    checks.real("ci", ci, 0, 1, closed=False)
+    checks.level("ci", ci)
     divisions = _divisions(by)
     summaries = _summaries(metric)
     if figures is not None:

@@ -107,7 +107,7 @@ def agreement(
             none = scores.metrics[int(weight.argmin())]
             raise ValueError(f"`{name}` must have questions of some weight, got none of {none}.")
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
-    level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    level = checks.level("level", level)
     if interval not in list(Interval):
         raise ValueError(f"`interval` must be one of {', '.join(Interval)}, got {interval!r}.")
     first, second = _sorted("first", first), _sorted("second", _in_order(first, second))

@@ -134,7 +134,7 @@ def evaluate(
         tasks: `Tasks`, at least one, each with at most 10**8 candidates.
         summaries: one, or several of different names.
         ties: the rule or rules.
-        level: of confidence, in (0, 1); None: no intervals, which is faster.
+        level: of confidence, in [1e-6, 1 - 1e-6]; None: no intervals, which is faster.
         interval: by the central limit theorem over questions, or by the bootstrap over questions.
         replicates: of the bootstrap.
         key: of `jax.random.key`, for the bootstrap and for chance levels that have to be drawn; equal keys
@@ -170,7 +170,7 @@ def evaluate(
         raise ValueError("`ties` must name at least one rule, got none.")
     interval = _member("interval", Interval, interval)
     if level is not None:
-        level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+        level = checks.level("level", level)
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
     draws = checks.scalar("draws", checks.integer("draws", draws, 2))
     if num_entities is not None:

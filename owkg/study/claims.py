@@ -113,7 +113,7 @@ def claims(
             configurations or models to compare.
     """
     checked_key(key)
-    level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    level = checks.level("level", level)
     z = checked_z(z)
     metrics, references = _checked(curves, metrics, references, apart)
     total = len(curves) * len(metrics)
