@@ -64,9 +64,9 @@ def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
         density: of the world; None: what `metadata.json` says, or the name of the folder ("75", "d0.75").
 
     Raises:
-        ValueError: naming the folder, if a file is missing or has another checksum than `metadata.json` says, a
-            sparse answer is not in the full test or an asked fact trains, a question has no answer in a test set,
-            or the density does not suit the facts.
+        ValueError: naming the folder, if a file is missing or has another checksum than `metadata.json`
+            says, a sparse answer is not in the full test or an asked fact trains, a question has no answer in
+            a test set, or the density does not suit the facts.
     """
     _require_unchanged(folder)
     with warnings.catch_warnings():
