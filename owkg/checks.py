@@ -63,6 +63,11 @@ def real(name: str, value: Any, low: float, high: float, *, closed: bool = True)
     return array
 
 
+def level(name: str, value: Any) -> float:
+    """`value` as a level of confidence that quantiles in float64 can tell from 0 and 1."""
+    return scalar(name, real(name, value, 1e-6, 1 - 1e-6))
+
+
 def integer(name: str, value: Any, low: int) -> np.ndarray:
     """`value` as int64, every entry a whole number of at least `low` and below 2^53, so exact as a float."""
     expected = f"a whole number of at least {low}"

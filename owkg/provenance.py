@@ -2,15 +2,22 @@
 
 import hashlib
 import json
+import os
 import platform
+import re
 import reprlib
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None
 
 __version__ = "0.1.0"
 METADATA_FILE = "metadata.json"
@@ -68,7 +75,8 @@ def made_folder(
     """Yields an empty folder beside `path` to fill; on success it becomes `path`, on failure it is removed.
 
     With `overwrite`, the old folder stays where it is until the new one is whole. Whatever else comes to
-    stand at `path` in the meantime is left alone.
+    stand at `path` in the meantime is left alone. What a killed process had begun to make of `path` is
+    removed.
 
     Args:
         path: of the folder.
@@ -89,10 +97,12 @@ def made_folder(
     if held := [file for file in inputs if place.resolve() in file.resolve().parents]:
         raise ValueError(f"{path}: holds {held[0]}, which is read; it is not replaced.")
     aside, old = (place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}") for kind in ("new", "old"))
+    _remove_begun(place)
     try:
         aside.mkdir(parents=True)
     except OSError as error:
         raise OSError(f"{path}: cannot be made: {error.strerror}.") from None
+    lock = _locked(aside)  # until the end: so others see that someone is at work on it
     try:
         yield aside
         _require_replaceable(path, made_by, overwrite=overwrite)
@@ -110,6 +120,45 @@ def made_folder(
     finally:
         for folder in (aside, old):
             shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_begun(place: Path) -> None:
+    """Removes what killed processes left beside `place`: half a new folder, or an old one that was replaced.
+
+    A process that is at work holds a lock on its folder. Where an old folder stands aside and nothing stands
+    at `place`, or a new one beside it, both stay: they may be all that there is.
+    """
+    begun = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}\.(new|old)")
+    with suppress(OSError):  # what cannot be listed is not tidied
+        for folder in place.parent.iterdir():
+            kind = begun.fullmatch(folder.name)
+            if not kind or folder.is_symlink():
+                continue
+            if kind[1] == "new":
+                stays = folder.with_suffix(".old").exists()
+            else:
+                stays = folder.with_suffix(".new").exists() or not place.exists()
+            if not stays and (lock := _locked(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """A descriptor that holds the lock on `folder`; None if another process does, or there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
 
 
 def _require_replaceable(path: Path, made_by: str, *, overwrite: bool) -> None:

@@ -59,3 +59,10 @@ def test_paths():
     for value in (3, None, b"folder", ["folder"]):
         with pytest.raises(ValueError, match="`p` must be a path, got "):
             checks.path("p", value)
+
+
+@pytest.mark.parametrize("level", [1e-300, 1e-16, 9.9e-7, 0, 1, 1 - 1e-7, float("nan")])
+def test_a_level_that_has_no_quantile_is_refused(level):
+    with pytest.raises(ValueError, match=r"`ci` must be in \[1e-06, 0.999999\]"):
+        checks.level("ci", level)
+    assert checks.level("ci", 1e-6) == 1e-6

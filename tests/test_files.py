@@ -1,10 +1,29 @@
 """Files are whole or not there."""
 
+import gzip
+import os
+import zipfile
+import zlib
+
+import numpy as np
 import polars as pl
 import pytest
 
-from owkg.files import writable_folder, written_aside
+from owkg.files import (
+    MAX_UNPACKED,
+    opened,
+    read_parquet,
+    require_bounded,
+    text_source,
+    writable_folder,
+    written_aside,
+)
+from owkg.judge import read_judgements, read_runs
+from owkg.kg.lines import read_lines
+from owkg.models.embeddings_npz import read_npz
+from owkg.ranks import ranks_from_matrix, read_ranks
 from owkg.report.table import save_table
+from owkg.sampling import read_facts
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path):
@@ -43,3 +62,160 @@ def test_a_folder_is_tried_and_left_empty(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         writable_folder(tmp_path / "file" / "out")
+
+
+# --- packed files
+
+
+RANKS = "head,relation,tail,side,optimistic,pessimistic,candidates,filtered\n" + "".join(
+    f"e{i * 7919 % 101},r{i % 3},e{i},tail,{i % 9 + 1},{i % 9 + 1},101,true\n" for i in range(300)
+)
+FACTS = "".join(f"e{i * 7919 % 101}\tr{i % 3}\te{i}\n" for i in range(300))
+RUN = "".join(f"e{i % 50}|r|? Q0 e{i} 1 {i} system\n" for i in range(300))
+QRELS = "".join(f"e{i % 50}|r|? 0 e{i} 1\n" for i in range(300))
+PACKED = {
+    "lines.txt.gz": (read_lines, FACTS),
+    "ranks.csv.gz": (read_ranks, RANKS),
+    "ranks.tsv.gz": (read_ranks, RANKS.replace(",", "\t")),
+    "ranks.csv": (read_ranks, RANKS),  # packed all the same
+    "facts.tsv.gz": (read_facts, FACTS),
+    "system.run.gz": (lambda path: read_runs([path]), RUN),
+    "some.qrels.gz": (read_judgements, QRELS),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_damaged_byte_of_a_packed_file_is_an_error_of_one_line(tmp_path, name):
+    read, text = PACKED[name]
+    path = tmp_path / name
+    whole = gzip.compress(text.encode(), mtime=0)
+    path.write_bytes(whole)
+    expected = read(path)
+    # From the tenth byte on: before it stand the marks of gzip, a time and a system, which say nothing.
+    for place in range(10, len(whole), 23):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        with pytest.raises(ValueError, match=f"{name}: must be a whole gzip file") as caught:
+            read(path)
+        assert "\n" not in str(caught.value)
+    path.write_bytes(whole)
+    assert str(read(path)) == str(expected)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_small_file_that_unpacks_to_much_is_refused(tmp_path, name, monkeypatch):
+    read, text = PACKED[name]
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()))
+    monkeypatch.setenv(MAX_UNPACKED, "1000")
+    with pytest.raises(ValueError, match=rf"{name}: .* more than 1,000; {MAX_UNPACKED}=BYTES"):
+        read(path)
+    monkeypatch.setenv(MAX_UNPACKED, "1000000")
+    assert len(read(path)) > 0
+
+
+def test_without_a_word_128_mebibytes_are_allowed_or_a_hundred_times_the_file(tmp_path, monkeypatch):
+    monkeypatch.delenv(MAX_UNPACKED, raising=False)
+    path = tmp_path / "zeros.gz"
+    path.write_bytes(gzip.compress(bytes(2**27 + 1), compresslevel=1))
+    with pytest.raises(ValueError, match=r"zeros\.gz: .* bytes that unpack to more than 134,217,728;"):
+        read_lines(path)
+    require_bounded(path, 1000, 2**27)
+    require_bounded(path, 2**21, 100 * 2**21)
+    with pytest.raises(ValueError, match="more than 209,715,200"):
+        require_bounded(path, 2**21, 100 * 2**21 + 1)
+
+
+def test_unpacking_stops_at_the_bound(tmp_path, monkeypatch):
+    monkeypatch.setenv(MAX_UNPACKED, str(2**21))
+    packed = gzip.compress(bytes(2**30), compresslevel=1)
+    with opened(tmp_path / "zeros", data=packed) as file:
+        with pytest.raises(ValueError, match="unpack to more than"):
+            file.read()
+        assert file.raw._packed.tell() < len(packed) / 4
+
+
+@pytest.mark.parametrize("value", ["", "-1", "1e9", "much"])
+def test_a_bound_is_a_number_of_bytes(tmp_path, monkeypatch, value):
+    monkeypatch.setenv(MAX_UNPACKED, value)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a"))
+    with pytest.raises(ValueError, match=f"{MAX_UNPACKED} must be a number of bytes, got '{value}'"):
+        read_lines(tmp_path / "a.gz")
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        gzip.compress(gzip.compress(b"a,b\n1,2\n")),
+        zlib.compress(b"a,b\n1,2\n"),
+        zlib.compress(b"a,b\n1,2\n", 1),
+        b"\x28\xb5\x2f\xfd" + bytes(9),
+    ],
+)
+def test_polars_is_given_nothing_to_unpack(tmp_path, packed):
+    (tmp_path / "a.csv").write_bytes(packed)
+    with pytest.raises(ValueError, match=r"a\.csv: must be text, or text packed once by gzip"):
+        text_source(tmp_path / "a.csv")
+
+
+def _npz(path, **arrays):
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+def test_arrays_that_unpack_to_much_are_refused(tmp_path):
+    zeros = np.zeros(2**25, np.float32)
+    for read in (ranks_from_matrix, read_npz):
+        path = _npz(tmp_path / "zeros.npz", scores=zeros, entity=zeros)
+        with pytest.raises(ValueError, match=r"^[^:]*zeros\.npz: .* bytes that unpack to more than"):
+            read(path)
+    # As many bytes that say what they are: no bound.
+    with zipfile.ZipFile(tmp_path / "stored.npz", "w") as archive:
+        archive.write(_npz(tmp_path / "a.npz", a=np.zeros(3)), "a.txt")
+    with pytest.raises(ValueError, match="no array"):
+        ranks_from_matrix(tmp_path / "stored.npz")
+
+
+def test_a_damaged_parquet_file_is_an_error_of_one_line(tmp_path, capfd):
+    table = pl.read_csv(RANKS.encode())
+    table.write_parquet(tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    path = tmp_path / "ranks.parquet"
+    said = []
+    for place in range(3, len(whole), 31):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        try:
+            read_parquet(path)
+        except ValueError as error:
+            said.append(str(error))
+    assert len(said) > 50
+    assert all(text.startswith(f"{path}: ") and "\n" not in text for text in said)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("panics", [False, True])
+def test_a_panic_of_rust_is_an_error_and_what_else_is_said_is_heard(tmp_path, capfd, monkeypatch, panics):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"a": [1]}).write_parquet(path)
+    read = pl.read_parquet
+
+    def speaking(*arguments, **options):
+        os.write(2, b"said\n")
+        if panics:
+            raise pl.exceptions.PanicException("called `unwrap`")
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(pl, "read_parquet", speaking)
+    if panics:
+        with pytest.raises(ValueError, match=r"a\.parquet: no Parquet file, or a damaged one: called"):
+            read_parquet(path)
+    else:
+        assert read_parquet(path).rows() == [(1,)]
+    assert capfd.readouterr().err == ("" if panics else "said\n")
+
+
+def test_a_small_parquet_file_of_many_rows_is_refused(tmp_path):
+    path = tmp_path / "ones.parquet"
+    pl.select(a=pl.repeat(1, 2 * 10**7, dtype=pl.Int8)).write_parquet(path)
+    assert path.stat().st_size < 10**5
+    with pytest.raises(ValueError, match=r"ones\.parquet: .* bytes that unpack to more than"):
+        read_ranks(path)

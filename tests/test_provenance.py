@@ -1,6 +1,8 @@
 """Folders say where they come from."""
 
 import hashlib
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -183,6 +185,58 @@ def test_others_at_the_same_work_are_left_alone(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="folder: cannot be made"), made(tmp_path / "folder"):
         pass
     assert names(other) == ["half"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from owkg.provenance import made_folder
+
+with made_folder(Path(sys.argv[1]), made_by="owkg test", overwrite=True) as aside:
+    (aside / "half").touch()
+    print("begun", flush=True)
+    if sys.argv[2] == "wait":
+        sys.stdin.read()
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_had_begun_is_removed_by_the_next(tmp_path):
+    path = tmp_path / "a [folder]"
+    command = [sys.executable, "-c", KILLED, str(path)]
+    subprocess.run([*command, "die"], capture_output=True, check=False)
+    (left,) = names(tmp_path)
+    assert left.startswith(".a [folder].")
+    other = tmp_path / left.replace("folder", "other")
+    other.mkdir()
+    with subprocess.Popen([*command, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as alive:
+        assert alive.stdout.readline() == b"begun\n"
+        (at_work,) = set(names(tmp_path)) - {other.name}
+        assert at_work != left
+        # Who is at work is left alone, and so are folders of other names.
+        with made(path) as aside:
+            (aside / "whole").touch()
+        assert set(names(tmp_path)) == {"a [folder]", at_work, other.name}
+        alive.kill()
+    (path / "metadata.json").write_text(OURS)
+    with made(path, overwrite=True):
+        pass
+    assert set(names(tmp_path)) == {"a [folder]", other.name}
+
+
+def test_an_old_folder_that_was_replaced_is_removed_and_one_that_was_not_stays(ours):
+    parent = ours.parent
+    for name in (".folder.00000000.old", ".folder.11111111.old", ".folder.11111111.new"):
+        (parent / name).mkdir()
+    with made(ours, overwrite=True):
+        pass
+    assert names(parent) == [".folder.11111111.new", ".folder.11111111.old", "folder"]
+    (parent / ".folder.22222222.old").mkdir()
+    ours.rmdir()
+    with made(ours):
+        assert ".folder.22222222.old" in names(parent)
+    assert ".folder.22222222.old" in names(parent)
 
 
 def test_a_full_disk_names_the_folder(tmp_path):

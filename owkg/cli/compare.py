@@ -87,7 +87,7 @@ def compare(
     from owkg.cli import compare_output as output
     from owkg.files import writable_folder
 
-    checks.real("ci", ci, 0, 1, closed=False)
+    checks.level("ci", ci)
     divisions = [name.strip() for name in by.split(",") if name.strip()]
     for name in divisions:
         if name not in _DIVISIONS:
@@ -131,8 +131,9 @@ def _compared(
 
     from owkg.judge.agreement import agreement
     from owkg.judge.scores import scores
+    from owkg.keys import reproducible, seeded
 
-    test_key, order_key = jax.random.split(jax.random.key(seed))
+    test_key, order_key = reproducible(jax.random.split)(seeded(seed))
     values, pairs, read = [], [], []
     with progress("comparing", "metrics") as update:
         for i, one in enumerate(sets):

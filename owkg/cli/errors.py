@@ -30,13 +30,29 @@ _OPTIONS = {
 _SOON_S = 0.05
 
 
+# What a message quotes, a value; or a word in backquotes at the start of one, an argument.
+_ARGUMENT = re.compile(
+    r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w) | (?<!\w)"(?:[^"\\]|\\.)*"(?!\w) | (?<![^\s(])`(\w+)`""", re.VERBOSE
+)
+# Letters of an error line at most, and how many of its end are kept of a longer one.
+_LONGEST, _END = 1000, 300
+
+
+def renamed(message: str, name: Callable[[str], str]) -> str:
+    """The message with the arguments that it names in backquotes as `name` has them; values stay."""
+    return _ARGUMENT.sub(lambda match: match[0] if match[1] is None else name(match[1]), message)
+
+
 def _one_line(message: str) -> str:
-    """The message on one line, its arguments named as the options that they came from."""
+    """The message on one line of bounded length, its arguments named as the options that they came from."""
 
-    def option(match: re.Match[str]) -> str:
-        return _OPTIONS.get(match[1], "--" + match[1].replace("_", "-"))
+    def option(argument: str) -> str:
+        return _OPTIONS.get(argument, "--" + argument.replace("_", "-"))
 
-    return " ".join(re.sub(r"`(\w+)`", option, message).split())
+    line = " ".join(renamed(message, option).split())
+    if len(line) <= _LONGEST:
+        return line
+    return f"{line[: _LONGEST - _END]} [... {len(line) - _LONGEST:,} letters ...] {line[-_END:]}"
 
 
 def _is_out_of_device_memory(error: Exception) -> bool:

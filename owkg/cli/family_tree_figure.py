@@ -7,8 +7,7 @@ import numpy as np
 
 from family_tree.layout import Family, layout
 from family_tree.people import People
-from owkg.files import written_aside
-from owkg.report.figure import COLOURS, figure
+from owkg.report.figure import COLOURS, figure, write_picture
 
 # Inches for one person along a row, for a row, for a letter of the title, and for the legend beside it.
 _PERSON, _ROW, _LETTER, _LEGEND = 0.44, 1.0, 0.09, 1.8
@@ -46,8 +45,7 @@ def draw_family(people: People, path: Path, *, title: str) -> None:
         axes.set_title(title, loc="left")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2, handletextpad=0.2)
         axes.axis("off")
-        with written_aside(path) as aside:
-            fig.savefig(aside)
+        write_picture(fig, path)
 
 
 def _draw_lines(axes: Any, family: Family, x: np.ndarray, row: np.ndarray) -> None:

@@ -1,6 +1,5 @@
 """`owkg metrics`: how good the ranks of a model are, with chance levels and confidence intervals."""
 
-import re
 import sys
 import warnings
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from owkg.cli.errors import renamed
 from owkg.cli.progress import progress
 
 
@@ -134,11 +134,11 @@ _OPTIONS = {
 def _reworded(message: str) -> str:
     """An error of the library in the words of this command's options."""
 
-    def named(match: re.Match[str]) -> str:
-        name = _FROM.get(match[1], match[1])
-        return f"`{name}`" if name in _OPTIONS and match[1] != "metric" else match[1]
+    def named(argument: str) -> str:
+        name = _FROM.get(argument, argument)
+        return f"`{name}`" if name in _OPTIONS and argument != "metric" else argument
 
-    return re.sub(r"`(\w+)`", named, message)
+    return renamed(message, named)
 
 
 def _computed(
@@ -160,7 +160,7 @@ def _computed(
     from owkg.files import writable_folder
     from owkg.metrics import Ties
 
-    checks.real("ci", ci, 0, 1, closed=False)
+    checks.level("ci", ci)
     divisions = _divisions(by)
     summaries = _summaries(metric)
     if figures is not None:
@@ -290,15 +290,15 @@ def _shares(path: Path) -> dict[str, float]:
 
 def _found(tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options: Any) -> Any:
     """The reports of all tables, one under the other."""
-    import jax
     import polars as pl
 
+    from owkg.keys import seeded
     from owkg.metrics import report
 
     frames = []
     with progress("Computing", "parts") as update:
         for path, table in tables:
-            key = jax.random.key(seed)
+            key = seeded(seed)
             try:
                 frames.append(report(table, summaries, key=key, on_progress=update, **options))
             except ValueError as error:

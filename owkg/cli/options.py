@@ -1,7 +1,6 @@
 """The options that several sub-commands share: one definition, one wording."""
 
 import math
-import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,6 +8,8 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+
+from owkg.cli.errors import renamed
 
 
 class Format(StrEnum):
@@ -154,10 +155,10 @@ def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, A
 def naming_options(flags: Collection[str]) -> Iterator[None]:
     """Errors name what is set by `--option NAME=VALUE` so, and only `flags` as options of their own."""
 
-    def named(match: re.Match[str]) -> str:
-        return match[0] if match[1] in flags else f"--option {match[1]}"
+    def named(argument: str) -> str:
+        return f"`{argument}`" if argument in flags else f"--option {argument}"
 
     try:
         yield
     except ValueError as error:
-        raise ValueError(re.sub(r"`(\w+)`", named, str(error))) from None
+        raise ValueError(renamed(str(error), named)) from None

@@ -20,6 +20,8 @@ class FactsMissing(StrEnum):
     POPULARITY = "popularity"
 
 
+# Questions that are asked where none say how many.
+_QUERIES = 500
 # What each model is told, and by which option.
 _PARAMETERS = {
     FactsMissing.EDGE: None,
@@ -48,8 +50,12 @@ def sample(
         int, typer.Option(help="Full-test answers that a question must have to be asked, at least 1.")
     ] = 10,
     num_queries: Annotated[
-        str, typer.Option(help="How many questions are asked; all: every one that may be.")
-    ] = "500",
+        str | None,
+        typer.Option(
+            help="How many questions are asked; all: every one that may be.",
+            show_default="500, or all there are",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal files.")] = 0,
     missing: Annotated[
         FactsMissing,
@@ -108,7 +114,8 @@ def sample(
         "train_rate": train_rate,
         "valid_rate": valid_rate,
         "min_answers": min_answers,
-        "num_queries": _num_queries(num_queries),
+        "num_queries": _QUERIES if num_queries is None else _num_queries(num_queries),
+        "fewer": num_queries is None,
         "seed": seed,
         "missing": _model(
             missing,
@@ -132,7 +139,13 @@ def sample(
         with progress("sampling", "densities") as update:
             for done, each in enumerate(densities):
                 update(done, len(densities))
-                yield sampling.sample(graph, density=each, **given)
+                world = sampling.sample(graph, density=each, **given)
+                if given["fewer"] and world.num_eligible < _QUERIES:
+                    notes.append(
+                        f"density {each:g}: {world.num_eligible} questions are asked, all that have "
+                        f"{min_answers} full-test answers and a sparse one; {_QUERIES} where there are more."
+                    )
+                yield world
 
     with progress("writing", "densities") as update:
         cards = sampling.write_worlds(

@@ -33,9 +33,9 @@ def simulate(
 
     With --other-strength two models meet the same missing facts, and their covariance is printed too.
     """
-    import jax
 
     from owkg.cli.progress import progress
+    from owkg.keys import seeded
     from owkg.simulate import estimate, estimate_pair
 
     chosen = options.metrics_named(metric)
@@ -53,7 +53,7 @@ def simulate(
         "missing": options.missing_model(missing, node_spread, popularity_exponent),
         "prediction": options.prediction_model(prediction),
     }
-    key = jax.random.key(seed)
+    key = seeded(seed)
     with ended_at_once(), progress("simulating", "trials") as on_progress:
         if other_strength is None:
             result = estimate(key, chosen, **setting, **run, on_progress=on_progress)

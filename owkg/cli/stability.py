@@ -45,11 +45,11 @@ def stability(
 
     Section 5 of Zhou et al. (2022). Parts are drawn without replacement, whole questions at a time.
     """
-    import jax
 
     from owkg.files import writable_folder
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
+    from owkg.keys import seeded
 
     chosen, sizes = summaries(metric), _numbers(size or _SIZES)
     if out is not None:
@@ -61,9 +61,7 @@ def stability(
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * len(read.questions)) < len(read.questions)]
     with progress("drawing", "draws") as update:
-        found = measured(
-            jax.random.key(seed), read, sizes, draws, coefficient=coefficient, on_progress=update
-        )
+        found = measured(seeded(seed), read, sizes, draws, coefficient=coefficient, on_progress=update)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)

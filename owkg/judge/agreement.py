@@ -13,6 +13,7 @@ from owkg import checks
 from owkg.judge.rankings import COEFFICIENTS, settled
 from owkg.judge.scores import QUESTION, Scores
 from owkg.judge.sure_tau import sure_tau
+from owkg.keys import reproducible
 from owkg.metrics.bootstrap import resampled_sums
 from owkg.simulate.arguments import checked_key
 
@@ -53,6 +54,7 @@ class Agreement(NamedTuple):
     only_second: int
 
 
+@reproducible
 def agreement(
     key: Any,
     first: Scores | Any,
@@ -115,7 +117,7 @@ def agreement(
             none = scores.metrics[int(weight.argmin())]
             raise ValueError(f"`{name}` must have questions of some weight, got none of {none}.")
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
-    level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    level = checks.level("level", level)
     if interval not in list(Interval):
         raise ValueError(f"`interval` must be one of {', '.join(Interval)}, got {interval!r}.")
     first, second = _sorted("first", first), _sorted("second", _in_order(first, second))

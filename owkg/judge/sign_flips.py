@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float64, Int, Int64, Key, UInt32
 
 from owkg import checks
+from owkg.keys import reproducible
 from owkg.simulate.arguments import checked_key
 from owkg.simulate.run import Progress
 from owkg.simulate.words import random_words
@@ -23,6 +24,7 @@ _STEP = 2**20
 _NEAR = 1e-12
 
 
+@reproducible
 def randomisation(
     key: Any,
     contributions: Float64[np.ndarray, "systems questions"] | Any,

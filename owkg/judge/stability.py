@@ -12,6 +12,7 @@ from jaxtyping import Array, Float64, Int, Int64, Key
 from owkg import checks
 from owkg.judge.rankings import COEFFICIENTS, settled
 from owkg.judge.scores import Scores
+from owkg.keys import reproducible
 from owkg.simulate.arguments import checked_key
 from owkg.simulate.run import Progress
 
@@ -49,6 +50,7 @@ class Stability(NamedTuple):
     at: tuple[float, ...]
 
 
+@reproducible
 def stability(
     key: Any,
     scores: Scores | Any,

@@ -1,10 +1,10 @@
 """Text files line by line: whatever is wrong is named with its file and line."""
 
-import gzip
-import zlib
 from pathlib import Path
 
 import polars as pl
+
+from owkg.files import opened
 
 # A whole number as programs write it: no sign, no zero in front.
 WHOLE = "0|[1-9][0-9]*"
@@ -19,22 +19,20 @@ def line_error(path: Path, line: int, message: str) -> ValueError:
 
 def read_lines(path: Path) -> pl.Series:
     """The lines of a file, as `lines_of`."""
-    return lines_of(path, path.read_bytes())
+    return lines_of(path, None)
 
 
-def lines_of(path: Path, data: bytes) -> pl.Series:
-    """The lines of a UTF-8 file that has been read, packed by gzip if its name ends in ".gz".
+def lines_of(path: Path, data: bytes | None) -> pl.Series:
+    """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz".
 
-    Line ends may be LF or CR LF; a byte order mark in front and empty lines at the end are left out.
+    `data` is what it holds, if that has been read; None: it is read. Line ends may be LF or CR LF; a byte
+    order mark in front and empty lines at the end are left out.
 
     Raises:
-        ValueError: if the file is empty, no whole gzip file, or not UTF-8.
+        ValueError: if the file is empty, no whole gzip file, unpacks to too much, or not UTF-8.
     """
-    if path.suffix == ".gz":
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}: must be a whole gzip file ({error}).") from None
+    with opened(path, data=data, packed=path.suffix == ".gz") as file:
+        data = file.read()
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from scipy import special
 
+from owkg.keys import reproducible
 from owkg.metrics.median import span
 from owkg.metrics.sums import padded_size
 from owkg.metrics.tasks import Tasks
@@ -44,6 +45,7 @@ def _sums(key: Array, parts: Array, questions: Array, replicates: int, batch: in
     return jax.lax.map(once, jnp.arange(replicates), batch_size=batch)
 
 
+@reproducible
 def resampled_sums(
     key: Any, parts: Float[np.ndarray, "sums questions"], replicates: int
 ) -> Float[np.ndarray, "replicates sums"]:
@@ -92,6 +94,7 @@ def _medians(
     return jax.lax.map(once, jnp.arange(replicates), batch_size=batch)
 
 
+@reproducible
 def resampled_medians(
     key: Any, tasks: Tasks, ties: Ties, weight: np.ndarray | None, replicates: int
 ) -> Float[np.ndarray, "replicates"]:

@@ -8,6 +8,9 @@ from functools import cache
 from owkg import checks
 from owkg.metrics.metric import Metric
 
+# Below it rounding decides: at 1e-4 float32 weights are off by a standard error, at 1e-8 variances are 0.
+_LEAST_POWER = 0.001
+
 
 def _rank(rank):
     return rank
@@ -73,12 +76,19 @@ def hits_at(k: int) -> Metric:
 def power(p: float) -> Metric:
     """p-MRR: h(r) = r ** -p (Yang et al. 2022, section 5); p = 1 is MRR, p -> 0 looks past the top.
 
-    Equal P give the same object, so that they share compiled code.
+    Equal P give the same object, so that they share compiled code. As P -> 0, p-MRR tells models apart as the
+    mean of log r does, while all that it can tell is in its last digits: too few of them below 0.001.
 
     Raises:
-        ValueError: if `p` is not finite and above 0.
+        ValueError: if `p` is not finite and at least 0.001.
     """
-    return _power(checks.scalar("p", checks.real("p", p, 0, float("inf"), closed=False)))
+    p = checks.scalar("p", checks.real("p", p, 0, float("inf"), closed=False))
+    if p < _LEAST_POWER:
+        raise ValueError(
+            f"`p` must be at least {_LEAST_POWER}, got {p!r}: below, rounding decides; log-mrr, or gmr of "
+            "ranks, looks as far down the list."
+        )
+    return _power(p)
 
 
 def power_mean(p: float) -> Metric:
@@ -96,7 +106,7 @@ def power_mean(p: float) -> Metric:
 
 @cache
 def _hits_at(k: int) -> Metric:
-    return Metric(f"hits@{k}", lambda rank: (rank <= k).astype(rank.dtype))
+    return Metric(f"hits@{k}", lambda rank: (rank <= float(k)).astype(rank.dtype))
 
 
 def shown(number: float) -> str:

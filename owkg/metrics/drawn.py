@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from owkg.keys import reproducible
 from owkg.metrics.chance import Chance
 from owkg.metrics.sums import padded_size
 
@@ -61,6 +62,7 @@ def _drawn(
     return jax.lax.map(once, jnp.arange(draws), batch_size=batch)
 
 
+@reproducible
 def drawn_chance(
     key: Any,
     statistic: Callable,

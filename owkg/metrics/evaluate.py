@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
+from owkg.keys import reproducible, seeded
 from owkg.metrics import chance, drawn, median
 from owkg.metrics.blocks import Block, whole_block
 from owkg.metrics.bootstrap import Interval, bounds, resampled_medians, resampled_sums
@@ -126,6 +127,7 @@ class _Job(NamedTuple):
     chance: Chance | None
 
 
+@reproducible
 def evaluate(
     tasks: Any,
     summaries: Any,
@@ -144,7 +146,7 @@ def evaluate(
         tasks: `Tasks`, at least one, each with at most 10**8 candidates.
         summaries: one, or several of different names.
         ties: the rule or rules.
-        level: of confidence, in (0, 1); None: no intervals, which is faster.
+        level: of confidence, in [1e-6, 1 - 1e-6]; None: no intervals, which is faster.
         interval: by the central limit theorem over questions, or by the bootstrap over questions.
         replicates: of the bootstrap.
         key: of `jax.random.key`, for the bootstrap and for chance levels that have to be drawn; equal keys
@@ -180,7 +182,7 @@ def evaluate(
         raise ValueError("`ties` must name at least one rule, got none.")
     interval = _member("interval", Interval, interval)
     if level is not None:
-        level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+        level = checks.level("level", level)
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
     draws = checks.scalar("draws", checks.integer("draws", draws, 2))
     if num_entities is not None:
@@ -195,7 +197,7 @@ def evaluate(
     @cache
     def keys() -> Any:
         # Made when something is drawn: with all defaults nothing is.
-        return jax.random.split(jax.random.key(0) if key is None else key)
+        return jax.random.split(seeded(0) if key is None else key)
 
     groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
     for summary in summaries:

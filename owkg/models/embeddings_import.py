@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
 from owkg.models.embeddings_read import read_embeddings
 from owkg.models.kinds import kind, model
@@ -114,9 +115,7 @@ def _fitted(
     path: str | Path, model: Model, arrays: dict[str, np.ndarray], graph: KnowledgeGraph
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """(parameters, statistics) among the arrays, if they are those of the model."""
-    wanted = jax.eval_shape(
-        lambda key: model.init(key, graph.num_entities, graph.num_relations), jax.random.key(0)
-    )
+    wanted = jax.eval_shape(lambda key: model.init(key, graph.num_entities, graph.num_relations), seeded(0))
     shapes = {name: array.shape for part in wanted for name, array in part.items()}
     for name in sorted(arrays.keys() - shapes.keys()):
         raise ValueError(f"{path}: {model.name} has no array {name!r}; it has {', '.join(shapes)}.")

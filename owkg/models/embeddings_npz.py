@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from owkg.files import require_npz_bounded
 from owkg.models.embeddings import LABELS
 
 
@@ -20,6 +21,7 @@ def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path}: must be an .npz file.")
+        require_npz_bounded(path)
         file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as found:

@@ -1,13 +1,14 @@
 """CSV and TSV files as tables of text, and where each row stands in its file."""
 
 import csv
-import gzip
 import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
+
+from owkg.files import opened, text_source
 
 
 def separator(path: Path) -> str | None:
@@ -34,10 +35,9 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
             mark is open or out of place, a line is not UTF-8, or a column name is missing or given twice.
     """
     mark = separator(path) or ","
-    with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
-        file.read(1)
+    source = text_source(path)
     try:
-        table = pl.read_csv(path, separator=mark, infer_schema=False, glob=False)
+        table = pl.read_csv(source, separator=mark, infer_schema=False, glob=False)
     except pl.exceptions.NoDataError:
         raise ValueError(f"{path}: the file is empty.") from None
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -63,12 +63,6 @@ def header(path: Path) -> list[str]:
     return next((record for _, record in _records(path, separator(path) or ",")), [])
 
 
-def _unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if packed else path.open("rb")
-
-
 def _records(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
     """The line on which each record begins, with its fields; the header first. Slow: for messages only.
 
@@ -77,7 +71,7 @@ def _records(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
     """
     line = 1
     try:
-        with io.TextIOWrapper(_unpacked(path), "utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(opened(path), "utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=mark, strict=True)
             seen = False
             for record in reader:
@@ -90,8 +84,6 @@ def _records(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"{path}, line {line}: {error}.") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path}, line {_undecodable(path)}: the text is not UTF-8.") from None
-    except (OSError, EOFError) as error:
-        raise ValueError(f"{path}: the file cannot be unpacked: {error}.") from None
 
 
 def _line(path: Path, mark: str, row: int) -> int:
@@ -114,14 +106,14 @@ def _check_fields(path: Path, mark: str) -> None:
 def _check_quotes(path: Path, mark: str) -> None:
     """Raises ValueError for the first line that seems to have a quotation mark inside an unquoted field."""
     out_of_place = re.compile(f'(?:^|{mark})[^{mark}"]+"')
-    with io.TextIOWrapper(_unpacked(path), "utf-8-sig") as file:
+    with io.TextIOWrapper(opened(path), "utf-8-sig") as file:
         for number, text in enumerate(file, 1):
             if out_of_place.search(text):
                 raise ValueError(f"{path}, line {number}: a quotation mark inside an unquoted field.")
 
 
 def _undecodable(path: Path) -> int:
-    with _unpacked(path) as file:
+    with opened(path) as file:
         for number, text in enumerate(file, 1):
             try:
                 text.decode("utf-8")

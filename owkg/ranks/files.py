@@ -7,7 +7,7 @@ from typing import IO, cast
 
 import polars as pl
 
-from owkg.files import written_aside
+from owkg.files import read_parquet, written_aside
 from owkg.ranks.delimited import read_text_table, separator
 from owkg.ranks.table import validated, validated_at
 
@@ -33,16 +33,6 @@ def read_ranks(path: str | PathLike[str]) -> pl.DataFrame:
         table, place = read_text_table(path)
         return validated_at(table, source=str(path), place=place)
     return validated(read_parquet(path), source=str(path))
-
-
-def read_parquet(path: Path) -> pl.DataFrame:
-    """A Parquet file as it is; ValueError naming it if it is none."""
-    with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
-        file.read(1)
-    try:
-        return pl.read_parquet(path, glob=False)
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path}: no Parquet file: {str(error).splitlines()[0]}.") from error
 
 
 def write_ranks(table: pl.DataFrame, path: str | PathLike[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.files import require_npz_bounded
 from owkg.kg import KnowledgeGraph
 from owkg.kg.triples import triples_checked
 from owkg.ranks.build import (
@@ -101,6 +102,7 @@ def ranks_from_matrix(
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of the file, those needed among them."""
+    require_npz_bounded(path)
     try:
         with path.open("rb") as stream:
             file = np.load(stream, allow_pickle=False)

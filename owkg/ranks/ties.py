@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
+from owkg.keys import reproducible
 
 
 def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
@@ -29,6 +30,7 @@ def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
     return (low + high) / 2
 
 
+@reproducible
 def random_ranks(key: Any, optimistic: Any, pessimistic: Any) -> np.ndarray:
     """Ranks drawn uniformly from the whole numbers optimistic, ..., pessimistic: ties broken at random.
 

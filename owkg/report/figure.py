@@ -21,7 +21,10 @@ _STYLE: Any = {
     "legend.frameon": False,
     "pdf.fonttype": 42,
     "savefig.dpi": 160,
+    "svg.hashsalt": "owkg",  # of the names inside an .svg, else drawn anew
 }
+# What is said of a file beside its picture: no date, so that equal figures are equal to the byte.
+_SAID: dict[str, dict[str, None]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
 
 @contextmanager
@@ -47,12 +50,17 @@ def write_figure(fig: Any, stem: Path) -> list[Path]:
     """Writes `stem` as .png and .pdf and returns both paths."""
     paths = [stem.with_name(stem.name + suffix) for suffix in (".png", ".pdf")]
     for path in paths:
-        # Made in memory: where the disk is full, what writes PDF does not say so.
-        content = BytesIO()
-        fig.savefig(content, format=path.suffix.removeprefix("."))
-        with written_aside(path) as aside:
-            aside.write_bytes(content.getvalue())
+        write_picture(fig, path)
     return paths
+
+
+def write_picture(fig: Any, path: Path) -> None:
+    """Writes `path`, .png, .pdf or .svg; equal figures give equal bytes."""
+    # Made in memory: where the disk is full, what writes PDF does not say so.
+    content = BytesIO()
+    fig.savefig(content, format=path.suffix.removeprefix("."), metadata=_SAID.get(path.suffix))
+    with written_aside(path) as aside:
+        aside.write_bytes(content.getvalue())
 
 
 def save_figure(fig: Any, stem: Path) -> list[Path]:

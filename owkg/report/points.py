@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 import polars as pl
 
 from owkg import metrics, simulate, theory
+from owkg.keys import seeded
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,7 @@ def witnessed(
         "num_entities": grid.num_entities,
     }
     exact = theory.moments(metrics.MRR, **setting)
-    drawn = simulate.estimate(
-        jax.random.key(seed), metrics.MRR, trials=trials, on_progress=on_progress, **setting
-    )
+    drawn = simulate.estimate(seeded(seed), metrics.MRR, trials=trials, on_progress=on_progress, **setting)
     mean, error = drawn.mean[:, 0], drawn.standard_error[:, 0]
     return pl.DataFrame(
         points

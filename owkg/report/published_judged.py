@@ -5,13 +5,13 @@ Retrieval Perspective". FB-Test-O is the test set of FB15k-237, FB-Test-S a samp
 sample completed: the answers that 13 systems list were pooled and judged. Sides are those that are asked.
 """
 
-import gzip
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+
+from owkg.kg.lines import read_lines
 
 O, S, SC = "FB-Test-O", "FB-Test-S", "FB-Test-S-C"
 
@@ -235,10 +235,5 @@ def _text(path: Path, separator: str, names: Sequence[str] | None = None) -> pl.
 
 
 def _rows(path: Path, separator: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8") as lines:
-            for line, text in enumerate(lines, start=1):
-                yield line, tuple(text.rstrip("\r\n").split(separator))
-    except (EOFError, OSError, UnicodeDecodeError, zlib.error) as error:
-        raise ValueError(f"{path}: {error}") from error
+    for line, text in enumerate(read_lines(path), start=1):
+        yield line, tuple(text.rstrip("\r").split(separator))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from owkg.report.figure import COLOURS, figure
+from owkg.report.figure import COLOURS, figure, write_picture
 from owkg.sampling import OpenWorld
 
 # Of the band around the expected alpha, in standard deviations.
@@ -29,7 +29,7 @@ def draw_card(world: OpenWorld, card: dict[str, Any], path: Path) -> None:
         _draw_answers(world, card, left)
         _draw_relations(card, right)
         fig.suptitle(f"density {world.design.density:g}, {card['parameters']['missing']['model']} model")
-        fig.savefig(path)
+        write_picture(fig, path)
 
 
 def _draw_answers(world: OpenWorld, card: dict[str, Any], panel: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
+from owkg.files import read_parquet, text_source
 from owkg.kg import KnowledgeGraph
 from owkg.kg.lines import read_lines, split_lines
 from owkg.kg.triples import COLUMNS
@@ -36,8 +37,6 @@ def read_facts(path: Any) -> KnowledgeGraph:
     if not isinstance(path, str | PathLike):
         raise ValueError(f"`path` must be the path of a file, got {path!r}.")
     path = Path(path)
-    with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
-        file.read(1)
     frame = _parquet(path) if path.suffix == ".parquet" else _text(path)
     entities = pl.concat([frame[column].unique() for column in ("head", "tail")]).unique().sort()
     relations = frame["relation"].unique().sort()
@@ -80,11 +79,12 @@ def _sorted(columns: list[np.ndarray], num_entities: int, num_relations: int) ->
 
 def _text(path: Path) -> pl.DataFrame:
     schema: dict[str, pl.DataType] = {column: pl.String() for column in COLUMNS}
+    source = text_source(path)
     try:
         frame = pl.read_csv(
-            path, schema=schema, has_header=False, separator="\t", quote_char=None, glob=False
+            source, schema=schema, has_header=False, separator="\t", quote_char=None, glob=False
         )
-    except (pl.exceptions.PolarsError, OSError):  # a broken gzip file is an OSError
+    except pl.exceptions.PolarsError:
         frame = pl.DataFrame(schema=schema)
     if frame.is_empty() or sum(frame.null_count().row(0)):
         # Slower, and able to say which line is wrong; empty lines at the end are not.
@@ -93,10 +93,7 @@ def _text(path: Path) -> pl.DataFrame:
 
 
 def _parquet(path: Path) -> pl.DataFrame:
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path}: no Parquet file: {str(error).splitlines()[0]}.") from None
+    frame = read_parquet(path)
     texts = (pl.String, pl.Categorical, pl.Enum)
     if sorted(frame.columns) != sorted(COLUMNS) or not all(isinstance(t, texts) for t in frame.dtypes):
         got = ", ".join(f"{name} ({kind})" for name, kind in frame.schema.items())

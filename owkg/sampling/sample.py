@@ -105,6 +105,7 @@ def sample(
     min_answers: Any,
     num_queries: Any,
     seed: Any,
+    fewer: Any = False,
     valid_rate: Any = 0.0,
     missing: Any = INDEPENDENT,
     both_sides: Any = False,
@@ -125,6 +126,7 @@ def sample(
         min_answers: full-test answers that a question must have to be asked, at least 1; and one sparse one.
         num_queries: how many questions are drawn, at least 1, all alike; None for all.
         seed: a whole number, at least 0.
+        fewer: where fewer questions than `num_queries` are eligible, draw all of them; else that is an error.
         valid_rate: v, at least 0, t + v below 1.
         missing: how facts go missing.
         both_sides: ask (?, relation, tail) too, not only (head, relation, ?).
@@ -162,6 +164,8 @@ def sample(
     questions = all_questions(facts, part, graph.num_relations, both_sides=design.both_sides)
     priority = _stream(design, _ASKED).random(len(questions.entity))
     num_eligible = int(np.count_nonzero(eligible(questions, design.min_answers)))
+    if checks.flag("fewer", fewer) and design.num_queries is not None and num_eligible:
+        design = design._replace(num_queries=min(design.num_queries, num_eligible))
     try:
         queries = drawn(questions, priority, min_answers=design.min_answers, num_queries=design.num_queries)
     except ValueError as error:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from owkg import checks
+from owkg.keys import reproducible
 from owkg.metrics import Metric
 from owkg.openworld import (
     CLASSIFICATION,
@@ -47,6 +48,7 @@ class Estimate(NamedTuple):
     trials: int
 
 
+@reproducible
 def estimate(
     key: Any,
     metrics: Metric | Sequence[Metric],
@@ -98,6 +100,7 @@ def estimate(
     return _estimate(key, run, queries, abilities, (len(run.metrics),))
 
 
+@reproducible
 def estimate_pair(
     key: Any,
     metrics: Metric | Sequence[Metric],

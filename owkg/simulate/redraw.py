@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32
 
 from owkg import checks
+from owkg.keys import reproducible
 from owkg.metrics import Metric, tie_expectation
 from owkg.openworld import INDEPENDENT
 from owkg.simulate.arguments import checked_key, checked_metrics
@@ -47,6 +48,7 @@ class Redrawn(NamedTuple):
     standard_deviation: Float64[np.ndarray, "models metrics"]
 
 
+@reproducible
 def redraw(
     key: Any,
     full: FullTest | Any,

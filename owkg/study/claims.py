@@ -9,6 +9,7 @@ import polars as pl
 from jaxtyping import Float32
 
 from owkg import checks
+from owkg.keys import reproducible
 from owkg.simulate.arguments import checked_key
 from owkg.study.curves import SPARSE, Curves
 from owkg.study.flattening import Flattening, flattening, over_curves
@@ -64,6 +65,7 @@ class _Place(NamedTuple):
     minus: str | None = None
 
 
+@reproducible
 def claims(
     key: Any,
     curves: Any,
@@ -111,7 +113,7 @@ def claims(
             configurations or models to compare.
     """
     checked_key(key)
-    level = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    level = checks.level("level", level)
     z = checked_z(z)
     metrics, references = _checked(curves, metrics, references, apart)
     total = len(curves) * len(metrics)

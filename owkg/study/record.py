@@ -11,7 +11,7 @@ import polars as pl
 from jaxtyping import Float32, Int32, Int64
 
 from owkg.evaluate import rank_arrays
-from owkg.files import written_aside
+from owkg.files import read_parquet, written_aside
 from owkg.models import Params, Statistics
 from owkg.study.world import ClosedWorld
 from owkg.train import Training, config_file, config_text, facts_checksums, train
@@ -20,6 +20,7 @@ RUN = "run"
 """Name of the folder of the run beside its ranks."""
 
 _RANKS, _PARTS = "ranks.parquet", "parts"
+_CONTENT = "content"
 _COLUMNS: dict[str, Any] = {
     "step": pl.Int64,
     "optimistic": pl.Int32,
@@ -59,7 +60,7 @@ def is_recorded(world: ClosedWorld, config: Training, folder: Path) -> bool:
         return False
     try:
         held = pl.read_parquet_metadata(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"{path}: must be Parquet ({error}).") from None
     for name, asked in _signature(world, config).items():
         if held.get(name) != asked:
@@ -121,8 +122,8 @@ def record(
     )
     paths = [parts / f"{step:09}.parquet" for step in steps]
     with written_aside(folder / _RANKS) as aside:
-        table = pl.concat(pl.read_parquet(path, glob=False) for path in paths)
-        table.write_parquet(aside, metadata=_signature(world, config))
+        table = pl.concat(map(read_parquet, paths))
+        table.write_parquet(aside, metadata=_signature(world, config) | {_CONTENT: _digest(table)})
     shutil.rmtree(parts)
     return read_record(world, config, folder)
 
@@ -131,11 +132,14 @@ def read_record(world: ClosedWorld, config: Training, folder: Path) -> Record:
     """The record in `folder`.
 
     Raises:
-        ValueError: if there is none, or it is of another world or training.
+        ValueError: if there is none, it is of another world or training, or is not as it was written.
     """
     if not is_recorded(world, config, folder):
         raise ValueError(f"{folder / _RANKS}: is not there; the run has not come to its end.")
-    table = pl.read_parquet(folder / _RANKS, glob=False)
+    path = folder / _RANKS
+    table = read_parquet(path)
+    if pl.read_parquet_metadata(path).get(_CONTENT, _digest(table)) != _digest(table):
+        raise ValueError(f"{path}: is not as it was written; the run beside it has the parameters.")
     answers = len(world.triples)
     columns = (table[name].to_numpy().reshape(-1, answers) for name in _COLUMNS)
     step, *ranked = columns
@@ -148,6 +152,14 @@ def some_of(record: Record, most: int) -> Record:
         return record
     chosen = np.unique(np.linspace(0, len(record.step) - 1, most).round().astype(int))
     return Record(*(column[chosen] for column in record))
+
+
+def _digest(table: pl.DataFrame) -> str:
+    """A checksum of the columns of a record."""
+    digest = hashlib.sha256()
+    for name in _COLUMNS:
+        digest.update(table[name].to_numpy().tobytes() if name in table.columns else b"")
+    return digest.hexdigest()
 
 
 def _signature(world: ClosedWorld, config: Training) -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
+from owkg.keys import reproducible, seeded
 from owkg.metrics import Metric
 from owkg.metrics import metric as metric_named
 from owkg.simulate import FullTest, full_test, misordered, quantiles, redraw
@@ -51,6 +52,7 @@ class RedrawnTests(NamedTuple):
     num_pairs: int
 
 
+@reproducible
 def redrawn(
     world: ClosedWorld,
     records: Sequence[Record],
@@ -79,7 +81,7 @@ def redrawn(
     sparsity = 1 - world.present[SPARSE].mean()
     full = joined(world, records)
     drawing = {"sparsity": sparsity, "draws": draws}
-    keys = jax.random.split(jax.random.key(seed))
+    keys = jax.random.split(seeded(seed))
     tell = on_progress or (lambda *_: None)
     drawn = redraw(keys[0], full, measure, **drawing, on_progress=lambda n, _: tell(n, 2 * draws))
     dealt = _dealt(full, np.random.default_rng(seed))

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from owkg import checks
+from owkg.keys import reproducible
 from owkg.simulate.arguments import checked_key
 
 LEVEL = 0.95
@@ -34,6 +35,7 @@ class Resampled(NamedTuple):
         return Resampled(self.value - other.value, self.replicates - other.replicates)
 
 
+@reproducible
 def question_counts(
     key: Any, questions: int, replicates: Any = REPLICATES
 ) -> Float32[np.ndarray, "replicates questions"]:

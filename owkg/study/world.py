@@ -12,10 +12,13 @@ from jaxtyping import Bool, Int32, Int64
 
 from owkg import checks, kg
 from owkg.openworld import test_share
+from owkg.provenance import checksum
 from owkg.study.curves import CORRELATED, SPARSE
 
 _FILES = {SPARSE: "test_sparse", CORRELATED: "test_sparse_correlated"}
 _METADATA, _QUERIES = "metadata.json", "queries.tsv"
+# How the names of its data files end.
+_DATA = (".txt", ".dict", ".tsv")
 # Of the known facts; the published worlds do not say.
 _TRAIN_RATE = 0.7
 # How far the share of known answers may be from what the density makes it.
@@ -61,9 +64,11 @@ def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
         density: of the world; None: what `metadata.json` says, or the name of the folder ("75", "d0.75").
 
     Raises:
-        ValueError: naming the folder, if a file is missing, a sparse answer is not in the full test or an
-            asked fact trains, a question has no answer in a test set, or the density does not suit the facts.
+        ValueError: naming the folder, if a file is missing or has another checksum than `metadata.json`
+            says, a sparse answer is not in the full test or an asked fact trains, a question has no answer in
+            a test set, or the density does not suit the facts.
     """
+    _require_unchanged(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # labels that no triple has
         whole = kg.read_graph(folder)
@@ -197,6 +202,20 @@ def _parameters(folder: Path) -> dict[str, float]:
         if not (number and 0 <= value <= 1):
             raise ValueError(f"{path}: {name} must be a number in [0, 1], got {value!r}.")
     return parameters
+
+
+def _require_unchanged(folder: Path) -> None:
+    """Raises ValueError if a data file of `folder` has another checksum than its metadata, if any, says."""
+    if not (folder / _METADATA).is_file():
+        return
+    try:
+        sums = json.loads((folder / _METADATA).read_bytes())["sha256"].items()
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        return  # made elsewhere, or told by `_parameters`
+    for name, expected in sums:
+        path = folder / name
+        if path.parent == folder and path.suffix in _DATA and path.is_file() and checksum(path) != expected:
+            raise ValueError(f"{path}: is not as it was written; its checksum in {_METADATA} is another.")
 
 
 def _density(folder: Path, given: float | None, parameters: dict[str, float]) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from owkg import kg
+from owkg.keys import reproducible
 from owkg.models import Params, Statistics
 from owkg.train.config import Training, changed
 from owkg.train.loop import Row, best_step, due, next_stop
@@ -42,6 +43,7 @@ class Trained(NamedTuple):
     path: pl.DataFrame
 
 
+@reproducible
 def train_many(
     graph: kg.KnowledgeGraph,
     config: Training,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from owkg import kg
+from owkg.keys import reproducible
 from owkg.kg.labels import read_labels
 from owkg.models import Model, Params, Statistics
 from owkg.train.checkpoints import (
@@ -64,6 +65,7 @@ class Run(NamedTuple):
     path: pl.DataFrame
 
 
+@reproducible
 def train(
     graph: kg.KnowledgeGraph,
     config: Training,

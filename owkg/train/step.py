@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from owkg.keys import seeded
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.objective import objective
@@ -131,7 +132,7 @@ def all_finite(params: Params) -> Bool[Array, ""]:
 
 def _keys(numbers: Rates) -> tuple[Array, Array, Array]:
     """Of the initial parameters, of the orders of epochs, of the steps."""
-    initial, order, steps = jax.random.split(jax.random.key(numbers.seed), 3)
+    initial, order, steps = jax.random.split(seeded(numbers.seed), 3)
     return initial, order, steps
 
 

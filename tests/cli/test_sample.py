@@ -59,6 +59,24 @@ def test_one_density_goes_into_the_folder_itself(call, facts, tmp_path):
     assert f"wrote {tmp_path / 'new'}" in out
 
 
+def test_a_small_world_asks_all_that_there_is_to_ask(call, facts, tmp_path):
+    code, out, err = call(facts, tmp_path / "new", "--density", "0.75,0.5", "--min-answers", 5)
+    assert (code, err) == (0, "")
+    cards = [json.loads((tmp_path / f"new/d{d}/metadata.json").read_text()) for d in (0.75, 0.5)]
+    for density, card in zip(("0.75", "0.5"), cards, strict=True):
+        asked = card["parameters"]["num_queries"]
+        assert 0 < asked < 500
+        assert asked == card["queries"]["eligible"] == card["queries"]["drawn"]
+        assert f"note: density {density}: {asked} questions are asked, all that have 5 full-test" in out
+    # The same as when they are asked for.
+    alone = ("--density", 0.75, "--min-answers", 5, "--num-queries", cards[0]["parameters"]["num_queries"])
+    assert call(facts, tmp_path / "alone", *alone)[0] == 0
+    assert _contents(tmp_path / "alone") == _contents(tmp_path / "new/d0.75")
+    code, _, err = call(facts, tmp_path / "none", "--density", 0.75, "--min-answers", 50)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--num-queries must be at most 0, the questions with at least 50 full-test answers" in err
+
+
 def test_several_densities_and_json(call, facts, tmp_path):
     code, out, err = call(
         facts,

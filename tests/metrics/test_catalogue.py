@@ -174,6 +174,20 @@ def test_bad_p(p):
         metrics.power(p)
 
 
+@pytest.mark.parametrize("p", [5e-324, 1e-9, 1e-4, 0.000999])
+def test_a_power_that_rounding_would_decide_is_refused(p):
+    with pytest.raises(ValueError, match=r"`p` must be at least 0.001, got .* log-mrr, or gmr"):
+        metrics.power(p)
+    assert metrics.power(0.001).name == "p-mrr@0.001"
+
+
+@pytest.mark.parametrize("k", [2**24 + 1, 2**31, 10**12, 2**53 - 1])
+def test_a_k_above_every_rank_is_a_hit(k):
+    ranks = jnp.array([1.0, 2.0**23])
+    assert jax.jit(metrics.hits_at(k).weight)(ranks).tolist() == [1, 1]
+    assert metrics.hits_at(k).name == f"hits@{k}"
+
+
 @pytest.mark.parametrize("k", [[3], [1, 2], np.array([3]), np.array([1, 2])], ids=repr)
 def test_many_k_are_refused(k):
     with pytest.raises((ValueError, TypeError)):
@@ -274,7 +288,7 @@ def test_the_name_of_hits_at_k_leads_back(k):
     assert metrics.metric(metrics.hits_at(k).name) == metrics.hits_at(k)
 
 
-@given(p=st.floats(min_value=0, exclude_min=True, allow_infinity=False, allow_nan=False))
+@given(p=st.floats(min_value=0.001, allow_infinity=False, allow_nan=False))
 def test_the_name_of_power_p_leads_back(p):
     assert metrics.metric(metrics.power(p).name) == metrics.power(p)
 

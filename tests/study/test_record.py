@@ -106,6 +106,19 @@ def test_a_damaged_record_is_named(world, tmp_path):
         record(world, CONFIG, LOOKS, tmp_path / "run")
 
 
+def test_a_record_of_other_numbers_is_named(world, tmp_path):
+    record(world, CONFIG, LOOKS, tmp_path / "run")
+    path = tmp_path / "run" / "ranks.parquet"
+    said = pl.read_parquet_metadata(path)
+    table = pl.read_parquet(path)
+    own = {name: text for name, text in said.items() if name != "ARROW:schema"}
+    table.with_columns(pl.col("score") + 1).write_parquet(path, metadata=own)
+    with pytest.raises(ValueError, match=r"ranks\.parquet: is not as it was written"):
+        read_record(world, CONFIG, tmp_path / "run")
+    table.write_parquet(path, metadata=own)
+    read_record(world, CONFIG, tmp_path / "run")
+
+
 def test_some_checkpoints_keep_the_ends():
     step = np.arange(10)
     rows = np.tile(step[:, None], 2)

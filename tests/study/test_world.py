@@ -203,3 +203,19 @@ def test_the_worst_answers_of_a_model_are_missing(folder):
     for wrong in (np.zeros(3), np.full(18, np.nan)):
         with pytest.raises(ValueError, match="`score` must be"):
             with_correlated(world, wrong)
+
+
+@pytest.mark.parametrize("name", ["train.txt", "test_full.txt", "entities.dict", "queries.tsv"])
+def test_a_world_that_is_not_as_it_was_written_is_refused(tmp_path, name):
+    facts = np.array([[h, r, t] for h in range(9) for r in range(2) for t in range(9) if h != t], np.int32)
+    graph = kg.KnowledgeGraph(tuple("abcdefghi"), ("r", "s"), {"facts": facts})
+    drawn = sample(graph, density=0.75, train_rate=0.5, min_answers=2, num_queries=9, seed=0)
+    folder = tmp_path / "world"
+    write_worlds([drawn], folder)
+    read_world(folder)
+    (folder / "README.md").write_text("my own words")
+    read_world(folder)
+    lines = (folder / name).read_text().splitlines(keepends=True)
+    (folder / name).write_text("".join(lines[:-1]))
+    with pytest.raises(ValueError, match=f"{name}: is not as it was written; its checksum in metadata.json"):
+        read_world(folder)

@@ -1,6 +1,7 @@
 """Theorem 4.2 and Corollary 4.4: the contract figures, inversion, Monte Carlo over whole test sets."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -163,3 +164,36 @@ def test_bad_input_is_named(change, message):
 def test_bad_number_of_queries_is_named():
     with pytest.raises(ValueError, match="`num_queries` must be a whole number of at least 1"):
         theory.inconsistency_probability(metrics.MRR, **PAIR, **WORLD, num_queries=0)
+
+
+# --- the least power of p-MRR: what it tells is in its last digits
+
+LEAST = metrics.power(0.001)
+# 1 - r^-p without cancellation: p-MRR upside down.
+STEEP = metrics.Metric("steep", lambda rank: -jnp.expm1(-0.001 * jnp.log(rank)), larger_is_better=False)
+LOG_RANK = metrics.Metric("log-rank", jnp.log, larger_is_better=False)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("other_strength", [0.1, 0.65, 0.71, 0.9])
+def test_the_least_power_needs_as_many_queries_as_its_limit(paired, other_strength):
+    pair = {"strength": 0.7, "other_strength": other_strength, "inconsistency": 0.05, "paired": paired}
+    needed = [theory.required_queries(metric, **pair, **WORLD) for metric in (LEAST, STEEP, LOG_RANK)]
+    assert needed[0] == needed[1]
+    assert needed[0] == pytest.approx(needed[2], rel=0.02, abs=1)
+
+
+def test_the_least_power_has_the_moments_of_every_world(enumerated):
+    mean, variance, _ = enumerated(lambda r: -np.expm1(-0.001 * np.log(r)), [(0.7, 0.7)], [0.4] * 3, 6)
+    found = theory.moments(LEAST, strength=0.7, sparsity=0.4, num_answers=3, num_entities=6)
+    assert 1 - found.expectation == pytest.approx(mean[0], rel=1e-11)
+    assert found.variance == pytest.approx(variance[0], rel=1e-7)
+
+
+def test_the_least_power_is_what_simulation_gives():
+    run = simulate.estimate(jax.random.key(0), [LEAST, STEEP], trials=200_000, strength=0.7, **WORLD)
+    exact = theory.moments(LEAST, strength=0.7, **WORLD)
+    assert np.all(np.abs(run.mean - [exact.expectation, 1 - exact.expectation]) < 4 * run.standard_error)
+    assert np.all(np.abs(run.variance - exact.variance) < 4 * run.variance_standard_error)
+    # On the same draws: float32 weights leave the variance its digits.
+    assert run.variance[0] == pytest.approx(run.variance[1], rel=1e-4)

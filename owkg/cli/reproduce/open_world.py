@@ -161,9 +161,9 @@ def draw_figure5_metrics(done: Study, out: Path, _seed: int) -> Drawn:
 
 def write_claims(done: Study, out: Path, seed: int) -> Drawn:
     """The table of claims, its figures, and what it comes to in a few lines."""
-    import jax
     import polars as pl
 
+    from owkg.keys import seeded
     from owkg.report.contradictions import share_figures
     from owkg.report.table import save_table
     from owkg.study.claims import ALL, claims
@@ -172,7 +172,7 @@ def write_claims(done: Study, out: Path, seed: int) -> Drawn:
         return Drawn([], {})
     references = ["mrr", "p-mrr@1/4"]
     with progress("claims", "metrics") as update:
-        table = claims(jax.random.key(seed), done.curves, references=references, on_progress=update)
+        table = claims(seeded(seed), done.curves, references=references, on_progress=update)
     paths = [save_table(_short(table), out / "claims.csv"), *_said(share_figures(table, out))]
     for line in said(table):
         print(line)

@@ -69,10 +69,10 @@ def _run(
     replicates: int,
     seed: int,
 ) -> dict[str, Any]:
-    import jax
     import polars as pl
 
     from owkg.cli.reproduce.note import described, note
+    from owkg.keys import seeded
     from owkg.metrics import summary
     from owkg.study.judged import Judged, judged
     from owkg.study.pooling import pools
@@ -103,7 +103,7 @@ def _run(
             total, first = len(asked) * (depth + 2), i * (depth + 2)
             found.append(
                 judged(
-                    jax.random.key(seed),
+                    seeded(seed),
                     world,
                     pools(world, of_world, done.configurations, done.runs, depth=depth),
                     [summary(name) for name in METRICS],

@@ -1,0 +1,135 @@
+"""What a Parquet file says of its own sizes, read before memory is taken by its word.
+
+A reader that believes a damaged or a hostile file asks for memory that is not there, and its process ends.
+The headers are structs of Thrift's compact protocol: numbered fields, whole numbers as zigzag varints.
+Numbers of fields: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+"""
+
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+_MAGIC = b"PAR1"
+_BOOLEANS = {1: True, 2: False}
+_BYTE, _WHOLE, _DOUBLE, _BINARY, _LISTS, _MAP, _STRUCT, _UUID = 3, (4, 5, 6), 7, 8, (9, 10), 11, 12, 13
+# Structs in structs: more than any Parquet file has.
+_DEEPEST = 16
+# The header of a page is at most so long; statistics may hold values.
+_HEADER = 2**16
+# What a value takes when it is read, whatever is packed.
+_VALUE = 8
+
+
+def unpacked_size(path: Path) -> int:
+    """The bytes that the pages of a Parquet file unpack to, and some for every value.
+
+    Raises:
+        ValueError: if its headers cannot be read, or contradict each other or the length of the file.
+        OSError: if it cannot be opened.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 8, 0))
+        tail = file.read()
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != _MAGIC or length > size - 12:
+            raise ValueError("it does not end like one")
+        file.seek(size - 8 - length)
+        footer = BytesIO(file.read(length))
+        try:
+            groups = _struct(footer)[4]
+            columns = [column[3] for group in groups for column in group[1]]
+            return sum(_column_size(file, size, column) for column in columns)
+        except (AttributeError, KeyError, IndexError, TypeError, EOFError, OverflowError):
+            raise ValueError("its headers cannot be read") from None
+
+
+def _column_size(file: BinaryIO, size: int, column: dict[int, Any]) -> int:
+    """The bytes that one column chunk unpacks to; its fields 5, 9 and 11 are values, data, dictionary."""
+    values, total = column[5], 0
+    place = min(offset for offset in (column[9], column.get(11, 0)) if offset > 0 or offset == column[9])
+    if not 0 <= place < size or not 0 <= column[7] <= size - place or values < 0:
+        raise ValueError("a column stands outside the file")
+    seen = 0
+    while seen < values:
+        file.seek(place)
+        start = BytesIO(file.read(_HEADER))
+        page = _struct(start)
+        unpacked, packed = page[2], page[3]
+        place += start.tell() + packed
+        if unpacked < 0 or packed < 0 or place > size:
+            raise ValueError("a page stands outside the file")
+        data = page.get(5) or page.get(8)
+        seen += data[1] if data else 0
+        if data and data[1] < 0:
+            raise ValueError("a page has fewer than no values")
+        total += unpacked
+    if seen != values:
+        raise ValueError(f"a column has {seen} values, and {values} by its header")
+    return total + _VALUE * values
+
+
+def _struct(stream: BytesIO, depth: int = 0) -> dict[int, Any]:
+    """The fields of a struct by their numbers."""
+    if depth > _DEEPEST:
+        raise ValueError("its headers are nested too deep")
+    fields: dict[int, Any] = {}
+    number = 0
+    while kind := _byte(stream):
+        number = number + (kind >> 4) if kind >> 4 else _zigzag(stream)
+        kind &= 15
+        fields[number] = _BOOLEANS[kind] if kind in _BOOLEANS else _value(stream, kind, depth)
+    return fields
+
+
+def _value(stream: BytesIO, kind: int, depth: int) -> Any:
+    if kind in _WHOLE:
+        return _zigzag(stream)
+    if kind in _BOOLEANS or kind == _BYTE:
+        return _byte(stream)
+    if kind == _BINARY:
+        return _bytes(stream, _varint(stream))
+    if kind == _DOUBLE:
+        return _bytes(stream, 8)
+    if kind == _UUID:
+        return _bytes(stream, 16)
+    if kind == _STRUCT:
+        return _struct(stream, depth + 1)
+    if kind in _LISTS:
+        head = _byte(stream)
+        count = _varint(stream) if head >> 4 == 15 else head >> 4
+        return [_value(stream, head & 15, depth + 1) for _ in range(count)]
+    if kind == _MAP:
+        count = _varint(stream)
+        kinds = _byte(stream) if count else 0
+        return [(_value(stream, kinds >> 4, depth), _value(stream, kinds & 15, depth)) for _ in range(count)]
+    raise ValueError(f"its headers hold a field of the unknown type {kind}")
+
+
+def _byte(stream: BytesIO) -> int:
+    return _bytes(stream, 1)[0]
+
+
+def _bytes(stream: BytesIO, count: int) -> bytes:
+    found = stream.read(count)
+    if len(found) < count:
+        raise EOFError("they end too soon")
+    return found
+
+
+def _varint(stream: BytesIO) -> int:
+    number = shift = 0
+    while True:
+        byte = _byte(stream)
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number
+        shift += 7
+        if shift > 63:
+            raise ValueError("its headers hold a number that is too large")
+
+
+def _zigzag(stream: BytesIO) -> int:
+    number = _varint(stream)
+    return (number >> 1) ^ -(number & 1)

@@ -1,0 +1,43 @@
+"""The line that an error becomes: bounded, and with values as they are."""
+
+import pytest
+
+from owkg.cli.errors import guarded, renamed
+
+
+def _line(capsys, message):
+    def fail():
+        raise ValueError(message)
+
+    assert guarded("owkg", fail) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("`num_answers` must be 1.", "--num-answers must be 1."),
+        ("`a` must be below 1 - `b`, got 2; with `c` 3", "--a must be below 1 - --b, got 2; with --c 3"),
+        ("file.txt, line 3: no entity '`head`'.", "file.txt, line 3: no entity '`head`'."),
+        ("no entity 'it\\'s `head`', `by`", "no entity 'it\\'s `head`', --by"),
+        ('no entity "it\'s `head`", (`by`)', 'no entity "it\'s `head`", (--by)'),
+        ("the question's `side` and its answers' `side`", "the question's --side and its answers' --side"),
+        ("a/`head`/a.txt: `side` must", "a/`head`/a.txt: --side must"),
+        ("two\nlines  and\ttabs", "two lines and tabs"),
+    ],
+)
+def test_arguments_are_options_and_values_are_values(capsys, message, line):
+    assert _line(capsys, message) == f"owkg: error: {line}\n"
+
+
+@pytest.mark.parametrize("label", ["x" * 2_000_000, "a b " * 500_000, "'`" * 1_000_000, "y\n" * 5000])
+def test_a_giant_value_is_shortened(capsys, label):
+    line = _line(capsys, f"facts.txt, line 7: no entity {label!r}; the end of it.")
+    assert len(line) < 1100
+    assert line.startswith("owkg: error: facts.txt, line 7: no entity ")
+    assert line.endswith("; the end of it.\n")
+    assert " letters ...] " in line
+
+
+def test_other_words_for_arguments():
+    assert renamed("`a` is '`a`'", str.upper) == "A is '`a`'"
