@@ -18,6 +18,19 @@ def unseen_checked(unseen: Any) -> str:
     return unseen
 
 
+def about_unseen(
+    graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray, unseen: str
+) -> dict[str, Any]:
+    """What a rank table says of what the model has never seen; `triples` are those of the evaluated split."""
+    return {
+        "policy": unseen,
+        "entities": graph.num_entities - seen.num_entities,
+        "relations": graph.num_relations - seen.num_relations,
+        "triples": int((~is_seen(graph, seen, triples)).sum()),
+        "candidates": seen.num_entities,
+    }
+
+
 def is_seen(graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
     """Whether `seen`, a `seen_part` of the graph, has the entities and the relation of each triple."""
     return (with_ids(triples, *seen_ids(graph, seen.entities, seen.relations)) >= 0).all(axis=1)
