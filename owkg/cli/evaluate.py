@@ -40,9 +40,7 @@ def evaluate(
     ] = None,
     relation_layout: Annotated[
         str | None,
-        typer.Option(
-            help="What real relations of rotate are: phases (radians) or scaled (authors' code)."
-        ),
+        typer.Option(help="What real relations of rotate are: phases (radians) or scaled (authors' code)."),
     ] = None,
     kg: Annotated[
         Path | None,

@@ -225,10 +225,12 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
     """The rank tables of the files, with what the graph adds, reweighted where asked, and with a model."""
     import polars as pl
 
+    from owkg.cli.inputs import check_readable
     from owkg.kg import read_graph
     from owkg.metrics import reweighted
-    from owkg.ranks import annotated, other_candidates, read_ranks
+    from owkg.ranks import annotated, other_candidates, read_about, read_ranks
 
+    check_readable(files)
     graph = None
     if kg is not None:
         with warnings.catch_warnings(record=True) as caught:
@@ -242,16 +244,18 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
     for path, stem in zip(files, stems, strict=True):
         table = read_ranks(path)
         if graph is not None:
-            splits = [name for name in ("train", "valid", "test") if name in graph.splits]
+            about = read_about(path)
+            splits = about.get("filter")
             try:
                 table = annotated(table, graph)
-                different = other_candidates(table, graph, filter_splits=splits)
+                known = "unseen" not in about  # else the table was ranked among fewer entities
+                different = other_candidates(table, graph, filter_splits=splits) if known else 0
             except ValueError as error:
                 raise ValueError(f"{path}, with the graph {kg}: {error}") from None
             if different:
                 _note(
                     f"{path}: {different:,} of {len(table):,} tasks have another number of candidates than "
-                    f"{kg} filtered by {', '.join(splits)} gives them."
+                    f"{kg} filtered by {_filters(splits)} gives them."
                 )
         if reweight is not None:
             table = reweighted(table, shares)
@@ -265,6 +269,10 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
             if both := models[i] & models[earlier]:
                 raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
     return tables
+
+
+def _filters(splits: list[str] | None) -> str:
+    return "train, valid, test and the table's own answers" if splits is None else ", ".join(splits) or "none"
 
 
 def _shares(path: Path) -> dict[str, float]:
