@@ -61,7 +61,7 @@ def convert(
         str | None,
         typer.Option(
             "--filter",
-            help="Splits whose known answers leave the candidates, or none. When absent and there is a graph: "
+            help="Splits whose known answers leave the candidates, or none. When absent, with a graph: "
             "train,valid,test, as far as it has them, and the split whose answers are ranked.",
         ),
     ] = None,
@@ -102,8 +102,8 @@ def convert(
         str | None,
         typer.Option(
             metavar="error|drop|last",
-            help="What becomes of triples of the graph's split with entities that score matrices have no column "
-            "for: an error (when absent), left out, or ranked last.",
+            help="What becomes of triples of the split with entities that score matrices have no column for: "
+            "an error (when absent), left out, or ranked last.",
         ),
     ] = None,
 ) -> None:
@@ -120,6 +120,8 @@ def convert(
     from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
     from owkg.ranks.kinds import kind_of
+    from owkg.ranks.lists import converted as converted_list
+    from owkg.ranks.matrices import converted as converted_matrix
 
     out = path_checked(out)
     kind = kind_of(source) if kind is None else kind
@@ -150,7 +152,7 @@ def convert(
     width = 0.0 if tolerance is None else tolerance
     about: dict[str, Any] = {}
     if kind is Kind.SCORES:
-        table, about = ranks.matrices.converted(
+        table, about = converted_matrix(
             source, graph, filter_splits=splits, tolerance=width, score=score, unseen=unseen or "error"
         )
     elif kind is Kind.RUN:
@@ -176,7 +178,7 @@ def convert(
                 f"{source}: a column rank says nothing of ties; with `untied` it is both the optimistic and "
                 "the pessimistic rank."
             )
-        table, more = ranks.lists.converted(source, num_candidates=candidates)
+        table, more = converted_list(source, num_candidates=candidates)
         notes += more
     else:
         table, about = ranks.read_ranks(source), ranks.read_about(source)

@@ -81,9 +81,9 @@ def ranks(
         [(2, 3, 3)]
     """
     graph = graph_checked(graph)
-    seen = graph if seen is None else graph_checked(seen)
+    part = graph if seen is None else graph_checked(seen)
     with_score = score_checked(score, tolerance)
-    _check_sizes(model, params, seen)
+    _check_sizes(model, params, part)
     if name == "":
         raise ValueError(f"`name` must not be empty, got {name!r}.")
     if filter_splits is None:
@@ -106,7 +106,7 @@ def ranks(
             params,
             statistics,
             graph,
-            seen,
+            part,
             own,
             side,
             facts=facts if filter_splits else None,

@@ -22,8 +22,8 @@ _HOW = (
     "(torch.view_as_real: re, im, re, im, ...)"
 )
 _HOW_RELATION = (
-    "`relation_layout` phases (radians) or scaled (radians once times pi dim / (margin + 2): the authors' code, "
-    "and owkg's own files)"
+    "`relation_layout` phases (radians) or scaled (radians when times pi dim / (margin + 2): authors' code, "
+    "owkg's own files)"
 )
 
 
@@ -141,4 +141,4 @@ def _complex(found: Embeddings, key: str, array: np.ndarray, layout: str | None,
 
 
 def _halves(array: np.ndarray) -> np.ndarray:
-    return np.concatenate([array.real, array.imag], axis=1).astype(np.float32)
+    return np.concatenate([np.real(array), np.imag(array)], axis=1).astype(np.float32)

@@ -49,8 +49,8 @@ def read_embeddings(path: str | Path) -> Embeddings:
                 f"{path}: {rows!r} must have a label for each of {len(arrays[name])} rows of {name!r}, got "
                 f"{len(labels[rows])}."
             )
-    distinct = (_distinct(path, name, labels[name]) for name in LABELS)
-    return Embeddings(arrays, *distinct, **layouts, source=str(path))
+    entities, relations = (_distinct(path, name, labels[name]) for name in LABELS)
+    return Embeddings(arrays, entities, relations, **layouts, source=str(path))
 
 
 def suffix_checked(path: str | Path) -> Path:

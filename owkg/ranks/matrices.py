@@ -140,7 +140,7 @@ def converted(
 def _with_unseen(
     graph: KnowledgeGraph, seen: KnowledgeGraph, table: pl.DataFrame, about: dict[str, Any], unseen: str
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """(the table, with the triples of the split that hold what the file has never seen, what is said of them)."""
+    """(the table, with the triples of its split that the file cannot rank, what is said of them)."""
     split, filters = about["split"], about["filter"]
     triples = graph.splits[split] if split is not None else np.empty((0, 3), np.int32)
     said = about_unseen(graph, seen, triples, unseen)

@@ -33,7 +33,8 @@ def about_unseen(
 
 def is_seen(graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
     """Whether `seen`, a `seen_part` of the graph, has the entities and the relation of each triple."""
-    return (with_ids(triples, *seen_ids(graph, seen.entities, seen.relations)) >= 0).all(axis=1)
+    ids = with_ids(triples, *seen_ids(graph, seen.entities, seen.relations))
+    return np.asarray((ids >= 0).all(axis=1))
 
 
 def last_ranks(
