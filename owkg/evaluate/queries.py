@@ -44,10 +44,8 @@ def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFra
         strange = ~found[name].is_in(pl.Series(values, dtype=pl.String).implode())
         if strange.any():
             row = int(strange.arg_true()[0])
-            must = (
-                "must be head or tail" if name == "side" else f"must be one of the graph, as its {name}s are"
-            )
-            raise line_error(path, 2 + row, f"the {name} {must}, got {found[name][row]!r}.")
+            must = "head or tail" if name == "side" else "one of the graph"
+            raise line_error(path, 2 + row, f"the {name} must be {must}, got {found[name][row]!r}.")
     return found.unique(maintain_order=True)
 
 
