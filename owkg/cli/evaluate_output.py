@@ -25,14 +25,14 @@ def filter_note(table: Any, split: str | None, names: Sequence[str]) -> list[str
     ]
 
 
-def unseen_note(unseen: dict[str, Any], split: str) -> list[str]:
+def unseen_note(unseen: dict[str, Any], split: str | None) -> list[str]:
     """A note on what the model has never seen."""
     if not unseen:
         return []
     done = {"drop": "dropped", "last": "ranked last"}[unseen["policy"]]
     return [
         f"the model has never seen {unseen['entities']:,} entities and {unseen['relations']:,} relations of "
-        f"the graph: {unseen['triples']:,} triples of {split} with one of them are {done}; candidates are "
+        f"the graph: {unseen['triples']:,} triples of {split or 'the split'} with one of them are {done}; candidates are "
         f"the {unseen['candidates']:,} entities that it has seen"
     ]
 
