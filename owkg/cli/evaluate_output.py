@@ -32,8 +32,8 @@ def unseen_note(unseen: dict[str, Any], split: str | None) -> list[str]:
     done = {"drop": "dropped", "last": "ranked last"}[unseen["policy"]]
     return [
         f"the model has never seen {unseen['entities']:,} entities and {unseen['relations']:,} relations of "
-        f"the graph: {unseen['triples']:,} triples of {split or 'the split'} with one of them are {done}; candidates are "
-        f"the {unseen['candidates']:,} entities that it has seen"
+        f"the graph: {unseen['triples']:,} triples of {split or 'the split'} with one of them are {done}; "
+        f"candidates are the {unseen['candidates']:,} entities that it has seen"
     ]
 
 
