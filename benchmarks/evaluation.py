@@ -9,8 +9,7 @@ question once a triple).
 
     python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
 
-Last, a million entities: ranks a second with blocks of 16 MiB, of 256 MiB, of 1 GiB and as they are chosen, in
-turn with NumPy's product of 64 questions with all entities.
+Last, a million entities: ranks a second by the size of blocks, beside NumPy's product of 64 questions with them.
 
 Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
 """
@@ -115,9 +114,11 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
 
     def multiply() -> None:
         for _ in range(_ASKED // _ROWS):
-            asked @ candidates.T
+            np.matmul(asked, candidates.T)
 
-    calls = {f"blocks, {name}": partial(rank, size) for name, size in _MANY_BLOCKS.items()}
+    calls: dict[str, Callable[[], None]] = {
+        f"blocks, {name}": partial(rank, size) for name, size in _MANY_BLOCKS.items()
+    }
     calls[f"NumPy's product of {_ROWS} questions"] = multiply
     for call in calls.values():
         call()

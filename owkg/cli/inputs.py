@@ -28,8 +28,8 @@ def check_writable(paths: Iterable[Path | None]) -> None:
             raise OSError(f"{out}: cannot be written: {error.strerror}.") from None
 
 
-def graph_and_notes(folder: Path) -> tuple[Any, list[str]]:
-    """The graph in a folder, and the warnings about it; progress is told."""
+def graph_and_notes(folder: Path, **options: Any) -> tuple[Any, list[str]]:
+    """The graph in a folder, and the warnings about it; progress is told. Options are those of `read_graph`."""
     from owkg.kg import read_graph
 
     with (
@@ -37,5 +37,5 @@ def graph_and_notes(folder: Path) -> tuple[Any, list[str]]:
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always", UserWarning)
-        graph = read_graph(folder, on_progress=update)
+        graph = read_graph(folder, on_progress=update, **options)
     return graph, [str(warning.message) for warning in caught]

@@ -1,12 +1,14 @@
 """`owkg kg`: what is in a knowledge graph."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from owkg.cli import options
+from owkg.cli.inputs import graph_and_notes
 
 kg_app = typer.Typer(
     name="kg",
@@ -35,7 +37,10 @@ def info(
     """
     from owkg import kg
 
-    statistics = kg.graph_statistics(kg.read_graph(folder, duplicates="keep", layout=layout))
+    graph, notes = graph_and_notes(folder, duplicates="keep", layout=layout)
+    for note in notes:
+        print(f"owkg: note: {note}", file=sys.stderr)
+    statistics = kg.graph_statistics(graph)
     if form is options.Format.JSON:
         print(json.dumps({"folder": str(folder)} | statistics, indent=2, allow_nan=False))
         return

@@ -2,13 +2,13 @@
 
 import re
 import sys
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from owkg.cli.inputs import check_readable, graph_and_notes
 from owkg.cli.progress import progress
 
 
@@ -225,19 +225,15 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
     """The rank tables of the files, with what the graph adds, reweighted where asked, and with a model."""
     import polars as pl
 
-    from owkg.cli.inputs import check_readable
-    from owkg.kg import read_graph
     from owkg.metrics import reweighted
     from owkg.ranks import annotated, other_candidates, read_about, read_ranks
 
     check_readable(files)
     graph = None
     if kg is not None:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            graph = read_graph(kg)
-        for warning in caught:
-            _note(str(warning.message))
+        graph, notes = graph_and_notes(kg)
+        for text in notes:
+            _note(text)
     shares = None if reweight in (None, "uniform") else _shares(Path(str(reweight)))
     stems = [path.name.partition(".")[0] for path in files]
     tables = []
