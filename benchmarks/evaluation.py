@@ -9,7 +9,7 @@ question once a triple).
 
     python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
 
-Last, a million entities: ranks a second by the size of blocks, beside NumPy's product of 64 questions with them.
+Last, a million entities: ranks a second by the size of blocks, beside NumPy's product of 64 questions.
 
 Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
 """

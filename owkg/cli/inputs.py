@@ -29,7 +29,7 @@ def check_writable(paths: Iterable[Path | None]) -> None:
 
 
 def graph_and_notes(folder: Path, **options: Any) -> tuple[Any, list[str]]:
-    """The graph in a folder, and the warnings about it; progress is told. Options are those of `read_graph`."""
+    """The graph in a folder, as `read_graph` takes the options, and the warnings about it; tells progress."""
     from owkg.kg import read_graph
 
     with (

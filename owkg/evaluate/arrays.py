@@ -73,8 +73,8 @@ def rank_arrays(
             1e-30.
         devices: that share the entities; None: all that JAX sees.
         block_bytes: of the scores that are there at a time, at least those of two questions; None: those of
-            256 questions, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of what is
-            free. It changes no rank but of scores that differ in their last bits.
+            64 to 256 questions, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of
+            what is free. It changes no rank but of scores that differ in their last bits.
         named: what messages call the query of a triple; None: by its number.
         on_progress: told after each block how many triples are ranked, and of how many.
 
