@@ -1,16 +1,17 @@
 """`owkg evaluate`: the ranks of a trained model, or of embeddings trained elsewhere."""
 
-import warnings
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat, named_values, naming_options
-from owkg.cli.output import show
+from owkg.cli.evaluate_output import filter_note, filtered_by, show_ranks, unseen_note
+from owkg.cli.evaluate_source import Embedded, Scorer, check_source, of_embeddings, of_run
+from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.options import Format, OutputFormat, named_values
 from owkg.cli.progress import progress
 
-_METRICS = ("mrr", "hits@10", "mr")
+_ONLY_PARQUET = "only .parquet keeps by which splits"
 
 
 def evaluate(
@@ -23,10 +24,23 @@ def evaluate(
     model: Annotated[
         str | None, typer.Option(help="That --embeddings are of; owkg models lists them.")
     ] = None,
-    norm: Annotated[int | None, typer.Option(help="Of the distance of transe, 1 or 2.")] = None,
+    norm: Annotated[
+        int | None, typer.Option(help="Norm of the distance of transe or rotate: 1, or 2 as PyKEEN's RotatE.")
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Another option of --model, such as margin=9; repeatable."),
+    ] = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            help="How real numbers of --embeddings make complex ones: real-imaginary (all real parts first) "
+            "or interleaved (torch.view_as_real). Complex arrays need none.",
+        ),
+    ] = None,
+    relation_layout: Annotated[
+        str | None,
+        typer.Option(help="What real relations of rotate are: phases (radians) or scaled (authors' code)."),
     ] = None,
     kg: Annotated[
         Path | None,
@@ -44,9 +58,21 @@ def evaluate(
         typer.Option(
             "--filter",
             help="Splits whose known answers leave the candidates, or none.",
-            show_default="train,valid,test, as far as the graph has them",
+            show_default="train,valid,test, as far as the graph has them, and --split",
         ),
     ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Ask only these questions, such as queries.tsv of owkg sample."),
+    ] = None,
+    unseen: Annotated[
+        str,
+        typer.Option(
+            metavar="error|drop|last",
+            help="What becomes of triples with an entity or relation of the graph that the model has never "
+            "seen: an error, left out, or ranked last. Candidates are what it has seen.",
+        ),
+    ] = "error",
     raw: Annotated[
         bool, typer.Option("--raw", help="As --filter none: no answer leaves the candidates.")
     ] = False,
@@ -64,6 +90,10 @@ def evaluate(
         typer.Option(metavar="FILE", help="Also write the best answers to each question as a TREC run."),
     ] = None,
     depth: Annotated[int, typer.Option(min=1, help="How many of them, of --lists.")] = 100,
+    block_mib: Annotated[
+        int | None,
+        typer.Option(min=1, help="MiB of scores at a time; by the free memory when absent. Changes no rank."),
+    ] = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Ranks the answer of every triple of a split among all entities, on both sides, filtered.
@@ -72,129 +102,91 @@ def evaluate(
     """
     from owkg.evaluate import ranks
     from owkg.ranks import write_ranks
+    from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
+    from owkg.ranks.unseen import unseen_checked
 
     out = path_checked(out)
+    unseen = unseen_checked(unseen)
     if raw and filter_ is not None:
         raise ValueError(f"`filter` says nothing with --raw, got {filter_!r}.")
     filters = [] if raw else _filters(filter_)
     given: dict[str, Any] = {} if norm is None else {"norm": norm}
     given |= named_values(option or [], taken=given)
-    source, scorer, notes = _scorer(run, embeddings, model, given, kg, step)
-    for path in filter(None, (out, lists)):
-        _check_writable(path)
+    if embeddings is None and run is not None and (model is not None or given or layout or relation_layout):
+        raise ValueError("`model` and its options are those that RUN was trained with; leave them out.")
+    file = None if embeddings is None else Embedded(embeddings, model, given, layout, relation_layout)
+    check_source(run, file, kg, step)
+    check_readable([queries])
+    check_writable([out, lists])
+    if file is not None and kg is not None:
+        source, (scorer, notes) = file.path, of_embeddings(file, kg, unseen)
+    else:
+        source, (scorer, notes) = Path(str(run)), of_run(Path(str(run)), kg, step or "best", unseen)
+    if filters is None:
+        filters = default_filters(scorer.graph, split)
+    asked, about = _asked(scorer, queries, split, filters, unseen)
+    dropped = unseen == "drop"
     with progress("Ranking", "ranks") as update:
         try:
             table = ranks(
-                *scorer,
+                *scorer[:3],
+                scorer.seen if dropped else scorer.graph,
+                seen=None if dropped else scorer.seen,
                 split=split,
+                queries=asked,
                 sides=_names(sides),
                 tolerance=tolerance,
                 name=name,
                 popularity=popularity,
                 score=score,
+                block_bytes=None if block_mib is None else block_mib * 2**20,
                 on_progress=update,
                 filter_splits=filters,
             )
         except ValueError as error:
             raise ValueError(str(error).replace("`params`", f"{source}: its parameters")) from None
-    write_ranks(table, out)
-    written = [f"wrote {out}: {table.height:,} ranks"]
+    write_ranks(table, out, about)
+    kept = "" if out.suffix.lower() == ".parquet" else f" ({_ONLY_PARQUET})"
+    written = [f"wrote {out}: {table.height:,} ranks, {filtered_by(filters)}{kept}"]
     if lists is not None:
         from owkg.cli.evaluate_lists import write_lists
 
-        asked = write_lists(
+        count = write_lists(
             lists,
-            *scorer,
+            *scorer[:3],
+            scorer.seen,
             split=split,
             sides=_names(sides),
             depth=depth,
             name=name or source.name.partition(".")[0],
+            queries=asked,
         )
-        written.append(f"wrote {lists}: the best {depth} answers to {asked:,} questions")
-    _show(source, table, out, split, notes, form)
+        written.append(f"wrote {lists}: the best {depth} answers to {count:,} questions")
+    notes += filter_note(table, split, filters) + unseen_note(about.get("unseen", {}), split)
+    show_ranks(source, table, out, about, notes, form)
     if form is Format.TABLE:
         for text in (*written, *(f"note: {note}" for note in notes)):
             print(text)
 
 
-class _Scorer(NamedTuple):
-    """What ranks: a model and the graph that its rows are of."""
+def _asked(
+    scorer: Scorer, queries: Path | None, split: str, filters: list[str], unseen: str
+) -> tuple[Any, dict[str, Any]]:
+    """(the queries that are asked, None for all; what the rank table says of how it was made)."""
+    from owkg.evaluate import read_queries
+    from owkg.kg import joined_splits
+    from owkg.ranks.unseen import about_unseen
 
-    model: Any
-    params: Any
-    statistics: Any
-    graph: Any
-
-
-def _scorer(
-    run: Path | None,
-    embeddings: Path | None,
-    model: str | None,
-    options: dict[str, Any],
-    kg: Path | None,
-    step: str | None,
-) -> tuple[Path, _Scorer, list[str]]:
-    """(where it comes from, what ranks, notes on the graph)."""
-    if run is not None and embeddings is None:
-        if model is not None or options:
-            raise ValueError("`model` and its options are those that RUN was trained with; leave them out.")
-        return run, *_of_run(run, kg, "best" if step is None else step)
-    if embeddings is None or run is not None:
-        raise ValueError("name either RUN, a folder of owkg train, or --embeddings.")
-    if step is not None:
-        raise ValueError(f"`step` says nothing with --embeddings, got {step!r}.")
-    if model is None or kg is None:
-        raise ValueError("`embeddings` needs --model, and --kg for the graph.")
-    from owkg.models import import_embeddings
-
-    graph, notes = _graph(kg)
-    with naming_options(("model", "norm", "embeddings", "kg")):
-        scorer = import_embeddings(embeddings, graph, model, **options)
-    return embeddings, _Scorer(*scorer, graph), notes
-
-
-def _of_run(run: Path, kg: Path | None, step: str) -> tuple[_Scorer, list[str]]:
-    """What a folder of `owkg train` ranks by, rows in the order of the graph's ids."""
-    from owkg.train import load_run
-
-    loaded = load_run(run, step=int(step) if step.isdecimal() else step)
-    folder = loaded.graph_folder if kg is None else kg
-    if folder is None:
-        raise ValueError(f"{run}: says nothing of the folder of its graph; name it by `kg`.")
-    graph, notes = _graph(folder)
-    for what in ("entities", "relations"):
-        rows, labels = getattr(loaded, what), getattr(graph, what)
-        if rows != labels:
-            at = next((i for i, (a, b) in enumerate(zip(rows, labels, strict=False)) if a != b), None)
-            found = f"{len(labels)}" if at is None else f"{labels[at]!r} where {rows[at]!r} is"
-            raise ValueError(f"{folder}: must have the {len(rows)} {what} of {run} in order, got {found}.")
-    notes += _other_facts(run, graph)
-    return _Scorer(loaded.model, loaded.params, loaded.statistics, graph), notes
-
-
-def _other_facts(run: Path, graph: Any) -> list[str]:
-    """A note if a run was not trained on the facts of a graph."""
-    from owkg.provenance import read_metadata
-    from owkg.train import facts_checksums
-
-    then, now = read_metadata(run).get("facts_sha256"), facts_checksums(graph)
-    if then == now:
-        return []
-    if not isinstance(then, dict):
-        return [f"{run} does not say what facts it was trained on"]
-    other = [name for name in then | now if then.get(name) != now.get(name)]
-    return [f"the facts of {' and '.join(other)} are not those that {run} was trained with"]
-
-
-def _graph(folder: Path) -> tuple[Any, list[str]]:
-    """The graph, and the warnings about it."""
-    from owkg.kg import read_graph
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        graph = read_graph(folder)
-    return graph, [str(warning.message) for warning in caught]
+    about: dict[str, Any] = {"split": split, "filter": filters}
+    asked = None
+    if queries is not None:
+        asked = read_queries(queries, scorer.graph)
+        about["queries"] = {"file": queries.name, "asked": asked.height}
+    if scorer.seen is not scorer.graph:
+        triples = joined_splits(scorer.graph, [split])
+        about["unseen"] = about_unseen(scorer.graph, scorer.seen, triples, unseen)
+    return asked, about
 
 
 def _names(text: str) -> list[str]:
@@ -209,39 +201,3 @@ def _filters(text: str | None) -> list[str] | None:
     if not names:
         raise ValueError(f"`filter` must name splits, or be none, got {text!r}.")
     return [] if names == ["none"] else names
-
-
-def _check_writable(out: Path) -> None:
-    """Stops where a file cannot be written, before the work and not after it."""
-    from owkg.files import writable_folder
-
-    if out.is_dir():
-        raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
-    try:
-        writable_folder(out.parent)
-    except OSError as error:
-        raise OSError(f"{out}: cannot be written: {error.strerror}.") from None
-
-
-def _show(source: Path, table: Any, out: Path, split: str, notes: list[str], form: Format) -> None:
-    from owkg import metrics
-
-    tasks, rows = metrics.tasks_of(table)
-    side = rows["side"].to_numpy()
-    results = []
-    names = {name: metrics.summary(name) for name in _METRICS}
-    parts = {one: metrics.part_of(tasks, side == one) for one in dict.fromkeys(side.tolist())}
-    if len(parts) > 1:
-        parts["both"] = tasks
-    for name, summary in names.items():
-        values = {
-            which: metrics.evaluate(part, [summary], ties=[metrics.Ties.REALISTIC], level=None)
-            for which, part in parts.items()
-        }
-        found = {which: value[metrics.Ties.REALISTIC][name].value for which, value in values.items()}
-        results.append({"metric": name} | found)
-    filtered = bool(table["filtered"].all())
-    setting = {"split": split, "ranks": table.height, "filtered": str(filtered).lower()}
-    if form is Format.JSON:
-        setting |= {"out": str(out)}
-    show(f"{source}", setting, results, form, notes=notes)

@@ -16,6 +16,7 @@ def write_lists(
     sides: Sequence[str],
     depth: int,
     name: str,
+    queries: Any = None,
 ) -> int:
     """Writes the best answers to the questions of a split and returns how many questions there are.
 
@@ -25,6 +26,7 @@ def write_lists(
     import polars as pl
 
     from owkg.evaluate import top_answers
+    from owkg.evaluate.queries import is_asked
     from owkg.judge.runs import run_from_lists, write_run
     from owkg.kg import joined_splits, known_answers
 
@@ -32,8 +34,11 @@ def write_lists(
     facts, triples = joined_splits(graph, known_splits), joined_splits(graph, [split])
     parts = []
     for side in sides:
+        own = triples if queries is None else triples[is_asked(graph, triples, side, queries)]
+        if not len(own):
+            continue
         known = known_answers(facts, side, num_entities=graph.num_entities, num_relations=graph.num_relations)
-        entity, relation = np.unique(triples[:, [0, 1] if side == "tail" else [2, 1]], axis=0).T
+        entity, relation = np.unique(own[:, [0, 1] if side == "tail" else [2, 1]], axis=0).T
         found = top_answers(
             model,
             params,

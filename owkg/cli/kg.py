@@ -1,12 +1,15 @@
 """`owkg kg`: what is in a knowledge graph."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from owkg.cli import options
+from owkg.cli.inputs import graph_and_notes
+from owkg.cli.progress import progress
 from owkg.cli.tables import line, new_table, plain, put
 
 kg_app = typer.Typer(
@@ -35,10 +38,12 @@ def info(
     questions ask the distinct facts of all splits. Splits of false triples (CoDEx) are no facts.
     """
     from owkg import kg
-    from owkg.cli.progress import progress
 
-    with progress("reading the graph"):
-        statistics = kg.graph_statistics(kg.read_graph(folder, duplicates="keep", layout=layout))
+    graph, notes = graph_and_notes(folder, duplicates="keep", layout=layout)
+    for note in notes:
+        print(f"owkg: note: {note}", file=sys.stderr)
+    with progress("counting"):
+        statistics = kg.graph_statistics(graph)
     if form is options.Format.JSON:
         print(json.dumps({"folder": str(folder)} | statistics, indent=2, allow_nan=False))
         return

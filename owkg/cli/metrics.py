@@ -1,7 +1,6 @@
 """`owkg metrics`: how good the ranks of a model are, with chance levels and confidence intervals."""
 
 import sys
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.errors import renamed
+from owkg.cli.inputs import check_readable, graph_and_notes
 from owkg.cli.progress import progress
 
 
@@ -226,33 +226,33 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
     """The rank tables of the files, with what the graph adds, reweighted where asked, and with a model."""
     import polars as pl
 
-    from owkg.kg import read_graph
     from owkg.metrics import reweighted
-    from owkg.ranks import annotated, other_candidates, read_ranks
+    from owkg.ranks import annotated, other_candidates, read_about, read_ranks
 
+    check_readable(files)
     graph = None
     if kg is not None:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            graph = read_graph(kg)
-        for warning in caught:
-            _note(str(warning.message))
+        graph, notes = graph_and_notes(kg)
+        for text in notes:
+            _note(text)
     shares = None if reweight in (None, "uniform") else _shares(Path(str(reweight)))
     stems = [path.name.partition(".")[0] for path in files]
     tables = []
     for path, stem in zip(files, stems, strict=True):
         table = read_ranks(path)
         if graph is not None:
-            splits = [name for name in ("train", "valid", "test") if name in graph.splits]
+            about = read_about(path)
+            splits = about.get("filter")
             try:
                 table = annotated(table, graph)
-                different = other_candidates(table, graph, filter_splits=splits)
+                known = "unseen" not in about  # else the table was ranked among fewer entities
+                different = other_candidates(table, graph, filter_splits=splits) if known else 0
             except ValueError as error:
                 raise ValueError(f"{path}, with the graph {kg}: {error}") from None
             if different:
                 _note(
                     f"{path}: {different:,} of {len(table):,} tasks have another number of candidates than "
-                    f"{kg} filtered by {', '.join(splits)} gives them."
+                    f"{kg} filtered by {_filters(splits)} gives them."
                 )
         if reweight is not None:
             table = reweighted(table, shares)
@@ -266,6 +266,10 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
             if both := models[i] & models[earlier]:
                 raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
     return tables
+
+
+def _filters(splits: list[str] | None) -> str:
+    return "train, valid, test and the table's own answers" if splits is None else ", ".join(splits) or "none"
 
 
 def _shares(path: Path) -> dict[str, float]:

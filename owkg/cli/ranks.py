@@ -1,11 +1,12 @@
 """`owkg ranks`: rank tables out of what models and other tools write."""
 
-import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
+from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
 from owkg.ranks.kinds import Kind
 
 ranks_app = typer.Typer(
@@ -25,6 +26,7 @@ _APPLIES = {
     "tolerance": {Kind.SCORES, Kind.RUN},
     "score": {Kind.SCORES},
     "unanswered": {Kind.RUN},
+    "unseen": {Kind.SCORES},
     "untied": {Kind.LIST},
     "candidates": {Kind.LIST},
 }
@@ -59,8 +61,8 @@ def convert(
         str | None,
         typer.Option(
             "--filter",
-            help="Splits whose known answers leave the candidates, such as train,valid,test (what is taken "
-            "when absent and there is a graph), or none.",
+            help="Splits whose known answers leave the candidates, or none. When absent, with a graph: "
+            "train,valid,test, as far as it has them, and the split whose answers are ranked.",
         ),
     ] = None,
     qrels: Annotated[
@@ -96,6 +98,14 @@ def convert(
             "instead of an error.",
         ),
     ] = False,
+    unseen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="error|drop|last",
+            help="What becomes of triples of the split with entities that score matrices have no column for: "
+            "an error (when absent), left out, or ranked last.",
+        ),
+    ] = None,
 ) -> None:
     """Writes a rank table: one row for each ranking task.
 
@@ -107,8 +117,11 @@ def convert(
     "head|relation|?" or "?|relation|tail". Scores count, not ranks.
     """
     from owkg import ranks
+    from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
     from owkg.ranks.kinds import kind_of
+    from owkg.ranks.lists import converted as converted_list
+    from owkg.ranks.matrices import converted as converted_matrix
 
     out = path_checked(out)
     kind = kind_of(source) if kind is None else kind
@@ -123,23 +136,31 @@ def convert(
         "unanswered": unanswered or None,
         "untied": untied or None,
         "candidates": candidates,
+        "unseen": unseen,
     }
     for name, value in given.items():
         if value is not None and kind not in _APPLIES[name]:
             raise ValueError(f"`{name}` says nothing about {_WORDS[kind]}, which {source} is.")
-    notes: tuple[str, ...] = ()
+    check_readable([source, qrels])
+    check_writable([out])
+    notes: list[str] = []
     graph = None
     if kg is not None:
-        graph, notes = _read_graph(kg)
+        graph, notes = graph_and_notes(kg)
     splits = None if filter_ is None else [name.strip() for name in filter_.split(",")]
     splits = [] if splits == ["none"] else splits
     width = 0.0 if tolerance is None else tolerance
+    about: dict[str, Any] = {}
     if kind is Kind.SCORES:
-        filters: dict[str, Any] = {} if splits is None else {"filter_splits": splits}
-        table = ranks.ranks_from_matrix(source, graph, **filters, tolerance=width, score=score)
+        table, about = converted_matrix(
+            source, graph, filter_splits=splits, tolerance=width, score=score, unseen=unseen or "error"
+        )
     elif kind is Kind.RUN:
         if graph is not None and qrels is None and split is None:
             split = "test"
+        if graph is not None:
+            splits = default_filters(graph, split) if splits is None else splits
+            about = {"split": split, "filter": splits} | ({} if qrels is None else {"qrels": qrels.name})
         table, more = ranks.ranks_from_run(
             source,
             graph,
@@ -157,23 +178,17 @@ def convert(
                 f"{source}: a column rank says nothing of ties; with `untied` it is both the optimistic and "
                 "the pessimistic rank."
             )
-        table = ranks.ranks_from_list(source, num_candidates=candidates)
+        table, more = converted_list(source, num_candidates=candidates)
+        notes += more
     else:
-        table = ranks.read_ranks(source)
+        table, about = ranks.read_ranks(source), ranks.read_about(source)
     if model is not None:
         table = _named(source, table, model, kind)
-    ranks.write_ranks(table, out)
-    _report(out, table, notes)
-
-
-def _read_graph(folder: Path) -> tuple[Any, tuple[str, ...]]:
-    """The graph, and the warnings about it."""
-    from owkg.kg import read_graph
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        graph = read_graph(folder)
-    return graph, tuple(str(warning.message) for warning in caught)
+    ranks.write_ranks(table, out, about)
+    if about.get("filter") and kind in (Kind.SCORES, Kind.RUN):
+        notes += filter_note(table, about["split"], about["filter"])
+        notes += unseen_note(about.get("unseen", {}), about["split"])
+    _report(out, table, notes, about)
 
 
 def _named(source: Path, table: Any, model: str, kind: Kind) -> Any:
@@ -188,13 +203,15 @@ def _named(source: Path, table: Any, model: str, kind: Kind) -> Any:
     return table.with_columns(model=pl.lit(model))
 
 
-def _report(out: Path, table: Any, notes: tuple[str, ...]) -> None:
+def _report(out: Path, table: Any, notes: list[str], about: dict[str, Any]) -> None:
     sides = ", ".join(
         f"{count:,} {side}" for side in ("head", "tail") if (count := (table["side"] == side).sum())
     )
     models = table["model"].n_unique() if "model" in table.columns else 1
     several = f", {models:,} models" if models > 1 else ""
     tied = (table["optimistic"] != table["pessimistic"]).mean()
-    print(f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied")
+    how = f", {filtered_by(about['filter'])}" if "filter" in about else ""
+    kept = " (only .parquet keeps by which splits)" if how and out.suffix.lower() != ".parquet" else ""
+    print(f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied{how}{kept}")
     for note in notes:
         print(f"note: {note}")

@@ -11,13 +11,12 @@ from jaxtyping import Float64, Int64
 from owkg import checks
 from owkg.evaluate.blocks import Block, blocks
 from owkg.evaluate.counts import counts
+from owkg.evaluate.memory import block_bytes as enough_bytes
 from owkg.evaluate.tiles import everywhere, mesh_of, tiled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Model, Params, Statistics
 
-# Of scores at a time: on a processor as much as its caches hold, elsewhere enough to outweigh the call.
-_CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
 # Tolerances other than 0. Where scores and tolerance are below, their differences may be subnormal floats,
 # which XLA takes for zero.
 _LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
@@ -73,8 +72,9 @@ def rank_arrays(
         tolerance: scores that differ from the answer's by at most this are ties; absolute; 0 or at least
             1e-30.
         devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores that are there at a time, at least those of two questions; None: 16 MiB, or
-            256 MiB on an accelerator. It changes no rank but of scores that differ in their last bits.
+        block_bytes: of the scores that are there at a time, at least those of two questions; None: those of
+            64 to 256 questions, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of
+            what is free. It changes no rank but of scores that differ in their last bits.
         named: what messages call the query of a triple; None: by its number.
         on_progress: told after each block how many triples are ranked, and of how many.
 
@@ -91,7 +91,7 @@ def rank_arrays(
     width = _tolerance_checked(tolerance)
     mesh = mesh_of(devices)
     if block_bytes is None:
-        block_bytes = _CPU_BYTES if mesh.devices.flat[0].platform == "cpu" else _OTHER_BYTES
+        block_bytes = enough_bytes(mesh.devices.flat[0], num_entities)
     size = checks.scalar("block_bytes", checks.integer("block_bytes", block_bytes, 1))
     params, statistics = everywhere(mesh, (params, statistics))
     count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))

@@ -9,12 +9,13 @@ import numpy as np
 from jaxtyping import Array, Float32, Int32
 
 from owkg import checks
+from owkg.evaluate.memory import block_bytes
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
 from owkg.models import Model, Params, Statistics
 from owkg.ranks import known_sets
 
-# Of scores at a time.
+# Of scores at a time, at least.
 _BYTES = 2**26
 
 
@@ -82,16 +83,17 @@ def top_answers(
     answer = np.empty((len(entity), deep), np.int32)
     score = np.empty((len(entity), deep), np.float32)
     # Two at least: the product of a single row is rounded otherwise than the same row among others.
-    size = max(2, min(len(entity), _BYTES // (4 * num_entities)))
+    most = max(_BYTES, block_bytes(jax.devices()[0], num_entities))
+    size = max(2, min(len(entity), most // (4 * num_entities)))
     top = partial(_top, model, side, deep, params, statistics)
     row, out = _known(known, entity, relation)
     bounds = np.searchsorted(row, np.arange(0, len(entity) + size, size))
-    most = int(np.diff(bounds).max(initial=0))
+    deepest = int(np.diff(bounds).max(initial=0))
     for block, begin in enumerate(range(0, len(entity), size)):
         own = slice(begin, min(begin + size, len(entity)))
         inside = slice(bounds[block], bounds[block + 1])
         filled = np.arange(begin, begin + size) % len(entity)
-        gone = np.full((2, most), size, np.int32)
+        gone = np.full((2, deepest), size, np.int32)
         gone[:, : inside.stop - inside.start] = row[inside] - begin, out[inside]
         best, found, finite = top(entity[filled], relation[filled], *gone)
         if not (whole := np.asarray(finite)).all():

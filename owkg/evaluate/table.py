@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.evaluate.arrays import rank_arrays
-from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers
+from owkg.evaluate.arrays import ScoredRanks, rank_arrays
+from owkg.evaluate.queries import is_asked
+from owkg.kg import KnowledgeGraph, KnownAnswers, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
+from owkg.kg.seen import seen_ids, with_ids
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.ranks import Ranks, validated
-from owkg.ranks.build import FILTER_SPLITS, described, filter_facts, query_names, score_checked
+from owkg.ranks.build import default_filters, described, filter_facts, query_names, score_checked
+from owkg.ranks.unseen import last_ranks
 
 
 def ranks(
@@ -28,6 +31,8 @@ def ranks(
     name: str | None = None,
     popularity: bool = False,
     score: Any = False,
+    queries: pl.DataFrame | None = None,
+    seen: KnowledgeGraph | None = None,
     devices: Sequence[Any] | None = None,
     block_bytes: Any = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -36,24 +41,30 @@ def ranks(
 
     Args:
         model: what scores.
-        params: of the model, rows in the order of the graph's ids.
+        params: of the model, rows in the order of the graph's ids, or of those of `seen`.
         statistics: of the model.
         graph: the KnowledgeGraph.
         split: whose triples are ranked.
         filter_splits: the other answers that these splits know leave the candidates; none of them: raw ranks.
-            None: train, valid and test, as far as the graph has them.
+            None: train, valid and test, as far as the graph has them, and `split`.
         sides: that are asked for, of "head" and "tail".
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         name: for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
         score: add the column score: of each answer, which orders the answers to one question. Not with a
             tolerance.
+        queries: of `read_queries`: triples that answer none of them are not ranked. None: all are.
+        seen: what the model has seen of the graph, where that is not all (`owkg.kg.seen_part`). The
+            candidates are the entities of `seen`, and the answer. A triple of the split with an entity or the
+            relation that the model has never seen has the last rank, its number of candidates. (To leave such
+            triples out, give `seen` as the graph.)
         devices: that share the entities; None: all that JAX sees.
         block_bytes: of the scores that are there at a time, as in `rank_arrays`.
         on_progress: told how many ranks are done, and of how many.
 
     Returns:
-        A rank table (`owkg.ranks.validated`), the triples in their order for each side in turn.
+        A rank table (`owkg.ranks.validated`), the triples in their order for each side in turn. The score of
+        a triple that the model cannot rank is minus infinity.
 
     Raises:
         ValueError: if the parameters are not of the graph's size, the graph has no such split, an argument is
@@ -70,51 +81,106 @@ def ranks(
         [(2, 3, 3)]
     """
     graph = graph_checked(graph)
+    part = graph if seen is None else graph_checked(seen)
     with_score = score_checked(score, tolerance)
-    _check_sizes(model, params, graph)
+    _check_sizes(model, params, part)
     if name == "":
         raise ValueError(f"`name` must not be empty, got {name!r}.")
     if filter_splits is None:
-        filter_splits = [one for one in FILTER_SPLITS if one in fact_splits(graph)]
+        filter_splits = default_filters(graph, split)
     sides = _sides_checked(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):
         raise ValueError(f"`split` must have triples to rank, got {split!r}, which has none.")
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
-    parts: list[Ranks] = []
-    scores: list[np.ndarray] = []
-    known = None
-    for i, side in enumerate(sides):
-        known = known_answers(facts, side, **sizes) if filter_splits else None
-        asked = np.full(len(triples), side)
-        found = rank_arrays(
+    asked = {side: triples if queries is None else _asked(graph, triples, side, queries) for side in sides}
+    asked = {side: own for side, own in asked.items() if len(own)}
+    if not asked:
+        raise ValueError(f"`queries` must ask for {' or '.join(sides)} that {split} answers, got none such.")
+    total = sum(map(len, asked.values()))
+    parts: list[ScoredRanks] = []
+    filtered = bool(filter_splits)
+    for side, own in asked.items():
+        done = sum(len(part.score) for part in parts)
+        found = _one_side(
             model,
             params,
             statistics,
-            triples,
+            graph,
+            part,
+            own,
             side,
-            known=known,
+            facts=facts if filter_splits else None,
             tolerance=tolerance,
             devices=devices,
             block_bytes=block_bytes,
-            named=query_names(triples, asked, graph.entities, graph.relations),
-            on_progress=on_progress and partial(_onward, on_progress, i, len(sides)),
+            on_progress=on_progress and partial(_onward, on_progress, done, total),
         )
-        parts.append(Ranks(found.optimistic, found.pessimistic, found.candidates))
-        scores.append(found.score)
-    filtered = known is not None and bool(is_known(known, triples).all())
-    every = Ranks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    asked = np.repeat(sides, len(triples))
-    triples = np.tile(triples, (len(sides), 1))
-    table = described(graph, triples, asked, every, filtered=filtered, model=name, popularity=popularity)
+        parts.append(found)
+        if filtered:
+            filtered = bool(is_known(_known(graph, facts, side), own).all())
+    every = ScoredRanks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    side_of = np.repeat(list(asked), list(map(len, asked.values())))
+    triples = np.concatenate(list(asked.values()))
+    ranked = Ranks(every.optimistic, every.pessimistic, every.candidates)
+    table = described(graph, triples, side_of, ranked, filtered=filtered, model=name, popularity=popularity)
     if with_score:
-        table = table.with_columns(score=np.concatenate(scores))
+        table = table.with_columns(score=every.score)
     return validated(table)
 
 
-def _onward(tell: Callable[[int, int], None], side: int, sides: int, done: int, total: int) -> None:
+def _one_side(
+    model: Model,
+    params: Params,
+    statistics: Statistics,
+    graph: KnowledgeGraph,
+    seen: KnowledgeGraph,
+    triples: np.ndarray,
+    side: str,
+    *,
+    facts: np.ndarray | None,
+    **options: Any,
+) -> ScoredRanks:
+    """The ranks of the triples, by ids of the graph, on one side; those of no `seen` are the last."""
+    own, inside, known = triples, np.ones(len(triples), bool), facts
+    if seen is not graph:
+        ids = seen_ids(graph, seen.entities, seen.relations)
+        own = with_ids(triples, *ids)
+        inside = (own >= 0).all(axis=1)
+        if facts is not None:
+            known = with_ids(facts, *ids)
+            known = known[(known >= 0).all(axis=1)]
+    names = query_names(own[inside], np.full(int(inside.sum()), side), seen.entities, seen.relations)
+    found = rank_arrays(
+        model,
+        params,
+        statistics,
+        own[inside],
+        side,
+        known=None if known is None else _known(seen, known, side),
+        named=names,
+        **options,
+    )
+    if inside.all():
+        return found
+    last = last_ranks(graph, seen, triples[~inside], side, facts)
+    every = ScoredRanks(*(np.empty(len(triples), column.dtype) for column in found))
+    behind = np.full(len(last.candidates), -np.inf)
+    for column, ranked, unseen in zip(every, found, (*last, behind), strict=True):
+        column[inside], column[~inside] = ranked, unseen
+    return every
+
+
+def _known(graph: KnowledgeGraph, facts: np.ndarray, side: str) -> KnownAnswers:
+    return known_answers(facts, side, num_entities=graph.num_entities, num_relations=graph.num_relations)
+
+
+def _asked(graph: KnowledgeGraph, triples: np.ndarray, side: str, queries: pl.DataFrame) -> np.ndarray:
+    return triples[is_asked(graph, triples, side, queries)]
+
+
+def _onward(tell: Callable[[int, int], None], before: int, total: int, done: int, _: int) -> None:
     """Tells what is done of all sides, `done` of this one."""
-    tell(side * total + done, sides * total)
+    tell(before + done, total)
 
 
 def _sides_checked(sides: Any) -> list[str]:

@@ -5,6 +5,7 @@ from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.known import KnownAnswers, answer_ranges, is_known, known_answers, num_candidates
 from owkg.kg.popularity import entity_popularity, entity_relation_popularity, relation_popularity
 from owkg.kg.read import read_graph
+from owkg.kg.seen import seen_part
 from owkg.kg.statistics import gini, graph_statistics
 from owkg.kg.write import write_labelled, write_openke
 
@@ -25,6 +26,7 @@ __all__ = [
     "read_graph",
     "relation_categories",
     "relation_popularity",
+    "seen_part",
     "write_labelled",
     "write_openke",
 ]

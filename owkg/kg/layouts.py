@@ -39,15 +39,38 @@ _LOOKED_FOR = (
 
 
 def files_in(folder: Path) -> list[str]:
-    """The names of the files in `folder`, sorted; ValueError if it is no folder."""
+    """The names of the files in `folder`, sorted.
+
+    Raises:
+        ValueError: if it is no folder, or holds what has the name of a file of a graph and is none.
+    """
     if not folder.is_dir():
         raise ValueError(f"{folder}: must be a folder of a knowledge graph, and there is no such folder.")
-    return sorted(path.name for path in folder.iterdir() if path.is_file())
+    paths = sorted(folder.iterdir())
+    for path in paths:
+        _require_file(path)
+    return [path.name for path in paths if path.is_file()]
+
+
+def _require_file(path: Path) -> None:
+    """Raises ValueError for a split, or what a layout is known by, that is there and is no file."""
+    name = path.name.removesuffix(".gz")
+    a_file = any(form.fullmatch(path.name) for form in _SPLITS.values()) or any(
+        name == mark for marks in _MARKS.values() for mark in marks
+    )
+    link = path.is_symlink() and not path.exists()
+    if (a_file and not path.is_file()) or (name in _FACTORIES and link):
+        what = f"is a link to {path.readlink()}, which is not there" if link else "is none"
+        what = "is a folder" if path.is_dir() else what
+        raise ValueError(f"{path}: must be a file, and {what}.")
 
 
 def _nested(folder: Path) -> list[str]:
     """The names of the files of triples in the folders of a PyKEEN data set."""
     names = [f"{name}/{FACTORY_TRIPLES}{end}" for name in _FACTORIES for end in ("", ".gz")]
+    for name in names:
+        if (folder / name).is_symlink() or (folder / name).exists():
+            _require_file(folder / name)
     return [name for name in names if (folder / name).is_file()]
 
 

@@ -2,9 +2,10 @@
 
 import re
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -29,7 +30,16 @@ def _id_pattern(*columns: str) -> str:
 
 
 _IDS = _id_pattern(*COLUMNS)
+_NUMBERS = r"\s*" + r"\s+".join([r"[+-]?[0-9]+(?:\.[0-9]*)?"] * 3) + r"\s*"
 _OPENKE_IDS = _id_pattern("head", "tail", "relation")
+
+
+# Lines of a file that are looked at for what it holds.
+_SAMPLE = 1000
+# What each split goes through: read, taken apart, numbered, looked at for duplicates.
+_STEPS = 4
+
+_Value = TypeVar("_Value")
 
 
 class _Split(NamedTuple):
@@ -50,7 +60,13 @@ class _Tables(NamedTuple):
     source: str = ""  # of the labels, for messages
 
 
-def read_graph(folder: Any, *, duplicates: str = "warn", layout: str | None = None) -> KnowledgeGraph:
+def read_graph(
+    folder: Any,
+    *,
+    duplicates: str = "warn",
+    layout: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> KnowledgeGraph:
     """Reads a knowledge graph from a folder of one of the usual layouts.
 
     - "labelled": `train.txt`, `valid.txt`, `test.txt`, lines of head, relation, tail, separated by tabs,
@@ -79,6 +95,7 @@ def read_graph(folder: Any, *, duplicates: str = "warn", layout: str | None = No
             warns with their number, "keep" keeps all, "drop" keeps the first, "error" refuses.
         layout: one of the above; None looks at the files: "integer" if the first line of every split
             is three whole numbers and no file names the ids.
+        on_progress: told how many steps are done, and of how many; a split takes several.
 
     Raises:
         ValueError: if the folder is of no layout or of several, if there is no train split, or if a line is
@@ -92,31 +109,43 @@ def read_graph(folder: Any, *, duplicates: str = "warn", layout: str | None = No
     if not isinstance(folder, str | PathLike):
         raise ValueError(f"`folder` must be the path of a folder, got {folder!r}.")
     folder = Path(folder)
-    tables = _tables(folder, layout)
-    graph = _from_ids(tables) if tables.by_id else _from_labels(tables)
+    tell = on_progress or (lambda done, total: None)
+    tables = _tables(folder, layout, tell)
+    graph = _from_ids(tables, tell) if tables.by_id else _from_labels(tables, tell)
     splits = {
         name: _without_duplicates(triples, tables.splits[name], duplicates)
-        for name, triples in graph.splits.items()
+        for name, triples in _told(graph.splits, 3, tell)
     }
     return graph._replace(splits=splits)
 
 
-def _tables(folder: Path, layout: str | None) -> _Tables:
+def _told(
+    splits: dict[str, _Value], step: int, tell: Callable[[int, int], None]
+) -> Iterator[tuple[str, _Value]]:
+    """The items of `splits`; tells after each that one more has come through a step (from 0)."""
+    for i, item in enumerate(splits.items(), start=1):
+        yield item
+        tell(step * len(splits) + i, _STEPS * len(splits))
+
+
+def _tables(folder: Path, layout: str | None, tell: Callable[[int, int], None]) -> _Tables:
     found = find_layout(folder) if layout is None else layout
     match found:
         case "openke":
-            return _openke(folder)
+            return _openke(folder, tell)
         case "rotate":
-            return _rotate(folder)
+            return _rotate(folder, tell)
         case "libkge":
-            return _libkge(folder)
+            return _libkge(folder, tell)
         case "pykeen":
             return _pykeen(folder)
-    lines = {name: (path, read_lines(path)) for name, path in split_files(folder, found).items()}
+    lines = {name: (path, read_lines(path)) for name, path in _told(split_files(folder, found), 0, tell)}
     first_lines = [line[0] for _, line in lines.values()]
     are_ids = layout is None and all(re.fullmatch(_IDS, line) for line in first_lines)
     by_id = are_ids or layout == "integer"
-    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in lines.items()}
+    if layout is None and not are_ids:
+        _check_labels(lines.values())
+    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in _told(lines, 1, tell)}
     return _Tables(None, None, splits, by_id)
 
 
@@ -128,11 +157,28 @@ def _split(path: Path, lines: pl.Series, *, by_id: bool) -> _Split:
     return _Split(path, 1, frame)
 
 
-def _openke(folder: Path) -> _Tables:
+def _check_labels(files: Iterable[tuple[Path, pl.Series]]) -> None:
+    """Looks for ids that one line would turn into labels, in some lines of each file.
+
+    Raises:
+        ValueError: naming a first line of three numbers that are no ids, where most lines are ids.
+    """
+    files = list(files)
+    some = pl.concat([lines.gather_every(max(1, len(lines) // _SAMPLE)) for _, lines in files])
+    if 2 * int(some.str.contains(f"^{_IDS}$").sum()) <= len(some):
+        return
+    path, line = next((path, lines[0]) for path, lines in files if not re.fullmatch(_IDS, lines[0]))
+    said = f"{path}, line 1: is not three ids (whole numbers without a sign or a zero in front), got {line!r}"
+    if re.fullmatch(_NUMBERS, line):
+        raise ValueError(f"{said}, where most lines are; if all are labels, name the layout labelled.")
+    warnings.warn(f"{said}, where most lines are: all of them are read as labels.", UserWarning, stacklevel=2)
+
+
+def _openke(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
     entities = read_labels(find_file(folder, "entity2id.txt"), openke=True)
     relations = read_labels(find_file(folder, "relation2id.txt"), openke=True)
     splits = {}
-    for name, path in split_files(folder, "openke").items():
+    for name, path in _told(split_files(folder, "openke"), 1, tell):
         lines = counted(path, read_lines(path))
         expected = "the ids of head, tail and relation (whole numbers)"
         frame = split_lines(path, lines, _OPENKE_IDS, expected, separator=None, first=2)
@@ -140,19 +186,20 @@ def _openke(folder: Path) -> _Tables:
     return _Tables(entities, relations, splits, by_id=True)
 
 
-def _rotate(folder: Path) -> _Tables:
+def _rotate(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
     entities = read_labels(find_file(folder, "entities.dict"), openke=False)
     relations = read_labels(find_file(folder, "relations.dict"), openke=False)
-    lines = {name: (path, read_lines(path)) for name, path in split_files(folder, "rotate").items()}
+    files = split_files(folder, "rotate")
+    lines = {name: (path, read_lines(path)) for name, path in _told(files, 0, tell)}
     line = lines["train"][1][0]
     head, relation, tail = [*line.split("\t"), "", ""][:3]
     known = head in entities and relation in relations and tail in entities
     by_id = not known and re.fullmatch(_IDS, line) is not None
-    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in lines.items()}
+    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in _told(lines, 1, tell)}
     return _Tables(entities, relations, splits, by_id, "entities.dict and relations.dict")
 
 
-def _libkge(folder: Path) -> _Tables:
+def _libkge(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
     if (folder / "dataset.yaml").is_file():
         manifest = read_manifest(folder / "dataset.yaml")
         entity_ids, relation_ids, files, sizes = manifest
@@ -160,7 +207,7 @@ def _libkge(folder: Path) -> _Tables:
         entity_ids, relation_ids = find_file(folder, "entity_ids.del"), find_file(folder, "relation_ids.del")
         files, sizes = split_files(folder, "libkge"), {}
     entities, relations = (read_labels(path, openke=False) for path in (entity_ids, relation_ids))
-    splits = {name: _split(path, read_lines(path), by_id=True) for name, path in files.items()}
+    splits = {name: _split(path, read_lines(path), by_id=True) for name, path in _told(files, 1, tell)}
     found = {entity_ids: len(entities), relation_ids: len(relations)}
     found |= {split.path: len(split.frame) for split in splits.values()}
     for path, (size, line) in sizes.items():
@@ -179,7 +226,7 @@ def _pykeen(folder: Path) -> _Tables:
     return _Tables(tuple(entities), tuple(relations), splits, by_id=False)
 
 
-def _from_labels(tables: _Tables) -> KnowledgeGraph:
+def _from_labels(tables: _Tables, tell: Callable[[int, int], None]) -> KnowledgeGraph:
     frames = [split.frame for split in tables.splits.values()]
     entities, relations = tables.entities, tables.relations
     if entities is None or relations is None:
@@ -187,7 +234,7 @@ def _from_labels(tables: _Tables) -> KnowledgeGraph:
         relations = _sorted_labels([frame["relation"] for frame in frames])
     kinds = {"entity": pl.Enum(list(entities)), "relation": pl.Enum(list(relations))}
     splits = {}
-    for name, split in tables.splits.items():
+    for name, split in _told(tables.splits, 2, tell):
         ids = []
         for column in COLUMNS:
             kind = "relation" if column == "relation" else "entity"
@@ -205,14 +252,14 @@ def _sorted_labels(columns: list[pl.Series]) -> tuple[str, ...]:
     return tuple(pl.concat([column.unique() for column in columns]).unique().sort().to_list())
 
 
-def _from_ids(tables: _Tables) -> KnowledgeGraph:
+def _from_ids(tables: _Tables, tell: Callable[[int, int], None]) -> KnowledgeGraph:
     entities, relations = tables.entities, tables.relations
     if entities is None or relations is None:
         entities = _digits("entity", ("head", "tail"), tables)
         relations = _digits("relation", ("relation",), tables)
     sizes = (len(entities), len(relations), len(entities))
     splits = {}
-    for name, (path, first, frame) in tables.splits.items():
+    for name, (path, first, frame) in _told(tables.splits, 2, tell):
         ids = [ids_below(path, frame[c], n, first=first) for c, n in zip(COLUMNS, sizes, strict=True)]
         splits[name] = np.stack([found.to_numpy() for found in ids], axis=1)
     return KnowledgeGraph(entities, relations, splits)

@@ -10,6 +10,14 @@ import numpy as np
 
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
+from owkg.models.embeddings import Embeddings
+from owkg.models.embeddings_layout import (
+    LAYOUTS,
+    RELATION_LAYOUTS,
+    as_scaled,
+    declared,
+    in_halves,
+)
 from owkg.models.embeddings_read import read_embeddings
 from owkg.models.kinds import kind, model
 from owkg.models.model import Model, Params, Statistics
@@ -18,27 +26,47 @@ _SHOWN = 3  # labels in a message
 
 
 def import_embeddings(
-    path: str | Path, graph: KnowledgeGraph, name: str, **options: Any
+    source: str | Path | Embeddings,
+    graph: KnowledgeGraph,
+    name: str,
+    *,
+    layout: str | None = None,
+    relation_layout: str | None = None,
+    **options: Any,
 ) -> tuple[Model, Params, Statistics]:
     """A model whose parameters are those of a file, rows in the order of a graph's ids.
 
     Args:
-        path: of the file.
-        graph: whose labels the file has, in any order.
+        source: the path of the file, or what `read_embeddings` found in it.
+        graph: whose labels the file has, in any order. (Of labels that a model has never seen,
+            `owkg.kg.seen_part` is the graph without.)
         name: of the model.
+        layout: how real numbers make complex ones: "real-imaginary" (all real parts, then all imaginary
+            parts) or "interleaved" (`torch.view_as_real`, with or without its last axis); "complex": they do
+            not. None: as the file says, and only complex numbers if it says nothing.
+        relation_layout: what the relations of rotate are: "complex" numbers of modulus 1, "phases" in
+            radians, or "scaled" phases, r of `owkg.models.rotate`. None: as the file says, and only complex
+            numbers if it says nothing.
         **options: of the model. `dim`, `relation_dim` and `reciprocal` follow from the file where not given.
 
     Raises:
         ValueError: as `read_embeddings`; if the labels are not those of the graph, naming some; or if the
-            arrays are not those of the model, naming one.
+            arrays are not those of the model, or of a layout that nothing says, naming one.
     """
-    found = read_embeddings(path)
+    found = source if isinstance(source, Embeddings) else read_embeddings(source)
+    path = found.source
     entity_order = _order(path, "entity", found.entities, graph.entities)
     relation_order = _order(path, "relation", found.relations, graph.relations)
-    arrays = dict(found.arrays)
+    kind(name)
+    layout = declared(found, name, "layout", layout, LAYOUTS)
+    relation_layout = declared(found, name, "relation_layout", relation_layout, RELATION_LAYOUTS)
+    arrays = in_halves(found, name, layout)
     chosen = _built(path, name, _deduced(path, name, arrays), options)
     if chosen.config.reciprocal:
         relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
+    if name == "rotate":
+        for key in arrays.keys() & {"relation", "relation_inverse"}:
+            arrays[key] = as_scaled(found, chosen, arrays[key], relation_layout)
     _join_inverse(path, chosen, arrays)
     params, statistics = _fitted(path, chosen, arrays, graph)
     # Arrays of a row an entity are those whose name says so.

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from owkg.files import require_npz_bounded
-from owkg.models.embeddings import LABELS
+from owkg.models.embeddings import LABELS, LAYOUT
 
 
-def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """(arrays, labels by the names in LABELS) of a file; no pickle is ever loaded.
+def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], dict[str, str]]:
+    """(arrays, labels by the names in LABELS, layouts) of a file; no pickle is ever loaded.
 
     Raises:
         ValueError: naming the file, if it is none or has no labels.
@@ -46,10 +46,16 @@ def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
             labels[name] = texts.tolist()
         except ValueError as error:
             raise ValueError(f"{path}: {name!r} must be a list of text ({error}).") from None
-    return arrays, labels
+    layouts = {name: arrays.pop(name) for name in LAYOUT if name in arrays}
+    for name, text in layouts.items():
+        if text.ndim or text.dtype.kind != "U":
+            raise ValueError(f"{path}: {name!r} must be a text, got {text.dtype} {text.shape}.")
+    return arrays, labels, {name: str(text) for name, text in layouts.items()}
 
 
-def write_npz(path: Path, arrays: dict[str, np.ndarray], labels: dict[str, list[str]]) -> None:
+def write_npz(
+    path: Path, arrays: dict[str, np.ndarray], labels: dict[str, list[str]], layouts: dict[str, str]
+) -> None:
     """Writes what `read_npz` reads."""
-    texts = {name: np.array(values, np.str_) for name, values in labels.items()}
+    texts = {name: np.array(values, np.str_) for name, values in (labels | layouts).items()}
     np.savez(path, allow_pickle=False, **arrays, **texts)

@@ -22,14 +22,14 @@ def read_embeddings(path: str | Path) -> Embeddings:
     """The embeddings of a `.npz` or `.safetensors` file; no pickle is ever loaded.
 
     Raises:
-        ValueError: naming the file and the array, if something is missing, is not of floats, not finite in
-            float32, or a label stands there twice or for no row.
+        ValueError: naming the file and the array, if something is missing, is not of floats or complex
+            numbers, not finite in single precision, or a label stands there twice or for no row.
         OSError: if the file cannot be read.
     """
     path = suffix_checked(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: is no file.")
-    arrays, labels = _READERS[path.suffix](path)
+    arrays, labels, layouts = _READERS[path.suffix](path)
     for name in ("entity", "relation"):
         if name not in arrays:
             raise ValueError(
@@ -39,7 +39,8 @@ def read_embeddings(path: str | Path) -> Embeddings:
     for name, rows in _LABELLED.items():
         if name not in arrays:
             continue
-        if arrays[name].ndim != 2 or not arrays[name].shape[1]:
+        # Three axes are pairs of real and imaginary part.
+        if not (arrays[name].ndim == 2 or arrays[name].shape[2:] == (2,)) or not arrays[name].shape[1]:
             raise ValueError(
                 f"{path}: {name!r} must be a matrix of at least one column, got shape {arrays[name].shape}."
             )
@@ -48,7 +49,8 @@ def read_embeddings(path: str | Path) -> Embeddings:
                 f"{path}: {rows!r} must have a label for each of {len(arrays[name])} rows of {name!r}, got "
                 f"{len(labels[rows])}."
             )
-    return Embeddings(arrays, *(_distinct(path, name, labels[name]) for name in LABELS))
+    entities, relations = (_distinct(path, name, labels[name]) for name in LABELS)
+    return Embeddings(arrays, entities, relations, **layouts, source=str(path))
 
 
 def suffix_checked(path: str | Path) -> Path:
@@ -60,10 +62,10 @@ def suffix_checked(path: str | Path) -> Path:
 
 
 def _finite(path: Path, name: str, array: np.ndarray) -> np.ndarray:
-    if not jnp.issubdtype(array.dtype, jnp.floating):
+    if not jnp.issubdtype(array.dtype, jnp.inexact):
         raise ValueError(f"{path}: {name!r} must be an array of floats, got {array.dtype}.")
     with np.errstate(over="ignore"):
-        narrow = array.astype(np.float32)
+        narrow = array.astype(np.complex64 if np.iscomplexobj(array) else np.float32)
     bad = np.argwhere(~np.isfinite(narrow))
     if len(bad):
         index = tuple(bad[0].tolist())

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from owkg.models.embeddings import LABELS
+from owkg.models.embeddings import LABELS, LAYOUT
 
 
-def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """(arrays, labels by the names in LABELS) of a file.
+def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], dict[str, str]]:
+    """(arrays, labels by the names in LABELS, layouts) of a file.
 
     Raises:
         ValueError: naming the file, if it is none, has a type of numbers that NumPy has not, or no labels.
@@ -27,15 +27,18 @@ def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[
     # Types that NumPy has not end in errors of several kinds.
     except Exception as error:
         raise ValueError(f"{path}: must be a .safetensors file of plain arrays ({error}).") from None
-    return arrays, {name: _texts(path, name, metadata) for name in LABELS}
+    labels = {name: _texts(path, name, metadata) for name in LABELS}
+    return arrays, labels, {name: metadata[name] for name in LAYOUT if name in metadata}
 
 
-def write_safetensors(path: Path, arrays: dict[str, np.ndarray], labels: dict[str, list[str]]) -> None:
+def write_safetensors(
+    path: Path, arrays: dict[str, np.ndarray], labels: dict[str, list[str]], layouts: dict[str, str]
+) -> None:
     """Writes what `read_safetensors` reads."""
     from safetensors.numpy import save_file
 
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    save_file(contiguous, path, {name: json.dumps(texts) for name, texts in labels.items()})
+    save_file(contiguous, path, {name: json.dumps(texts) for name, texts in labels.items()} | layouts)
 
 
 def _texts(path: Path, name: str, metadata: dict[str, str]) -> list[str]:

@@ -22,7 +22,7 @@ def write_embeddings(
     entities: Sequence[str],
     relations: Sequence[str],
 ) -> None:
-    """Writes what `import_embeddings` reads.
+    """Writes what `import_embeddings` reads; complex embeddings with their layout.
 
     Args:
         path: ending in `.npz` or `.safetensors`.
@@ -47,6 +47,8 @@ def write_embeddings(
     if model.config.reciprocal:
         arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
     labels = dict(zip(LABELS, (list(entities), list(relations)), strict=True))
+    layouts = {"layout": "real-imaginary"} if model.complex_params else {}
+    layouts |= {"relation_layout": "scaled"} if model.name == "rotate" else {}
     write = write_npz if path.suffix == ".npz" else write_safetensors
     with written_aside(path) as aside:
-        write(aside, arrays, labels)
+        write(aside, arrays, labels, layouts)

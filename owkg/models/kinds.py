@@ -45,7 +45,7 @@ MODELS: dict[str, Kind] = {
     "transe": Kind(TransE, transe_model, "margin - |h + r - t|, L1 or L2", "Bordes et al. 2013"),
     "distmult": Kind(DistMult, distmult_model, "sum h r t", "Yang et al. 2015"),
     "complex": Kind(ComplEx, complex_model, "Re sum h r conj(t), complex", "Trouillon et al. 2016", 2),
-    "rotate": Kind(RotatE, rotate_model, "margin - sum |h e^(i r) - t|, complex", _SUN, 2),
+    "rotate": Kind(RotatE, rotate_model, "margin - |h e^(i r) - t|, complex, L1 or L2", _SUN, 2),
     "protate": Kind(PRotatE, protate_model, "margin - |modulus| sum |sin(h + r - t)|", _SUN),
     "rescal": Kind(Rescal, rescal_model, "h^T R t", "Nickel et al. 2011"),
     "tucker": Kind(TuckER, tucker_model, "W x_1 r x_2 h x_3 t", "Balazevic et al. 2019"),

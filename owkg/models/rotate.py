@@ -1,5 +1,6 @@
 """RotatE: relations are rotations of complex numbers."""
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,7 +11,7 @@ from jaxtyping import Array, Float
 from owkg.models import initial, options
 from owkg.models.complex import multiplied
 from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
-from owkg.models.similarity import minus_moduli
+from owkg.models.similarity import minus_l2, minus_moduli
 
 
 @dataclass(frozen=True)
@@ -21,24 +22,28 @@ class RotatE:
         dim: complex numbers an entity, 2 dim reals, real parts first; a relation has dim reals.
         margin: gamma, from which the distance is taken; above 0.
         reciprocal: whether heads are asked for by inverse relations.
+        norm: of the complex difference: 1, the sum of its moduli, as the authors have it; 2, their Euclidean
+            length, as PyKEEN has it.
     """
 
     dim: int = 500
     margin: float = 12.0
     reciprocal: bool = False
+    norm: int = 1
 
     def __post_init__(self) -> None:
         options.whole(self, "dim")
         options.positive(self, "margin")
         options.flag(self, "reciprocal")
+        options.one_of(self, "norm", 1, 2)
 
 
 @cache
 def rotate_model(config: RotatE) -> Model:
-    """score(h, r, t) = margin - sum_k |h_k e^(i phase_k) - t_k|, with h, t in C^dim.
+    """score(h, r, t) = margin - |h e^(i phase) - t|, with h, t in C^dim, the norm being L1 or L2 of moduli.
 
     phase = pi r / width, width = (margin + 2) / dim: what is learned is r, as in the authors' code, so that
-    one learning rate suits all. Heads: margin - sum |h - t e^(-i phase)|. All start uniform on +-width.
+    one learning rate suits all. Heads: margin - |h - t e^(-i phase)|. All start uniform on +-width.
 
     References:
         Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,
@@ -55,7 +60,7 @@ def rotate_model(config: RotatE) -> Model:
         }, {}
 
     def rotated(entity: Float[Array, "q d2"], relation: Float[Array, "q d"]) -> Float[Array, "q d2"]:
-        return multiplied(entity, circle(relation * (jnp.pi / width)))
+        return multiplied(entity, circle(relation * phase_unit(config)))
 
     return Model(
         "rotate",
@@ -67,9 +72,15 @@ def rotate_model(config: RotatE) -> Model:
             reciprocal=config.reciprocal,
         ),
         entity_rows,
-        minus_moduli(config.margin),
+        # The length of all real and imaginary parts is that of the moduli.
+        (minus_moduli if config.norm == 1 else minus_l2)(config.margin),
         complex_params=("entity",),
     )
+
+
+def phase_unit(config: RotatE) -> float:
+    """Radians of a phase for each unit of a relation."""
+    return math.pi / initial.margin_range(config.margin, config.dim)
 
 
 def circle(angle: Float[Array, "*rows d"]) -> Float[Array, "*rows d2"]:

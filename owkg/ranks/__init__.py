@@ -2,7 +2,7 @@
 
 from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank_table
-from owkg.ranks.files import read_ranks, write_ranks
+from owkg.ranks.files import read_about, read_ranks, write_ranks
 from owkg.ranks.lists import ranks_from_list
 from owkg.ranks.matrices import ranks_from_matrix
 from owkg.ranks.runs import Converted, ranks_from_run
@@ -24,6 +24,7 @@ __all__ = [
     "ranks_from_matrix",
     "ranks_from_run",
     "ranks_from_scores",
+    "read_about",
     "read_ranks",
     "realistic",
     "triple_ids",

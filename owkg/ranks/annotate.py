@@ -8,7 +8,7 @@ import polars as pl
 
 from owkg.kg import known_answers, num_candidates
 from owkg.kg.graph import graph_checked
-from owkg.ranks.build import FILTER_SPLITS, answers, filter_facts
+from owkg.ranks.build import answers, default_filters, filter_facts
 from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.table import TRIPLE, validated
 
@@ -66,17 +66,23 @@ def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
     return validated(table.with_columns(**{k: v for k, v in counted.items() if k not in table.columns}))
 
 
-def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] = FILTER_SPLITS) -> int:
+def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] | None = None) -> int:
     """How many rows have another number of candidates than the graph's, filtered by the splits.
 
     Args:
         table: a rank table; checked.
         graph: with its entities and relations.
-        filter_splits: whose known answers leave the candidates.
+        filter_splits: whose known answers leave the candidates. None: train, valid and test, as far as the
+            graph has them, and the triples of the table, unless its column `filtered` says that they do not.
     """
     table = validated(table)
     triples = triple_ids(table, graph)
-    facts = filter_facts(graph, filter_splits)
+    if filter_splits is None:
+        facts = filter_facts(graph, default_filters(graph, None))
+        if "filtered" not in table.columns or table["filtered"].all():
+            facts = np.concatenate([facts, triples])
+    else:
+        facts = filter_facts(graph, filter_splits)
     sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
     expected = np.zeros(len(table), np.int64)
     for side in ("head", "tail"):

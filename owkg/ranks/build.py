@@ -25,7 +25,7 @@ def rank_table(
     triples: Any,
     side: Any,
     *,
-    filter_splits: Sequence[str] = FILTER_SPLITS,
+    filter_splits: Sequence[str] | None = None,
     tolerance: Any = 0.0,
     model: str | None = None,
     popularity: bool = True,
@@ -39,7 +39,8 @@ def rank_table(
         scores: floats [triples, entities], of all entities in the place of the answer; larger is better.
         triples: int [triples, 3], head, relation, tail.
         side: the side that is predicted, "head" or "tail"; one for all, or one a triple.
-        filter_splits: the other answers that these splits know leave the candidates; none: raw ranks.
+        filter_splits: the other answers that these splits know leave the candidates; none: raw ranks. None:
+            `default_filters` of the split that the triples are of.
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
@@ -64,6 +65,8 @@ def rank_table(
         raise ValueError(
             f"`scores` must be of shape [triples, entities], {shape}, got shape {np.shape(scores)}."
         )
+    if filter_splits is None:
+        filter_splits = default_filters(graph, split_of(graph, triples))
     known, filtered = _known(graph, triples, side, filter_splits) if filter_splits else (None, False)
     answer = answers(triples, side)
     named = query_names(triples, side, graph.entities, graph.relations)
@@ -127,6 +130,34 @@ def query_names(
         return f"the {side[row]} of {', '.join(parts)}"
 
     return name
+
+
+def default_filters(graph: KnowledgeGraph, split: str | None) -> list[str]:
+    """The splits that filter where none are named: train, valid, test, and the one whose answers are ranked.
+
+    Args:
+        graph: those that it has filter.
+        split: whose answers are ranked; it filters unless it holds false triples. None: not known.
+
+    Examples:
+        >>> import numpy as np
+        >>> none = np.empty((0, 3), np.int32)
+        >>> graph = KnowledgeGraph((), (), dict.fromkeys(("train", "test_sparse", "test_full"), none))
+        >>> default_filters(graph, "test_full")
+        ['train', 'test_full']
+    """
+    facts = fact_splits(graph)
+    return [name for name in dict.fromkeys((*FILTER_SPLITS, split)) if name in facts]
+
+
+def split_of(graph: KnowledgeGraph, triples: np.ndarray) -> str | None:
+    """The smallest split of facts that holds all the triples, in doubt the first; None if there is none."""
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    splits = fact_splits(graph)
+    for name in sorted(splits, key=lambda name: len(splits[name])):
+        if is_known(known_answers(splits[name], "tail", **sizes), triples).all():
+            return name
+    return None
 
 
 def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndarray:

@@ -1,9 +1,10 @@
 """The rank table as a file: Parquet, CSV or TSV, by the suffix of its name."""
 
 import gzip
+import json
 from os import PathLike
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import polars as pl
 
@@ -11,6 +12,8 @@ from owkg.files import read_parquet, written_aside
 from owkg.ranks.delimited import read_text_table, separator
 from owkg.ranks.table import validated, validated_at
 
+# The key of the metadata of a Parquet file under which it is said how a rank table was made.
+_ABOUT = "owkg"
 _SUFFIXES = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
 
 
@@ -35,7 +38,28 @@ def read_ranks(path: str | PathLike[str]) -> pl.DataFrame:
     return validated(read_parquet(path), source=str(path))
 
 
-def write_ranks(table: pl.DataFrame, path: str | PathLike[str]) -> None:
+def read_about(path: str | PathLike[str]) -> dict[str, Any]:
+    """How the rank table in a file was made, as `write_ranks` was told; empty if the file does not say.
+
+    Only Parquet files can say it: `split`, `filter` (the splits whose answers left the candidates), and where
+    they were asked for `queries` and `unseen`.
+
+    Raises:
+        OSError: if the file cannot be opened.
+    """
+    path = path_checked(path)
+    if separator(path) is not None:
+        return {}
+    with path.open("rb") as file:
+        file.read(1)
+    try:
+        said = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "{}"))
+    except (pl.exceptions.PolarsError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def write_ranks(table: pl.DataFrame, path: str | PathLike[str], about: dict[str, Any] | None = None) -> None:
     """Writes the rank table `table`, validated first, as a Parquet, CSV or TSV file.
 
     The file is whole or not there; its folder is made if need be.
@@ -43,6 +67,7 @@ def write_ranks(table: pl.DataFrame, path: str | PathLike[str]) -> None:
     Args:
         table: as `validated` takes it.
         path: ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        about: how it was made, as JSON; Parquet files keep it as metadata, CSV and TSV files do not.
 
     Raises:
         ValueError: as `validated`; if the suffix is unknown; or if a column cannot be written as text.
@@ -53,7 +78,7 @@ def write_ranks(table: pl.DataFrame, path: str | PathLike[str]) -> None:
     with written_aside(path) as aside:
         try:
             if mark is None:
-                table.write_parquet(aside)
+                table.write_parquet(aside, metadata={_ABOUT: json.dumps(about)} if about else None)
             elif path.suffix.lower() == ".gz":
                 # No name and no time in the packed file, so that equal tables give equal bytes.
                 with aside.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:

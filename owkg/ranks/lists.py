@@ -7,7 +7,21 @@ import polars as pl
 
 from owkg import checks
 from owkg.ranks.delimited import read_text_table, separator
-from owkg.ranks.table import validated_at, whole
+from owkg.ranks.table import TRIPLE, validated_at, whole
+
+# What a list may be silent about, if about all of it.
+_TASK = (*TRIPLE, "side")
+
+
+def converted(path: Any, *, num_candidates: Any = None) -> tuple[pl.DataFrame, list[str]]:
+    """What `ranks_from_list` gives, and a note where the file does not say what was asked."""
+    table = ranks_from_list(path, num_candidates=num_candidates)
+    columns = read_text_table(Path(path))[0].columns
+    if any(name in columns for name in _TASK):
+        return table, []
+    return table, [
+        f"{path} does not say what was asked: each rank counts as a question of its own, for a tail"
+    ]
 
 
 def ranks_from_list(path: Any, *, num_candidates: Any = None) -> pl.DataFrame:
@@ -18,7 +32,8 @@ def ranks_from_list(path: Any, *, num_candidates: Any = None) -> pl.DataFrame:
 
     Args:
         path: the file, with the columns head, relation, tail, side, rank, and candidates unless they are
-            given; other columns are kept.
+            given; other columns are kept. Of head, relation, tail and side all may be absent: then row i is
+            the triple i, 0, i, and its tail is asked for, so that each rank is of a question of its own.
         num_candidates: among how many every answer was ranked.
 
     Raises:
@@ -40,6 +55,9 @@ def ranks_from_list(path: Any, *, num_candidates: Any = None) -> pl.DataFrame:
         raise ValueError(
             f"{path}: `num_candidates` must be an option or the column candidates, got it {how}."
         )
+    if not any(name in table.columns for name in _TASK):
+        row = pl.int_range(pl.len(), dtype=pl.Int64)
+        table = table.with_columns(head=row, relation=pl.lit(0), tail=row, side=pl.lit("tail"))
     rank = whole(table["rank"], 1, source=str(path), place=place)
     table = table.with_columns(optimistic=rank, pessimistic=rank).drop("rank")
     if num_candidates is not None:

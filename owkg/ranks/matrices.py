@@ -13,18 +13,24 @@ import polars as pl
 
 from owkg.files import require_npz_bounded
 from owkg.kg import KnowledgeGraph
+from owkg.kg.seen import seen_part
 from owkg.kg.triples import triples_checked
 from owkg.ranks.build import (
     FILTER_SPLITS,
     answers,
+    default_filters,
+    described,
+    filter_facts,
     own_scores,
     query_names,
     rank_table,
     score_checked,
     sides_checked,
+    split_of,
 )
 from owkg.ranks.scores import ranks_from_scores
-from owkg.ranks.table import RANKS, TRIPLE, validated
+from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
+from owkg.ranks.unseen import about_unseen, is_seen, last_ranks, unseen_checked
 
 _ARRAYS = ("scores", "triples", "side")
 _LABELS = ("entity_labels", "relation_labels")
@@ -36,10 +42,11 @@ def ranks_from_matrix(
     path: Any,
     graph: KnowledgeGraph | None = None,
     *,
-    filter_splits: Sequence[str] = FILTER_SPLITS,
+    filter_splits: Sequence[str] | None = None,
     tolerance: Any = 0.0,
     model: str | None = None,
     score: Any = False,
+    unseen: str = "error",
 ) -> pl.DataFrame:
     """The rank table of the scores in a .npz file.
 
@@ -50,12 +57,16 @@ def ranks_from_matrix(
     Args:
         path: of the file. It is never unpickled.
         graph: with labels in the file, they are matched, in whatever order; without, ids are the graph's.
-        filter_splits: the other answers that these splits of the graph know leave the candidates. None
-            are possible, and without a graph necessary: raw ranks.
+        filter_splits: the other answers that these splits of the graph know leave the candidates. No splits
+            are possible, and without a graph necessary: raw ranks. None: train, valid and test, as far as the
+            graph has them, and the smallest split that holds all the triples.
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
         score: add the column score: of each answer, which orders the answers to one question. Not with a
             tolerance.
+        unseen: what becomes of entities of the graph that the file has no column for: "error"; "drop" ranks
+            among the file's entities; "last" moreover adds the triples of the split that the others are of
+            which hold such an entity, each with the last rank (`owkg.evaluate.ranks`). Needs labels.
 
     Returns:
         A rank table, one row a triple, in their order; with labels where graph or file has them. Its column
@@ -65,7 +76,23 @@ def ranks_from_matrix(
         ValueError: naming the file: if it is not such a file, does not fit the graph, or a score is NaN.
         OSError: if it cannot be opened.
     """
+    options = {"filter_splits": filter_splits, "tolerance": tolerance, "score": score, "unseen": unseen}
+    table, _ = converted(path, graph, **options)
+    return table if model is None else table.with_columns(model=pl.lit(model))
+
+
+def converted(
+    path: Any,
+    graph: KnowledgeGraph | None,
+    *,
+    filter_splits: Sequence[str] | None,
+    tolerance: Any,
+    score: Any,
+    unseen: str,
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """(what `ranks_from_matrix` gives, how it was made: split, filter, unseen)."""
     path = Path(path)
+    unseen_checked(unseen)
     arrays = _arrays(path)
     scores, triples, side = (arrays[name] for name in _ARRAYS)
     if scores.ndim != 2 or not scores.size:
@@ -73,31 +100,74 @@ def ranks_from_matrix(
     if len(triples) != len(scores):
         raise ValueError(f"{path}: triples must be {len(scores)}, one a row of scores, got {len(triples)}.")
     entities, relations = _labels(path, arrays, scores)
-    if graph is None and filter_splits:
+    if graph is None and (filter_splits is None or filter_splits):
+        asked = FILTER_SPLITS if filter_splits is None else filter_splits
         raise ValueError(
-            f"`filter_splits` needs a graph (`kg`) that has these splits, got {', '.join(filter_splits)} "
+            f"`filter_splits` needs a graph (`kg`) that has these splits, got {', '.join(asked)} "
             "without one; no splits give raw ranks."
         )
+    about: dict[str, Any] = {"split": None, "filter": []}
     try:
         if graph is None:
             table = _raw(scores, triples, side, entities, relations, tolerance, score)
         else:
-            graph = _in_order(graph, entities, relations, scores.shape[1])
+            seen = graph
+            if unseen != "error" and entities is not None and set(graph.entities) - set(entities):
+                seen = seen_part(graph, entities, graph.relations)
+            own = _in_order(seen, entities, relations, scores.shape[1])
+            triples = triples_checked(triples, own.num_entities, own.num_relations)
+            split = split_of(own, triples)
+            filters = default_filters(own, split) if filter_splits is None else list(filter_splits)
+            about = {"split": split, "filter": filters}
             table = rank_table(
-                graph,
+                own,
                 scores,
                 triples,
                 side,
-                filter_splits=filter_splits,
+                filter_splits=filters,
                 tolerance=tolerance,
-                popularity="train" in graph.splits,
+                popularity="train" in own.splits,
                 score=score,
             )
+            if seen is not graph:
+                table, about["unseen"] = _with_unseen(graph, seen, table, about, unseen)
     except ValueError as error:
         # What comes from the file is no argument here.
         message = re.sub("`(scores|triples|target|side)`", r"\1", str(error))
         raise ValueError(f"{path}: {message}") from None
-    return table if model is None else table.with_columns(model=pl.lit(model))
+    return table, about
+
+
+def _with_unseen(
+    graph: KnowledgeGraph, seen: KnowledgeGraph, table: pl.DataFrame, about: dict[str, Any], unseen: str
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """(the table, with the triples of its split that the file cannot rank, what is said of them)."""
+    split, filters = about["split"], about["filter"]
+    triples = graph.splits[split] if split is not None else np.empty((0, 3), np.int32)
+    said = about_unseen(graph, seen, triples, unseen)
+    if unseen == "drop":
+        return table, said
+    if split is None:
+        raise ValueError("`unseen` last needs a split of the graph that holds all the triples, got none.")
+    rest = triples[~is_seen(graph, seen, triples)]
+    sides = [one for one in SIDES if (table["side"] == one).any()]
+    facts = filter_facts(graph, filters) if filters else None
+    parts = [table]
+    for one in sides if len(rest) else []:
+        ranks = last_ranks(graph, seen, rest, one, facts)
+        more = described(
+            graph,
+            rest,
+            np.full(len(rest), one),
+            ranks,
+            filtered=bool(table["filtered"].all()),
+            model=None,
+            popularity="popularity" in table.columns,
+        )
+        if "score" in table.columns:
+            more = more.with_columns(score=pl.lit(-math.inf))
+        parts.append(more.select(table.columns))
+    return validated(pl.concat(parts)), said
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
@@ -169,8 +239,10 @@ def _in_order(
 ) -> KnowledgeGraph:
     """The graph with the ids of the file: moving its triples is cheaper than moving columns of scores."""
     if columns != graph.num_entities:
+        hint = "; `unseen` drop or last ranks among the file's, by their labels" if columns else ""
         raise ValueError(
-            f"scores have {columns} columns, one an entity, but the graph has {graph.num_entities} entities."
+            f"scores have {columns} columns, one an entity, but the graph has {graph.num_entities} entities"
+            f"{hint if columns < graph.num_entities else ''}."
         )
     splits = {name: triples.copy() for name, triples in graph.splits.items()}
     if entities is not None:

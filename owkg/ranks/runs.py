@@ -11,7 +11,7 @@ from jaxtyping import Int32
 from owkg import checks
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
 from owkg.kg.lines import line_error
-from owkg.ranks.build import FILTER_SPLITS, described, filter_facts
+from owkg.ranks.build import default_filters, described, filter_facts
 from owkg.ranks.retrieved import Answers, counts_in_lists
 from owkg.ranks.scores import Ranks
 from owkg.ranks.table import SIDES, validated
@@ -69,7 +69,7 @@ def ranks_from_run(
         qrels: file of lines `question 0 answer relevance`, at least 1 for a relevant answer; or
         split: of the graph, whose triples are the relevant answers, on the sides that the run asks for.
         num_entities: candidates before filtering, where there is no graph.
-        filter_splits: of the graph; None: train, valid and test with a graph, none without.
+        filter_splits: of the graph; None: `default_filters` of `split` with a graph, none without.
         tolerance: scores that differ by at most this are ties; absolute, in double precision.
         unanswered: take the relevant answers to questions that are not in the run as not retrieved. Else
             such questions are an error.
@@ -97,7 +97,8 @@ def ranks_from_run(
         facts = np.empty((0, 3), np.int32)
     else:
         size = graph.num_entities
-        facts = filter_facts(graph, FILTER_SPLITS if filter_splits is None else filter_splits)
+        filters = default_filters(graph, split) if filter_splits is None else filter_splits
+        facts = filter_facts(graph, filters)
     run = _with_ids(path, run, graph)
     if judgements is not None and judged is not None:
         judged = _with_ids(judgements, judged, graph).filter(pl.col("relevance") >= 1)

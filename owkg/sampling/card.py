@@ -22,6 +22,9 @@ MISSING_MODELS: dict[str, type[FactModel]] = {
     "popularity": PopularityBased,
 }
 
+# Filtered by train, valid and the split itself, as `owkg evaluate` does where nothing else is said.
+_COMMAND = "owkg evaluate run --kg . --split test_{name} --queries queries.tsv --out {name}.parquet"
+
 
 def describe(world: OpenWorld) -> dict[str, Any]:
     """Everything that the card says of one world, as plain numbers, ready for JSON.
@@ -36,6 +39,7 @@ def describe(world: OpenWorld) -> dict[str, Any]:
           `mean`, `min`, `quartile_1`, `median`, `quartile_3`, `max`.
         - `relation_categories`: by category, `relations` and `facts` of the training set; "" is none.
         - `relations`: of each, its `category`, facts by part, `alpha` and `z` (None without full-test facts).
+        - `commands`: that evaluate a model on the `sparse` and the `full` test, in the world's folder.
         - `notes`: on labels that some tool cannot take.
     """
     train = world.train
@@ -67,6 +71,7 @@ def describe(world: OpenWorld) -> dict[str, Any]:
             for name in (*CATEGORIES, "")
         },
         "relations": _relations(world, categories),
+        "commands": {name: _COMMAND.format(name=name) for name in ("sparse", "full")},
         "notes": label_notes(world),
     }
 

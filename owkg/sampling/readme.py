@@ -29,7 +29,8 @@ _FILES = """\
 | `entities.dict`, `relations.dict` | id and label of everything in the closed world, trained on or not |
 {layouts}| `metadata.json` | this card for programs, with the SHA-256 of every file |
 
-Sets without facts have no file. Filter by `train.txt` and by the other answers of the test that is evaluated.
+Sets without facts have no file. Filter by what trains and validates, and by the other answers of the test
+that is evaluated, as `owkg evaluate` and `owkg ranks convert` do.
 """
 
 _ALPHA = """\
@@ -43,7 +44,15 @@ independent facts, not that something went wrong.
 """
 
 _LOAD = """\
-owkg:
+owkg, in this folder (`run` may be a model of your own: `--embeddings FILE --model NAME`):
+
+```console
+$ owkg train . --model complex{no_valid} --out run
+$ {sparse}
+$ {full}
+$ owkg metrics sparse.parquet full.parquet
+$ owkg ranks convert my.run --kg . --qrels qrels_full.txt --out full.parquet    # of a TREC run
+```
 
 ```python
 from owkg import kg
@@ -51,12 +60,8 @@ from owkg import kg
 graph = kg.read_graph(".")
 ```
 
-```console
-$ owkg kg info .
-$ owkg ranks convert my.run --kg . --qrels qrels_full.txt --filter train --out full.parquet
-$ owkg metrics full.parquet
-```
-
+"""
+_PYKEEN = """\
 PyKEEN (the maps hold entities that no training fact has):
 
 ```python
@@ -103,11 +108,21 @@ def readme(card: dict[str, Any], *, layouts: Sequence[str], figure: str | None) 
     parts += [f"## Relations\n\n{_relations(card)}", alike]
     valid = "| `valid.txt` | validation facts |\n" if "valid" in card["splits"] else ""
     folders = "".join(f"| `{name}/` | the same in another layout |\n" for name in layouts)
-    parts += [f"## Files\n\n{_FILES.format(valid=valid, layouts=folders)}", f"## Loading\n\n{_LOAD}"]
+    parts += [
+        f"## Files\n\n{_FILES.format(valid=valid, layouts=folders)}",
+        f"## Loading\n\n{_loaded(card)}",
+        _PYKEEN,
+    ]
     parts += [text.strip() for name, text in (("libkge", _LIBKGE), ("openke", _OPENKE)) if name in layouts]
     parts += [_STAND_IN.strip()] if layouts and "valid" not in card["splits"] else []
     parts += ["## Licence\n\nThat of the source."]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _loaded(card: dict[str, Any]) -> str:
+    """How owkg trains and evaluates on a world."""
+    no_valid = "" if "valid" in card["splits"] else " --valid-every 0"
+    return _LOAD.format(no_valid=no_valid, **card["commands"])
 
 
 def readme_of_several(cards: dict[str, dict[str, Any]], shared: int) -> str:

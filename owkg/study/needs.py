@@ -1,16 +1,14 @@
 """What a study needs before it starts: memory."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from owkg.evaluate.memory import free_bytes
 from owkg.study.world import ClosedWorld
 from owkg.train import Training, state_shape
 
-# Where Linux says what is free.
-_MEMINFO = Path("/proc/meminfo")
 # What Python and JAX take by themselves, and how far the sum below may be off.
 _BASE, _SLACK = 0.6 * 2**30, 1.3
 # Scores of the questions of a step, their exponentials, and the gradients of both.
@@ -33,7 +31,7 @@ class Needs(NamedTuple):
 
 def reading_needs(world: ClosedWorld, checkpoints: int) -> Needs:
     """About how much memory it takes to read all checkpoints of a world and redraw their test sets."""
-    return Needs(int(_BASE + _READ * checkpoints * len(world.triples)), _free())
+    return Needs(int(_BASE + _READ * checkpoints * len(world.triples)), free_bytes(jax.devices()[0]))
 
 
 def training_needs(world: ClosedWorld, config: Training) -> Needs:
@@ -45,16 +43,4 @@ def training_needs(world: ClosedWorld, config: Training) -> Needs:
 
     scores = config.batch_size * world.graph.num_entities * 4 if config.regime != "negatives" else 0
     drawn = size(state) + _COPIES * size(state.params) + _SCORES * scores
-    return Needs(int(_BASE + _SLACK * drawn), _free())
-
-
-def _free() -> int | None:
-    device = jax.devices()[0]
-    if device.platform != "cpu":
-        stats = device.memory_stats() or {}
-        limit = stats.get("bytes_limit")
-        return None if limit is None else int(limit)
-    if not _MEMINFO.is_file():
-        return None
-    lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines())
-    return int(lines["MemAvailable"].split()[0]) * 1024
+    return Needs(int(_BASE + _SLACK * drawn), free_bytes(jax.devices()[0]))

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import owkg.kg
 import owkg.train
 from owkg.cli.main import main
 from owkg.evaluate import ranks
@@ -18,7 +19,7 @@ from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.models import model, write_embeddings
 from owkg.provenance import write_metadata
-from owkg.ranks import read_ranks
+from owkg.ranks import read_about, read_ranks
 
 ENTITIES, RELATIONS = tuple(f"e{i:02}" for i in range(15)), ("knows", "likes")
 MODEL = model("transe", dim=4, norm=2)
@@ -49,6 +50,11 @@ def graph(tmp_path, monkeypatch):
     loaded = dict.fromkeys(("best", "elsewhere", "silent"), run)
     loaded["moved"] = SimpleNamespace(**vars(run) | {"graph_folder": None})
     loaded["other"] = SimpleNamespace(**vars(run) | {"entities": graph.entities[::-1]})
+    seen = owkg.kg.seen_part(graph, graph.entities[2:], graph.relations)
+    Path("part").mkdir()
+    write_metadata(Path("part"), {"facts_sha256": owkg.train.facts_checksums(seen), "sha256": {}})
+    own = {"params": PARAMS | {"entity": PARAMS["entity"][2:]}, "entities": seen.entities}
+    loaded["part"] = SimpleNamespace(**vars(run) | own)
     loaded["fewer"] = SimpleNamespace(**vars(run) | {"relations": graph.relations[:1]})
 
     def load_run(folder: Path, *, step: int | str = "best"):
@@ -193,6 +199,13 @@ def test_a_run_of_a_graph_elsewhere(call):
         (OF_FILE.replace("new/", "transe.npz/"), "error: transe.npz/out.parquet: cannot be written: "),
         (OF_FILE.replace("new/out", "a"), "error: a.parquet: cannot be written: it is a folder."),
         (OF_FILE.replace("--kg graph", "--kg nowhere"), "nowhere"),
+        (f"{OF_FILE} --queries no.tsv", "No such file or directory: 'no.tsv'"),
+        (f"{OF_FILE} --unseen never", "--unseen must be one of error, drop, last, got 'never'"),
+        (f"{OF_FILE} --layout interleaved", "--layout says nothing about transe, whose embeddings are real"),
+        (f"{OF_FILE} --relation-layout polar", "--relation-layout must be one of complex, phases, scaled"),
+        ("best --layout interleaved --out out.csv", "--model and its options"),
+        ("nowhere --out out.csv", "nowhere: must be a folder that owkg train wrote"),
+        ("fewer --out out.csv", "--unseen drop or last evaluates on what RUN has seen of it"),
     ],
 )
 def test_refusals(call, line, words):
@@ -258,3 +271,182 @@ def test_lists_are_the_best_answers_that_training_does_not_know(graph, call):
     code, _, error = call(f"{OF_FILE} --out transe.npz/r.parquet")
     assert code == 2
     assert "cannot be written: is a file; choose a folder" in error
+
+
+# --- which splits filter
+
+
+@pytest.fixture
+def sampled(graph):
+    """The graph as `owkg sample` writes them: no split test, but two of other names."""
+    splits = graph[0].splits
+    parts = {
+        "train": splits["train"],
+        "test_sparse": splits["test"][:20],
+        "test_full": splits["test"],
+    }
+    write_labelled(KnowledgeGraph(graph[0].entities, graph[0].relations, parts), Path("sampled"))
+    queries = ["question\tside\tentity\trelation\tfull\tsparse\ttrain"]
+    queries += [
+        f"-\ttail\t{graph[0].entities[h]}\t{graph[0].relations[r]}\t1\t1\t1" for h, r, _ in splits["test"][:3]
+    ]
+    Path("queries.tsv").write_text("\n".join(queries) + "\n")
+    return read_graph("sampled")
+
+
+OF_SAMPLE = OF_FILE.replace("--kg graph", "--kg sampled")
+
+
+@pytest.mark.parametrize("split", ["test_sparse", "test_full"])
+def test_the_split_that_is_evaluated_filters(call, sampled, split):
+    code, out, err = call(f"{OF_SAMPLE} --split {split}")
+    assert (code, err) == (0, "")
+    assert f"filtered by train, {split}\n" in out
+    assert "note:" not in out
+    table = read_ranks("new/out.parquet")
+    assert table["filtered"].all()
+    assert table.equals(ranks(MODEL, PARAMS, {}, sampled, split=split, filter_splits=["train", split]))
+    assert read_about("new/out.parquet") == {"split": split, "filter": ["train", split]}
+    code, out, _ = call(f"{OF_SAMPLE} --split {split} --format json")
+    said = json.loads(out)
+    assert [(row["filtered"], row["filter"]) for row in said["results"]] == [(True, ["train", split])] * 3
+
+
+def test_a_list_without_the_split_is_noted(call, sampled):
+    note = "test_full is not among what filters (train, test_sparse): the other answers of a question stay"
+    code, out, _ = call(f"{OF_SAMPLE} --split test_full --filter train,test_sparse")
+    assert code == 0
+    assert f"note: {note}" in out
+    code, out, _ = call(f"{OF_SAMPLE} --split test_full --filter train,test_sparse --format json")
+    said = json.loads(out)
+    assert (said["results"][0]["filtered"], said["results"][0]["filter"]) == (False, ["train", "test_sparse"])
+    assert said["notes"][0].startswith(note)
+    # What holds the split filters by it, and nobody who asks for none has to be told.
+    for line in ("--split test_sparse --filter train,test_full", "--split test_full --raw"):
+        assert "note:" not in call(f"{OF_SAMPLE} {line}")[1]
+    assert read_about("new/out.parquet")["filter"] == []
+
+
+def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
+    for line in ("--split test_sparse", "--split test_sparse --raw", "--split test_full"):
+        assert call(f"{OF_SAMPLE} {line}")[0] == 0
+        assert main(["metrics", "new/out.parquet", "--kg", "sampled", "--metric", "mrr"]) == 0
+        assert "another number of candidates" not in capsys.readouterr().err
+    in_csv = OF_SAMPLE.replace("out.parquet", "out.csv")
+    _, out, _ = call(f"{in_csv} --split test_sparse")
+    assert "(only .parquet keeps by which splits)" in out
+    assert main(["metrics", "new/out.csv", "--kg", "sampled", "--metric", "mrr"]) == 0
+    assert "another number of candidates" not in capsys.readouterr().err
+    pl.read_csv("new/out.csv").with_columns(candidates=99).write_csv("new/other.csv")
+    assert main(["metrics", "new/other.csv", "--kg", "sampled", "--metric", "mrr"]) == 0
+    words = "40 of 40 tasks have another number of candidates than sampled filtered by train, valid, test and"
+    assert words in capsys.readouterr().err
+
+
+def test_only_queries_are_asked(call, sampled):
+    code, out, err = call(f"{OF_SAMPLE} --split test_full --queries queries.tsv --lists run.gz --depth 2")
+    assert (code, err) == (0, "")
+    table = read_ranks("new/out.parquet")
+    assert set(table["side"]) == {"tail"}
+    asked = {(row["head"], row["relation"]) for row in table.rows(named=True)}
+    wanted = {tuple(line.split("\t")[2:4]) for line in Path("queries.tsv").read_text().splitlines()[1:]}
+    assert asked == wanted
+    assert f"the best 2 answers to {len(wanted)} questions" in out
+    assert read_about("new/out.parquet")["queries"] == {"file": "queries.tsv", "asked": len(wanted)}
+    assert read_runs(["run.gz"])["question"].n_unique() == len(wanted)
+
+
+# --- what a model has never seen
+
+
+@pytest.fixture
+def fewer(graph):
+    """`fewer.npz`: a model of the graph's entities but two; what it has seen of the graph."""
+    seen = owkg.kg.seen_part(graph[0], graph[0].entities[2:], graph[0].relations)
+    params = {"entity": PARAMS["entity"][2:], "relation": PARAMS["relation"]}
+    labels = {"entities": seen.entities, "relations": seen.relations}
+    write_embeddings("fewer.npz", MODEL, params, {}, **labels)
+    return seen, params
+
+
+OF_FEWER = OF_FILE.replace("transe.npz", "fewer.npz")
+
+
+@pytest.mark.parametrize("unseen", ["drop", "last"])
+def test_what_a_model_has_never_seen(call, graph, fewer, unseen):
+    whole, (seen, params) = graph[0], fewer
+    code, _, err = call(OF_FEWER)
+    assert code == 2
+    assert "fewer.npz: its entity labels must be those of the graph, but 2 are not in the file: " in err
+    assert "; --unseen drop leaves their triples out, --unseen last ranks them last" in err
+    code, out, err = call(f"{OF_FEWER} --unseen {unseen} --lists run.gz")
+    assert (code, err) == (0, "")
+    table = read_ranks("new/out.parquet")
+    lacking = len(whole.splits["test"]) - len(seen.splits["test"])
+    assert lacking > 0
+    assert f"has never seen 2 entities and 0 relations of the graph: {lacking} triples of test" in out
+    expected = {"policy": unseen, "entities": 2, "relations": 0, "triples": lacking, "candidates": 13}
+    assert read_about("new/out.parquet")["unseen"] == expected
+    if unseen == "drop":
+        assert table.equals(ranks(MODEL, params, {}, seen))
+    else:
+        assert table.equals(ranks(MODEL, params, {}, whole, seen=seen))
+        assert table.height == 2 * len(whole.splits["test"])
+    code, out, _ = call(f"{OF_FEWER} --unseen {unseen} --format json")
+    assert json.loads(out)["unseen"] == expected
+    assert main(["metrics", "new/out.parquet", "--kg", "graph", "--metric", "mrr"]) == 0
+
+
+def test_what_a_run_has_never_seen(call, graph):
+    assert "must have the 15 entities of other in order" in call("other --unseen drop --out out.parquet")[2]
+    params = PARAMS | {"entity": PARAMS["entity"][2:]}
+    seen = owkg.kg.seen_part(graph[0], graph[0].entities[2:], graph[0].relations)
+    code, out, err = call("part --unseen drop --out out.parquet")
+    assert (code, err) == (0, "")
+    assert "note: the facts" not in out
+    assert read_ranks("out.parquet").equals(ranks(MODEL, params, {}, seen))
+    code, _, err = call("part --out out.parquet")
+    assert code == 2
+    assert "must have the 13 entities of part in order, got" in err
+    assert "; --unseen drop or last evaluates on what RUN has seen of it" in err
+
+
+def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, call):
+    whole = read_graph(owkg_data / "fb15k237", duplicates="keep")
+    train = whole.splits["train"]
+    entities = [whole.entities[i] for i in np.unique(train[:, [0, 2]])]
+    relations = [whole.relations[i] for i in np.unique(train[:, 1])]
+    scorer = model("transe", dim=1)
+    params, _ = scorer.init(jax.random.key(0), len(entities), len(relations))
+    write_embeddings(tmp_path / "fb.npz", scorer, params, {}, entities=entities, relations=relations)
+    line = f"--embeddings {tmp_path}/fb.npz --model transe --kg {owkg_data}/fb15k237 --out fb.parquet"
+    code, out, err = call(f"{line} --unseen drop --sides tail --format json")
+    assert (code, err) == (0, "")
+    said = json.loads(out)["unseen"]
+    assert (said["candidates"], said["triples"]) == (14_505, 28)
+    assert read_ranks("fb.parquet").height == 20_466 - 28
+
+
+# --- before the graph is read
+
+
+def test_files_are_looked_at_before_the_graph_is_read(call, capsys, monkeypatch):
+    monkeypatch.setattr(owkg.kg, "read_graph", None)
+    for line, words in (
+        (OF_FILE.replace("transe.npz", "no.npz"), "no.npz: is no file."),
+        (f"{OF_FILE} --queries no.tsv", "'no.tsv'"),
+        (OF_FILE.replace("new/", "transe.npz/"), "transe.npz/out.parquet: cannot be written"),
+        (f"{OF_FILE} --lists graph", "graph: cannot be written: it is a folder"),
+    ):
+        code, _, err = call(line)
+        assert code == 2
+        assert words in err
+        assert not Path("new").exists()
+    assert main(["metrics", "no.parquet", "--kg", "graph"]) == 2
+    assert "No such file or directory: 'no.parquet'" in capsys.readouterr().err
+
+
+def test_the_size_of_blocks_is_an_option(call, graph):
+    assert call(f"{OF_FILE} --block-mib 1")[0] == 0
+    assert read_ranks("new/out.parquet").equals(ranks(MODEL, PARAMS, {}, graph[0]))
+    assert call(f"{OF_FILE} --block-mib 0")[0] == 2

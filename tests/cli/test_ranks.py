@@ -7,10 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg import kg
 from owkg.cli.main import main
 from owkg.cli.ranks import ranks_app
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.ranks import rank_table, read_ranks, write_ranks
+from owkg.ranks import rank_table, read_about, read_ranks, write_ranks
 
 ENTITIES, RELATIONS = ("a", "b", "c", "d"), ("r",)
 TEST = np.array([[0, 0, 1], [2, 0, 3]], np.int32)
@@ -24,6 +25,7 @@ GRAPH = KnowledgeGraph(
     },
 )
 SCORES = np.array([[3.0, 1, 2, 1], [0, 0, 0, 0]])
+IN_CSV = ", filtered by train, valid, test (only .parquet keeps by which splits)"
 RUN = "a|r|? Q0 b 1 0.5 m\na|r|? Q0 c 2 0.7 m\nc|r|? Q0 d 1 0.5 m\n"
 
 
@@ -55,7 +57,7 @@ def call(folder, capsys):
 def test_scores(call):
     code, out, err = call("scores.npz --kg graph --out new/ranks.parquet --model m")
     assert (code, err) == (0, "")
-    assert out == "wrote new/ranks.parquet: 2 ranks (2 tail), 100 % tied\n"
+    assert out == "wrote new/ranks.parquet: 2 ranks (2 tail), 100 % tied, filtered by train, valid, test\n"
     expected = rank_table(GRAPH, SCORES, TEST, "tail", model="m")
     assert read_ranks("new/ranks.parquet").select(expected.columns).equals(expected)
 
@@ -85,7 +87,7 @@ def test_raw_scores_without_a_graph(call):
 def test_run_with_a_graph(call):
     code, out, err = call("system.run --kg graph --out out.csv")
     assert (code, err) == (0, "")
-    assert out == "wrote out.csv: 2 ranks (2 tail), 0 % tied\n"
+    assert out == f"wrote out.csv: 2 ranks (2 tail), 0 % tied{IN_CSV}\n"
     table = read_ranks("out.csv")
     assert table["model"].to_list() == ["m", "m"]
     assert table.select("optimistic", "candidates").rows() == [(1, 3), (1, 4)]  # a r c is known from train
@@ -106,7 +108,7 @@ def test_run_with_qrels_and_notes(call, folder):
 def test_several_models_are_counted_and_not_renamed(call, folder):
     (folder / "system.run").write_text(RUN + RUN.replace(" m\n", " n\n"))
     code, out, _ = call("system.run --kg graph --out out.csv")
-    assert (code, out) == (0, "wrote out.csv: 4 ranks (4 tail), 2 models, 0 % tied\n")
+    assert (code, out) == (0, f"wrote out.csv: 4 ranks (4 tail), 2 models, 0 % tied{IN_CSV}\n")
     code, _, err = call("system.run --kg graph --model one --out out.csv")
     assert code == 2
     assert "--model must be absent where system.run names models itself ('m', 'n'), got 'one'" in err
@@ -118,6 +120,73 @@ def test_a_list_without_ties_only_when_said_so(call):
     code, _, err = call("list.csv --candidates 7 --out out.parquet")
     assert code == 2
     assert "a column rank says nothing of ties; with --untied it is both" in err
+
+
+def test_a_lone_column_of_ranks(call, folder):
+    (folder / "plain.csv").write_text("rank\n1\n14\n")
+    code, out, err = call("plain.csv --untied --candidates 14 --out out.parquet")
+    assert (code, err) == (0, "")
+    assert "note: plain.csv does not say what was asked: each rank counts as a question of its own" in out
+    assert read_ranks("out.parquet").select("optimistic", "candidates").rows() == [(1, 14), (14, 14)]
+
+
+def test_which_splits_filtered_stays_in_parquet(call, folder):
+    (folder / "graph" / "test.txt").rename(folder / "graph" / "test_sparse.txt")
+    for line in ("scores.npz", "system.run --split test_sparse"):
+        code, out, err = call(f"{line} --kg graph --out out.parquet")
+        assert (code, err) == (0, "")
+        assert "filtered by train, valid, test_sparse\n" in out
+        assert "note:" not in out
+        assert read_about("out.parquet") == {
+            "split": "test_sparse",
+            "filter": ["train", "valid", "test_sparse"],
+        }
+        assert read_ranks("out.parquet")["filtered"].all()
+    assert call("out.parquet --out again.parquet")[0] == 0
+    assert read_about("again.parquet") == read_about("out.parquet")
+    assert call("again.parquet --out out.csv")[0] == 0
+    assert read_about("out.csv") == {}
+    code, out, _ = call("scores.npz --kg graph --filter train --out out.parquet")
+    assert code == 0
+    assert "note: test_sparse is not among what filters (train): the other answers" in out
+
+
+@pytest.fixture
+def wider(folder):
+    """A graph with an entity and a test triple that `few.npz` has no column for."""
+    splits = GRAPH.splits | {"test": np.array([[0, 0, 1], [2, 0, 3], [4, 0, 3], [0, 0, 4]], np.int32)}
+    write_labelled(KnowledgeGraph((*ENTITIES, "e"), RELATIONS, splits), folder / "wider")
+    labels = {"entity_labels": np.array(ENTITIES), "relation_labels": np.array(RELATIONS)}
+    np.savez("few.npz", scores=SCORES, triples=TEST, side="tail", **labels)
+
+
+def test_entities_that_score_matrices_have_not(call, wider):
+    code, _, err = call("few.npz --kg wider --out out.parquet")
+    assert code == 2
+    assert "scores have 4 columns, one an entity, but the graph has 5 entities; --unseen drop or last" in err
+    code, out, err = call("few.npz --kg wider --unseen drop --out out.parquet")
+    assert (code, err) == (0, "")
+    assert "note: the model has never seen 1 entities and 0 relations of the graph: 2 triples of test" in out
+    dropped = rank_table(GRAPH, SCORES, TEST, "tail")
+    assert read_ranks("out.parquet").drop("popularity").equals(dropped.drop("popularity"))
+    expected = {"policy": "drop", "entities": 1, "relations": 0, "triples": 2, "candidates": 4}
+    assert read_about("out.parquet")["unseen"] == expected
+    assert call("few.npz --kg wider --unseen last --out out.parquet")[0] == 0
+    found = read_ranks("out.parquet").select("head", "tail", "optimistic", "pessimistic", "candidates").rows()
+    # For (a, r, ?), b and c are known and the model has seen them; for (e, r, ?), nothing else is known.
+    assert found[2:] == [("e", "d", 4, 4, 4), ("a", "e", 3, 3, 3)]
+
+
+def test_files_are_looked_at_before_the_graph_is_read(call, monkeypatch):
+    monkeypatch.setattr(kg, "read_graph", None)
+    for line, words in (
+        ("none.npz --kg graph --out out.csv", "No such file or directory: 'none.npz'"),
+        ("system.run --kg graph --qrels none --out out.csv", "No such file or directory: 'none'"),
+        ("scores.npz --kg graph --out scores.npz/out.csv", "scores.npz/out.csv: cannot be written"),
+    ):
+        code, _, err = call(line)
+        assert code == 2
+        assert words in err
 
 
 def test_tables_there_and_back(call):

@@ -1,6 +1,7 @@
 """Every layout is read as what it says, and every bad line is named with its file and number."""
 
 import gzip
+import os
 import re
 
 import numpy as np
@@ -195,6 +196,55 @@ def test_integers_are_labels_where_not_all_columns_are_or_when_told(made):
     assert read_graph(numbers, layout="labelled").entities == ("10", "2", "7")
     # A zero in front, as in the ids of WordNet, is no number.
     assert read_graph(made({"train.txt": "007\t5\t2\n7\t5\t2\n"})).entities == ("007", "2", "7")
+
+
+@pytest.mark.parametrize("line", ["-1 0 1", "01\t0\t1", "1.0 0 1", "+1 0 1"])
+def test_one_line_does_not_turn_ids_into_labels(made, line):
+    folder = made({"train.txt": f"{line}\n0 0 1\n1 0 2\n", "test.txt": "0\t0\t2\n"})
+    words = f"train.txt, line 1: is not three ids .*, got {re.escape(repr(line))}, where most lines are"
+    with pytest.raises(ValueError, match=words):
+        read_graph(folder)
+    if "\t" in line:
+        labelled = made({"train.txt": f"{line}\n0\t0\t1\n"})
+        assert read_graph(labelled, layout="labelled").entities == ("0", "01", "1", "2")
+
+
+def test_a_header_before_ids_is_warned_of(made):
+    folder = made({"train.txt": "head\trelation\ttail\n0\t0\t1\n1\t0\t2\n"})
+    with pytest.warns(
+        UserWarning, match="got 'head.*', where most lines are: all of them are read as labels"
+    ):
+        assert "head" in read_graph(folder).entities
+
+
+@pytest.mark.parametrize("name", ["valid.txt", "dev.tsv", "test_full.txt.gz", "entities.dict"])
+@pytest.mark.parametrize("what", ["link", "folder", "pipe"])
+def test_a_split_that_is_no_file_is_refused(made, name, what):
+    folder = made({"train.txt": "a\tr\tb\n"})
+    path = folder / name
+    if what == "link":
+        path.symlink_to("objects/gone")
+        words = "must be a file, and is a link to objects/gone, which is not there"
+    elif what == "folder":
+        path.mkdir()
+        words = "must be a file, and is a folder"
+    else:
+        os.mkfifo(path)
+        words = "must be a file, and is none"
+    with pytest.raises(ValueError, match=rf"{name}: {words}\."):
+        read_graph(folder)
+    path.rmdir() if what == "folder" else path.unlink()
+    (folder / "notes.txt").symlink_to("gone")  # nothing of ours
+    assert list(read_graph(folder).splits) == ["train"]
+
+
+@pytest.mark.parametrize("files", [LABELLED, OPENKE, ROTATE, LIBKGE, PYKEEN])
+def test_progress_of_reading_comes_to_its_end(made, files):
+    seen = []
+    read_graph(made(files), on_progress=lambda *at: seen.append(at))
+    done, total = zip(*seen, strict=True)
+    assert list(done) == sorted(done)
+    assert done[-1] == total[-1]
 
 
 def test_labels_come_before_ids_where_dictionaries_hold_numbers(made):

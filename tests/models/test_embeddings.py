@@ -134,7 +134,12 @@ def test_bad_files_are_refused_by_name(tmp_path, form, changed, message):
     ("name", "changed", "options", "message"),
     [
         ("complex", {"entity": ENTITY[:, :3].copy()}, {}, "an even number of columns for complex, got 3"),
-        ("rotate", {}, {}, r"'relation' must have shape \(2, 2\) for rotate of dim 2, got \(2, 4\)"),
+        (
+            "rotate",
+            {"relation": RELATION[:, :3].copy()},
+            {"layout": "interleaved", "relation_layout": "scaled"},
+            r"'relation' must have shape \(2, 2\) for rotate of dim 2, got \(2, 3\)",
+        ),
         ("transe", {}, {"dim": 5}, r"'entity' must have shape \(3, 5\) for transe of dim 5"),
         ("transe", {}, {"reciprocal": True}, "no array 'relation_inverse', but `reciprocal` is True"),
         (

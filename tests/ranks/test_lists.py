@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from owkg.metrics import tasks_of
 from owkg.ranks import ranks_from_list
 from owkg.ranks.kinds import Kind, kind_of
 
@@ -57,7 +58,7 @@ def test_a_rank_is_both_ranks(saved):
             9,
             ": no column rank; columns found: head, relation, tail, side",
         ),
-        ("rank\n1\n", 9, ": no column head, relation, tail, side"),
+        ("rank,side\n1,tail\n", 9, ": no column head, relation, tail"),
         (f"{HEADER}\na,r,b,tail\n", 9, ", line 2: 4 fields instead of 5"),
     ],
 )
@@ -66,6 +67,17 @@ def test_a_bad_list_is_named(saved, text, number, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - compared below
         ranks_from_list(path, num_candidates=number)
     assert str(error.value).startswith(f"{path}{message}")
+
+
+def test_a_lone_rank_is_of_a_question_of_its_own(saved):
+    table = ranks_from_list(saved("rank,model\n3,m\n1,m\n"), num_candidates=9)
+    assert table.select("head", "relation", "tail", "side", "optimistic", "pessimistic", "model").rows() == [
+        (0, 0, 0, "tail", 3, 3, "m"),
+        (1, 0, 1, "tail", 1, 1, "m"),
+    ]
+    assert tasks_of(table)[0].num_questions == 2
+    table = ranks_from_list(saved("rank,candidates\n3,14\n"))
+    assert table["candidates"].to_list() == [14]
 
 
 def test_bad_arguments_are_named(saved):

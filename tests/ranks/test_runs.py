@@ -268,7 +268,7 @@ def test_bad_arguments_with_a_graph_are_named(files):
     with pytest.raises(ValueError, match="`split` must be one of test, got 'dev'"):
         ranks_from_run(files[0], graph, split="dev", filter_splits=[])
     with pytest.raises(ValueError, match="`filter_splits` must be among test, got 'train'"):
-        ranks_from_run(files[0], graph, split="test")
+        ranks_from_run(files[0], graph, split="test", filter_splits=["train"])
 
 
 def test_no_relevant_answer_at_all(files):

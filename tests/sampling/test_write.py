@@ -3,15 +3,20 @@
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 
+import jax
 import numpy as np
 import polars as pl
 import pytest
 
+from owkg.cli.main import main
 from owkg.kg import KnowledgeGraph, read_graph, relation_categories
+from owkg.models import model, write_embeddings
 from owkg.openworld import Independent, NodeBased, PopularityBased
 from owkg.provenance import __version__, checksum
+from owkg.ranks import read_ranks
 from owkg.ranks.trec import read_qrels
 from owkg.sampling import RelationBased, alpha, describe, query_table, sample, write_worlds
 
@@ -102,6 +107,30 @@ def test_queries_and_judgements_are_the_answers_of_the_drawn_questions(world, fo
         found = [(entity[h], relation[r], entity[t]) for h, r, t in (line.split("\t") for line in lines)]
         assert len(found) == len(set(found))
         assert set(found) == triples
+
+
+@pytest.mark.parametrize("name", ["sparse", "full"])
+def test_the_commands_of_the_card_evaluate_on_its_tests(world, folder, name, tmp_path, monkeypatch):
+    command = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))["commands"][name]
+    assert f"$ {command}\n" in (folder / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(shutil.copytree(folder, tmp_path / "copy"))
+    scorer = model("distmult", dim=3, reciprocal=False)
+    params, _ = scorer.init(jax.random.key(0), len(world.entities), len(world.relations))
+    labels = {"entities": world.entities, "relations": world.relations}
+    write_embeddings("e.npz", scorer, params, {}, **labels)
+    words = command.replace(" run ", " --embeddings e.npz --model distmult ").split()
+    assert main(words[1:]) == 0
+    table = read_ranks(f"{name}.parquet")
+    facts, known = getattr(world, f"test_{name}"), [world.train, world.valid, getattr(world, f"test_{name}")]
+    assert table["filtered"].all()
+    assert len(table) == getattr(world.queries, name).sum()
+    known = {tuple(fact) for facts in known for fact in facts.tolist()}
+    for row in table.sample(20, seed=0).rows(named=True):
+        h, t = world.entities.index(row["head"]), world.entities.index(row["tail"])
+        r = world.relations.index(row["relation"])
+        assert (h, r, t) in set(map(tuple, facts.tolist()))
+        others = [(h, r, e) if row["side"] == "tail" else (e, r, t) for e in range(len(world.entities))]
+        assert row["candidates"] == len(others) - sum(one in known for one in others) + 1
 
 
 def test_the_readme_shows_the_numbers_of_the_card(world, folder):

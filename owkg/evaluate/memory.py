@@ -1,0 +1,43 @@
+"""How many bytes of scores may be there at a time."""
+
+from pathlib import Path
+from typing import Any
+
+# Where Linux says what is free.
+_MEMINFO = Path("/proc/meminfo")
+# On a processor as much as its caches hold, elsewhere enough to outweigh the call.
+_CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
+# Questions that outweigh the reading of all entities for them: where caches still hold so many scores, and
+# where they do not and more is better. Blocks above so many bytes are asked of the system anew each time.
+_FEW, _MANY, _REUSED_BYTES = 64, 256, 2**25
+# Bounds on what they may take: bytes, and a share of what is free.
+_MOST_BYTES, _SHARE = 2**30, 8
+
+
+def block_bytes(device: Any, num_entities: int) -> int:
+    """Bytes of scores of a block of questions.
+
+    What 64 questions take, or 256 where 64 take more than 32 MiB; at most 1 GiB and an eighth of what is
+    free, at least 16 MiB. On an accelerator what 256 take, and at least 256 MiB.
+
+    Args:
+        device: that scores; one of those that share the entities.
+        num_entities: that are scored.
+    """
+    least = _CPU_BYTES if device.platform == "cpu" else _OTHER_BYTES
+    free = free_bytes(device)
+    most = _MOST_BYTES if free is None else min(_MOST_BYTES, free // _SHARE)
+    few = device.platform == "cpu" and 4 * num_entities * _FEW <= _REUSED_BYTES
+    return max(least, min(most, 4 * num_entities * (_FEW if few else _MANY)))
+
+
+def free_bytes(device: Any) -> int | None:
+    """Bytes that are free on a device; None where nothing says so."""
+    if device.platform != "cpu":
+        stats = device.memory_stats() or {}
+        limit = stats.get("bytes_limit")
+        return None if limit is None else int(limit) - int(stats.get("bytes_in_use", 0))
+    if not _MEMINFO.is_file():
+        return None
+    lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines())
+    return int(lines["MemAvailable"].split()[0]) * 1024

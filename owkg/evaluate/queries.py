@@ -1,0 +1,64 @@
+"""The queries of a benchmark: which questions are asked."""
+
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from jaxtyping import Bool
+
+from owkg.kg import KnowledgeGraph
+from owkg.kg.lines import line_error, read_lines, split_lines
+from owkg.kg.triples import COLUMNS
+
+_QUERY = ("side", "entity", "relation")
+
+
+def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFrame:
+    """The questions in a file such as the `queries.tsv` of `owkg sample`.
+
+    Args:
+        path: of a table between tabs, without quotes, whose first line names the columns side ("head" or
+            "tail": that is asked for), entity (that is given) and relation; others are not looked at.
+        graph: that has these labels.
+
+    Returns:
+        Columns side, entity, relation, each question once.
+
+    Raises:
+        ValueError: naming file and line, if a column is missing, a line is malformed, or a label is not in
+            the graph.
+    """
+    path = Path(path)
+    lines = read_lines(path)
+    names = lines[0].split("\t")
+    if missing := [name for name in _QUERY if names.count(name) != 1]:
+        raise line_error(path, 1, f"must name the column {missing[0]} once, got {', '.join(names)[:80]!r}.")
+    if len(lines) == 1:
+        raise line_error(path, 1, "must be followed by queries, got none.")
+    fields = (f"(?P<{name}>[^\t]+)" if name in _QUERY else "[^\t]*" for name in names)
+    expected = f"{len(names)} columns, as the first line names"
+    found = split_lines(path, lines[1:], "\t".join(fields), expected, separator="\t", first=2).select(_QUERY)
+    allowed = {"side": ("head", "tail"), "entity": graph.entities, "relation": graph.relations}
+    for name, values in allowed.items():
+        strange = ~found[name].is_in(pl.Series(values, dtype=pl.String).implode())
+        if strange.any():
+            row = int(strange.arg_true()[0])
+            must = "head or tail" if name == "side" else "one of the graph"
+            raise line_error(path, 2 + row, f"the {name} must be {must}, got {found[name][row]!r}.")
+    return found.unique(maintain_order=True)
+
+
+def is_asked(
+    graph: KnowledgeGraph, triples: np.ndarray, side: str, queries: pl.DataFrame
+) -> Bool[np.ndarray, "triples"]:
+    """Whether some query of the side is the question that each triple answers."""
+    labels = (graph.entities, graph.relations, graph.entities)
+    columns = {
+        name: pl.Series(of, dtype=pl.String).gather(ids)
+        for name, of, ids in zip(COLUMNS, labels, triples.T, strict=True)
+    }
+    given = "head" if side == "tail" else "tail"
+    asked = queries.filter(side=side).select(pl.struct("entity", "relation")).to_series()
+    own = pl.DataFrame({"entity": columns[given], "relation": columns["relation"]})
+    return own.select(pl.struct("entity", "relation")).to_series().is_in(asked.implode()).to_numpy()

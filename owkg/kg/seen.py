@@ -1,0 +1,66 @@
+"""The part of a graph that a model has seen."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from owkg.kg.graph import KnowledgeGraph, graph_checked
+
+
+def seen_part(graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str]) -> KnowledgeGraph:
+    """The graph by the ids of a model, in whose splits only triples of its entities and relations are left.
+
+    Args:
+        graph: that has these labels, and perhaps others, which the model has never seen.
+        entities: labels of the model's entity ids.
+        relations: labels of its relation ids.
+
+    Raises:
+        ValueError: if a label is not in the graph, or stands there twice.
+
+    Examples:
+        >>> train, test = np.array([[0, 0, 1]], np.int32), np.array([[1, 0, 0], [0, 0, 2]], np.int32)
+        >>> graph = KnowledgeGraph(("a", "b", "c"), ("r",), {"train": train, "test": test})
+        >>> seen_part(graph, ["b", "a"], ["r"]).splits["test"].tolist()
+        [[0, 0, 1]]
+    """
+    graph = graph_checked(graph)
+    of_entity, of_relation = seen_ids(graph, entities, relations)
+    splits = {}
+    for name, triples in graph.splits.items():
+        own = with_ids(triples, of_entity, of_relation)
+        splits[name] = own[(own >= 0).all(axis=1)]
+    return KnowledgeGraph(tuple(entities), tuple(relations), splits)
+
+
+def seen_ids(
+    graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str]
+) -> tuple[Int64[np.ndarray, "entities"], Int64[np.ndarray, "relations"]]:
+    """The model's ids of the graph's entities and of its relations, -1 for those that it has never seen.
+
+    Raises:
+        ValueError: as `seen_part`.
+    """
+    found = []
+    for what, known, labels in (
+        ("entities", graph.entities, entities),
+        ("relations", graph.relations, relations),
+    ):
+        place = {label: row for row, label in enumerate(labels)}
+        if len(place) < len(labels):
+            raise ValueError(f"`{what}` must be different labels, got one twice.")
+        if strangers := place.keys() - set(known):
+            raise ValueError(f"`{what}` must be in the graph, got {min(strangers)!r}, which is not.")
+        found.append(np.array([place.get(label, -1) for label in known], np.int64))
+    return found[0], found[1]
+
+
+def with_ids(
+    triples: Int32[np.ndarray, "triples 3"],
+    of_entity: Int64[np.ndarray, "entities"],
+    of_relation: Int64[np.ndarray, "relations"],
+) -> Int32[np.ndarray, "triples 3"]:
+    """The triples by the ids of `seen_ids`."""
+    head, relation, tail = triples.T
+    return np.stack([of_entity[head], of_relation[relation], of_entity[tail]], axis=1).astype(np.int32)

@@ -1,0 +1,144 @@
+"""Complex embeddings in the layouts that tools save them in, as owkg has them: real parts, then imaginary.
+
+Real numbers do not say which layout they are of, and every layout gives scores: so it has to be declared.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from owkg.models.embeddings import Embeddings
+from owkg.models.kinds import kind
+from owkg.models.model import Model
+from owkg.models.rotate import phase_unit
+
+LAYOUTS = ("complex", "real-imaginary", "interleaved")
+RELATION_LAYOUTS = ("complex", "phases", "scaled")
+
+# How far the modulus of a rotation may be from 1.
+_APART = 1e-3
+_HOW = (
+    "`layout` real-imaginary (all real parts, then all imaginary parts) or interleaved "
+    "(torch.view_as_real: re, im, re, im, ...)"
+)
+_HOW_RELATION = (
+    "`relation_layout` phases (radians) or scaled (radians when times pi dim / (margin + 2): authors' code, "
+    "owkg's own files)"
+)
+
+
+def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tuple[str, ...]) -> str | None:
+    """The layout that an option or else the file says; ValueError if it is unknown or they differ."""
+    if given is not None and given not in allowed:
+        raise ValueError(f"`{option}` must be one of {', '.join(allowed)}, got {given!r}.")
+    said = getattr(found, option)
+    if said is not None and said not in allowed:
+        raise ValueError(f"{found.source}: {option!r} must be one of {', '.join(allowed)}, got {said!r}.")
+    if given is not None and said is not None and given != said:
+        raise ValueError(f"{found.source}: says that it is {said}, but `{option}` is {given}.")
+    has = complex_arrays(name) if option == "layout" else name == "rotate"
+    if given is not None and not has:
+        what = "are real" if option == "layout" else "are no rotations"
+        raise ValueError(f"`{option}` says nothing about {name}, whose embeddings {what}, got {given!r}.")
+    return given or said
+
+
+def complex_arrays(name: str) -> tuple[str, ...]:
+    """The arrays of a model that are complex."""
+    chosen = kind(name)
+    return chosen.build(chosen.config()).complex_params
+
+
+def in_halves(found: Embeddings, name: str, layout: str | None) -> dict[str, np.ndarray]:
+    """The arrays of a file, the complex ones as real parts, then imaginary parts; float32.
+
+    Relations of rotate that are complex, or as wide as entities, become complex numbers.
+
+    Raises:
+        ValueError: naming the array, if it is of real numbers and nothing says how; or complex, or of three
+            axes, where the model has real numbers.
+    """
+    arrays = dict(found.arrays)
+    of_complex = complex_arrays(name)
+    for key, array in found.arrays.items():
+        own = key.removesuffix("_inverse") if key == "relation_inverse" else key
+        if own in of_complex:
+            arrays[key] = _halves(_complex(found, key, array, layout, name))
+        elif name == "rotate" and own == "relation":
+            wide = array.ndim == 3 or (layout and array.shape[1:] == _width(found, layout))
+            if np.iscomplexobj(array) or wide:
+                arrays[key] = _complex(found, key, array, layout, name)
+        elif np.iscomplexobj(array):
+            raise ValueError(f"{found.source}: {key!r} of {name} must be real numbers, got {array.dtype}.")
+        elif key in ("entity", "relation", "relation_inverse") and array.ndim != 2:
+            raise ValueError(
+                f"{found.source}: {key!r} must be a matrix of at least one column, got shape {array.shape}."
+            )
+    return arrays
+
+
+def as_scaled(found: Embeddings, model: Model, array: np.ndarray, layout: str | None) -> np.ndarray:
+    """Relations of rotate in its own unit.
+
+    Raises:
+        ValueError: if they are real and nothing says of what unit, or complex numbers not of modulus 1.
+    """
+    unit = phase_unit(model.config)
+    if np.iscomplexobj(array):
+        if layout in ("phases", "scaled"):
+            raise ValueError(
+                f"{found.source}: 'relation' must be real numbers where `relation_layout` is {layout}, got "
+                "complex ones."
+            )
+        modulus = np.abs(array.astype(np.complex128))
+        if (np.abs(modulus - 1) > _APART).any():
+            worst = modulus.flat[np.argmax(np.abs(modulus - 1))]
+            raise ValueError(
+                f"{found.source}: 'relation' of rotate must be complex numbers of modulus 1, got {worst:.6g}."
+            )
+        return (np.angle(array.astype(np.complex128)) / unit).astype(np.float32)
+    if layout is None or layout == "complex":
+        raise ValueError(
+            f"{found.source}: 'relation' of rotate must be complex numbers of modulus 1; of real numbers say "
+            f"{_HOW_RELATION}, got {array.dtype} {array.shape}."
+        )
+    return array if layout == "scaled" else (array.astype(np.float64) / unit).astype(np.float32)
+
+
+def _width(found: Embeddings, layout: str) -> tuple[int, ...]:
+    """The axes of an entity, where it is made of real numbers; of no array else."""
+    entity = found.arrays["entity"]
+    return () if np.iscomplexobj(entity) or layout == "complex" else entity.shape[1:]
+
+
+def _complex(found: Embeddings, key: str, array: np.ndarray, layout: str | None, name: str) -> np.ndarray:
+    """An array of a file as complex numbers."""
+    if np.iscomplexobj(array):
+        if layout in ("real-imaginary", "interleaved") or array.ndim != 2:
+            raise ValueError(
+                f"{found.source}: {key!r} must be a matrix of real numbers where `layout` is {layout}, got "
+                f"{array.dtype} {array.shape}."
+            )
+        return array
+    if array.ndim == 2 and array.shape[1] % 2:
+        raise ValueError(
+            f"{found.source}: {key!r} must have an even number of columns for {name}, got {array.shape[1]}."
+        )
+    if layout is None or layout == "complex":
+        raise ValueError(
+            f"{found.source}: {key!r} of {name} must be complex numbers; of real numbers say {_HOW}, got "
+            f"{array.dtype} {array.shape}."
+        )
+    if array.ndim == 3 and layout != "interleaved":
+        raise ValueError(
+            f"{found.source}: {key!r} must be a matrix where `layout` is {layout}, got shape {array.shape}."
+        )
+    if layout == "interleaved":
+        pairs = array.reshape(len(array), -1, 2)
+        return pairs[..., 0] + 1j * pairs[..., 1]
+    real, imaginary = np.split(array, 2, axis=1)
+    return real + 1j * imaginary
+
+
+def _halves(array: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.real(array), np.imag(array)], axis=1).astype(np.float32)

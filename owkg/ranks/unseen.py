@@ -1,0 +1,62 @@
+"""Ranks of triples that a model cannot rank, as it has never seen an entity or the relation of theirs."""
+
+from typing import Any
+
+import numpy as np
+
+from owkg.kg import KnowledgeGraph, known_answers, num_candidates
+from owkg.kg.seen import seen_ids, with_ids
+from owkg.ranks.scores import Ranks
+
+UNSEEN = ("error", "drop", "last")
+
+
+def unseen_checked(unseen: Any) -> str:
+    """`unseen` if it says what becomes of triples that a model has never seen; ValueError otherwise."""
+    if unseen not in UNSEEN:
+        raise ValueError(f"`unseen` must be one of {', '.join(UNSEEN)}, got {unseen!r}.")
+    return unseen
+
+
+def about_unseen(
+    graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray, unseen: str
+) -> dict[str, Any]:
+    """What a rank table says of what the model has never seen; `triples` are those of the evaluated split."""
+    return {
+        "policy": unseen,
+        "entities": graph.num_entities - seen.num_entities,
+        "relations": graph.num_relations - seen.num_relations,
+        "triples": int((~is_seen(graph, seen, triples)).sum()),
+        "candidates": seen.num_entities,
+    }
+
+
+def is_seen(graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
+    """Whether `seen`, a `seen_part` of the graph, has the entities and the relation of each triple."""
+    ids = with_ids(triples, *seen_ids(graph, seen.entities, seen.relations))
+    return np.asarray((ids >= 0).all(axis=1))
+
+
+def last_ranks(
+    graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray, side: str, facts: np.ndarray | None
+) -> Ranks:
+    """The last rank for each triple: behind all candidates, tied with none.
+
+    Candidates are the entities that the model has seen, but for the other known answers of the question; and
+    the answer itself, seen or not.
+
+    Args:
+        graph: that the ids of the triples are of.
+        seen: the part of it that the model has seen.
+        triples: int [triples, 3].
+        side: that is asked for.
+        facts: whose answers leave the candidates; None: none do.
+    """
+    answer = 2 if side == "tail" else 0
+    of_entity, _ = seen_ids(graph, seen.entities, seen.relations)
+    facts = triples[:0] if facts is None else facts
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    known = known_answers(facts[of_entity[facts[:, answer]] >= 0], side, **sizes)
+    count = num_candidates(known, triples) - (graph.num_entities - seen.num_entities)
+    count += of_entity[triples[:, answer]] < 0
+    return Ranks(count, count, count)
