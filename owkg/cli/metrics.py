@@ -100,7 +100,7 @@ def metrics(
     if keys is Keys.PYKEEN and form is not MetricsFormat.JSON:
         raise ValueError(f"`keys` pykeen is a form of --format json, got --format {form.value}.")
     try:
-        tables, found = _computed(
+        sizes, found = _computed(
             files, kg, by, metric, ci, interval, replicates, seed, reweight, probe_entities, form, figures
         )
     except ValueError as error:
@@ -112,7 +112,7 @@ def metrics(
     elif form is MetricsFormat.LATEX:
         output.print_latex(found, ci)
     else:
-        output.print_tables(found, ci, [table for _, table in tables])
+        output.print_tables(found, ci, sizes)
 
 
 # Arguments of the library that come from an option of another name; those of no option are plain words.
@@ -154,8 +154,8 @@ def _computed(
     probe_entities: int | None,
     form: MetricsFormat,
     figures: Path | None,
-) -> tuple[list[tuple[Path, Any]], Any]:
-    """The rank tables and their report; figures are drawn."""
+) -> tuple[list[tuple[int, int]], Any]:
+    """How many tasks each table has, and how many of them are tied; the report; figures are drawn."""
     from owkg import checks
     from owkg.files import writable_folder
     from owkg.metrics import Ties
@@ -169,7 +169,12 @@ def _computed(
         tables = _tables(files, kg, reweight)
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     shown = {"ties": tuple(Ties) if everything or "ties" in divisions else (Ties.REALISTIC,)}
-    found = _found(
+    if figures is not None:
+        from owkg.report.ranks import rank_figures
+
+        for path in rank_figures([table for _, table in tables], figures):
+            print(f"wrote {path}", file=sys.stderr)
+    return _found(
         tables,
         summaries,
         seed,
@@ -181,12 +186,6 @@ def _computed(
         num_entities=probe_entities,
         **shown,
     )
-    if figures is not None:
-        from owkg.report.ranks import rank_figures
-
-        for path in rank_figures([table for _, table in tables], figures):
-            print(f"wrote {path}", file=sys.stderr)
-    return tables, found
 
 
 def _divisions(text: str) -> list[str]:
@@ -292,27 +291,69 @@ def _shares(path: Path) -> dict[str, float]:
     return shares
 
 
-def _found(tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options: Any) -> Any:
-    """The reports of all tables, one under the other."""
+def _found(
+    tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options: Any
+) -> tuple[list[tuple[int, int]], Any]:
+    """Tasks and tied tasks of each table, and the reports, one under the other; the tables are used up."""
     import polars as pl
 
     from owkg.keys import seeded
-    from owkg.metrics import report
+    from owkg.metrics import report_of, tasks_of
 
-    frames = []
+    frames, sizes = [], []
     with progress("Computing", "parts") as update:
-        for path, table in tables:
-            key = seeded(seed)
+        while tables:
+            path, table = tables.pop(0)
             try:
-                frames.append(report(table, summaries, key=key, on_progress=update, **options))
+                tasks, rows = tasks_of(table)
+                del table  # ten million ranks take half a GiB
+                rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
+                sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
+                frames.append(
+                    report_of(tasks, rows, summaries, key=seeded(seed), on_progress=update, **options)
+                )
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from None
+            _note_few(path, frames[-1])
             missing = [s.name for s in summaries or () if s.name not in frames[-1]["metric"]]
             if missing:
                 raise ValueError(f"--metric: {path} has no {', '.join(missing)}: {_NO_LIST}")
             if "macro-mrr" not in frames[-1]["metric"] and summaries is None:
                 _note(f"{path}: no macro metrics: {_NO_LIST}")
-    return pl.concat(frames)
+    return sizes, pl.concat(frames)
+
+
+# What a report may be divided by, beside the side.
+_GROUPS = {"model", "relation", "category", "popularity"}
+
+
+def _note_few(path: Path, found: Any) -> None:
+    """Says where intervals rest on few queries, or on one that carries much of the weight."""
+    import polars as pl
+
+    from owkg.metrics import FEW_QUERIES, HEAVY_QUERY
+
+    few = pl.col("effective_queries") < FEW_QUERIES
+    heavy = pl.col("heaviest_query") > HEAVY_QUERY
+    known = found.filter(pl.col("ci_low").is_not_null())
+    whole = known.filter(pl.col("by").is_null(), few | heavy)
+    for (model,), rows in whole.group_by(["model"], maintain_order=True):
+        worst = rows.sort("effective_queries").row(0, named=True)
+        metrics = rows["metric"].unique(maintain_order=True).to_list()
+        named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
+        _note(
+            f"{path if model is None else model}: {worst['questions']:,} queries weigh as "
+            f"{worst['effective_queries']:.1f} of equal weight, the heaviest {worst['heaviest_query']:.0%} of "
+            f"all ({named}): the intervals may be too narrow."
+        )
+    groups = known.filter(pl.col("by").is_not_null())
+    groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
+    if groups["few"].any():
+        _note(
+            f"{path}: {groups['few'].sum():,} of {len(groups):,} groups rest on fewer than {FEW_QUERIES} "
+            f"effective queries, or on one that weighs more than {HEAVY_QUERY:.0%}: their intervals may be too "
+            "narrow."
+        )
 
 
 _NO_LIST = (

@@ -17,7 +17,7 @@ _MOST_COLUMNS = 12
 
 def _entry(row: dict[str, Any]) -> dict[str, Any]:
     """One number of the JSON output."""
-    keys = ("value", "expectation", "variance", "ci_low", "ci_high", "standard_error")
+    keys = ("value", "expectation", "variance", "ci_low", "ci_high", "standard_error", "effective_queries")
     entry = {key: None if row[key] is None else number(row[key]) for key in keys}
     if row["expectation_standard_error"]:  # drawn, not computed
         entry |= {key: number(row[key]) for key in _DRAWN}
@@ -92,16 +92,15 @@ def _interval(row: dict[str, Any]) -> str:
     return "" if row["ci_low"] is None else f"[{_shown(row['ci_low'])}, {_shown(row['ci_high'])}]"
 
 
-def print_tables(found: pl.DataFrame, ci: float, tables: Sequence[pl.DataFrame]) -> None:
+def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]]) -> None:
     """One model: a line a metric, a table for each side and tie rule. Otherwise: a line a model or group.
 
     Args:
         found: what `owkg.metrics.report` returns.
         ci: level of the intervals.
-        tables: the rank tables, for what is said above.
+        sizes: tasks and tied tasks of each rank table.
     """
-    tasks = sum(len(table) for table in tables)
-    tied = sum(int((table["optimistic"] < table["pessimistic"]).sum()) for table in tables)
+    tasks, tied = (sum(column) for column in zip(*sizes, strict=True))
     whole = found.filter(pl.col("by").is_null())
     models = whole["model"].n_unique()
     single = models == 1 and len(found) == len(whole)

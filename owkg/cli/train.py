@@ -130,6 +130,11 @@ def train(
         _stopped(kg, out) as on_step,
     ):
         chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
+
+        def told(done: int, total: int, text: str) -> None:
+            on_step(done)
+            on_progress(done, total, text)
+
         warnings.simplefilter("always", UserWarning)
         run = training.train(
             read_graph(kg),
@@ -138,7 +143,7 @@ def train(
             graph_folder=kg,
             resume=resume,
             overwrite=overwrite,
-            on_progress=lambda *now: (on_step(now[0]), on_progress(*now)),
+            on_progress=told,
         )
     notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
     _show(run, out, notes, form)

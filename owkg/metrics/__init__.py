@@ -15,6 +15,7 @@ from owkg.metrics.catalogue import (
 )
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate
+from owkg.metrics.interval import FEW_QUERIES, HEAVY_QUERY
 from owkg.metrics.judged import POOLED, UNJUDGED, Judged, judge
 from owkg.metrics.measures import (
     Adjustment,
@@ -31,7 +32,13 @@ from owkg.metrics.measures import (
 from owkg.metrics.metric import Metric, checked
 from owkg.metrics.names import FORMS, adjusted, metric, pykeen_key, summary
 from owkg.metrics.published import adjusted_from
-from owkg.metrics.report import Breakdown, default_group_summaries, default_summaries, report
+from owkg.metrics.report import (
+    Breakdown,
+    default_group_summaries,
+    default_summaries,
+    report,
+    report_of,
+)
 from owkg.metrics.retrieval import (
     average_precision,
     bpref,
@@ -51,8 +58,10 @@ from owkg.metrics.tasks import Tasks, part_of, tasks, tasks_of
 from owkg.metrics.ties import Ties, tie_expectation
 
 __all__ = [
+    "FEW_QUERIES",
     "FORMS",
     "GMR",
+    "HEAVY_QUERY",
     "HMR",
     "IGMR",
     "IMR",
@@ -101,6 +110,7 @@ __all__ = [
     "recall",
     "reciprocal_rank",
     "report",
+    "report_of",
     "reweighted",
     "stratified",
     "stratified_mrr",

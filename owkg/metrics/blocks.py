@@ -174,8 +174,8 @@ def ordered(tasks: Tasks) -> Tasks:
             del key
         else:
             order = np.lexsort(columns)
-        small: Any = _narrow(tasks)
-        tasks = Tasks(*(None if column is None else column[order] for column in small))
+        sorted_columns: Any = (None if column is None else column[order] for column in _narrow(tasks))
+        tasks = Tasks(*sorted_columns)
         if untied:
             tasks = tasks._replace(pessimistic=tasks.optimistic)
         return tasks

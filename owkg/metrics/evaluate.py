@@ -253,8 +253,9 @@ def evaluate(
         for job, (low, high) in zip(
             jobs, _resampled_bounds(keys()[0], jobs, replicates, interval, level), strict=True
         ):
-            if low < high or np.isnan(low):  # replicates that are all alike say nothing
-                estimate = found[job.rule][job.summary.name]
+            estimate = found[job.rule][job.summary.name]
+            # Replicates that are all alike say nothing: the interval stays that of the effective queries.
+            if np.isnan(low) or high - low > 1e-9 * abs(estimate.value):
                 found[job.rule][job.summary.name] = estimate._replace(ci_low=low, ci_high=high)
     names = [summary.name for summary in summaries]
     return {rule: {name: by[name] for name in names if name in by} for rule, by in found.items()}

@@ -13,6 +13,12 @@ _ADDED = 0.1
 _NEARER = 0.2
 
 
+FEW_QUERIES = 30
+"""Effective queries below which intervals may cover less than they say."""
+HEAVY_QUERY = 0.1
+"""Share of the weight of one query above which they may too."""
+
+
 class BoundedMean(NamedTuple):
     """A mean over queries, and how it scatters.
 

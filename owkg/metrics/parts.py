@@ -224,7 +224,10 @@ def parts_by_ties(
         return None
     found = read(whole)
     if not by_question:
-        found = {rule: Parts(*map(_total, parts[:-1]), parts.worst) for rule, parts in found.items()}
+        found = {
+            rule: Parts(*[_total(part) for part in parts[:5]], worst=parts.worst)
+            for rule, parts in found.items()
+        }
     return {rule: found.get(rule, found[rules[0]]) for rule in rules}
 
 

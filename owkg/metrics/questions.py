@@ -7,6 +7,7 @@ rank; a random order inside such a block has expectations in closed form. Random
 """
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
@@ -88,8 +89,9 @@ def values(
         halves = 2 * low
     else:  # another order, perhaps, than that of the optimistic ranks
         halves = lists.sorted_halves(ties, 2 * high if ties is Ties.PESSIMISTIC else low + high)
-    if tables is not None:
+    if isinstance(measure, BestAnswer) and tables is not None:
         return tables.halves[halves[lists.first]]
+    measure = cast(AveragePrecision | DiscountedGain, measure)
     position = halves / 2 + lists.place - 1
     near = np.flatnonzero(position <= measure.cutoff)
     gains = _gain(measure, position[near], lists.place[near])
@@ -106,6 +108,7 @@ def _exact(measure: Macro, lists: Block, tables: RankTables | None) -> np.ndarra
         tied = np.flatnonzero(size > 1)
         value[tied] = _first_place(tables.sums[None], ahead[tied], size[tied], block_answers[tied])[0]
         return value
+    measure = cast(AveragePrecision | DiscountedGain, measure)
     gains = _block_gain(measure, before, ahead, size, block_answers)
     total = np.bincount(lists.list_of[lists.ties.start], gains, len(lists.first))
     return total / _ideal(measure, lists.answers)

@@ -124,10 +124,28 @@ def report(
         ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
             table lacks.
     """
+    options |= {"by": by, "group_summaries": group_summaries, "sides": sides, "on_progress": on_progress}
+    return report_of(*tasks_of(table), summaries, **options)
+
+
+def report_of(
+    tasks: Tasks,
+    rows: pl.DataFrame,
+    summaries: Any = None,
+    *,
+    by: Any = (),
+    group_summaries: Iterable[Summary] | None = None,
+    sides: Sequence[str] = SIDES,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> pl.DataFrame:
+    """`report` of tasks and the rows that they come from, as `tasks_of` returns them.
+
+    Of the rows it needs `side`, and where they are there `model` and the columns of `by`.
+    """
     for side in sides:
         if side not in SIDES:
             raise ValueError(f"`sides` must be of {', '.join(SIDES)}, got {side!r}.")
-    tasks, rows = tasks_of(table)
     breakdowns = [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
     asked = list(summaries) if summaries is not None else None
     whole = asked or default_summaries(popularity=tasks.popularity is not None)

@@ -180,6 +180,11 @@ def _codes(*columns: pl.Series) -> tuple[list[np.ndarray], int]:
     return codes, high + 1
 
 
+def _of_one(column: pl.Series) -> tuple[np.ndarray, int]:
+    (codes,), count = _codes(column)
+    return codes, count
+
+
 def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
     """One code for each combination of the codes of several columns, in their order."""
     codes, size = columns[0][0].astype(np.int64), columns[0][1]
@@ -216,9 +221,8 @@ def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
     heads, tails = heads.astype(narrow, copy=False), tails.astype(narrow, copy=False)
     known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
     del heads, tails
-    runs = [(*_codes(table[name])[0], _codes(table[name])[1]) for name in _RUN if name in table.columns]
-    (relation,), relations = _codes(table["relation"])
-    asked = _joined((is_tail, 2), (relation, relations), (known, count))
+    runs = [_of_one(table[name]) for name in _RUN if name in table.columns]
+    asked = _joined((is_tail, 2), _of_one(table["relation"]), (known, count))
     task, _ = _joined(asked, *runs, (answer, count))
     task.sort()
     again = (task[1:] == task[:-1]).any()

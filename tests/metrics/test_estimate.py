@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from owkg.metrics import MR, MRR, Interval, Ties, evaluate, summary, tasks, tasks_of
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import adjusted_chance, adjusted_value, plain_chance, slopes
+from owkg.metrics.interval import share_limits
 from owkg.metrics.median import distribution, mass, woodruff
 from owkg.metrics.parts import parts_by_ties
 
@@ -60,9 +61,66 @@ def test_the_standard_error_of_a_mean():
     for name, x in (("mrr", 1 / ranks), ("mr", ranks)):
         error = x.std(ddof=1) / np.sqrt(len(x))
         np.testing.assert_allclose(found[name].standard_error, error, rtol=1e-11)
-        reach = stats.t.ppf(0.95, len(x) - 1) * error
-        ends = np.clip([x.mean() - reach, x.mean() + reach], *((0.02, 1) if name == "mrr" else (1, 50)))
-        np.testing.assert_allclose((found[name].ci_low, found[name].ci_high), ends, rtol=1e-11)
+        ends = _interval(x.mean(), error, (0.02, 1) if name == "mrr" else (50, 1), len(x), 0.9)
+        np.testing.assert_allclose((found[name].ci_low, found[name].ci_high), ends, rtol=1e-8)
+
+
+def _interval(value, error, bounds, queries, level):
+    """The interval written out, by a root finder and sums of binomial probabilities in the place of beta."""
+    low, high = sorted(bounds)
+    x, s = (value - low) / (high - low), error / (high - low) * queries
+    ends = (1 - x, x)  # how far the added tenths of a query are
+    if bounds[0] > bounds[1] and s > 0:
+        ends = tuple(min(end, s**0.2 * end**0.8) for end in ends)
+    middle = x + 0.1 * (ends[0] - ends[1]) / (queries + 0.2)
+    variance = (s**2 + 0.1 * (ends[0] ** 2 + ends[1] ** 2)) / (queries + 0.2)
+    ratio = stats.norm.ppf((1 + level) / 2) / stats.t.ppf((1 + level) / 2, queries - 1)
+    size = middle * (1 - middle) / variance * queries * ratio**2
+
+    def upper(p, k, n):  # P(X >= k) of a binomial, for any n and k
+        return stats.beta.cdf(p, k, n - k + 1) if k > 0 else 1.0
+
+    def limit(tail):
+        k = x * size
+        return optimize.brentq(
+            lambda p: (upper(p, k, size) + upper(p, k + 1, size)) / 2 - tail, 0, 1, xtol=1e-15
+        )
+
+    limits = (limit((1 - level) / 2) if x > 0 else 0, limit((1 + level) / 2) if x < 1 else 1)
+    return [low + (high - low) * end for end in limits]
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 7), (1, 7), (3, 7), (7, 7), (2, 40)])
+def test_limits_of_a_share_by_binomial_sums(k, n):
+    low, high = (float(end[0]) for end in share_limits(np.array([k / n]), np.array([float(n)]), 0.025))
+    assert (low == 0) == (k == 0)
+    assert (high == 1) == (k == n)
+    half = stats.binom.pmf(k, n, [low, high]) / 2
+    if k > 0:
+        assert stats.binom.sf(k, n, low) + half[0] == pytest.approx(0.025, rel=1e-9)
+    if k < n:
+        assert stats.binom.cdf(k - 1, n, high) + half[1] == pytest.approx(0.025, rel=1e-9)
+
+
+@pytest.mark.parametrize("ranks", [[1] * 20, [7] * 20, [1] * 19 + [2], [30] * 20])
+@pytest.mark.parametrize("interval", list(Interval))
+def test_no_interval_of_a_sample_has_width_0(ranks, interval):
+    names = ["mrr", "hits@1", "hits@10", "mr", "amri", "amrr", "zmrr", "gmr", "hmr", "imr", "macro-mrr"]
+    wanted = [summary(name) for name in names]
+    found = evaluate(tasks(ranks, candidates=30), wanted, interval=interval, replicates=200)[Ties.EXACT]
+    for name in names:
+        assert found[name].ci_low <= found[name].value <= found[name].ci_high, name
+        assert found[name].ci_high - found[name].ci_low > 1e-4, name
+
+
+def test_effective_queries_and_the_heaviest():
+    made = tasks([1, 2, 3, 4, 5, 6], candidates=9, question=[0, 0, 0, 0, 1, 2])
+    found = evaluate(made, [summary("mrr"), summary("macro-mrr"), summary("median_rank")])[Ties.EXACT]
+    for name in ("mrr", "median_rank"):
+        assert found[name].effective_queries == pytest.approx(36 / 18)
+        assert found[name].heaviest_query == pytest.approx(4 / 6)
+    assert found["macro-mrr"].effective_queries == pytest.approx(3)
+    assert found["macro-mrr"].heaviest_query == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("name", AVERAGED)
@@ -103,7 +161,11 @@ def test_the_interval_of_a_link_is_that_of_its_mean(full_table, name):
     mean = value.sum() / total.sum()
     count = made.num_questions
     width = np.sqrt(count / (count - 1) * np.sum((value - mean * total) ** 2)) / total.sum()
-    reach = stats.t.ppf(0.975, count - 1) * width
+    effective = total.sum() ** 2 / np.dot(total, total)
+    bounds = [
+        np.sum(weight * h(np.asarray(x, float))) / total.sum() for x in (made.candidates, 1 + 0 * weight)
+    ]
+    ends = _interval(mean, width, bounds, effective, 0.95)
     outer = {
         "gmr": np.exp,
         "igmr": lambda m: np.exp(-m),
@@ -112,7 +174,7 @@ def test_the_interval_of_a_link_is_that_of_its_mean(full_table, name):
         "power-mean@2": np.sqrt,
     }[plain]
     found = evaluate(made, [wanted, summary(plain)], ties=["exact"])[Ties.EXACT]
-    ends = sorted([outer(mean - reach), outer(mean + reach)])
+    ends = sorted(map(outer, ends))
     values = np.array([outer(mean), *ends])
     if wanted.adjustment != "none":
         level = found[plain]
