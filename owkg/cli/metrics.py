@@ -342,17 +342,17 @@ def _note_few(path: Path, found: Any) -> None:
         metrics = rows["metric"].unique(maintain_order=True).to_list()
         named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
         _note(
-            f"{path if model is None else model}: {worst['questions']:,} queries weigh as "
-            f"{worst['effective_queries']:.1f} of equal weight, the heaviest {worst['heaviest_query']:.0%} of "
-            f"all ({named}): the intervals may be too narrow."
+            f"{path if model is None else model}: {worst['questions']:,} queries count as "
+            f"{worst['effective_queries']:.1f} of equal weight, the heaviest as {worst['heaviest_query']:.0%} "
+            f"of all ({named}): the intervals may be too narrow."
         )
     groups = known.filter(pl.col("by").is_not_null())
     groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
     if groups["few"].any():
         _note(
             f"{path}: {groups['few'].sum():,} of {len(groups):,} groups rest on fewer than {FEW_QUERIES} "
-            f"effective queries, or on one that weighs more than {HEAVY_QUERY:.0%}: their intervals may be too "
-            "narrow."
+            f"effective queries, or on one that weighs more than {HEAVY_QUERY:.0%}: their intervals may be "
+            "too narrow."
         )
 
 

@@ -1,7 +1,7 @@
 """Ranking tasks sorted by query and list, cut into blocks of whole queries that fit the processor's cache."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -227,7 +227,7 @@ def blocks(whole: Block) -> Iterator[Block]:
     """The block cut into smaller ones of whole queries, in their order."""
     n = len(whole.tasks.optimistic)
     if n <= _TASKS:
-        yield whole
+        yield replace(whole, _sums={})
         return
     # The first list of each query, and the task it begins with.
     new = np.ones(len(whole.first), bool) if whole.query is None else np.diff(whole.query, prepend=-1) != 0

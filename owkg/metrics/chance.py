@@ -83,7 +83,10 @@ def geometric_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inver
     for k in range(1, _CUMULANTS + 1):
         # Summed by size first: the cumulants are as many as ranks, the tasks may be far more.
         by_size = np.bincount(at, power)
-        term = float(np.dot(kappa[k - 1][: len(by_size)], by_size)) * sign**k / special.factorial(k)
+        total = float(
+            np.einsum("i,i->", kappa[k - 1][: len(by_size)], by_size)
+        )  # BLAS would wake its threads
+        term = total * sign**k / special.factorial(k)
         log_mean += term
         log_ratio += term * (2.0**k - 2.0)
         power *= e

@@ -351,8 +351,12 @@ def moments_by_block(readers: Sequence[Reader], whole: Block) -> list[dict[Ties,
         found = [read(block) for read in readers]
         return [(_raw(parts), next(iter(parts.values())).worst) for parts in found]
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        done = list(pool.map(of_block, blocks(whole)))
+    parts = list(blocks(whole))
+    if len(parts) == 1:
+        done = [of_block(parts[0])]
+    else:
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            done = list(pool.map(of_block, parts))
     result = []
     for i in range(len(readers)):
         first, worst = done[0][i]
