@@ -202,9 +202,8 @@ def main(
     """Simulates the coverage of every kind of interval, and writes the table."""
     writable_folder(out)
     small = {"samples": 20, "resampled": 10, "replicates": 50, "population": 20_000, "effective": (30,)}
-    config = Config(
-        seed=seed, **(small if quick else {"samples": samples, "resampled": max(10, samples // 5)})
-    )
+    full = {"samples": samples, "resampled": max(10, samples // 5)}
+    config = Config(seed=seed, workers=workers, **(small if quick else full))
     print(machine())
     table = run(config)
     save_table(table, out / "coverage.csv")
