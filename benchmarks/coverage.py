@@ -202,7 +202,7 @@ def main(
     """Simulates the coverage of every kind of interval, and writes the table."""
     writable_folder(out)
     small = {"samples": 20, "resampled": 10, "replicates": 50, "population": 20_000, "effective": (30,)}
-    full = {"samples": samples, "resampled": max(10, samples // 5)}
+    full = {"samples": samples, "resampled": max(10, samples // 8)}
     config = Config(seed=seed, workers=workers, **(small if quick else full))
     print(machine())
     table = run(config)
