@@ -82,6 +82,9 @@ def drawn_chance(
         draws: of a whole test set; fewer where they would take more than 134 million ranks in all.
     """
     key = key() if callable(key) else key
+    # In an order of their own: which task a random number falls to does not depend on the rows of a table.
+    order = np.argsort(candidates) if weight is None else np.lexsort((weight, candidates))
+    candidates, weight = candidates[order], None if weight is None else weight[order]
     count = len(candidates)
     size = padded_size(count)
     draws = int(min(draws, max(_FEWEST_DRAWS, _RANKS // size)))
