@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 # Run as a script, this file would be found in place of the package of its name.
 sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
@@ -201,8 +201,14 @@ def main(
 ) -> None:
     """Simulates the coverage of every kind of interval, and writes the table."""
     writable_folder(out)
-    small = {"samples": 20, "resampled": 10, "replicates": 50, "population": 20_000, "effective": (30,)}
-    full = {"samples": samples, "resampled": max(10, samples // 8)}
+    small: dict[str, Any] = {
+        "samples": 20,
+        "resampled": 10,
+        "replicates": 50,
+        "population": 20_000,
+        "effective": (30,),
+    }
+    full: dict[str, Any] = {"samples": samples, "resampled": max(10, samples // 8)}
     config = Config(seed=seed, workers=workers, **(small if quick else full))
     print(machine())
     table = run(config)

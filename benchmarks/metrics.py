@@ -9,9 +9,14 @@ rule; its bootstrap draws single ranks, ours whole questions.
 PyKEEN and ranx are not installed with owkg: `pip install pykeen==1.11.1 ranx`.
 """
 
+import os
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import jax
@@ -110,6 +115,52 @@ def time_metrics(config: Config, rows: list[tuple]) -> None:
     seconds = once(lambda: [metric(ranks=realistic, num_candidates=counts) for metric in peers])
     what = f"PyKEEN, {len(peers)} metrics of {config.ranks:,} ranks, 1 tie rule"
     rows.append((what, config.ranks, seconds, seconds / read, peak_gib()))
+
+
+def rank_table(count: int) -> pl.DataFrame:
+    """A rank table of about so many rows, both sides of random triples, as of FB15k-237 but larger."""
+    rng = np.random.default_rng(0)
+    low, high, _, _ = drawn_ranks(count // 2 * 2)
+    columns = {
+        "head": rng.integers(0, _ENTITIES, count // 2),
+        "relation": rng.integers(0, 237, count // 2),
+        "tail": (_ENTITIES * rng.random(count // 2) ** 2).astype(np.int64),
+    }
+    triples = pl.DataFrame(columns).unique(maintain_order=True)
+    sides = pl.concat([triples.with_columns(side=pl.lit(side)) for side in ("head", "tail")])
+    known = pl.when(side="head").then("tail").otherwise("head")
+    sides = sides.with_columns(candidates=_ENTITIES - sides.select(known=known)["known"] % 1500)
+    most = sides["candidates"].to_numpy()
+    return sides.with_columns(
+        optimistic=np.minimum(low[: len(sides)], most),
+        pessimistic=np.minimum(high[: len(sides)], most),
+        candidates=most,
+    )
+
+
+def time_command(config: Config, rows: list[tuple]) -> None:
+    """`owkg metrics` with all defaults, start-up and file included, beside reading the file."""
+    read = "import polars as pl; pl.read_parquet({!r}).select('head', 'relation', 'side').n_unique()"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "ranks.parquet"
+        table = rank_table(config.ranks)
+        table.write_parquet(path)
+        what = f"owkg metrics, a file of {len(table):,} ranks"
+        commands = {
+            what: ["-m", "owkg", "metrics", str(path)],
+            f"{what}, --format json": ["-m", "owkg", "metrics", str(path), "--format", "json"],
+            "polars reads that file and counts the queries of a side": ["-c", read.format(str(path))],
+        }
+        seconds, peaks = {}, {}
+        for name, command in commands.items():
+            begun = time.perf_counter()
+            child = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)  # noqa: S603
+            _, status, usage = os.wait4(child.pid, 0)
+            if status:
+                raise RuntimeError(f"`{' '.join(command)}` ended with status {status}")
+            seconds[name], peaks[name] = time.perf_counter() - begun, usage.ru_maxrss / 2**20
+        limit = seconds[list(commands)[-1]]
+        rows += [(name, len(table), seconds[name], seconds[name] / limit, peaks[name]) for name in commands]
 
 
 def time_bootstrap(config: Config, rows: list[tuple]) -> None:
@@ -252,7 +303,7 @@ def time_retrieval(config: Config, rows: list[tuple]) -> None:
 def run(config: Config) -> pl.DataFrame:
     """The table: what, how much, seconds, rate, ratio to the limit, memory."""
     rows: list[tuple] = []
-    for part in (time_metrics, time_bootstrap, time_chance, time_ranking, time_retrieval):
+    for part in (time_metrics, time_command, time_bootstrap, time_chance, time_ranking, time_retrieval):
         part(config, rows)
     columns = ["what", "count", "seconds", "times_limit", "peak_gib"]
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).with_columns(

@@ -343,8 +343,8 @@ def _note_few(path: Path, found: Any) -> None:
         named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
         _note(
             f"{path if model is None else model}: {worst['questions']:,} queries count as "
-            f"{worst['effective_queries']:.1f} of equal weight, the heaviest as {worst['heaviest_query']:.0%} "
-            f"of all ({named}): the intervals may be too narrow."
+            f"{worst['effective_queries']:.1f} of equal weight, the heaviest as "
+            f"{worst['heaviest_query']:.0%} of all ({named}): the intervals may be too narrow."
         )
     groups = known.filter(pl.col("by").is_not_null())
     groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())

@@ -158,6 +158,10 @@ def bounds(
             unit = influence / np.abs(influence).max()
             acceleration = float(np.sum(unit**3) / (6 * np.sum(unit**2) ** 1.5))
         z = shift + special.ndtri(ends)
-        ends = special.ndtr(shift + z / (1 - acceleration * z))
+        # Beyond its pole the correction means nothing: all replicates lie on one side.
+        left = 1 - acceleration * z
+        ends = special.ndtr(
+            np.where(left > 0, shift + z / np.where(left > 0, left, 1.0), np.sign(z) * np.inf)
+        )
     low, high = np.quantile(replicates, ends)
     return float(low), float(high)

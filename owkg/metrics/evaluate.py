@@ -202,36 +202,38 @@ def evaluate(
     groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
     for summary in summaries:
         groups.setdefault((summary.measure, summary.weighting), []).append(summary)
-    whole = whole_block(tasks)
+    # In the order of the queries where sums over each are asked for.
+    whole = tasks if level is None else whole_block(tasks)
+    tasks = whole.tasks if isinstance(whole, Block) else whole
     found: Estimates = {rule: {} for rule in rules}
     jobs: list[_Job] = []
     averaged: dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]] = (
-        _moments(whole, list(groups), rules, level is not None, resampled, num_entities)
+        _moments(whole, list(groups), rules, resampled, num_entities)
     )
     pending: list[tuple[Ties, str, Averaged]] = []
     tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
     for (measure, weighting), group in groups.items():
         if isinstance(measure, Dispersion):
             for rule in rules:
-                value = Estimate(median.scatter(measure.kind, whole.tasks, rule))
+                value = Estimate(median.scatter(measure.kind, tasks, rule))
                 found[rule] |= {summary.name: value for summary in group}
             continue
         if not isinstance(measure, Median) and (measure, weighting) not in averaged:
             continue
         chance_of_all = None
         if isinstance(measure, Median) or (isinstance(measure, Metric) and measure.link is not None):
-            weight = task_weight(whole.tasks, weighting)
+            weight = task_weight(tasks, weighting)
             chance_of_all = (
                 median_chance(
-                    whole.tasks.candidates, weight, lambda: keys()[1], inverse=measure.inverse, draws=draws
+                    tasks.candidates, weight, lambda: keys()[1], inverse=measure.inverse, draws=draws
                 )
                 if isinstance(measure, Median)
-                else linked_chance(measure, whole.tasks.candidates, weight, lambda: keys()[1], draws=draws)
+                else linked_chance(measure, tasks.candidates, weight, lambda: keys()[1], draws=draws)
             )
             if isinstance(measure, Median):
                 tally = tallies.setdefault(weighting, {})
                 found = _with_medians(
-                    found, measure, group, whole.tasks, rules, weight, tally, chance_of_all, level, interval,
+                    found, measure, group, tasks, rules, weight, tally, chance_of_all, level, interval,
                     replicates if resampled else None, lambda: keys()[0],
                 )  # fmt: skip
                 continue
@@ -266,34 +268,34 @@ _TABLE_ENTRIES = 2**24
 
 
 def _moments(
-    whole: Block,
+    whole: Block | Tasks,
     measures: list[tuple[Measure, Weighting]],
     rules: tuple[Ties, ...],
-    by_question: bool,
     keep: bool,
     num_entities: int | None,
 ) -> dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]]:
     """The moments of every averaged measure that the tasks have, and its parts where they are kept.
 
     Args:
-        whole: all tasks.
+        whole: all tasks; in a block, for sums over queries, else only totals are asked for.
         measures: with their weightings.
         rules: of ties.
-        by_question: False: only totals.
         keep: whether the parts of each question are kept, for the bootstrap.
         num_entities: N of PROBE's rank transformer.
     """
     wanted = [one for one in measures if not isinstance(one[0], Median | Dispersion)]
-    if not by_question or keep:
+    if keep or not isinstance(whole, Block):
         tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
         result = {}
         for measure, weighting in wanted:
+            if not isinstance(measure, Metric) and not isinstance(whole, Block):
+                whole = whole_block(whole)  # lists are sorted for all measures together
             parts = parts_by_ties(
                 measure,
                 weighting,
                 whole,
                 rules,
-                by_question=by_question,
+                by_question=keep,
                 num_entities=num_entities,
                 tallies=tallies.setdefault(weighting, {}),
             )

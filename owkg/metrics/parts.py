@@ -216,9 +216,10 @@ def parts_by_ties(
     Returns:
         None where the measure is macro and the questions have no one list (`questions.answers_of`).
     """
-    whole = tasks if isinstance(tasks, Block) else whole_block(tasks)
     if not by_question and isinstance(measure, Metric):
-        return _in_all(measure, weighting, whole.tasks, rules, {} if tallies is None else tallies)
+        own = tasks.tasks if isinstance(tasks, Block) else tasks
+        return _in_all(measure, weighting, own, rules, {} if tallies is None else tallies)
+    whole = tasks if isinstance(tasks, Block) else whole_block(tasks)
     read = reader(measure, weighting, whole, rules, num_entities=num_entities)
     if read is None:
         return None
