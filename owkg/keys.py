@@ -6,7 +6,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def seeded(seed: Any) -> Any:
