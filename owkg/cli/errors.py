@@ -124,7 +124,8 @@ def heard() -> None:
         if number is None:
             dropped(what)
         else:  # once the callback has returned
-            threading.Timer(_SOON_S, signal.raise_signal, [number]).start()
+            here = threading.main_thread().ident
+            threading.Timer(_SOON_S, signal.pthread_kill, [here, number]).start()
 
     sys.unraisablehook = again
     signal.signal(signal.SIGTERM, _terminated)
