@@ -12,7 +12,7 @@ from owkg import checks
 from owkg.evaluate.blocks import Block, blocks
 from owkg.evaluate.counts import counts
 from owkg.evaluate.memory import block_bytes as enough_bytes
-from owkg.evaluate.tiles import everywhere, mesh_of, tiled
+from owkg.evaluate.tiles import everywhere, mesh_of, scratch_of, tiled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Model, Params, Statistics
@@ -101,8 +101,7 @@ def rank_arrays(
     above, level = np.empty((2, len(triples)), np.int64)
     score = np.empty(len(triples))
     done = 0
-    asked = ((rows, count(stack, np.int32(i), width)) for i, (rows, _) in enumerate(dealt))
-    for rows, found in _one_behind(asked):
+    for rows, found in _one_behind(_counted(count, dealt, stack, width, mesh)):
         above[rows], level[rows], bad, score[rows] = (np.asarray(part)[: len(rows)] for part in found)
         if bad.any():
             row = int(rows[np.argmax(bad > 0)])
@@ -116,6 +115,20 @@ def rank_arrays(
     # Counted among those that score no less, unless it left the candidates with the other known answers.
     pessimistic = level + is_known(known, triples)
     return ScoredRanks(1 + above, pessimistic, num_candidates(known, triples), score)
+
+
+def _counted(
+    count: Callable[..., Any], dealt: list[tuple[np.ndarray, Block]], stack: Any, width: Any, mesh: Any
+) -> Iterator[tuple[np.ndarray, Any]]:
+    """The rows of each block, and their counts; all blocks are scored in one place."""
+    if not dealt:
+        return
+    shaped = partial(jax.ShapeDtypeStruct, (), np.int32)
+    _, scores = jax.eval_shape(count, stack, shaped(), width, None)
+    scratch = scratch_of(mesh, scores.shape, scores.dtype)
+    for i, (rows, _) in enumerate(dealt):
+        found, scratch = count(stack, np.int32(i), width, scratch)
+        yield rows, found
 
 
 def _stacked(same: list[Block]) -> Block | None:

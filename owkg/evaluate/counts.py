@@ -30,7 +30,12 @@ class Counts(NamedTuple):
     score: Float[Array, "p"]
 
 
-@partial(jax.jit, static_argnames=("model", "side", "mesh", "num_entities"))
+@partial(
+    jax.jit,
+    static_argnames=("model", "side", "mesh", "num_entities"),
+    donate_argnames="scratch",
+    keep_unused=True,
+)
 def counts(
     model: Model,
     side: str,
@@ -42,8 +47,12 @@ def counts(
     stack: Any,
     number: Any,
     tolerance: Any,
-) -> Counts:
+    scratch: Any,
+) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """The counts of one block; each device scores its own tiles.
+
+    The scores of a block are written where those of the block before were: memory that is asked of the system
+    anew for each block takes longer to come than to be written.
 
     Args:
         model: what scores.
@@ -56,13 +65,17 @@ def counts(
         stack: blocks of one shape, one `Block` with a leading axis.
         number: of the block in the stack; [].
         tolerance: scores that differ from the answer's by at most this count as equal; [].
+        scratch: what was returned for the block before, of no further use.
+
+    Returns:
+        (counts, scores that are of no meaning but as the next `scratch`).
     """
     block = jax.tree.map(lambda parts: parts[number], stack)
     queries, _ = model.query(params, statistics, block.entity, block.relation, side)
     share = partial(_share, model.similarity, num_entities)
     # Unchecked, as the loops inside of some similarities begin with zeros that are the same on all devices.
     shared = jax.shard_map(
-        share, mesh=mesh, in_specs=(P(), P(AXIS), P(), P()), out_specs=P(), check_vma=False
+        share, mesh=mesh, in_specs=(P(), P(AXIS), P(), P()), out_specs=(P(), P(AXIS)), check_vma=False
     )
     return shared(queries, tiles, block, tolerance)
 
@@ -74,7 +87,7 @@ def _share(
     tiles: Float[Array, "tiles size d"],
     block: Any,
     tolerance: Any,
-) -> Counts:
+) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """The counts of all devices together, of which this one makes its share.
 
     Scores are written once and read twice: what is no candidate is marked among them, and the counting pass
@@ -106,7 +119,7 @@ def _share(
     keys = jnp.where(is_entity, ordered(scores[:, block.row]), absent)
     high, low = (_moved(answer, by) for by in (tolerance, -tolerance))
     flags = (keys > to_pass(high)[:, None], keys >= to_reach(low)[:, None], bad(keys))
-    return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS), score=unordered(answer))
+    return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS), score=unordered(answer)), scores
 
 
 def _moved(key: Array, by: Array) -> Array:

@@ -27,6 +27,11 @@ def everywhere(mesh: Mesh, tree: Any) -> Any:
     return jax.device_put(tree, NamedSharding(mesh, P()))
 
 
+def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array of tiles, as many on each device, to be overwritten."""
+    return jnp.zeros(shape, dtype, device=NamedSharding(mesh, P(AXIS)))
+
+
 def tile_size(num_entities: int) -> int:
     """Entities in a tile, whatever the devices.
 
