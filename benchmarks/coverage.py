@@ -135,7 +135,7 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
     exact = (metrics.Ties.EXACT,)
     everything = drawn(population, config.population, rng)
     truth = metrics.evaluate(everything, wanted, ties=exact, level=None)[exact[0]]
-    whole = np.bincount(everything.question).astype(float)
+    whole = np.bincount(np.asarray(everything.question)).astype(float)
     share = whole.sum() ** 2 / np.dot(whole, whole) / len(whole)
     rows = []
     for effective in config.effective:
