@@ -42,7 +42,7 @@ _TOGETHER = {"small": {"dim": 32, "batch_size": 256, "num_negatives": 32}, "larg
 _UNKNOWN, _KEPT, _SLACK = 30.0, 10.0, 1.3
 
 
-def described(quick: bool) -> dict[str, Any]:
+def described(scale: parts.Scale) -> dict[str, Any]:
     """On what, and with what, is measured."""
     device, packages = jax.devices()[0], {}
     for package in _PACKAGES:
@@ -52,7 +52,8 @@ def described(quick: bool) -> dict[str, Any]:
             packages[package] = "unknown"
     memory = (device.memory_stats() or {}).get("bytes_limit") if device.platform != "cpu" else None
     return {
-        "quick": quick,
+        "quick": scale is parts.QUICK,
+        "data": "published" if parts.data_folder(scale) else "random",
         "device": f"{device.device_kind} ({device.platform})",
         "device_memory_gib": memory and round(memory / 2**30, 1),
         "cpu_cores": os.cpu_count(),
@@ -127,7 +128,10 @@ class Ledger:
         return self._say(f"{name}: {took:.1f} s{_shown(found)}")
 
     def save(self) -> None:
-        """Writes the file as a whole."""
+        """Writes the file as a whole, the parts in the order of the plan."""
+        found = self.content["parts"]
+        order = [name for name in self.content["planned"] if name in found]
+        self.content["parts"] = {name: found[name] for name in dict.fromkeys([*order, *found])}
         with written_aside(self.path) as aside:
             aside.write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
 
@@ -171,8 +175,8 @@ def main(
                 aside.write_text(words, encoding="utf-8")
             print(f"wrote {path}")
         return 0
-    ledger = Ledger(writable_folder(out) / NAME, described(quick), minutes, overwrite=overwrite)
     scale = parts.QUICK if quick else parts.Scale()
+    ledger = Ledger(writable_folder(out) / NAME, described(scale), minutes, overwrite=overwrite)
     world = cache(partial(parts.studied_world, scale, out))
     plan = planned(scale, world)
     ledger.content["planned"] = list(plan)

@@ -11,9 +11,13 @@ _HEAD = """# Speed on an accelerator
 
 Written by `make accelerator` from what it measured: {device}{memory}, {cores} CPU cores, {versions}.
 Seconds are those of the fastest of several calls, after compilation. Each stands beside its limit: the least
-time that the same device, in the same run, could take; `times` is how many times that it takes.
+time that the same device, in the same run, could take; `times` is how many times that it takes. {data}.
 [reproduction/accelerator.json](reproduction/accelerator.json) holds every number.
 """
+_DATA = {
+    "published": "The\ngraph that is evaluated is FB15k-237, the world of the preset one of the published families",
+    "random": "The\ngraph that is evaluated is random, of the size of FB15k-237; the world of the preset is sampled",
+}
 _TEXTS = {
     "limits": """## What the device can do
 
@@ -60,6 +64,7 @@ def page(content: dict[str, Any]) -> str:
         memory=f" with {memory:g} GiB for JAX" if memory else "",
         cores=content["cpu_cores"],
         versions=versions,
+        data=_DATA[content["data"]],
     )
     done = {name: found for name, found in content["parts"].items() if "failed" not in found}
     sections = [head]
@@ -195,7 +200,8 @@ def _paper(own: dict[str, Any], done: dict[str, Any]) -> str:
     return (
         _table(columns, rows)
         + f"\nConfigurations projected: {len(own)}; on one world {seconds / 3600:.3g} hours, "
-        f"on {_WORLDS} worlds {days:.3g} days.\nThe paper gives about {PUBLISHED_GPU_DAYS} GPU days for its experiments: "
+        f"on {_WORLDS} worlds {days:.3g} days.\n"
+        f"The paper gives about {PUBLISHED_GPU_DAYS} GPU days for its experiments: "
         f"{PUBLISHED_GPU_DAYS / days:.3g} times as much.\n"
     )
 

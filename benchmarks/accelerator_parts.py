@@ -196,11 +196,17 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
     return found | _against(found["seconds"], max(found["arithmetic_limit_s"], found["memory_limit_s"]))
 
 
+def data_folder(scale: Scale) -> Path | None:
+    """The folder OWKG_DATA with FB15k-237 and the published families; None: random ones stand in."""
+    place = Path(os.environ.get("OWKG_DATA", ""))
+    there = all((place / name).is_dir() for name in ("fb15k237", "family_tree_published"))
+    return place if there and scale is not QUICK else None
+
+
 def evaluated_graph(scale: Scale) -> kg.KnowledgeGraph:
-    """FB15k-237 of the folder OWKG_DATA, or a random graph of its size."""
-    data = os.environ.get("OWKG_DATA")
-    there = data and scale == Scale() and (Path(data) / "fb15k237").is_dir()
-    return evaluation.graph_at(Path(str(data)) / "fb15k237" if there else None, scale.graph)
+    """FB15k-237 of the data folder, or a random graph of its size."""
+    data = data_folder(scale)
+    return evaluation.graph_at(data and data / "fb15k237", scale.graph)
 
 
 def _against(seconds: float, limit: float) -> Numbers:
@@ -285,16 +291,14 @@ def trained_together(scale: Scale, name: str, settings: Numbers) -> Numbers:
 
 
 def studied_world(scale: Scale, out: Path) -> ClosedWorld:
-    """The published families of density .75 of the folder OWKG_DATA, or families of that size."""
-    data = os.environ.get("OWKG_DATA")
-    place = Path(data or "") / "family_tree_published"
-    if not (data and place.is_dir() and not scale.families):
-        place = out / "accelerator_worlds"
-        if not place.is_dir():
-            closed = closed_graph(sample_people(**dict(scale.families)), ontology("published"))
-            num, least = scale.queries
-            drawn = sample(closed, density=0.75, train_rate=0.7, num_queries=num, min_answers=least, seed=0)
-            write_worlds([drawn], place)
+    """The published families of density .75 of the data folder, or families of that size."""
+    data = data_folder(scale)
+    place = data / "family_tree_published" if data else out / "accelerator_worlds"
+    if not place.is_dir():
+        closed = closed_graph(sample_people(**dict(scale.families)), ontology("published"))
+        num, least = scale.queries
+        drawn = sample(closed, density=0.75, train_rate=0.7, num_queries=num, min_answers=least, seed=0)
+        write_worlds([drawn], place)
     return read_worlds(place, [0.75])[0]
 
 
