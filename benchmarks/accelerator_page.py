@@ -15,8 +15,8 @@ time that the same device, in the same run, could take; `times` is how many time
 [reproduction/accelerator.json](reproduction/accelerator.json) holds every number.
 """
 _DATA = {
-    "published": "The\ngraph that is evaluated is FB15k-237, the world of the preset a published one",
-    "random": "The\ngraph that is evaluated is random, as large as FB15k-237; the world of the preset is sampled",
+    "published": "The\ngraph that is evaluated is FB15k-237, the world of the preset is a published one",
+    "random": "The\ngraph that is evaluated is random, as large as FB15k-237; the preset's world is sampled",
 }
 _TEXTS = {
     "limits": """## What the device can do
