@@ -1,6 +1,8 @@
 # make demo   set up, then run the main job end to end; results under out/
 # make test   set up, then run all tests
 # make bench  set up, then measure speed; tables under out/
+# make accelerator  measure what depends on the device, nine minutes at most; go on where it stopped
+#             (ARGS=--quick: tiny sizes; PYTHON_RUN=python3: with that interpreter's packages, nothing is installed)
 # make lint   set up, then check style (ruff) and types (pyright, which fetches itself from npm)
 # make docs   set up, then execute the notebooks in place
 #
@@ -13,7 +15,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test lint bench accelerator docs clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -99,6 +101,10 @@ bench: $(STAMP)
 	@echo "==> speed of full evaluation and of training steps"
 	@$(BIN)/python benchmarks/evaluation.py --out $(OUT)
 	@$(BIN)/python benchmarks/training.py --out $(OUT)
+
+accelerator: $(if $(PYTHON_RUN),,$(STAMP))
+	@echo "==> speed on the device, each beside its limit"
+	@$(or $(PYTHON_RUN),$(BIN)/python) benchmarks/accelerator.py --out $(OUT) $(ARGS)
 
 docs: $(STAMP)
 	@echo "==> executing the notebooks"

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,14 +48,14 @@ _MANY_BLOCKS = {"16 MiB": 2**24, "256 MiB": 2**28, "1 GiB": 2**30, "as chosen": 
 _SIZES = {"entities": 14_541, "relations": 237, "train": 272_115, "valid": 17_535, "test": 20_466}
 
 
-def graph_at(folder: Path | None) -> kg.KnowledgeGraph:
-    """The graph in a folder, or a random one of the same sizes, its entities unequally popular."""
+def graph_at(folder: Path | None, sizes: Sequence[int] = tuple(_SIZES.values())) -> kg.KnowledgeGraph:
+    """The graph in a folder, or a random one of such sizes, its entities unequally popular."""
     if folder is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # labels that no triple has
             return kg.read_graph(folder)
     rng = np.random.default_rng(0)
-    n, m, *counts = _SIZES.values()
+    n, m, *counts = sizes
 
     def drawn(count: int) -> np.ndarray:
         columns = [(size * rng.random(count) ** 3).astype(np.int32) for size in (n, m, n)]

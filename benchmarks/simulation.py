@@ -85,9 +85,9 @@ def time_baseline(config: Config) -> tuple[float, float]:
     return (time.perf_counter() - begin) / len(values), float(np.mean(values))
 
 
-def time_random_bits(config: Config, trials: int) -> float:
-    """Seconds to draw the random words of `trials` trials, combined by exclusive or, in the same chunks."""
-    block, count = 8192, _WORDS_PER_ANSWER * config.grid.num_answers
+def time_random_bits(config: Config, trials: int, *, block: int = 8192) -> float:
+    """Seconds to draw the random words of `trials` trials, combined by exclusive or, in chunks of `block`."""
+    count = _WORDS_PER_ANSWER * config.grid.num_answers
 
     @jax.jit
     def draw(keys: jax.Array) -> jax.Array:

@@ -14,8 +14,8 @@ Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer trials, for a first look.")]
 
 
-def run_script(main: Callable[..., None]) -> None:
-    """Runs `main` as a command whose options are its arguments, and exits."""
+def run_script(main: Callable[..., int | None]) -> None:
+    """Runs `main` as a command whose options are its arguments, and exits, with what it returns as code."""
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command()(main)
     name = Path(sys.argv[0]).name

@@ -1,0 +1,205 @@
+"""All speeds that depend on the device, in one command of at most nine minutes, each beside its limit.
+
+Limits of the device; Monte Carlo; full evaluation; steps of every model; trainings together; every
+configuration of the paper's preset of `owkg reproduce open-world`, projected, and as many of its runs as
+fit into the time that is left. A part is in `accelerator.json` as soon as it is measured, and is not
+measured again: the same command goes on where it stopped. `performance.md` is written from that file.
+
+    python benchmarks/accelerator.py --out out
+
+With OWKG_DATA, FB15k-237 and the published families of that folder; without, random ones of their sizes.
+"""
+
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any
+
+# Run as a script, this file would find others of its folder in place of the packages of their names.
+_HERE = Path(__file__).resolve().parent
+sys.path[:] = [str(_HERE.parent), *(entry for entry in sys.path if Path(entry).resolve() != _HERE)]
+
+import jax
+import typer
+
+from benchmarks import accelerator_parts as parts
+from benchmarks.accelerator_page import page
+from owkg.cli.script import Out, run_script
+from owkg.files import writable_folder, written_aside
+
+NAME, PAGE = "accelerator.json", "performance.md"
+_PACKAGES = ("jax", "jaxlib", "numpy", "optax")
+_TOGETHER = {"small": {"dim": 32, "batch_size": 256, "num_negatives": 32}, "large": {}}
+# Seconds: what a part is taken to need before one of its kind was measured, what is kept for the end, and
+# how much longer than the last of its kind, or than projected, it may take.
+_UNKNOWN, _KEPT, _SLACK = 30.0, 10.0, 1.3
+
+
+def described(scale: parts.Scale) -> dict[str, Any]:
+    """On what, and with what, is measured."""
+    device, packages = jax.devices()[0], {}
+    for package in _PACKAGES:
+        try:
+            packages[package] = version(package)
+        except PackageNotFoundError:
+            packages[package] = "unknown"
+    memory = (device.memory_stats() or {}).get("bytes_limit") if device.platform != "cpu" else None
+    return {
+        "quick": scale is parts.QUICK,
+        "data": "published" if parts.data_folder(scale) else "random",
+        "device": f"{device.device_kind} ({device.platform})",
+        "device_memory_gib": memory and round(memory / 2**30, 1),
+        "cpu_cores": os.cpu_count(),
+        "versions": {"python": platform.python_version()} | packages,
+    }
+
+
+def planned(
+    scale: parts.Scale, world: Callable[[], parts.ClosedWorld]
+) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+    """By name, what measures each part but whole runs, given those before it."""
+    graph = cache(partial(parts.evaluated_graph, scale))
+    plan: dict[str, Any] = {
+        "limits": lambda found: parts.limits(scale),
+        "simulation": lambda found: parts.monte_carlo(scale),
+    }
+    for name in scale.evaluated:
+        plan[f"evaluation {name}"] = lambda found, name=name: parts.full_evaluation(
+            scale, name, found["limits"], graph()
+        )
+    for name in scale.models:
+        plan[f"training {name}"] = lambda found, name=name: parts.training_steps(scale, name, found["limits"])
+    for size, settings in _TOGETHER.items():
+        own = {} if scale is parts.QUICK else settings
+        plan[f"together {size}"] = lambda found, own=own: parts.trained_together(scale, "rotate", own)
+    for one in scale.configurations:
+        plan[f"paper {one.label}"] = lambda found, one=one: parts.projected(
+            scale, one, world(), found["limits"]
+        )
+    return plan
+
+
+class Ledger:
+    """The file of the parts: read, and written anew after each."""
+
+    def __init__(self, path: Path, description: dict[str, Any], minutes: float, *, overwrite: bool) -> None:
+        self._begin, self._seconds, self.path = time.perf_counter(), 60 * minutes, path
+        self.content = description | {"planned": [], "parts": {}}
+        if path.is_file() and not overwrite:
+            held = _read(path)
+            if other := [key for key in description if held.get(key) != description[key]]:
+                raise ValueError(f"{path}: is of another {other[0]}; --overwrite measures all again.")
+            self.content = held
+        self._last: dict[str, float] = {}
+
+    @property
+    def done(self) -> dict[str, Any]:
+        """The parts that are measured."""
+        return {name: found for name, found in self.content["parts"].items() if "failed" not in found}
+
+    @property
+    def left(self) -> float:
+        """Seconds until the time is over."""
+        return self._seconds - _KEPT - (time.perf_counter() - self._begin)
+
+    def measure(self, name: str, part: Callable[..., dict[str, Any]], needed: float | None = None) -> None:
+        """Measures a part, unless it is there, or there is no time for it."""
+        kind = name.split()[0]
+        needed = self._last.get(kind, _UNKNOWN) if needed is None else needed
+        if name in self.done or _SLACK * needed > self.left:
+            said = "was measured before" if name in self.done else "no time is left for it"
+            return self._say(f"{name}: {said}")
+        begin = time.perf_counter()
+        try:
+            found = part(self.done)
+        except Exception as error:  # the others go on
+            words = str(error).strip().splitlines() or [""]
+            found = {"failed": f"{type(error).__name__}: {words[0][:300]}"}
+        self._last[kind] = took = time.perf_counter() - begin
+        self.content["parts"][name] = found | {"took_s": took}
+        self.save()
+        return self._say(f"{name}: {took:.1f} s{_shown(found)}")
+
+    def save(self) -> None:
+        """Writes the file as a whole, the parts in the order of the plan."""
+        found = self.content["parts"]
+        order = [name for name in self.content["planned"] if name in found]
+        self.content["parts"] = {name: found[name] for name in dict.fromkeys([*order, *found])}
+        with written_aside(self.path) as aside:
+            aside.write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
+
+    def _say(self, words: str) -> None:
+        print(f"{time.perf_counter() - self._begin:5.0f} s  {words}", file=sys.stderr, flush=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(held["parts"], dict):
+            return held
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise ValueError(f"{path}: must be a file that this command wrote; --overwrite replaces it.")
+
+
+def _shown(found: dict[str, Any]) -> str:
+    if "failed" in found:
+        return f", failed: {found['failed']}"
+    wanted = ("ranks_per_s", "step_s", "compile_s", "projected_s", "seconds", "times_the_limit")
+    wanted += ("times_faster_than_in_turn", "bytes_per_s")
+    return "".join(f", {key} {found[key]:.4g}" for key in wanted if key in found)
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Annotated[bool, typer.Option("--quick", help="Tiny sizes, to see that it works.")] = False,
+    minutes: Annotated[float, typer.Option(help="No part begins that would end later.", min=0)] = 9.0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is there.")] = False,
+    publish: Annotated[
+        Path | None, typer.Option(metavar="DOCS", help="Measure nothing; put file and page into this folder.")
+    ] = None,
+) -> int:
+    """Measures what is not measured yet, and writes the page."""
+    if publish is not None:
+        text = (out / NAME).read_text(encoding="utf-8")
+        written = page(_read(out / NAME))
+        for path, words in ((publish / "reproduction" / NAME, text), (publish / PAGE, written)):
+            with written_aside(path) as aside:
+                aside.write_text(words, encoding="utf-8")
+            print(f"wrote {path}")
+        return 0
+    scale = parts.QUICK if quick else parts.Scale()
+    ledger = Ledger(writable_folder(out) / NAME, described(scale), minutes, overwrite=overwrite)
+    world = cache(partial(parts.studied_world, scale, out))
+    plan = planned(scale, world)
+    ledger.content["planned"] = list(plan)
+    for name, part in plan.items():
+        ledger.measure(name, part)
+    # The shortest first: as many as fit.
+    whole = [(ledger.done.get(f"paper {one.label}"), one) for one in scale.configurations]
+    projected = sorted(((found["projected_s"], one) for found, one in whole if found), key=lambda x: x[0])
+    for seconds, one in projected:
+
+        def run(found: dict[str, Any], one: Any = one) -> dict[str, Any]:
+            folder = out / "accelerator_runs" / one.folder
+            shutil.rmtree(folder, ignore_errors=True)  # of a run that was cut short: its time is not known
+            return parts.whole_run(one, world(), folder, time.perf_counter() + ledger.left)
+
+        ledger.measure(f"run {one.label}", run, seconds)
+    ledger.save()
+    with written_aside(out / PAGE) as aside:
+        aside.write_text(page(ledger.content), encoding="utf-8")
+    for path in (ledger.path, out / PAGE):
+        print(f"wrote {path}")
+    return int(len(ledger.done) < len(ledger.content["parts"]))
+
+
+if __name__ == "__main__":
+    run_script(main)

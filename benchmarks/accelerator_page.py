@@ -1,0 +1,216 @@
+"""The page `performance.md`, written from what `benchmarks/accelerator.py` measured."""
+
+from collections.abc import Sequence
+from typing import Any
+
+PUBLISHED_GPU_DAYS = 20
+"""What Yang et al. (2022) say their experiments took, about."""
+
+_WORLDS = 4
+_HEAD = """# Speed on an accelerator
+
+Written by `make accelerator` from what it measured: {device}{memory}, {cores} CPU cores, {versions}.
+Seconds are those of the fastest of several calls, after compilation. Each stands beside its limit: the least
+time that the same device, in the same run, could take; `times` is how many times that it takes. {data}.
+[reproduction/accelerator.json](reproduction/accelerator.json) holds every number.
+"""
+_DATA = {
+    "published": "The\ngraph that is evaluated is FB15k-237, the world of the preset is a published one",
+    "random": "The\ngraph that is evaluated is random, as large as FB15k-237; the preset's world is sampled",
+}
+_TEXTS = {
+    "limits": """## What the device can do
+
+Bytes read and written by a copy that no cache holds; products of square matrices; multiply-adds in registers.
+""",
+    "simulation": """## Monte Carlo
+
+The published grid of {settings:,} settings, MRR. The limit is to draw the same random bits and do nothing
+with them: {random_bits_trials_per_s:.3g} trials a second.
+""",
+    "evaluation": """## Full evaluation
+
+All test triples, both sides, filtered, among {entities:,} entities. The limit is arithmetic (ComplEx:
+products in float32; others: differences in registers), or to write and read every score once, whichever takes
+longer. "Known at hand" is the same without finding the known answers and making the table.
+""",
+    "training": """## Steps of training
+
+{questions:,} questions with {negatives:,} negatives each, self-adversarial loss, Adam, a graph of
+{entities:,} entities. The limit is to move the rows of all candidates, their gradients, and the arrays of the
+optimiser, or the products with a model's own matrices, whichever takes longer. A table that the cache holds
+can be moved faster than that.
+""",
+    "together": """## Trainings together
+
+RotatE, {together} seeds in one call of the device (`train.train_many`), beside one after the other.
+""",
+    "paper": """## The paper's preset
+
+`owkg reproduce open-world --preset paper`, one world of density .75: steps in calls from look to look, a look
+at the full test set, and what a run of all steps and looks comes to, with compiling and without checkpoints.
+Where a whole run fitted into the time of the command, its seconds stand beside that: compiled before, with
+checkpoints and its record.
+""",
+}
+
+
+def page(content: dict[str, Any]) -> str:
+    """The page as Markdown: a table a kind of part; what failed or is missing is named at the end."""
+    versions = ", ".join(f"{name} {number}" for name, number in content["versions"].items())
+    memory = content["device_memory_gib"]
+    head = _HEAD.format(
+        device=content["device"],
+        memory=f" with {memory:g} GiB for JAX" if memory else "",
+        cores=content["cpu_cores"],
+        versions=versions,
+        data=_DATA[content["data"]],
+    )
+    done = {name: found for name, found in content["parts"].items() if "failed" not in found}
+    sections = [head]
+    if content["quick"]:
+        sections.append("These are tiny sizes (`--quick`), to see that it works: no number means anything.\n")
+    for kind, write in _TABLES.items():
+        own = {name.partition(" ")[2]: found for name, found in done.items() if name.split()[0] == kind}
+        if own:
+            words = _TEXTS[kind].format(**next(iter(own.values())))
+            sections.append(f"{words}\n{write(own, done)}")
+    lost = [f"- {name}: {found['failed']}" for name, found in content["parts"].items() if "failed" in found]
+    lost += [f"- {name}: no time was left" for name in content["planned"] if name not in content["parts"]]
+    if lost:
+        sections.append("## Not measured\n\n" + "\n".join(lost) + "\n")
+    return "\n".join(sections)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [columns, ["---"] * len(columns), *([_word(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _word(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if 1000 <= cell < 1e6 else f"{cell:.3g}"
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def _limits(own: dict[str, Any], _: Any) -> str:
+    names = {
+        "bytes_per_s": ("copy", 1e9, "GB/s"),
+        "float32_product_flop_per_s": ("product, float32 in full", 1e12, "Tflop/s"),
+        "bfloat16_product_flop_per_s": ("product, bfloat16", 1e12, "Tflop/s"),
+        "multiply_adds_per_s": ("multiply-adds, float32", 1e12, "T/s"),
+    }
+    (found,) = own.values()
+    rows = [(words, found[name] / unit, of) for name, (words, unit, of) in names.items()]
+    return _table(["what", "a second", "unit"], rows)
+
+
+def _simulation(own: dict[str, Any], _: Any) -> str:
+    (found,) = own.values()
+    columns = ["trials", "in flight", "seconds", "trials a second", "limit, s", "times"]
+    rows = [
+        (
+            *(row["trials"], row["chunk"] or "as chosen", row["seconds"], row["trials"] / row["seconds"]),
+            *(row["limit_s"], row["times_the_limit"]),
+        )
+        for row in found["rows"]
+    ]
+    return _table(columns, rows)
+
+
+def _evaluation(own: dict[str, Any], _: Any) -> str:
+    columns = [
+        "model",
+        "ranks",
+        "seconds",
+        "ranks a second",
+        "known at hand, s",
+        "arithmetic, s",
+        "memory, s",
+    ]
+    columns += ["times", "bare products, s"]
+    wanted = ("ranks", "seconds", "ranks_per_s", "arrays_s", "arithmetic_limit_s", "memory_limit_s")
+    wanted += ("times_the_limit", "products_s")
+    return _table(columns, [(name, *map(found.get, wanted)) for name, found in own.items()])
+
+
+def _training(own: dict[str, Any], _: Any) -> str:
+    columns = [
+        "model",
+        "dim",
+        "parameters",
+        "compiling, s",
+        "step, ms",
+        "memory, ms",
+        "products, ms",
+        "times",
+    ]
+    return _table(columns, [(name, *_step(found, found["dim"])) for name, found in own.items()])
+
+
+def _step(found: dict[str, Any], *first: Any) -> tuple[Any, ...]:
+    times = (1e3 * found[name] for name in ("step_s", "memory_limit_s", "products_limit_s"))
+    return *first, found["parameters"], found["compile_s"], *times, found["times_the_limit"]
+
+
+def _together(own: dict[str, Any], _: Any) -> str:
+    columns = [
+        "size",
+        "dim",
+        "questions",
+        "negatives",
+        "one, ms a step",
+        "together, ms a step",
+        "times faster",
+    ]
+    rows = [
+        (
+            *(name, found["dim"], found["questions"], found["negatives"]),
+            *(1e3 * found["one_step_s"], 1e3 * found["together_step_s"], found["times_faster_than_in_turn"]),
+        )
+        for name, found in own.items()
+    ]
+    return _table(columns, rows)
+
+
+def _paper(own: dict[str, Any], done: dict[str, Any]) -> str:
+    columns = [
+        "configuration",
+        "parameters",
+        "compiling, s",
+        "step, ms",
+        "memory, ms",
+        "products, ms",
+        "times",
+    ]
+    columns += ["look, ms", "steps", "looks", "projected, s", "run, s", "its MRR"]
+    rows = []
+    for name, found in own.items():
+        run = done.get(f"run {name}", {})
+        rows.append(
+            (
+                *(name, *_step(found), 1e3 * found["look_s"], found["steps"], found["looks"]),
+                *(found["projected_s"], run.get("seconds"), run.get("mrr")),
+            )
+        )
+    seconds = sum(found["projected_s"] for found in own.values())
+    days = _WORLDS * seconds / 86_400
+    return (
+        _table(columns, rows)
+        + f"\nConfigurations projected: {len(own)}; on one world {seconds / 3600:.3g} hours, "
+        f"on {_WORLDS} worlds {days:.3g} days.\n"
+        f"The paper gives about {PUBLISHED_GPU_DAYS} GPU days for its experiments: "
+        f"{PUBLISHED_GPU_DAYS / days:.3g} times as much.\n"
+    )
+
+
+_TABLES = {
+    "limits": _limits,
+    "simulation": _simulation,
+    "evaluation": _evaluation,
+    "training": _training,
+    "together": _together,
+    "paper": _paper,
+}

@@ -1,0 +1,120 @@
+"""`make accelerator`: every part is measured once, in one file; what failed is measured again."""
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def accelerator(out, *arguments):
+    """The script, in a process without the folder of data sets."""
+    command = [sys.executable, "-W", "error", str(ROOT / "benchmarks" / "accelerator.py")]
+    environment = {"PATH": "", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [*command, "--out", str(out), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=out,
+    )
+
+
+def told(done):
+    """What was said of each part."""
+    lines = (re.fullmatch(r" *\d+ s  ([\w*\- ]+): (.*)", line) for line in done.stderr.splitlines())
+    return {line[1]: line[2] for line in lines if line}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    out = tmp_path_factory.mktemp("measured")
+    done = accelerator(out, "--quick")
+    assert (done.returncode, len(done.stderr.splitlines())) == (0, len(told(done)))
+    return out, json.loads((out / "accelerator.json").read_text())
+
+
+def test_every_part_is_measured_beside_its_limit(measured):
+    out, content = measured
+    parts = content["parts"]
+    assert {name.split()[0] for name in parts} == {
+        *("limits", "simulation", "evaluation", "training", "together", "paper", "run")
+    }
+    assert set(content["planned"]) <= set(parts)
+    assert content["versions"].keys() >= {"python", "jax", "jaxlib"}
+    for name, found in parts.items():
+        rows = found.get("rows", [found])
+        numbers = {key: number for key, number in found.items() if isinstance(number, float)}
+        # A model without matrices has no products.
+        assert {key for key, number in numbers.items() if not number > 0} <= {"products_limit_s"}, name
+        if name.split()[0] in ("simulation", "evaluation", "training", "paper"):
+            assert all(row["times_the_limit"] > 0 for row in rows)
+    page = (out / "performance.md").read_text()
+    assert "no number means anything" in page
+    assert len(re.findall("^## ", page, re.MULTILINE)) == 6
+    assert "GPU days" in page
+
+
+def test_what_is_there_is_not_measured_again_and_what_failed_is(measured, tmp_path):
+    _, content = measured
+    lost, failed = "limits", "simulation"
+    content = json.loads(json.dumps(content))
+    content["parts"][failed] = {"failed": "JaxRuntimeError: RESOURCE_EXHAUSTED", "took_s": 1.0}
+    del content["parts"][lost]
+    (tmp_path / "accelerator.json").write_text(json.dumps(content))
+    # No time: nothing is measured, and the page says so.
+    done = accelerator(tmp_path, "--quick", "--minutes", "0")
+    assert done.returncode == 1
+    assert {name for name, words in told(done).items() if "no time" in words} == {lost, failed}
+    page = (tmp_path / "performance.md").read_text()
+    assert f"- {lost}: no time was left" in page
+    assert f"- {failed}: JaxRuntimeError: RESOURCE_EXHAUSTED" in page
+    done = accelerator(tmp_path, "--quick")
+    assert done.returncode == 0
+    again = {name for name, words in told(done).items() if words != "was measured before"}
+    assert again == {lost, failed}
+    now = json.loads((tmp_path / "accelerator.json").read_text())
+    assert list(now["parts"]) == [lost, *content["parts"]]
+    for name, found in content["parts"].items():
+        assert (now["parts"][name] == found) == (name not in again)
+    assert "Not measured" not in (tmp_path / "performance.md").read_text()
+
+
+def test_files_of_others_are_refused(measured, tmp_path):
+    _, content = measured
+    path = tmp_path / "accelerator.json"
+    for text, word in (
+        (json.dumps(content | {"device": "another"}), "another device"),
+        ("[]", "must be a file"),
+    ):
+        path.write_text(text)
+        done = accelerator(tmp_path, "--quick", "--minutes", "0")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert word in done.stderr
+        assert path.read_text() == text
+
+
+def test_file_and_page_are_published_together(measured, tmp_path):
+    out, _ = measured
+    done = accelerator(out, "--publish", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    for published, name in (
+        ("reproduction/accelerator.json", "accelerator.json"),
+        *[("performance.md",) * 2],
+    ):
+        assert (tmp_path / published).read_text() == (out / name).read_text()
+
+
+@pytest.mark.skipif(not (DOCS / "reproduction" / "accelerator.json").is_file(), reason="not measured yet")
+def test_the_page_is_that_of_the_file():
+    page = runpy.run_path(str(ROOT / "benchmarks" / "accelerator_page.py"))["page"]
+    content = json.loads((DOCS / "reproduction" / "accelerator.json").read_text(encoding="utf-8"))
+    assert (DOCS / "performance.md").read_text(encoding="utf-8") == page(content)
+    assert not content["quick"]
