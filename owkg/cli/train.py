@@ -127,7 +127,7 @@ def train(
         naming_options((*given, *_OTHERS)),
         warnings.catch_warnings(record=True) as caught,
         progress("training", "steps") as on_progress,
-        _stopped(kg, out) as on_step,
+        _stopped(kg, out, on_progress) as told,
     ):
         chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
 
@@ -150,16 +150,19 @@ def train(
 
 
 @contextmanager
-def _stopped(kg: Path, out: Path) -> Iterator[Callable[[int], object]]:
-    """Yields what is told of every step; a signal ends with where training stopped and how to go on."""
+def _stopped(
+    kg: Path, out: Path, on_progress: Callable[..., None]
+) -> Iterator[Callable[[int, int, str], None]]:
+    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on."""
     at = None
 
-    def on_step(step: int) -> None:
+    def told(step: int, total: int, note: str) -> None:
         nonlocal at
         at = step
+        on_progress(step, total, note)
 
     try:
-        yield on_step
+        yield told
     except (KeyboardInterrupt, SystemExit):
         from owkg.train import saved_steps
 

@@ -44,7 +44,7 @@ def write_checkpoint(folder: Path, step: int, state: State, path_sha256: str) ->
     if path.exists():  # of the same run and step, so the same
         return
     with provenance.made_folder(path, made_by=_MADE_BY) as new:
-        arrays: Any = {name: np.asarray(x) for name, x in _leaves(state).items()}
+        arrays: dict[str, Any] = {name: np.asarray(x) for name, x in _leaves(state).items()}
         np.savez(new / _STATE, **arrays)
         content = {"made_by": _MADE_BY, "shapes": _shapes(state), "path_sha256": path_sha256}
         provenance.write_metadata(new, content | {"sha256": provenance.checksums(new)})
