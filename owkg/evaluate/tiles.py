@@ -29,7 +29,8 @@ def everywhere(mesh: Mesh, tree: Any) -> Any:
 
 def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: Any) -> Array:
     """An array of tiles, as many on each device, to be overwritten."""
-    return jnp.zeros(shape, dtype, device=NamedSharding(mesh, P(AXIS)))
+    # Said as JAX says it of what it returns: otherwise the second call would be compiled again.
+    return jnp.zeros(shape, dtype, device=NamedSharding(mesh, P(AXIS) if mesh.size > 1 else P()))
 
 
 def tile_size(num_entities: int) -> int:
