@@ -130,11 +130,6 @@ def train(
         _stopped(kg, out, on_progress) as told,
     ):
         chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
-
-        def told(done: int, total: int, text: str) -> None:
-            on_step(done)
-            on_progress(done, total, text)
-
         warnings.simplefilter("always", UserWarning)
         run = training.train(
             read_graph(kg),
