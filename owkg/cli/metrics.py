@@ -341,10 +341,16 @@ def _note_few(path: Path, found: Any) -> None:
         worst = rows.sort("effective_queries").row(0, named=True)
         metrics = rows["metric"].unique(maintain_order=True).to_list()
         named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
+        why = []
+        if worst["effective_queries"] < FEW_QUERIES:
+            why.append(
+                f"{worst['questions']:,} queries count as {worst['effective_queries']:.1f} of equal weight, "
+                f"fewer than {FEW_QUERIES}"
+            )
+        if worst["heaviest_query"] > HEAVY_QUERY:
+            why.append(f"one query carries {worst['heaviest_query']:.0%} of the weight")
         _note(
-            f"{path if model is None else model}: {worst['questions']:,} queries count as "
-            f"{worst['effective_queries']:.1f} of equal weight, the heaviest as "
-            f"{worst['heaviest_query']:.0%} of all ({named}): the intervals may be too narrow."
+            f"{path if model is None else model}: {' and '.join(why)} ({named}): the intervals may be too narrow."
         )
     groups = known.filter(pl.col("by").is_not_null())
     groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())

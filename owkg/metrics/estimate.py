@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from owkg.metrics.catalogue import Power
 from owkg.metrics.chance import Chance
 from owkg.metrics.interval import BoundedMean
 from owkg.metrics.measures import Adjustment, Summary, rises
@@ -51,10 +54,11 @@ def linked(metric: Metric | None, mean):
 
 
 def _slope(metric: Metric, mean: float) -> float:
-    """The derivative of the link at a mean: by central differences, 10 digits of it."""
-    step = 1e-5 * abs(mean)
-    low, high = linked(metric, np.array([mean - step, mean + step]))
-    return float((high - low) / (2 * step)) if step else float("nan")
+    """The derivative of the link at a mean."""
+    if isinstance(metric.link, Power):
+        return metric.link.exponent * float(mean) ** (metric.link.exponent - 1)
+    with jax.enable_x64(True):
+        return float(jax.grad(metric.link or (lambda x: x))(jnp.asarray(mean, jnp.float64)))
 
 
 def plain_chance(totals: Any) -> Chance:

@@ -71,7 +71,7 @@ def share_limits(
 
 
 def intervals(means: Sequence[BoundedMean], level: float) -> Float[np.ndarray, "n 2"]:
-    """A confidence interval for each mean, never of width 0, and never beyond the bounds.
+    """A confidence interval for each mean, never beyond the bounds, of width 0 only where these are equal.
 
     The mean, scaled to x in [0, 1], is taken as the share of n* = x (1 - x) / error^2 draws: as many as
     would scatter as the queries do (Korn and Graubard 1998), and its limits are mid-P limits, so that they

@@ -149,7 +149,7 @@ def _macro_reader(measure: questions.Macro, whole: Block, rules: tuple[Ties, ...
     best, last = questions.best_value(measure, whole.cases), questions.worst_value(measure, whole.cases)
     longest = int((whole.cases.candidates + whole.cases.answers).max())
     tables = rank_tables(measure.metric, longest) if isinstance(measure, questions.BestAnswer) else None
-    weight = whole.tasks.weight
+    weight = task_weight(whole.tasks, Weighting())
     on_lists = whole.weights(Weighting(), weight)[1] / whole.answers
     worst = float(np.dot(np.bincount(whole.case, on_lists, len(last)), last))
     rules = rules if whole.tasks.tied else rules[:1]

@@ -649,8 +649,11 @@ def test_intervals_that_rest_on_few_queries_are_noted(call, answers, noted):
     assert code == 0
     weight = np.array(answers)
     effective = weight.sum() ** 2 / np.dot(weight, weight)
-    said = f"{len(answers)} queries count as {effective:.1f} of equal weight"
-    assert (said in err) == ("may be too narrow" in err) == noted
+    few = f"{len(answers)} queries count as {effective:.1f} of equal weight, fewer than 30"
+    heavy = f"one query carries {weight.max() / weight.sum():.0%} of the weight"
+    assert ("may be too narrow" in err) == noted
+    assert (few in err) == (effective < 30)
+    assert (heavy in err) == (weight.max() > 0.1 * weight.sum())
 
 
 def test_groups_that_rest_on_few_queries_are_counted(call):

@@ -308,3 +308,21 @@ def test_parts_of_mr_and_mrr_differ():
     assert found["zmrr"].value > 0
     assert MR.larger_is_better is False
     assert MRR.larger_is_better is True
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1.0, 1e200])
+def test_the_size_of_all_weights_changes_nothing(weight):
+    ranks, question = np.arange(1, 41), np.repeat(np.arange(20), 2)
+    wanted = [summary(name) for name in ("mrr", "macro-mrr", "macro-map@3", "amacro-ndcg@3", "gmr")]
+    expected = evaluate(tasks(ranks, candidates=60, question=question), wanted)[Ties.EXACT]
+    made = tasks(ranks, candidates=60, question=question, weight=np.full(40, weight))
+    for name, own in evaluate(made, wanted)[Ties.EXACT].items():
+        np.testing.assert_allclose(own, expected[name], rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["gmr", "igmr", "hmr", "imr", "power-mean@2"])
+def test_the_standard_error_where_all_ranks_are_1_is_0(name):
+    found = evaluate(tasks(np.ones(9, int), candidates=60), [summary(name)])[Ties.EXACT][name]
+    assert found.standard_error == 0
+    assert found.ci_low <= 1 <= found.ci_high
+    assert found.ci_low < found.ci_high
