@@ -27,7 +27,7 @@ from pykeen.training import (  # pyright: ignore[reportMissingImports]
 )
 from pykeen.triples import TriplesFactory  # pyright: ignore[reportMissingImports]
 
-_DIM, _NEGATIVES = 64, 64
+_DIM, _NEGATIVES = 64, 128
 # Of the first embeddings, as owkg has it; PyKEEN's own, 1, reaches less in so short a time.
 _SCALE = 1e-3
 # Triples a batch, and PyKEEN's own on a processor for evaluation.
