@@ -620,6 +620,18 @@ def test_a_bug_is_not_bad_input(call, monkeypatch):
         call(THEORY)
 
 
+@pytest.fixture
+def signals():
+    """The numbers of those that a process of its own hears; what hears them is in the end as before."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before, hook = [signal.getsignal(number) for number in numbers], sys.unraisablehook
+    yield numbers
+    sys.unraisablehook = hook
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize(("line", "code"), [("--version", 0), ("theory --strength 2", 2)])
 def test_the_installed_command_exits_with_the_code(monkeypatch, line, code):
     monkeypatch.setattr(sys, "argv", ["owkg", *line.split()])
@@ -718,21 +730,15 @@ def test_a_signal_while_garbage_is_collected_is_heard(name, line):
     assert (running.returncode, err) == (128 + signal.Signals[name], line)
 
 
-def test_signals_are_as_before_after_a_call_that_they_may_end(call):
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    assert call(THEORY)[0] == 0
+def test_signals_are_as_before_after_a_call_that_they_may_end(call, signals):
+    before = [signal.getsignal(number) for number in signals]
     with errors.ended_at_once():  # no process of its own
-        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
-    hook = sys.unraisablehook
-    try:
-        errors.heard()
-        with errors.ended_at_once():
-            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        assert signal.getsignal(signal.SIGTERM) is errors._terminated
-    finally:
-        sys.unraisablehook = hook
-        for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
-            signal.signal(number, handler)
+        assert [signal.getsignal(number) for number in signals] == before
+    errors.heard()
+    with errors.ended_at_once():
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert call(THEORY)[0] == 0
+    assert [signal.getsignal(number) for number in signals] == [before[0], errors._terminated]
 
 
 @pytest.mark.parametrize("arguments", [THEORY.split(), ["--help"], ["metrics", "--list"]], ids=" ".join)
