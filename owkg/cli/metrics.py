@@ -349,9 +349,8 @@ def _note_few(path: Path, found: Any) -> None:
             )
         if worst["heaviest_query"] > HEAVY_QUERY:
             why.append(f"one query carries {worst['heaviest_query']:.0%} of the weight")
-        _note(
-            f"{path if model is None else model}: {' and '.join(why)} ({named}): the intervals may be too narrow."
-        )
+        whose = path if model is None else model
+        _note(f"{whose}: {' and '.join(why)} ({named}): the intervals may be too narrow.")
     groups = known.filter(pl.col("by").is_not_null())
     groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
     if groups["few"].any():

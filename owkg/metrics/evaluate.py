@@ -147,8 +147,8 @@ def evaluate(
         summaries: one, or several of different names.
         ties: the rule or rules.
         level: of confidence, in [1e-6, 1 - 1e-6]; None: no intervals, which is faster.
-        interval: mid-P limits on the effective number of questions (`owkg.metrics.interval`), or the bootstrap
-            over questions.
+        interval: mid-P limits on the effective number of questions (`owkg.metrics.interval`), or the
+            bootstrap over questions.
         replicates: of the bootstrap.
         key: of `jax.random.key`, for the bootstrap and for chance levels that have to be drawn; equal keys
             give equal numbers. None: seed 0.
