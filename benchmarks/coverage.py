@@ -37,6 +37,8 @@ from owkg.report.timing import machine
 _CANDIDATES = 14_541
 _METRICS = ("mrr", "hits@1", "hits@10", "amri", "mr", "macro-mrr", "macro-hits@10", "zmrr", "gmr")
 _LEVEL = 0.95
+# The bootstrap is simulated where there are no more queries than this.
+_RESAMPLED_QUERIES = 500
 
 
 class Population(NamedTuple):
@@ -142,7 +144,7 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
         count = round(effective / share)
         for interval in metrics.Interval:
             analytic = interval is metrics.Interval.ANALYTIC
-            if not analytic and effective != max(config.effective):
+            if not analytic and (effective != max(config.effective) or count > _RESAMPLED_QUERIES):
                 continue
             samples = config.samples if analytic else config.resampled
             ends = {name: np.empty((samples, 4)) for name in names}
@@ -178,8 +180,8 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
     return rows
 
 
-def run(config: Config) -> pl.DataFrame:
-    """The table."""
+def run(config: Config, path: Path) -> pl.DataFrame:
+    """The table, saved after every population."""
     jobs = [(population, config) for population in populations()]
     rows: list[dict] = []
     with (
@@ -188,8 +190,9 @@ def run(config: Config) -> pl.DataFrame:
     ):
         for done, found in enumerate(pool.map(coverage_of, jobs), start=1):
             rows += found
+            save_table(pl.DataFrame(rows, infer_schema_length=None), path)
             update(done, len(jobs))
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def main(
@@ -211,8 +214,7 @@ def main(
     full: dict[str, Any] = {"samples": samples, "resampled": max(10, samples // 8)}
     config = Config(seed=seed, workers=workers, **(small if quick else full))
     print(machine())
-    table = run(config)
-    save_table(table, out / "coverage.csv")
+    table = run(config, out / "coverage.csv")
     shown = table.filter(interval="analytic").pivot("metric", index=["ranks", "effective"], values="coverage")
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=60, float_precision=3,
                    tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):  # fmt: skip

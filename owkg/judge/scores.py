@@ -230,8 +230,8 @@ def _refuse_other_answers(table: pl.DataFrame, question: np.ndarray, systems: tu
         who = set(systems) - set(rows.filter(question=lacking["question"][0])["model"])
         raise ValueError(
             f"`tables` must answer the same questions: {len(lacking):,} of {len(by_question):,} are missing "
-            f"in some system, such as {_asked(lacking.row(0, named=True))} in {min(who)}; intersect to "
-            "leave them out."
+            f"in some system, such as {_asked(lacking.row(0, named=True))} in {min(who)}; --intersect "
+            "leaves them out."
         )
     answers = rows.group_by(*_TASK).agg(pl.len()).filter(pl.col("len") < len(systems))
     if len(answers):
@@ -239,7 +239,7 @@ def _refuse_other_answers(table: pl.DataFrame, question: np.ndarray, systems: tu
         raise ValueError(
             f"`tables` must have the same answers to a question in every system: {len(answers):,} are not "
             f"in all, such as {row[row['side']]!r} to {_asked(row)}, in {row['len']} of {len(systems)}; "
-            "intersect to leave them out."
+            "--intersect leaves them out."
         )
 
 

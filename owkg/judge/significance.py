@@ -12,6 +12,7 @@ from owkg import checks
 from owkg.judge.rankings import settled
 from owkg.judge.scores import Scores
 from owkg.judge.sign_flips import randomisation
+from owkg.metrics.interval import student
 
 # Differences of questions at a time.
 _CHUNK = 2**22
@@ -167,7 +168,8 @@ def difference_intervals(
 
     D = sum d_q / sum w_q, d_q the difference of the values of a question and w_q its weight; by Student's t
     with the deviation of d_q - D w_q over the mean weight, so that questions of many answers count for as
-    much as they move D. Of each pair by itself: no correction for many pairs.
+    much as they move D. Student's t has the degrees of freedom of the effective number of questions,
+    (sum w)^2 / sum w^2. Of each pair by itself: no correction for many pairs.
 
     Args:
         scores: of at least two systems on at least two questions.
@@ -203,7 +205,7 @@ def difference_intervals(
     relative = weight / weight.mean()
     first, second = np.triu_indices(systems, 1)
     low, high = np.empty(len(first)), np.empty(len(first))
-    t = stats.t.ppf((1 + wanted) / 2, questions - 1)
+    t = student(wanted, weight.sum() ** 2 / np.dot(weight, weight))
     for part, gaps in _gaps(each, first, second):
         middle = gaps.mean(1)
         half = t * (gaps - middle[:, None] * relative).std(1, ddof=1) / np.sqrt(questions)
