@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from owkg.metrics.catalogue import Power
 from owkg.metrics.chance import Chance
-from owkg.metrics.interval import BoundedMean
+from owkg.metrics.interval import BoundedMean, student
 from owkg.metrics.measures import Adjustment, Summary, rises
 from owkg.metrics.metric import Metric
 from owkg.metrics.parts import Moments
@@ -203,7 +203,15 @@ def averaged_estimate(
     estimate = estimate._replace(standard_error=error)
     lowest, highest = (float(adjusted_value(summary, x, plain, top)) for x in (bottom, top))
     bounded = BoundedMean(value, error, lowest, highest, moments.effective, rises(summary.measure))
-    return Averaged(estimate, bounded, lambda low, high: estimate._replace(ci_low=low, ci_high=high))
+
+    def finished(low: float, high: float) -> Estimate:
+        if summary.adjustment is Adjustment.Z and low < high:
+            # z grows with the number of tasks: with more of them even its best value is larger.
+            reach = float(student(level, moments.effective)) * error
+            low, high = min(low, value - reach), max(high, value + reach)
+        return estimate._replace(ci_low=low, ci_high=high)
+
+    return Averaged(estimate, bounded, finished)
 
 
 def fixed_estimate(
