@@ -58,7 +58,7 @@ def test_options_stand_above_the_file(call, folder, tmp_path):
         3,
         True,
     )
-    assert dict(config.options) == {"dim": 5, "margin": 3.5, "reciprocal": False}
+    assert dict(config.options) == {"dim": 5, "margin": 3.5, "norm": 1, "reciprocal": False}
     assert "valid" in call("train", folder, "--out", out, "--resume")[1]
 
 
