@@ -208,11 +208,11 @@ def evaluate(
     tasks = whole.tasks if isinstance(whole, Block) else whole
     found: Estimates = {rule: {} for rule in rules}
     jobs: list[_Job] = []
+    tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
     averaged: dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]] = (
-        _moments(whole, list(groups), rules, resampled, num_entities)
+        _moments(whole, list(groups), rules, resampled, num_entities, tallies)
     )
     pending: list[tuple[Ties, str, Averaged]] = []
-    tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
     for (measure, weighting), group in groups.items():
         if isinstance(measure, Dispersion):
             for rule in rules:
@@ -274,6 +274,7 @@ def _moments(
     rules: tuple[Ties, ...],
     keep: bool,
     num_entities: int | None,
+    tallies: dict[Weighting, dict[Any, np.ndarray]],
 ) -> dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]]:
     """The moments of every averaged measure that the tasks have, and its parts where they are kept.
 
@@ -283,10 +284,10 @@ def _moments(
         rules: of ties.
         keep: whether the parts of each question are kept, for the bootstrap.
         num_entities: N of PROBE's rank transformer.
+        tallies: how much weight lies on each rank, by weighting, counted once.
     """
     wanted = [one for one in measures if not isinstance(one[0], Median | Dispersion)]
     if keep or not isinstance(whole, Block):
-        tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
         result = {}
         for measure, weighting in wanted:
             if not isinstance(measure, Metric) and not isinstance(whole, Block):
