@@ -24,7 +24,12 @@ def found(request, owkg_data, tmp_path_factory):
     names = [part for key in published["both"]["realistic"] for part in ("--metric", key)]
     with pytest.MonkeyPatch.context() as patch:
         printed = []
-        patch.setattr("builtins.print", lambda *words, **_: printed.append(" ".join(map(str, words))))
+
+        def heard(*words, file=None, **_):
+            if file is None:  # not a note on standard error
+                printed.append(" ".join(map(str, words)))
+
+        patch.setattr("builtins.print", heard)
         assert main(["metrics", str(ranks), "--format", "json", "--keys", "pykeen", *names]) == 0
     own = json.loads("\n".join(printed))
     return read_ranks(ranks), own, published
