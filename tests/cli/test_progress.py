@@ -76,12 +76,12 @@ def test_an_error_ends_the_lines(capsys, quick):
     assert capsys.readouterr().err == ""
 
 
-def test_reading_a_graph_says_that_it_does(call, capsys, quick, monkeypatch, tmp_path):
+def test_counting_a_graph_says_that_it_does(call, capsys, quick, monkeypatch, tmp_path):
     (tmp_path / "train.txt").write_text("a\tr\tb\n")
     statistics, said = kg.graph_statistics, []
 
     def slow(graph):
-        said.append(heard(capsys, ["owkg: reading the graph: 0 s\n"]))
+        said.append(heard(capsys, ["owkg: counting: 0 s\n"]))
         return statistics(graph)
 
     monkeypatch.setattr(kg, "graph_statistics", slow)
