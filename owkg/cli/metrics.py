@@ -298,7 +298,7 @@ def _found(
     import polars as pl
 
     from owkg.keys import seeded
-    from owkg.metrics import report_of, tasks_of
+    from owkg.metrics import report, tasks_of
 
     frames, sizes = [], []
     with progress("Computing", "parts") as update:
@@ -310,7 +310,7 @@ def _found(
                 rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
                 sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
                 frames.append(
-                    report_of(tasks, rows, summaries, key=seeded(seed), on_progress=update, **options)
+                    report((tasks, rows), summaries, key=seeded(seed), on_progress=update, **options)
                 )
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from None

@@ -37,7 +37,6 @@ from owkg.metrics.report import (
     default_group_summaries,
     default_summaries,
     report,
-    report_of,
 )
 from owkg.metrics.retrieval import (
     average_precision,
@@ -110,7 +109,6 @@ __all__ = [
     "recall",
     "reciprocal_rank",
     "report",
-    "report_of",
     "reweighted",
     "stratified",
     "stratified_mrr",

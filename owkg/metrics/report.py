@@ -106,7 +106,8 @@ def report(
     """Every summary of a rank table, for each model, side and tie rule, and for each group of its tasks.
 
     Args:
-        table: a rank table; checked. With a column `model`, each model is reported by itself.
+        table: a rank table; checked. Or what `tasks_of` returns, of whose rows `side` is needed, and where
+            they are there `model` and the columns of `by`. Each model is reported by itself.
         summaries: what to compute; `default_summaries` when None.
         by: a `Breakdown` or several; each divides the tasks by itself.
         group_summaries: what to compute of each group; `summaries`, or `default_group_summaries` where
@@ -124,25 +125,8 @@ def report(
         ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
             table lacks.
     """
-    options |= {"by": by, "group_summaries": group_summaries, "sides": sides, "on_progress": on_progress}
-    return report_of(*tasks_of(table), summaries, **options)
-
-
-def report_of(
-    tasks: Tasks,
-    rows: pl.DataFrame,
-    summaries: Any = None,
-    *,
-    by: Any = (),
-    group_summaries: Iterable[Summary] | None = None,
-    sides: Sequence[str] = SIDES,
-    on_progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> pl.DataFrame:
-    """`report` of tasks and the rows that they come from, as `tasks_of` returns them.
-
-    Of the rows it needs `side`, and where they are there `model` and the columns of `by`.
-    """
+    tasks, rows = table if isinstance(table, tuple) else tasks_of(table)
+    del table  # ten million ranks take half a GiB
     for side in sides:
         if side not in SIDES:
             raise ValueError(f"`sides` must be of {', '.join(SIDES)}, got {side!r}.")
