@@ -34,7 +34,7 @@ def show(
     Args:
         title: of the table.
         setting: what all results share; repeated in each JSON object, said once above the table.
-        results: one dictionary a metric, all with the same keys, `metric` first.
+        results: one dictionary a metric, all with the same keys, `metric` first; may be empty.
         form: JSON or table.
         **beside: what else a JSON object says, once.
     """
@@ -46,11 +46,12 @@ def show(
     table.add_column("")
     for result in results:
         table.add_column(plain(result["metric"]), justify="right")
-    for key in [key for key in results[0] if key != "metric"]:
+    for key in [key for result in results[:1] for key in result if key != "metric"]:
         table.add_row(key.replace("_", " "), *(plain(_readable(result[key])) for result in results))
     line(title, "bold")
     line(", ".join(f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items()), "dim")
-    put(table)
+    if results:
+        put(table)
 
 
 @contextmanager

@@ -192,8 +192,7 @@ def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:
         f"{run.config.model}, "
         + (f"best on valid at step {run.step:,}" if measured else f"step {steps:,}, nothing validated"),
         {name: value for name, value in setting.items() if name != "model"},
-        [{"metric": name, "value": value} for name, value in measured.items()]
-        or [{"metric": "none", "value": None}],
+        [{"metric": name, "value": value} for name, value in measured.items()],
         form,
     )
     for text in (f"wrote {out}", *(f"note: {note}" for note in notes)):

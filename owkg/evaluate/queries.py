@@ -33,7 +33,8 @@ def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFra
     lines = read_lines(path)
     names = lines[0].split("\t")
     if missing := [name for name in _QUERY if names.count(name) != 1]:
-        raise line_error(path, 1, f"must name the column {missing[0]} once, got {', '.join(names)[:80]!r}.")
+        must = f"must name the column {missing[0]} once, as queries.tsv of a benchmark does"
+        raise line_error(path, 1, f"{must}, got {', '.join(names)[:80]!r}.")
     if len(lines) == 1:
         raise line_error(path, 1, "must be followed by queries, got none.")
     fields = (f"(?P<{name}>[^\t]+)" if name in _QUERY else "[^\t]*" for name in names)

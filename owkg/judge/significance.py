@@ -14,6 +14,8 @@ from owkg.judge.scores import Scores
 from owkg.judge.sign_flips import randomisation
 from owkg.metrics.interval import student
 
+# Questions added at each end of the values, for what a sample does not show.
+_ADDED = 0.5
 # Differences of questions at a time.
 _CHUNK = 2**22
 
@@ -169,7 +171,9 @@ def difference_intervals(
     D = sum d_q / sum w_q, d_q the difference of the values of a question and w_q its weight; by Student's t
     with the deviation of d_q - D w_q over the mean weight, so that questions of many answers count for as
     much as they move D. Student's t has the degrees of freedom of the effective number of questions,
-    (sum w)^2 / sum w^2. Of each pair by itself: no correction for many pairs.
+    (sum w)^2 / sum w^2. Half a question at each end of the values is added to the variance (Agresti and Min
+    2005), so that systems that agree on every question of a sample have an interval too. Of each pair by
+    itself: no correction for many pairs.
 
     Args:
         scores: of at least two systems on at least two questions.
@@ -189,10 +193,11 @@ def difference_intervals(
         >>> scores = Scores(("x", "y"), ("mrr",), (True,), asked, value, np.ones((1, 3)))
         >>> low, high = difference_intervals(scores, "mrr")
         >>> low.round(3).tolist(), high.round(3).tolist()
-        ([-0.197], [0.797])
+        ([-0.694], [1.294])
 
     References:
         Cochran (1977), "Sampling techniques", section 6.4, of the ratio of two means.
+        Agresti and Min (2005), "Simple improved confidence intervals for comparing matched proportions".
     """
     each = contributions(scores, metric)
     systems, questions = each.shape
@@ -205,10 +210,14 @@ def difference_intervals(
     relative = weight / weight.mean()
     first, second = np.triu_indices(systems, 1)
     low, high = np.empty(len(first)), np.empty(len(first))
-    t = student(wanted, weight.sum() ** 2 / np.dot(weight, weight))
+    effective = weight.sum() ** 2 / np.einsum("i,i->", weight, weight)
+    values = scores.value[scores.metrics.index(metric)] / np.where(weight > 0, weight, 1)
+    unseen = 2 * _ADDED * ((np.ptp(values) or np.abs(values).max()) / effective) ** 2
+    t = student(wanted, effective)
     for part, gaps in _gaps(each, first, second):
         middle = gaps.mean(1)
-        half = t * (gaps - middle[:, None] * relative).std(1, ddof=1) / np.sqrt(questions)
+        seen = (gaps - middle[:, None] * relative).var(1, ddof=1) / questions
+        half = t * np.sqrt(seen + unseen)
         low[part], high[part] = middle - half, middle + half
     return low, high
 

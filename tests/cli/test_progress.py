@@ -18,9 +18,10 @@ def quick(monkeypatch):
 
 
 def heard(capsys, words):
-    """What has been said once all `words` were."""
-    said = ""
+    """What has been said once all `words` were; fails if they are not within two minutes."""
+    said, until = "", time.monotonic() + 120
     while not all(word in said for word in words):
+        assert time.monotonic() < until, f"heard only {said!r}"
         time.sleep(0.01)
         said += capsys.readouterr().err
     return said

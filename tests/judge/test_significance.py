@@ -227,4 +227,29 @@ def test_intervals_of_differences_hold_the_difference():
         low, high = difference_intervals(of, "x", level=0.9)
         sign = 1 if turned else -1
         peer = stats.ttest_1samp(sign * (value[0, 0] - value[0, 1]), 0).confidence_interval(0.9)
-        np.testing.assert_allclose([low[0], high[0]], [peer.low, peer.high])
+        half = np.hypot((peer.high - peer.low) / 2, stats.t.ppf(0.95, 79) * np.ptp(value) / 80)
+        middle = (peer.low + peer.high) / 2
+        np.testing.assert_allclose([low[0], high[0]], [middle - half, middle + half])
+
+
+def test_intervals_of_differences_that_a_sample_hardly_shows():
+    """Strong systems, right on 98 % and 94 % of 40 questions; systems that agree on all of them."""
+    rng = np.random.default_rng(1)
+    asked = pl.DataFrame({"side": "tail", "entity": map(str, range(40)), "relation": "r"})
+
+    def limits(value):
+        low, high = difference_intervals(
+            Scores(("a", "b"), ("hits@1",), (True,), asked, value[None].astype(float), np.ones((1, 40))),
+            "hits@1",
+        )
+        return low[0], high[0]
+
+    held = []
+    for _ in range(600):
+        low, high = limits(rng.random((2, 40)) < np.array([[0.98], [0.94]]))
+        held.append(low < 0.04 < high)
+    assert np.mean(held) > 0.93
+    for value in (np.ones((2, 40)), np.tile(rng.random(40), (2, 1))):
+        low, high = limits(value)
+        assert -0.06 < low < 0 < high < 0.06
+    assert limits(np.zeros((2, 40))) == (0, 0)  # no answer was ever found: no scale to be wrong on
