@@ -110,9 +110,9 @@ def differences(then: Any, now: Any, loose: bool, path: str = "") -> list[str]:
     if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
         pairs = enumerate(zip(then, now, strict=True))
         return [d for i, (a, b) in pairs for d in differences(a, b, loose, f"{path}/{i}")]
-    numbers = isinstance(then, int | float) and isinstance(now, int | float)
-    if numbers and math.isclose(then, now, rel_tol=0.02 if loose else 1e-6, abs_tol=0.02 if loose else 1e-9):
-        return []
+    if isinstance(then, int | float) and isinstance(now, int | float):
+        close = math.isclose(then, now, rel_tol=0.02 if loose else 1e-6, abs_tol=0.02 if loose else 1e-9)
+        return [] if close else [f"{path}: {then!r}, now {now!r}"]
     return [] if then == now else [f"{path}: {then!r}, now {now!r}"]
 
 
