@@ -36,13 +36,13 @@ demo: $(STAMP)
 	@echo "==> queries required to tell strength 0.70 from 0.75 (owkg power)"
 	@$(BIN)/owkg power --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-answers 43 --num-entities 14505
 	@echo "==> Figure 1: MRR against strength under missing facts"
-	@$(BIN)/python simulations/figure1_expectation.py --quick --out $(OUT)
+	@$(BIN)/python -m simulations.yang2022 figure1 --quick --out $(OUT)
 	@echo "==> Figure 2: the same when missing facts correlate with predictions"
-	@$(BIN)/python simulations/figure2_correlation.py --quick --out $(OUT)
+	@$(BIN)/python -m simulations.yang2022 figure2 --quick --out $(OUT)
 	@echo "==> queries required, by metric and sparsity"
 	@$(BIN)/python simulations/queries_required.py --quick --out $(OUT)
 	@echo "==> closed form against Monte Carlo against published"
-	@$(BIN)/python simulations/closed_form_table.py --quick --out $(OUT)
+	@$(BIN)/python -m simulations.yang2022 closed-forms --quick --out $(OUT)
 	@echo "==> a small graph, and the ranks of four scorers of it"
 	@$(BIN)/python simulations/example_ranks.py --out $(OUT)
 	@$(BIN)/owkg kg info $(OUT)/example/graph
@@ -52,7 +52,7 @@ demo: $(STAMP)
 	@$(BIN)/owkg metrics $(OUT)/example/oracle.parquet --kg $(OUT)/example/graph
 	@$(BIN)/owkg metrics $(OUT)/example/frequency.parquet $(OUT)/example/oracle.parquet --kg $(OUT)/example/graph --figures $(OUT)
 	@echo "==> rank metrics against the number of candidates"
-	@$(BIN)/python simulations/chance_adjustment.py --quick --out $(OUT)
+	@$(BIN)/python -m simulations.hoyt2022 chance-adjustment --quick --out $(OUT)
 	@echo "==> a closed world of families, and one of them drawn"
 	@$(BIN)/owkg family-tree generate $(OUT)/families --overwrite
 	@$(BIN)/owkg family-tree verify $(OUT)/families
@@ -68,20 +68,21 @@ demo: $(STAMP)
 	@$(BIN)/owkg metrics $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,hits@10,amri,zmrr
 	@echo "==> models trained on an open world of families, three seeds"
 	@$(BIN)/python simulations/trained_models.py --graph families --quick --out $(OUT)
-	@echo "==> two models along their training, on sparse and on full test sets (owkg reproduce)"
-	@$(BIN)/owkg reproduce open-world --preset quick --out $(OUT)/open_world
+	@echo "==> two models along their training, on sparse and on full test sets"
+	@$(BIN)/python -m simulations.yang2022 open-world --preset quick --out $(OUT)/open_world
 	@echo "==> which of four scorers is best, by all labels and by those of popular entities, and how many questions it takes to see it"
 	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --qrels $(OUT)/example/full.qrels --qrels $(OUT)/example/sparse.qrels --out $(OUT)/compared
 	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
-	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth (owkg reproduce pooling)"
-	@$(BIN)/owkg reproduce pooling --preset quick --out $(OUT)/pooling
+	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth"
+	@$(BIN)/python -m simulations.zhou2022 pooling --preset quick --out $(OUT)/pooling
 	@echo "==> done; everything is under $(OUT)/"
 
 lint: $(STAMP)
-	@echo "==> style (ruff) and types (pyright)"
+	@echo "==> style (ruff), types (pyright) and who imports whom (import-linter)"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-cache
 
 test: $(STAMP)
 	@echo "==> tests (OWKG_DATA=$(or $(OWKG_DATA),not set: tests that need the data sets are skipped))"

@@ -1,9 +1,9 @@
 """All speeds that depend on the device, in one command of at most nine minutes, each beside its limit.
 
 Limits of the device; Monte Carlo; full evaluation; steps of every model; trainings together; every
-configuration of the paper's preset of `owkg reproduce open-world`, projected, and as many of its runs as
-fit into the time that is left. A part is in `accelerator.json` as soon as it is measured, and is not
-measured again: the same command goes on where it stopped. `performance.md` is written from that file.
+configuration of the paper's preset (`python -m simulations.yang2022 open-world`), projected, and as many of
+its runs as fit into the time that is left. A part is in `accelerator.json` as soon as it is measured, and is
+not measured again: the same command goes on where it stopped. `performance.md` is written from that file.
 
     python benchmarks/accelerator.py --out out
 

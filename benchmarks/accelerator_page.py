@@ -47,8 +47,9 @@ RotatE, {together} seeds in one call of the device (`train.train_many`), beside 
 """,
     "paper": """## The paper's preset
 
-`owkg reproduce open-world --preset paper`, one world of density .75: steps in calls from look to look, a look
-at the full test set, and what a run of all steps and looks comes to, with compiling and without checkpoints.
+`python -m simulations.yang2022 open-world --preset paper`, one world of density .75: steps in calls from look
+to look, a look at the full test set, and what a run of all steps and looks comes to, with compiling and
+without checkpoints.
 Where a whole run fitted into the time of the command, its seconds stand beside that: compiled before, with
 checkpoints and its record.
 """,

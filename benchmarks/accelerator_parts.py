@@ -12,19 +12,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import evaluation, simulation
+from benchmarks.timing import fastest, once
 from benchmarks.training import random_graph
 from family_tree import closed_graph, ontology, sample_people
 from owkg import evaluate, kg, metrics, simulate
 from owkg.evaluate.memory import block_bytes
 from owkg.models import MODELS, SIDES, model
-from owkg.report.timing import fastest, once
 from owkg.sampling import sample, write_worlds
-from owkg.study import read_worlds, record
-from owkg.study.presets import PRESETS, Configuration
-from owkg.study.world import ClosedWorld
 from owkg.train import Training, training
 from owkg.train.questions import questions
 from owkg.train.step import State, advance, advance_many, all_finite, begun, ordered, rates
+from simulations.open_world.presets import PRESETS, Configuration
+from simulations.open_world.record import record
+from simulations.open_world.world import ClosedWorld, read_worlds
 
 Numbers = dict[str, Any]
 
@@ -320,7 +320,7 @@ def projected(scale: Scale, one: Configuration, world: ClosedWorld, limit: Numbe
 
 
 def whole_run(one: Configuration, world: ClosedWorld, folder: Path, until: float) -> Numbers:
-    """Seconds of a whole run as `owkg reproduce open-world` takes it, with looks, checkpoints and its record.
+    """Seconds of a whole run as the study of Figures 3 to 5 takes it, with looks, checkpoints and its record.
 
     Raises:
         TimeoutError: if it is not over at the moment `until` of `time.perf_counter`.

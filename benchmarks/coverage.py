@@ -26,12 +26,11 @@ import polars as pl
 import typer
 from scipy import special, stats
 
+from benchmarks.timing import machine
 from owkg import kg, metrics
 from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
-from owkg.report.table import save_table
-from owkg.report.timing import machine
 
 # Candidates of every task: FB15k-237's entities.
 _CANDIDATES = 14_541

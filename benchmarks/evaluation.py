@@ -31,12 +31,11 @@ import numpy as np
 import polars as pl
 import typer
 
+from benchmarks.timing import fastest, machine, measured_elsewhere, once, peak_gib
 from owkg import evaluate, kg
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.models import model
-from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine, measured_elsewhere, once, peak_gib
 
 _DIM = 256
 _SQUARE = 4096

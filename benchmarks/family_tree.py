@@ -23,13 +23,12 @@ sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__f
 import polars as pl
 import typer
 
+from benchmarks.timing import machine, once, peak_gib
 from family_tree import closure, ontology, people_blocks
 from family_tree.generate import generate
 from owkg import sampling
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
-from owkg.report.table import save_table
-from owkg.report.timing import machine, once, peak_gib
 
 _TREE = 300
 _TREES = (3, 33, 333, 3334)

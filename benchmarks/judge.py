@@ -21,13 +21,12 @@ import polars as pl
 import typer
 from scipy import stats
 
-from owkg.cli.script import Out, Quick, run_script
+from benchmarks.timing import fastest, machine, once, peak_gib
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.judge.scores import Scores
 from owkg.judge.significance import contributions, pairwise
 from owkg.judge.stability import stability
-from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine, once, peak_gib
 from owkg.simulate.words import random_words
 
 _SYSTEMS = 13

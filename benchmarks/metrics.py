@@ -24,12 +24,11 @@ import numpy as np
 import polars as pl
 import typer
 
+from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import metrics, ranks
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.metrics import chance
-from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine, once, peak_gib
 
 _PLAIN = ("mr", "mrr", "imr", "hmr", "gmr", "igmr", "median_rank", "hits@1", "hits@3", "hits@5", "hits@10")
 _NAMES = (

@@ -18,13 +18,12 @@ import numpy as np
 import polars as pl
 import typer
 
+from benchmarks.timing import fastest, machine, peak_gib
 from owkg import metrics, openworld, simulate, theory
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
-from owkg.report.points import PublishedGrid
-from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine, peak_gib
 from owkg.simulate.words import random_words
+from simulations.yang2022.points import PublishedGrid
 
 # Trials of one setting, as many as the command line draws when nothing else is said.
 _LONG_RUN = 200_000

@@ -16,12 +16,11 @@ import numpy as np
 import polars as pl
 
 from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.judge.agreement import agreement
 from owkg.judge.rankings import kendall_tau
 from owkg.judge.scores import Scores
-from owkg.report.table import save_table
 
 # Systems, questions, spread, moved.
 _SETTINGS = (

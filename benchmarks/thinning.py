@@ -17,11 +17,10 @@ import numpy as np
 import polars as pl
 import typer
 
+from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import metrics, openworld, simulate
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
-from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine, once, peak_gib
 from owkg.simulate.words import random_words
 
 _QUESTIONS = 500

@@ -25,11 +25,10 @@ import numpy as np
 import polars as pl
 import typer
 
-from owkg.cli.script import Out, Quick, run_script
+from benchmarks.timing import fastest, machine, measured_elsewhere
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.kg import KnowledgeGraph
-from owkg.report.table import save_table
-from owkg.report.timing import fastest, machine, measured_elsewhere
 from owkg.train import training
 from owkg.train.loop import snapshots
 from owkg.train.questions import questions

@@ -3,12 +3,12 @@
 Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be looked at; they pass.
 """
 
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jax.core import Tracer
 
 # Up to here every whole number is a float64.
 _EXACT = 2**53
@@ -16,7 +16,8 @@ _EXACT = 2**53
 
 def is_traced(*values: Any) -> bool:
     """Whether JAX is tracing any of `values`, so that their numbers are not known yet."""
-    return any(isinstance(value, Tracer) for value in values)
+    jax = sys.modules.get("jax")  # where nobody has imported it, it traces nothing
+    return jax is not None and any(isinstance(value, jax.core.Tracer) for value in values)
 
 
 def _shown(array: np.ndarray, bad: np.ndarray) -> str:

@@ -25,12 +25,11 @@ from family_tree import (
     sample_people,
 )
 from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, Seed, run_script
+from owkg.cli.script import Out, Quick, Seed, run_script, save_table
 from owkg.files import writable_folder
-from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.published import data_folder
-from owkg.report.table import save_table
+from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.sampling.sample import sample
+from simulations.data import data_folder
 
 GENERATED, STRICT, PUBLISHED = "generated", "strict depth", "published"
 STYLE = {

@@ -16,10 +16,9 @@ import polars as pl
 import typer
 
 from owkg import metrics, theory
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
-from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.table import save_table
+from owkg.plots.figure import COLOURS, figure, save_figure
 
 
 @dataclass(frozen=True)

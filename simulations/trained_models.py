@@ -23,11 +23,10 @@ from family_tree import closed_graph, ontology, sample_people
 from owkg import evaluate, metrics, sampling
 from owkg import train as training
 from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, run_script
+from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.kg import KnowledgeGraph, read_graph
-from owkg.report.figure import COLOURS, figure, save_figure
-from owkg.report.table import save_table
+from owkg.plots.figure import COLOURS, figure, save_figure
 
 FAMILIES = "families"
 METRICS = ("mrr", "hits@1", "hits@10")

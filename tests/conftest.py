@@ -53,7 +53,7 @@ _UNCHECKED = {
 
 def _checked_modules() -> list[str]:
     root = Path(__file__).parents[1]
-    packages = ("owkg", "family_tree")
+    packages = ("owkg", "family_tree", "simulations")
     files = (f for p in packages for f in (root / p).rglob("*.py") if not f.name.startswith("__"))
     names = (".".join(f.relative_to(root).with_suffix("").parts) for f in files)
     return sorted(set(names) - _UNCHECKED)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg.cli.script import save_table
 from owkg.files import (
     MAX_UNPACKED,
     opened,
@@ -22,7 +23,6 @@ from owkg.judge import read_judgements, read_runs
 from owkg.kg.lines import read_lines
 from owkg.models.embeddings_npz import read_npz
 from owkg.ranks import ranks_from_matrix, read_ranks
-from owkg.report.table import save_table
 from owkg.sampling import read_facts
 
 

@@ -20,7 +20,7 @@ from owkg.cli.main import main
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
 from owkg.simulate import full_test, redraw
-from owkg.study.resampling import question_counts
+from simulations.yang2022.resampling import question_counts
 from owkg.train import Training, train
 
 folder = Path(sys.argv[1])

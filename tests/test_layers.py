@@ -1,4 +1,4 @@
-"""Who may import whom (docs/architecture.md), read from the source without running it."""
+"""Who may import whom (docs/architecture.md), and what may stand nowhere in the library."""
 
 import ast
 import subprocess
@@ -7,71 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from importlinter import cli
 
 import owkg
 
 ROOT = Path(__file__).parents[1]
-
-# What each part of owkg may import of the others. A part not named here has no floor, and fails.
-FLOORS = {
-    "checks": set(),
-    "keys": set(),
-    "parquet": set(),
-    "files": {"parquet"},
-    "provenance": set(),
-    "openworld": {"checks"},
-    "kg": {"checks", "files"},
-    "ranks": {"keys", "kg", "checks", "files"},
-    "metrics": {"keys", "ranks", "kg", "checks"},
-    "sampling": {"kg", "openworld", "checks", "files", "provenance"},
-    "models": {"keys", "kg", "checks", "files"},
-    "evaluate": {"models", "ranks", "kg", "checks", "files"},
-    "train": {"keys", "evaluate", "models", "metrics", "ranks", "kg", "checks", "files", "provenance"},
-    "theory": {"metrics", "openworld", "checks"},
-    "simulate": {"keys", "metrics", "openworld", "checks"},
-    "judge": {"keys", "simulate", "metrics", "ranks", "kg", "checks", "files"},
-    "study": {
-        "keys",
-        "judge",
-        "simulate",
-        "theory",
-        "train",
-        "evaluate",
-        "models",
-        "metrics",
-        "kg",
-        "openworld",
-        "checks",
-        "files",
-        "provenance",
-    },
-    "report": {
-        *(
-            "keys",
-            "study",
-            "judge",
-            "sampling",
-            "theory",
-            "simulate",
-            "metrics",
-            "ranks",
-            "kg",
-            "openworld",
-            "checks",
-            "files",
-        ),
-    },
-}
-# Entry points and scripts: they stand on top, and nobody may import them.
-TOP = {"cli", "__main__"}
-# The package of the closed world stands on the graph, and only entry points and scripts import it.
-FAMILY_TREE = {"kg", "checks", "files", "provenance"}
-SCRIPTS = ("simulations", "benchmarks", "notebooks", "tests")
-
-
-def _module(path: Path, root: Path) -> str:
-    parts = path.relative_to(root).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def imported(source: str, package: str) -> Iterator[tuple[int, str]]:
@@ -97,27 +37,6 @@ def imported(source: str, package: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, constant
 
 
-def violations(source: str, module: str, *, is_package: bool = False) -> list[str]:
-    """The imports of `source` that run upward or sideways, one line each."""
-    root, _, inner = module.partition(".")
-    part = inner.split(".")[0]
-    if root == "owkg" and part in TOP:
-        return []
-    if root == "owkg" and part not in FLOORS:
-        return [f"{module}: owkg.{part} has no floor; add it to FLOORS"]
-    allowed = FAMILY_TREE if root == "family_tree" else FLOORS[part] | {part}
-    package = module if is_package else module.rpartition(".")[0]
-    found = []
-    for line, name in imported(source, package):
-        top, *rest = name.split(".")
-        below = top == "owkg" and rest[:1] and rest[0] in allowed
-        if (top == "owkg" and not below) or (top == "family_tree" and root != top):
-            found.append(f"{module}:{line} imports {name}")
-        elif top in SCRIPTS:
-            found.append(f"{module}:{line} imports {name}, a script")
-    return found
-
-
 def _files(folder: str) -> list[Path]:
     return sorted((ROOT / folder).rglob("*.py"))
 
@@ -129,82 +48,21 @@ def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", [p for p in LIBRARY if p != ROOT / "owkg" / "__init__.py"], ids=_name)
-def test_no_import_runs_upward_or_sideways(path):
-    source = path.read_text(encoding="utf-8")
-    is_package = path.name == "__init__.py"
-    assert violations(source, _module(path, ROOT), is_package=is_package) == []
+def test_no_import_runs_upward_or_sideways():
+    """The contracts of `.importlinter`, which also `make lint` holds the source to."""
+    assert cli.lint_imports(config_filename=str(ROOT / ".importlinter"), no_cache=True) == 0
 
 
-@pytest.mark.parametrize("path", [*_files("simulations"), *_files("benchmarks")], ids=_name)
-def test_scripts_import_no_tests(path):
-    names = [name for _, name in imported(path.read_text(encoding="utf-8"), "")]
-    assert not [name for name in names if name.split(".")[0] == "tests"]
-
-
-def test_the_walk_sees_the_library():
-    seen = {_module(p, ROOT) for p in LIBRARY}
-    assert {"owkg", "owkg.checks", "owkg.theory.moments", "owkg.simulate.estimate"} <= seen
-    floors = {p.relative_to(ROOT / "owkg").parts[0].removesuffix(".py") for p in _files("owkg")}
-    assert floors - {"__init__"} <= FLOORS.keys() | TOP
-
-
-@pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        ("owkg.theory.moments", "from owkg.simulate import estimate"),
-        ("owkg.theory.moments", "from owkg import simulate"),
-        ("owkg.theory.moments", "import owkg"),
-        ("owkg.theory.moments", "import owkg.simulate.estimate as e"),
-        ("owkg.theory.moments", "from ..simulate import estimate"),
-        ("owkg.theory.moments", "from .. import simulate"),
-        ("owkg.simulate.estimate", "def f():\n    from owkg.theory import moments"),
-        ("owkg.simulate.estimate", "import importlib\nimportlib.import_module('owkg.theory')"),
-        ("owkg.metrics.catalogue", "from owkg.openworld import grid"),
-        ("owkg.kg.files", "from owkg.ranks import read_table"),
-        ("owkg.ranks.table", "from owkg.metrics import MRR"),
-        ("owkg.openworld.setting", "from owkg.metrics import MRR"),
-        ("owkg.checks", "from owkg.openworld import grid"),
-        ("owkg.report.figure", "from owkg.cli.main import main"),
-        ("owkg.theory.moments", "from owkg.report import figure"),
-        ("owkg.theory.moments", "from simulations import figure1"),
-        ("owkg.theory.moments", "import tests.conftest"),
-        ("owkg.nowhere.module", ""),
-        ("owkg.kg.read", "import family_tree"),
-        ("owkg.sampling.split", "from family_tree import closure"),
-        ("family_tree.closure", "from owkg.metrics import MRR"),
-        ("family_tree.closure", "from owkg.sampling import sampled"),
-    ],
-)
-def test_the_walker_catches(module, source):
-    assert len(violations(source, module)) == 1
-
-
-@pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        (
-            "owkg.theory.moments",
-            "from owkg.openworld import grid\nfrom owkg import checks",
-        ),
-        ("owkg.theory.moments", "from .grids import over_grid\nfrom ..metrics import MRR"),
-        (
-            "owkg.simulate.estimate",
-            "import numpy as np\nfrom owkg.simulate import sums",
-        ),
-        ("owkg.cli.theory", "from owkg import theory, simulate, report"),
-        ("owkg.report.figure", "from owkg import theory, simulate"),
-        ("owkg.cli.family_tree", "import family_tree"),
-        ("family_tree.closure", "from owkg.kg import KnowledgeGraph\nfrom family_tree.people import People"),
-    ],
-)
-def test_the_walker_lets_pass(module, source):
-    assert violations(source, module) == []
-
-
-def test_relative_imports_of_a_package_are_resolved_from_the_package():
-    assert violations("from ..simulate import x", "owkg.theory", is_package=True)
-    assert not violations("from .moments import x", "owkg.theory", is_package=True)
+def test_a_broken_contract_fails(tmp_path, monkeypatch):
+    (tmp_path / "house").mkdir()
+    for name, source in (("__init__", ""), ("above", ""), ("below", "from house import above")):
+        (tmp_path / "house" / f"{name}.py").write_text(source)
+    contract = "name = floors\ntype = layers\nlayers =\n    house.above\n    house.below\n"
+    (tmp_path / "contract").write_text(
+        f"[importlinter]\nroot_package = house\n\n[importlinter:contract:floors]\n{contract}"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.lint_imports(config_filename=str(tmp_path / "contract"), no_cache=True) == 1
 
 
 # --- what a package's __init__.py may hold

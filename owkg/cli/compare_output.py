@@ -14,7 +14,7 @@ def write(found: dict[str, Any], out: Path) -> None:
     """Every table as CSV, and figures: all of them or none."""
     import polars as pl
 
-    from owkg.report.judging import asl_figure, label_set_figure, ranking_figure
+    from owkg.plots.judging import asl_figure, label_set_figure, ranking_figure
 
     panel = pl.col("labels").alias("panel")
     sets = found["values"]["labels"].unique(maintain_order=True).to_list()

@@ -7,7 +7,7 @@ import numpy as np
 
 from family_tree.layout import Family, layout
 from family_tree.people import People
-from owkg.report.figure import COLOURS, figure, write_picture
+from owkg.plots.figure import COLOURS, figure, write_picture
 
 # Inches for one person along a row, for a row, for a letter of the title, and for the legend beside it.
 _PERSON, _ROW, _LETTER, _LEGEND = 0.44, 1.0, 0.09, 1.8

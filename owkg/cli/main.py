@@ -16,7 +16,6 @@ from owkg.cli.models import models
 from owkg.cli.pool import pool
 from owkg.cli.power import power
 from owkg.cli.ranks import ranks_app
-from owkg.cli.reproduce.app import reproduce_app
 from owkg.cli.sample import sample
 from owkg.cli.simulate import simulate
 from owkg.cli.stability import stability
@@ -117,7 +116,16 @@ app.command(
 )(sample)
 app.add_typer(kg_app)
 app.add_typer(ranks_app)
-app.add_typer(reproduce_app)
+
+
+@app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def reproduce() -> None:
+    """Where the published figures went."""
+    raise ValueError(
+        "the published figures are commands of their own, in a checkout of the repository: "
+        "python -m simulations.yang2022 (figure1 to figure5-metrics, claims, open-world), "
+        "python -m simulations.zhou2022 (pooling)."
+    )
 
 
 def _version(value: bool) -> None:

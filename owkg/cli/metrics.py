@@ -170,7 +170,7 @@ def _computed(
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     shown = {"ties": tuple(Ties) if everything or "ties" in divisions else (Ties.REALISTIC,)}
     if figures is not None:
-        from owkg.report.ranks import rank_figures
+        from owkg.plots.ranks import rank_figures
 
         for path in rank_figures([table for _, table in tables], figures):
             print(f"wrote {path}", file=sys.stderr)

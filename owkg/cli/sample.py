@@ -107,7 +107,7 @@ def sample(
     """
     from owkg import sampling
     from owkg.cli.progress import progress
-    from owkg.report.sampling import draw_card
+    from owkg.plots.sampling import draw_card
 
     densities = _densities(density)
     given = {

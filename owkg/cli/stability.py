@@ -111,7 +111,7 @@ def _write(found: Any, table: Any, coefficient: str, out: Path) -> None:
     import polars as pl
 
     from owkg.cli.output import written_together
-    from owkg.report.judging import stability_figure
+    from owkg.plots.judging import stability_figure
 
     metrics, sizes, draws = found.tau.shape
     every = pl.DataFrame(

@@ -6,7 +6,7 @@ import pytest
 
 from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
 from owkg.metrics import Ties, evaluate, summary, tasks
-from owkg.report.published_chance import NAMES
+from simulations.hoyt2022.published import NAMES
 
 # --- candidates.tsv: chance level of N ranks with N candidates each
 

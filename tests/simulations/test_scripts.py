@@ -19,11 +19,20 @@ from owkg.ranks import other_candidates, read_ranks
 ROOT = Path(__file__).parents[2]
 
 
+def started(name):
+    """What follows `python`: a script, or a package of a paper and its command."""
+    package, *command = name.split()
+    return (
+        ["-m", f"simulations.{package}", *command] if command else [str(ROOT / "simulations" / f"{name}.py")]
+    )
+
+
 def script(name, *arguments, data=None):
     environment = {k: v for k, v in os.environ.items() if k != "OWKG_DATA"}
     environment |= {"PYTHONPATH": str(ROOT)} | ({"OWKG_DATA": str(data)} if data else {})
     return subprocess.run(
-        [sys.executable, str(ROOT / "simulations" / f"{name}.py"), *map(str, arguments)],
+        [sys.executable, *started(name), *map(str, arguments)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         env=environment,
@@ -36,8 +45,9 @@ def here(monkeypatch, capsys):
     """`script` in this process, which need not import everything again."""
 
     def run(name, *arguments, data=None):
-        path = ROOT / "simulations" / f"{name}.py"
-        monkeypatch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+        package, *command = name.split()
+        path = ROOT / "simulations" / (f"{package}/__main__.py" if command else f"{name}.py")
+        monkeypatch.setattr(sys, "argv", [str(path), *command, *map(str, arguments)])
         monkeypatch.delenv("OWKG_DATA", raising=False)
         if data:
             monkeypatch.setenv("OWKG_DATA", str(data))
@@ -52,7 +62,8 @@ def here(monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["figure1_expectation", "figure2_correlation", "queries_required"])
 def test_quick_figures(name, tmp_path, here):
     # One as users start it; another process shows that nothing else was needed.
-    done = (script if name == "queries_required" else here)(name, "--quick", "--out", tmp_path)
+    command = name if name == "queries_required" else f"yang2022 {name.split('_')[0]}"
+    done = (script if command == name else here)(command, "--quick", "--out", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     for suffix in (".csv", ".png", ".pdf"):
         path = tmp_path / f"{name}{suffix}"
@@ -65,13 +76,13 @@ def test_quick_figures(name, tmp_path, here):
 
 
 def test_published_points_are_compared(owkg_data, tmp_path, here):
-    done = here("figure1_expectation", "--quick", "--out", tmp_path, data=owkg_data)
+    done = here("yang2022 figure1", "--quick", "--out", tmp_path, data=owkg_data)
     assert "published, all: 568 points" in done.stdout
     assert (tmp_path / "figure1_published.csv").exists()
 
 
 def test_chance_adjustment(tmp_path, here):
-    done = here("chance_adjustment", "--quick", "--out", tmp_path)
+    done = here("hoyt2022 chance-adjustment", "--quick", "--out", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     for name in (".csv", "_models.csv", ".png", ".pdf"):
         assert (tmp_path / f"chance_adjustment{name}").stat().st_size > 500
@@ -90,7 +101,7 @@ def test_chance_adjustment(tmp_path, here):
 
 
 def test_published_chance_levels_are_compared(owkg_data, tmp_path, here):
-    done = here("chance_adjustment", "--quick", "--out", tmp_path, data=owkg_data)
+    done = here("hoyt2022 chance-adjustment", "--quick", "--out", tmp_path, data=owkg_data)
     assert done.returncode == 0
     lines = [line for line in done.stdout.splitlines() if line.startswith("published")]
     assert [line.split()[1].rstrip(":,") for line in lines] == [
@@ -219,7 +230,7 @@ def test_equal_seeds_give_equal_example_ranks(tmp_path, here):
     assert not tables[0].equals(tables[2])
 
 
-@pytest.mark.parametrize("name", ["figure1_expectation", "closed_form_table", "chance_adjustment"])
+@pytest.mark.parametrize("name", ["yang2022 figure1", "yang2022 closed-forms", "hoyt2022 chance-adjustment"])
 def test_bad_places_are_named_before_any_work(name, tmp_path, here):
     (tmp_path / "file").write_text("")
     done = here(name, "--out", tmp_path / "file" / "out")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from owkg import metrics, openworld, theory
-from owkg.report.published import compared_with_published, published_simulations
+from simulations.yang2022.published import compared_with_published, published_simulations
 
 PAPER = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
 

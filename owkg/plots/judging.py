@@ -1,0 +1,298 @@
+"""Figures of rankings under other judgements: by pool depth, by share of the questions, by test set.
+
+Every figure takes a plain table, so that published numbers and those of a study are drawn alike. A column
+`panel`, where there is one, makes a panel of each of its values, in the order of their first rows.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from owkg import checks
+from owkg.judge.discrimination import asl_area, asl_curve, discriminative_power
+from owkg.judge.rankings import kendall_tau
+from owkg.plots.figure import COLOURS, figure, write_figure
+from owkg.plots.panels import blank_panels, panel_grid
+
+_MARKERS = "os^DvPX"
+_STYLES = ("-", "--", ":", "-.")
+_REAL = (-np.inf, np.inf)
+_TAU = (-1.0, 1.0)
+_MANY = 4  # panels; more are drawn smaller, in two rows
+
+
+def depth_figure(
+    table: Any, stem: Path, *, xlabel: str = "pool depth", ylabel: str = "Kendall's tau"
+) -> list[Path]:
+    """Agreement of rankings by pool depth, a line a metric: Figures 4 and 5 of Zhou et al. (2022).
+
+    Args:
+        table: columns metric, depth, tau, and panel if there are several; with lower and upper, the ends of
+            intervals, drawn as bands. A null tau, of a ranking that is all ties, is a gap.
+        stem: of the files.
+        xlabel, ylabel: of the axes.
+
+    Returns:
+        The paths written, .png and .pdf.
+
+    Raises:
+        ValueError: if a column is missing, or a number of it is none or out of its range.
+        OSError: if the files cannot be written.
+    """
+    checked = _checked(table, {"depth": (0, np.inf)}, {"tau": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
+    return _lines(checked, stem, x="depth", y="tau", xlabel=xlabel, ylabel=ylabel)
+
+
+def stability_figure(
+    table: Any,
+    stem: Path,
+    *,
+    xlabel: str = "share of the questions",
+    ylabel: str = "Kendall's tau with all questions",
+) -> list[Path]:
+    """Agreement of the ranking by some questions with that by all, a line a metric, its spread as a band.
+
+    Args:
+        table: columns metric, share, mean, and panel if there are several; with lower and upper, the ends of
+            the band. A null is a gap.
+        stem: of the files.
+        xlabel, ylabel: of the axes.
+
+    Returns, Raises: as `depth_figure`.
+    """
+    checked = _checked(table, {"share": (0, 1)}, {"mean": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
+    return _lines(checked, stem, x="share", y="mean", xlabel=xlabel, ylabel=ylabel)
+
+
+def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pairs of systems") -> list[Path]:
+    """p-values of all pairs from the largest to the smallest, a curve a metric: the lower, the more it tells.
+
+    Beside each metric, the area under its curve (the mean p-value) and the share of pairs below alpha.
+
+    Args:
+        table: a row a pair, columns metric, p_value, and panel if there are several.
+        stem: of the files.
+        alpha: level drawn as a line, in (0, 1).
+        xlabel: of the axes.
+
+    Returns, Raises: as `depth_figure`.
+
+    References:
+        Sakai (SIGIR 2006), "Evaluating evaluation metrics based on the bootstrap".
+    """
+    level = checks.scalar("alpha", checks.real("alpha", alpha, 0, 1, closed=False))
+    checked = _checked(table, {"p_value": (0, 1)}, {}, "metric")
+    look = _looks(checked["metric"])
+
+    def draw(part: pl.DataFrame, panel: Any) -> None:
+        curves = {name: asl_curve(rows["p_value"].to_numpy()) for name, rows in _by(part, "metric").items()}
+        for name in sorted(curves, key=lambda name: float(asl_area(curves[name]))):
+            p = curves[name]
+            area, power = float(asl_area(p)), float(discriminative_power(p, level))
+            label = f"{name}: area {area:.3f}, {power:.0%} below {level:g}"
+            panel.step(
+                np.arange(len(p) + 1), np.append(p, p[-1]), where="post", lw=1.2, label=label, **look[name]
+            )
+        panel.axhline(level, color="0.5", lw=0.8, ls=(0, (1, 1)))
+        most = max(map(len, curves.values()))
+        panel.set(xlabel=xlabel, ylabel="p-value", ylim=(-0.02, 1.02), xlim=(-0.01 * most, most))
+        # The curves fall from the upper left, so this corner is the emptiest.
+        panel.legend(fontsize=7, loc="upper right")
+
+    return _panels(checked, stem, draw, size=(4.6, 3.6))
+
+
+def ranking_figure(table: Any, stem: Path) -> list[Path]:
+    """Ranks of the systems on several label sets side by side, the best on top, a line a system.
+
+    Tied systems share the mean of their ranks, and are named together.
+
+    Args:
+        table: columns label_set, system, value (larger is better), and panel if there are several. Every
+            system stands once in each label set, and the sets are drawn in the order of their first rows.
+        stem: of the files.
+
+    Returns, Raises: as `depth_figure`.
+    """
+    checked = _checked(table, {"value": _REAL}, {}, "label_set", "system")
+    look = _looks(checked["system"], markers=True)
+
+    def draw(part: pl.DataFrame, panel: Any) -> None:
+        sets = part["label_set"].unique(maintain_order=True).to_list()
+        wide = part.pivot("label_set", index="system", values="value", maintain_order=True)
+        ranks = stats.rankdata(-wide.select(sets).to_numpy(), axis=0)
+        for name, own in zip(wide["system"], ranks, strict=True):
+            panel.plot(range(len(sets)), own, lw=1.3, ms=4, **look[name])
+        for at, side, offset in ((0, "right", -6), (len(sets) - 1, "left", 6)):
+            for rank in np.unique(ranks[:, at]):
+                names = ", ".join(wide["system"].filter(ranks[:, at] == rank))
+                options: Any = {"va": "center", "ha": side, "fontsize": 7.5, "textcoords": "offset points"}
+                panel.annotate(names, (at, rank), (offset, 0), annotation_clip=False, **options)
+        panel.set_xticks(range(len(sets)), sets)
+        panel.set_yticks([])
+        panel.set(ylim=(len(ranks) + 0.5, 0.5), xlim=(-0.05, len(sets) - 0.95))
+        # The names stand there.
+        panel.spines["left"].set_visible(False)
+
+    _once(checked, "label_set")
+    sets = checked["label_set"].n_unique()
+    height = 0.9 + 0.22 * checked["system"].n_unique()
+    return _panels(checked, stem, draw, size=(2.2 + 1.1 * sets, height))
+
+
+def label_set_figure(
+    table: Any, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
+) -> list[Path]:
+    """What systems read on two label sets, a point a system, with tau-b of the two rankings.
+
+    The line of equal readings is drawn where it crosses the panel. Larger values are taken as better; tau is
+    the same where smaller ones are.
+
+    Args:
+        table: columns system, first, second, and panel if there are several.
+        stem: of the files.
+        xlabel, ylabel: what `first` and `second` are.
+
+    Returns, Raises: as `depth_figure`.
+    """
+    checked = _checked(table, {"first": _REAL, "second": _REAL}, {}, "system")
+    _once(checked)
+    look = _looks(checked["system"], markers=True)
+
+    def draw(part: pl.DataFrame, panel: Any) -> None:
+        for name, first, second in part.select("system", "first", "second").rows():
+            marks = look[name] | {"ls": "", "ms": 6, "alpha": 0.85}
+            panel.plot(first, second, label=name, **marks)
+        panel.margins(0.08)
+        (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
+        if max(left, low) < min(right, high):
+            panel.axline((max(left, low),) * 2, slope=1, color="0.6", lw=0.8, label="equal")
+            panel.set(xlim=(left, right), ylim=(low, high))
+        tau = kendall_tau(part["first"].to_numpy(), part["second"].to_numpy()) if len(part) > 1 else np.nan
+        shown = "no tau: all tied" if np.isnan(tau) else f"tau {float(tau):.3f}"
+        panel.set(xlabel=xlabel, ylabel=ylabel)
+        panel.set_title(f"{part['panel'][0]}: {shown}" if "panel" in part.columns else shown)
+
+    return _panels(checked, stem, draw, size=(3.3, 3.1), legend=True, titled=False)
+
+
+def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylabel: str) -> list[Path]:
+    """A line a metric, with a band where the table has its ends."""
+    keys = [name for name in ("panel", "metric", x) if name in table.columns]
+    if (twice := table.select(keys).is_duplicated()).any():
+        shown = ", ".join(map(str, table.filter(twice).select(keys).row(0)))
+        raise ValueError(f"`table` must have one row for each {', '.join(keys)}, got several of {shown}.")
+    look = _looks(table["metric"], markers=True)
+    ends = {"lower", "upper"} <= set(table.columns)
+
+    def draw(part: pl.DataFrame, panel: Any) -> None:
+        for name, rows in _by(part, "metric").items():
+            rows = rows.sort(x)
+            if ends:
+                lower, upper = (rows[end].cast(pl.Float64).to_numpy() for end in ("lower", "upper"))
+                panel.fill_between(rows[x], lower, upper, color=look[name]["color"], alpha=0.13, lw=0)
+            panel.plot(rows[x], rows[y].cast(pl.Float64), lw=1.2, ms=3.5, label=name, **look[name])
+        low, high = panel.get_ylim()
+        if low < 0 < high:
+            panel.axhline(0, color="0.5", lw=0.8)
+        panel.set_ylim(max(low, -1.05), min(high, 1.05))
+        panel.set(xlabel=xlabel, ylabel=ylabel if panel.get_subplotspec().is_first_col() else "")
+        if x == "depth":
+            panel.xaxis.get_major_locator().set_params(integer=True)
+
+    panels = table["panel"].n_unique() if "panel" in table.columns else 1
+    if panels > _MANY:
+        return _panels(table, stem, draw, size=(2.5, 2.4), legend=True, grid=(2, -(-panels // 2)))
+    return _panels(table, stem, draw, size=(3.6, 3.1), legend=True)
+
+
+def _panels(
+    table: pl.DataFrame,
+    stem: Path,
+    draw: Callable[[pl.DataFrame, Any], None],
+    *,
+    size: tuple[float, float],
+    legend: bool = False,
+    titled: bool = True,
+    grid: tuple[int, int] | None = None,
+) -> list[Path]:
+    """A panel of each value of `panel`, and with `legend` one for all, beside them."""
+    parts = _by(table, "panel") if "panel" in table.columns else {"": table}
+    rows, columns = grid or panel_grid(len(parts))
+    whole = (size[0] * columns + 1.5 * legend, size[1] * rows)
+    with figure(rows, columns, whole, squeeze=False) as (fig, axes):
+        entries: dict[str, Any] = {}
+        for panel, (name, part) in zip(axes.flat, parts.items(), strict=False):
+            draw(part, panel)
+            if titled:
+                panel.set_title(name)
+            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+                entries.setdefault(label, handle)
+        blank_panels(axes, len(parts))
+        if legend:
+            fig.legend(entries.values(), entries, loc="outside right center", fontsize=8)
+        return write_figure(fig, stem)
+
+
+def _by(table: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
+    return {str(key[0]): rows for key, rows in table.group_by(column, maintain_order=True)}
+
+
+def _looks(names: pl.Series, *, markers: bool = False) -> dict[str, dict[str, Any]]:
+    """Colour and line style of each name, and its marker: none looks like another among the first 28."""
+    found = {}
+    for i, name in enumerate(names.unique(maintain_order=True)):
+        turn = i // len(COLOURS)
+        found[name] = {"color": COLOURS[i % len(COLOURS)], "ls": _STYLES[turn % len(_STYLES)]}
+        if markers:
+            found[name]["marker"] = _MARKERS[(i + turn) % len(_MARKERS)]
+    return found
+
+
+def _checked(
+    table: Any,
+    numbers: Mapping[str, tuple[float, float]],
+    gaps: Mapping[str, tuple[float, float]],
+    *names: str,
+) -> pl.DataFrame:
+    """`table`, which has columns of names and of numbers in their ranges; those of `gaps` may hold nulls.
+
+    Of `gaps`, the first must be there; the others come together or not at all.
+    """
+    if not isinstance(table, pl.DataFrame) or table.is_empty():
+        raise ValueError(f"`table` must be a polars frame with rows, got {table!r}.")
+    first, *ends = [*gaps] or [None]
+    optional = ends if set(ends) & set(table.columns) else []
+    wanted = [*names, *numbers, *([first] if first else []), *optional]
+    if missing := [name for name in wanted if name not in table.columns]:
+        raise ValueError(f"`table` must have the columns {', '.join(wanted)}; there is no {missing[0]}.")
+    for name in (*names, *(["panel"] if "panel" in table.columns else [])):
+        if table[name].null_count():
+            raise ValueError(f"`table` must have a {name} in every row, got null.")
+    for name in wanted[len(names) :]:
+        column = table[name]
+        if not column.dtype.is_numeric() and column.dtype != pl.Null:
+            raise ValueError(f"`table` must have numbers in the column {name}, got {column.dtype}.")
+        if column.null_count() and name in numbers:
+            raise ValueError(f"`table` must have a {name} in every row, got null.")
+        if len(known := column.drop_nulls().cast(pl.Float64)):
+            checks.real(name, known.to_numpy(), *(numbers.get(name) or gaps[name]))
+    return table.with_columns(pl.col(*names).cast(pl.String))
+
+
+def _once(table: pl.DataFrame, *within: str) -> None:
+    """Raises unless every system stands once in each panel and each value of `within`."""
+    keys = ["panel", *within] if "panel" in table.columns else list(within)
+    systems = table["system"].n_unique()
+    counted = table.group_by(*keys, maintain_order=True) if keys else [((), table)]
+    for key, rows in counted:
+        if len(rows) != systems or rows["system"].n_unique() != systems:
+            where = f" in {', '.join(map(str, key))}" if key else ""
+            raise ValueError(
+                f"`table` must have each of {systems} systems once{where}, got {len(rows)} rows of "
+                f"{rows['system'].n_unique()} systems."
+            )

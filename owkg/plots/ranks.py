@@ -1,0 +1,78 @@
+"""The figures of rank tables: where the ranks lie, and PROBE over its parameters."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from owkg.files import writable_folder
+from owkg.metrics import Tasks, part_of, tasks_of
+from owkg.plots.figure import figure, write_figure
+from owkg.plots.histogram import draw_histograms
+from owkg.plots.panels import panel_grid
+from owkg.plots.probe import draw_lines, draw_order, draw_surfaces, probe_surface
+
+
+def rank_figures(tables: Sequence[pl.DataFrame], folder: Path) -> list[Path]:
+    """Draws rank tables, a panel or a line a model, into PNG and PDF files.
+
+    - `rank_histogram`: the ranks on a logarithmic axis, beside those of a random ranking.
+    - `probe_surface`: PROBE over sharpness and robustness, where every table has the column `popularity`;
+      `probe_order`: of several models, which of them leads where.
+    - `probe_sharpness`: PROBE over sharpness, where a table does not have it.
+
+    Args:
+        tables: rank tables; a model is a value of the column `model`, or a whole table without one.
+        folder: made if need be, and tried before anything is computed.
+
+    Returns:
+        The paths written, in this order.
+
+    Raises:
+        ValueError: as `owkg.ranks.validated`, if there are no tables, or two have models of one name.
+        OSError: if nothing can be written to the folder.
+    """
+    writable_folder(folder)
+    models = _models(tables)
+    rows, columns = panel_grid(len(models))
+    size = (max(5.2, 3.9 * columns), 3.2 * rows)
+    with figure(rows, columns, size, squeeze=False, sharey=True) as (fig, axes):
+        draw_histograms(models, axes)
+        paths = write_figure(fig, folder / "rank_histogram")
+    if any(tasks.popularity is None for tasks in models.values()):
+        lines = {name: probe_surface(tasks, robustness=(0.0,))[:, 0] for name, tasks in models.items()}
+        with figure(1, 1, (6.4, 4)) as (fig, panel):
+            draw_lines(lines, panel)
+            return paths + write_figure(fig, folder / "probe_sharpness")
+    surfaces = {name: probe_surface(tasks)[0] for name, tasks in models.items()}
+    with figure(rows, columns, (max(6, 4.2 * columns), 3.7 * rows), squeeze=False, sharey=True) as (
+        fig,
+        axes,
+    ):
+        draw_surfaces(surfaces, axes, fig)
+        paths += write_figure(fig, folder / "probe_surface")
+    if len(surfaces) > 1:
+        with figure(1, 1, (6.4, 4.6)) as (fig, panel):
+            draw_order(surfaces, panel)
+            paths += write_figure(fig, folder / "probe_order")
+    return paths
+
+
+def _models(tables: Sequence[pl.DataFrame]) -> dict[str, Tasks]:
+    """The tasks of each model, in the order of the tables and, within one, of the names."""
+    if not tables:
+        raise ValueError("`tables` must have at least one rank table, got none.")
+    found: dict[str, Tasks] = {}
+    for number, table in enumerate(tables, start=1):
+        tasks, rows = tasks_of(table)
+        if "model" in rows.columns:
+            names = rows["model"].to_numpy()
+            parts = {name: part_of(tasks, names == name) for name in np.unique(names)}
+        else:
+            parts = {"ranks" if len(tables) == 1 else f"table {number}": tasks}
+        for name, part in parts.items():
+            if name in found:
+                raise ValueError(f"`tables` must have different models, got {name!r} twice.")
+            found[name] = part
+    return found

@@ -1,0 +1,1 @@
+"""Hoyt et al. (2022): chance levels and adjusted metrics."""

@@ -1,0 +1,13 @@
+"""The commands of `python -m simulations.hoyt2022`."""
+
+from owkg.cli.script import command_line, run_package
+from simulations.hoyt2022 import chance_adjustment
+
+main = command_line(
+    "simulations.hoyt2022",
+    {"chance-adjustment": chance_adjustment.main},
+    {"chance-adjustment": "chance-adjustment --quick --out out"},
+)
+
+if __name__ == "__main__":
+    run_package(main)

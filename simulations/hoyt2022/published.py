@@ -1,0 +1,92 @@
+"""The published chance levels of Hoyt et al. (2022), where the user has them."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.metrics import Ties, evaluate, summary, tasks
+from simulations.data import data_file
+
+# By the published name and whether it is inverted.
+NAMES = {
+    ("arithmetic_mean_rank", False): "mr",
+    ("arithmetic_mean_rank", True): "imr",
+    ("harmonic_mean_rank", False): "hmr",
+    ("harmonic_mean_rank", True): "mrr",
+    ("geometric_mean_rank", False): "gmr",
+    ("geometric_mean_rank", True): "igmr",
+    ("hits_at_1", True): "hits@1",
+    ("hits_at_10", True): "hits@10",
+    ("hits_at_100", True): "hits@100",
+}
+"""Our names."""
+
+# The others were drawn, as was the variance of gmr.
+CLOSED = ("mr", "mrr", "hits@1", "hits@10", "hits@100")
+"""The metrics whose published mean and variance are computed."""
+
+DRAWS = 1000
+"""Draws behind each published number that was not computed."""
+
+_COLUMNS = {
+    "metric": pl.String,
+    "inverted": pl.Boolean,
+    "candidate": pl.Int64,
+    "expectation": pl.Float64,
+    "variance": pl.Float64,
+}
+
+
+def published_chance() -> pl.DataFrame | None:
+    """The table `$OWKG_DATA/ranking_metrics/candidates.tsv`; None when OWKG_DATA is not set.
+
+    Returns:
+        A row for each metric and number of candidates N, with the mean and the variance of the metric of N
+        random ranks among N candidates: `metric`, `candidates`, `expectation`, `variance`.
+
+    Raises:
+        ValueError: if OWKG_DATA is set and the file is not there or not such a table.
+    """
+    path = data_file("ranking_metrics", "candidates.tsv")
+    if path is None:
+        return None
+    try:
+        table = pl.read_csv(path, separator="\t", schema_overrides=_COLUMNS, glob=False)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if missing := sorted(set(_COLUMNS) - set(table.columns)):
+        raise ValueError(f"{path}: no column {', '.join(missing)}.")
+    if table.is_empty():
+        raise ValueError(f"{path}: no rows.")
+    numbers = pl.col("expectation").is_finite() & pl.col("variance").is_finite() & (pl.col("variance") >= 0)
+    known = [f"{name} {inverted}".lower() for name, inverted in NAMES]
+    named = pl.concat_str("metric", pl.lit(" "), pl.col("inverted").cast(pl.String)).is_in(known)
+    good = numbers & named & (pl.col("candidate") >= 1)
+    bad = table.with_row_index("line", offset=2).filter(~good.fill_null(False))
+    if not bad.is_empty():
+        raise ValueError(f"{path}, line {bad['line'][0]}: not a chance level: {bad.drop('line').row(0)}.")
+    names = [NAMES[key] for key in zip(table["metric"], table["inverted"], strict=True)]
+    return table.select(
+        pl.Series("metric", names), "expectation", "variance", candidates=pl.col("candidate")
+    ).unique(["metric", "candidates"], keep="first", maintain_order=True)
+
+
+def chance_levels(names: Any, candidates: Any) -> pl.DataFrame:
+    """Mean and variance of each metric of N random ranks among N candidates.
+
+    Args:
+        names: of metrics.
+        candidates: numbers N.
+
+    Returns:
+        A row for each pair: `metric`, `candidates`, `expectation`, `variance`.
+    """
+    chosen = [summary(name) for name in names]
+    rows = []
+    for count in candidates:
+        ranks = tasks(np.ones(count, np.int64), candidates=count)
+        found = evaluate(ranks, chosen, ties=[Ties.EXACT], level=None)[Ties.EXACT]
+        rows += [(name, int(count), e.expectation, e.variance) for name, e in found.items()]
+    columns = ["metric", "candidates", "expectation", "variance"]
+    return pl.DataFrame(rows, schema=columns, orient="row")

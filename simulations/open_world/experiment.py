@@ -1,0 +1,146 @@
+"""All configurations of a preset on all worlds: what is there is read, the rest is trained."""
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from owkg import checks
+from owkg.train import load_run
+from owkg.train.guard import interrupts
+from simulations.open_world.needs import reading_needs, training_needs
+from simulations.open_world.presets import Configuration
+from simulations.open_world.record import RUN, Record, is_recorded, record, some_of
+from simulations.open_world.world import ClosedWorld
+
+
+class Done(NamedTuple):
+    """A run that has come to its end.
+
+    Attributes:
+        number: of the run, from 1.
+        total: how many there are.
+        world: that was learned.
+        configuration: how.
+        seconds: that it took now; None if it was there.
+    """
+
+    number: int
+    total: int
+    world: ClosedWorld
+    configuration: Configuration
+    seconds: float | None
+
+
+def require_memory(
+    worlds: Sequence[ClosedWorld],
+    configurations: Sequence[Configuration],
+    *,
+    max_steps: int | None = None,
+    most_checkpoints: int | None = None,
+) -> tuple[int, int | None]:
+    """(bytes that it takes at most, about, bytes that are free; None where that is not known).
+
+    The most of any run, or of reading all checkpoints of a world, whichever is more. Arguments as in
+    `records`.
+
+    Raises:
+        ValueError: naming what takes more than is free.
+    """
+    looks = [len(one.looks_until(max_steps)) for one in configurations]
+    checkpoints = sum(looks if most_checkpoints is None else [min(n, most_checkpoints) for n in looks])
+    most, free = 0, None
+    for world in worlds:
+        wanted = [
+            (f"{one.label} on {world.name}", training_needs(world, one.training())) for one in configurations
+        ]
+        wanted.append(
+            (f"reading {checkpoints} checkpoints of {world.name}", reading_needs(world, checkpoints))
+        )
+        for name, (asked, free) in wanted:
+            most = max(most, asked)
+            if free is not None and asked > free:
+                raise ValueError(
+                    f"{name} takes about {asked / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are "
+                    "free; choose a smaller preset, or fewer configurations."
+                )
+    return most, free
+
+
+def records(
+    worlds: Sequence[ClosedWorld],
+    configurations: Sequence[Configuration],
+    folder: Path,
+    *,
+    seed: int = 0,
+    max_steps: int | None = None,
+    most_checkpoints: int | None = None,
+    on_progress: Callable[[Configuration, ClosedWorld, int, int, str], None] | None = None,
+    on_done: Callable[[Done], None] | None = None,
+) -> list[list[Record]]:
+    """The record of every configuration, of every world: [worlds][configurations].
+
+    Each stands in `folder`/world/configuration. Cut short, the same call goes on where it stopped, and ends
+    with the same records. All that is there is looked at first: that of another study is an error at once.
+
+    Args:
+        worlds: to learn.
+        configurations: how.
+        folder: for the runs.
+        seed: of every run.
+        max_steps: at which training ends sooner; None: as configured.
+        most_checkpoints: of a record, evenly spread; None: all. Its file has all.
+        on_progress: told configuration, world, steps done, of how many, and loss and speed in words.
+        on_done: told of each run that is there.
+
+    Raises:
+        ValueError: if there is nothing to train, two worlds or configurations share a folder, `max_steps`
+            reaches no look, a run in `folder` is of another study, or training goes astray.
+        KeyboardInterrupt: after SIGINT or SIGTERM, which do first what they did before.
+    """
+    for name, folders in (
+        ("worlds", [world.name for world in worlds]),
+        ("configurations", [one.folder for one in configurations]),
+    ):
+        if not folders or len(set(folders)) < len(folders):
+            raise ValueError(f"`{name}` must be some, each in a folder of its own, got {folders}.")
+    if most_checkpoints is not None:
+        checks.integer("most_checkpoints", most_checkpoints, 2)
+    for one in configurations:
+        one.looks_until(max_steps)
+    pairs = [
+        (world, one, one.training(max_steps=max_steps, seed=seed))
+        for world in worlds
+        for one in configurations
+    ]
+    for world, one, how in pairs:
+        is_recorded(world, how, folder / world.name / one.folder)
+    found: list[Record] = []
+    # Looked at between runs too: what a handler raises there can end in a callback of JAX, and be lost.
+    with interrupts() as interrupted, suppress(KeyboardInterrupt):
+        for number, (world, one, how) in enumerate(pairs, 1):
+            place = folder / world.name / one.folder
+            there, begin = is_recorded(world, how, place), time.perf_counter()
+            tell = on_progress and partial(on_progress, one, world)
+            whole = record(world, how, one.looks_until(max_steps), place, on_progress=tell)
+            found.append(whole if most_checkpoints is None else some_of(whole, most_checkpoints))
+            if on_done:
+                seconds = None if there else time.perf_counter() - begin
+                on_done(Done(number, len(pairs), world, one, seconds))
+            if interrupted():
+                break
+    if number := interrupted():
+        signal.raise_signal(number)
+    if len(found) < len(pairs):
+        raise KeyboardInterrupt
+    size = len(configurations)
+    return [found[i : i + size] for i in range(0, len(found), size)]
+
+
+def training_seconds(folder: Path) -> float:
+    """Seconds that the run beside the record in `folder` trained, without compiling and ranking."""
+    seconds = load_run(folder / RUN, step="last").path["seconds"].to_numpy()
+    return float(seconds.max(initial=0))

@@ -1,0 +1,228 @@
+"""The runs that Figures 3 to 5 are drawn from: those that are there are read, the others trained."""
+
+import os
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from owkg.cli.progress import progress
+from owkg.files import writable_folder
+
+# Of a configuration, in figures and claims: pairs of checkpoints are as many as their square.
+_MOST_CHECKPOINTS = 100
+# As the published worlds were sampled.
+_AS_PUBLISHED = {"num_queries": 500, "min_answers": 10}
+
+
+class Preset(StrEnum):
+    """Sizes of a study."""
+
+    QUICK = "quick"
+    CPU = "cpu"
+    PAPER = "paper"
+
+
+PresetOption = Annotated[
+    Preset,
+    typer.Option(
+        "--preset",
+        help="quick: two models, a small family tree, a minute. cpu: twelve models, four densities, an hour "
+        "on two cores. paper: the 18 published configurations, on an accelerator.",
+    ),
+]
+Worlds = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Open worlds, of owkg sample or as published. Absent: small families for quick; else the "
+        "published ones in OWKG_DATA, or families of that size.",
+    ),
+]
+Densities = Annotated[
+    str | None, typer.Option("--density", help="Of the worlds to take, such as 0.95,0.75. Absent: all.")
+]
+Configurations = Annotated[
+    list[str] | None,
+    typer.Option("--configuration", metavar="LABEL", help="Of the preset; repeatable. Absent: all."),
+]
+MostSteps = Annotated[
+    int | None, typer.Option("--max-steps", min=1, help="Cut every training short, for a dry run.")
+]
+
+
+class Trained(NamedTuple):
+    """Models that have come to the end of their training: worlds, configurations, and records of each world.
+
+    `runs` is the folder of their runs.
+    """
+
+    worlds: list[Any]
+    configurations: tuple[Any, ...]
+    records: list[Any]
+    runs: Path
+
+
+class Study(NamedTuple):
+    """Everything that figures are drawn from: worlds, configurations, records and curves of each world.
+
+    `description` goes into study.json.
+    """
+
+    worlds: list[Any]
+    configurations: tuple[Any, ...]
+    records: list[Any]
+    curves: list[Any]
+    description: dict[str, Any]
+
+
+def trained(
+    preset: Preset,
+    out: Path,
+    *,
+    worlds: Path | None = None,
+    densities: str | None = None,
+    labels: list[str] | None = None,
+    max_steps: int | None = None,
+    seed: int = 0,
+    configurations: tuple[Any, ...] | None = None,
+    name: str | None = None,
+) -> Trained:
+    """Trains what is not there yet, in `out`/runs/`name`.
+
+    Args:
+        preset: of the worlds, and of the configurations where none are given.
+        out: folder of the results.
+        worlds: folder of the worlds; None: those of the preset.
+        densities: of the worlds to take, with commas; None: all.
+        labels: of the configurations to take; None: all.
+        max_steps: at which training ends sooner.
+        seed: of every run, and of worlds that are sampled.
+        configurations: instead of those of the preset.
+        name: of the folder of the runs; None: that of the preset.
+    """
+    from simulations.open_world.experiment import records, require_memory
+    from simulations.open_world.presets import PRESETS
+    from simulations.open_world.world import read_worlds
+
+    chosen = _chosen(configurations or PRESETS[preset], labels, max_steps)
+    wanted = _numbers(densities)
+    writable_folder(out)
+    folder = _worlds_folder(preset, worlds, out, seed)
+    found = read_worlds(folder, wanted)
+    most, free = require_memory(found, chosen, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS)
+    there = "" if free is None else f", {free / 2**30:.1f} GiB are free"
+    name = name or preset.value
+    print(f"{len(found)} worlds of {folder}, {len(chosen)} configurations of preset {name}", flush=True)
+    print(f"this takes about {most / 2**30:.1f} GiB of memory{there}", flush=True)
+    runs = out / "runs" / name
+    with progress("runs", "steps") as update:
+
+        def on_progress(one: Any, world: Any, done: int, total: int, note: str) -> None:
+            update(done, total, f"{one.label}, d = {world.density:g}: {note}")
+
+        recorded = records(
+            found, chosen, runs, seed=seed, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS,
+            on_progress=on_progress, on_done=_teller(),
+        )  # fmt: skip
+    return Trained(found, chosen, recorded, runs)
+
+
+def study(
+    preset: Preset,
+    out: Path,
+    *,
+    worlds: Path | None = None,
+    densities: str | None = None,
+    labels: list[str] | None = None,
+    max_steps: int | None = None,
+    seed: int = 0,
+) -> Study:
+    """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
+    from simulations.open_world.curves import CORRELATED
+    from simulations.open_world.note import described
+    from simulations.open_world.readings import readings
+    from simulations.open_world.world import with_correlated
+
+    done = trained(
+        preset, out, worlds=worlds, densities=densities, labels=labels, max_steps=max_steps, seed=seed
+    )
+    found, chosen, recorded = done.worlds, done.configurations, done.records
+    of_complex = next((i for i, one in enumerate(chosen) if one.model == "complex"), 0)
+    chooser = chosen[of_complex].label if any(CORRELATED not in world.present for world in found) else None
+    if chooser:
+        print(f"the missing facts of the correlated test sets are chosen by {chooser}", flush=True)
+    description = described(done.runs, preset.value, seed, found, chosen, max_steps, chooser)
+    found = [
+        with_correlated(world, of_world[of_complex].score[-1].astype(float), seed)
+        for world, of_world in zip(found, recorded, strict=True)
+    ]
+    names = [one.label for one in chosen], [one.model for one in chosen]
+    curves = [readings(world, of_world, *names) for world, of_world in zip(found, recorded, strict=True)]
+    return Study(found, chosen, recorded, curves, description)
+
+
+def _teller() -> Callable[[Any], None]:
+    """Prints a line a run that was trained, and how long the rest may take."""
+    took: list[float] = []
+
+    def tell(done: Any) -> None:
+        if done.seconds is None:
+            return
+        took.append(done.seconds)
+        left = (done.total - done.number) * sum(took) / len(took)
+        print(
+            f"{done.number}/{done.total} {done.configuration.label}, d = {done.world.density:g}: "
+            f"{done.seconds:.0f} s; the rest takes about {left / 60:.0f} min",
+            flush=True,
+        )
+
+    return tell
+
+
+def _chosen(
+    configurations: tuple[Any, ...], labels: list[str] | None, max_steps: int | None
+) -> tuple[Any, ...]:
+    known = {one.label.lower(): one for one in configurations}
+    if unknown := [label for label in labels or () if label.lower() not in known]:
+        raise ValueError(f"`configuration` must be of {', '.join(known)}, got {unknown[0]!r}.")
+    wanted = dict.fromkeys(label.lower() for label in labels or known)
+    chosen = tuple(known[label] for label in wanted)
+    for one in chosen:
+        one.looks_until(max_steps)
+    return chosen
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"`density` must be numbers, separated by commas, got {text!r}.") from None
+
+
+def _worlds_folder(preset: Preset, worlds: Path | None, out: Path, seed: int) -> Path:
+    """The folder of the worlds; families are sampled where none are given."""
+    if worlds is not None:
+        return worlds
+    data = os.environ.get("OWKG_DATA")
+    if preset is not Preset.QUICK and data and (Path(data) / "family_tree_published").is_dir():
+        return Path(data) / "family_tree_published"
+    from family_tree import closed_graph, ontology, sample_people
+    from owkg.sampling import sample, write_worlds
+
+    folder = out / "worlds" / f"{preset}-seed{seed}"
+    if folder.is_dir():
+        return folder
+    small = {"num_trees": 8, "max_tree_size": 80} if preset is Preset.QUICK else {}
+    closed = closed_graph(sample_people(**small), ontology("published"))
+    asked = {"num_queries": 200, "min_answers": 4} if preset is Preset.QUICK else _AS_PUBLISHED
+    densities = (0.95, 0.75) if preset is Preset.QUICK else (0.95, 0.85, 0.75, 0.65)
+    drawn = (sample(closed, density=d, train_rate=0.7, nested=True, seed=seed, **asked) for d in densities)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with progress("worlds", "worlds") as update:
+        write_worlds(drawn, folder, on_progress=update)
+    return folder

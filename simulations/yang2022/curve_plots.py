@@ -1,0 +1,268 @@
+"""Curves of the sparse metric against the full one: by density, test set and metric."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from owkg.plots.figure import COLOURS, figure, write_figure
+from owkg.plots.panels import blank_panels, panel_grid
+from simulations.open_world.curves import Curves
+from simulations.yang2022.selection import checked_curves, metric_index, selected
+
+_STYLES: tuple[Any, ...] = (
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (5, 1)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (1, 1)),
+    (0, (8, 3)),
+)
+# Points of a panel beyond which a PDF holds its lines as a picture.
+_MANY = 4000
+# Of a PNG, and the dots per inch below which it is not made smaller.
+_MOST_BYTES, _LEAST_DPI = 300_000, 72.0
+_BAND = "95 % of redrawn test sets"
+_THEORY = "theory"
+
+
+class Look(NamedTuple):
+    """How the line of a configuration looks."""
+
+    colour: str
+    style: Any
+
+
+class Layer(NamedTuple):
+    """What lies behind the curves of one panel.
+
+    Attributes:
+        band: lower and upper ends of the sparse metric, of each checkpoint.
+        theory: full and sparse values of a curve.
+    """
+
+    band: Float[np.ndarray, "2 checkpoints"] | None = None
+    theory: Float[np.ndarray, "2 points"] | None = None
+
+
+def looks(curves: Sequence[Curves]) -> dict[str, Look]:
+    """A colour a model, a line style a configuration of it, the same in every panel; by label.
+
+    Raises:
+        ValueError: if a label stands for two models.
+    """
+    models: dict[str, str] = {}
+    for of_density in curves:
+        for label, model in zip(of_density.labels, of_density.models, strict=True):
+            if models.setdefault(label, model) != model:
+                raise ValueError(
+                    f"`curves` must have one model a label, got {models[label]} and {model} for {label}."
+                )
+    names = list(dict.fromkeys(models.values()))
+    seen = dict.fromkeys(names, 0)
+    found = {}
+    for label, model in models.items():
+        found[label] = Look(COLOURS[names.index(model) % len(COLOURS)], _STYLES[seen[model] % len(_STYLES)])
+        seen[model] += 1
+    return found
+
+
+def draw_curves(
+    curves: Curves,
+    panel: Any,
+    by_label: Mapping[str, Look],
+    *,
+    metric: str,
+    test_set: str = "sparse",
+    layer: Layer | None = None,
+) -> None:
+    """One line a configuration, along its training, and the diagonal where both tests agree.
+
+    Args:
+        curves: of one density.
+        panel: to draw on.
+        by_label: of `looks`.
+        metric: one of `curves.metrics`.
+        test_set: one of `curves.values` but the full one.
+        layer: what lies behind.
+    """
+    full, sparse = (values.mean(axis=1, dtype=np.float64) for values in selected(curves, metric, test_set))
+    layer = layer or Layer()
+    corner = float(min(full.min(), sparse.min()))
+    panel.axline((corner, corner), slope=1, color="0.6", lw=0.8, label="sparse = full")
+    many = len(full) > _MANY
+    for config, label in enumerate(curves.labels):
+        own = np.flatnonzero(curves.config == config)
+        if not len(own):
+            continue
+        own, look = own[np.argsort(curves.step[own], kind="stable")], by_label[label]
+        if layer.band is not None:
+            rising = own[np.argsort(full[own], kind="stable")]
+            lower, upper = layer.band[:, rising]
+            panel.fill_between(
+                full[rising], lower, upper, color=look.colour, alpha=0.12, lw=0, rasterized=many
+            )
+        panel.plot(
+            full[own], sparse[own], ls=look.style, color=look.colour, lw=1.1, label=label, rasterized=many
+        )
+    if layer.theory is not None:
+        panel.plot(*layer.theory, color="0.15", lw=1.4, ls=(0, (4, 2)), label=_THEORY)
+    panel.margins(0.03)
+    name = shown_name(curves, metric)
+    panel.set(xlabel=f"{name}, full test", ylabel=f"{name}, {test_set} test")
+
+
+def shown_name(curves: Curves, metric: str) -> str:
+    """The name of a metric as the paper writes it: MRR, log-MRR, Hits@10."""
+    name = curves.metrics[metric_index(curves, metric)]
+    return name.replace("mrr", "MRR").replace("hits", "Hits").replace("probe", "PROBE")
+
+
+def _legend(fig: Any, axes: Sequence[Any]) -> None:
+    """One legend for all panels, outside of them."""
+    entries: dict[str, Any] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    last = [name for name in (_THEORY, "sparse = full") if name in entries]
+    order = [name for name in entries if name not in last] + last
+    if any(len(panel.collections) for panel in axes):
+        from matplotlib.patches import Patch
+
+        entries[_BAND] = Patch(color="0.5", alpha=0.25, lw=0)
+        order.append(_BAND)
+    fig.legend([entries[name] for name in order], order, loc="outside right center", fontsize=8)
+
+
+class _Panel(NamedTuple):
+    curves: Curves
+    metric: str
+    test_set: str
+    title: str
+    layer: Layer | None = None
+
+
+def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool) -> list[Path]:
+    """Draws the panels, with limits of their own or shared, and writes the figure."""
+    rows, columns = panel_grid(len(panels))
+    by_label = looks([panel.curves for panel in panels])
+    size = (3.5 * columns + 1.9, 3.2 * rows)
+    with figure(rows, columns, size, squeeze=False, sharex=shared, sharey=shared) as (fig, axes):
+        for at, each in zip(axes.flat, panels, strict=False):
+            draw_curves(
+                each.curves, at, by_label, metric=each.metric, test_set=each.test_set, layer=each.layer
+            )
+            at.set_title(each.title)
+            if shared and rows * columns == len(panels):
+                at.label_outer()
+        used = list(axes.flat)[: len(panels)]
+        blank_panels(axes, len(panels))
+        _legend(fig, used)
+        return _written(fig, stem)
+
+
+def _written(fig: Any, stem: Path) -> list[Path]:
+    """As `write_figure`, with a coarser PNG where many panels would make it large."""
+    import matplotlib as mpl
+
+    dpi = float(mpl.rcParams["savefig.dpi"])
+    while True:
+        with mpl.rc_context({"savefig.dpi": dpi}):
+            paths = write_figure(fig, stem)
+        size = paths[0].stat().st_size
+        if size <= _MOST_BYTES or dpi <= _LEAST_DPI:
+            return paths
+        # Bytes grow more slowly than pixels: a little more than the square root.
+        dpi = max(_LEAST_DPI, 0.9 * dpi * (_MOST_BYTES / size) ** 0.6)
+
+
+def density_figure(
+    curves: Sequence[Curves],
+    stem: Path,
+    *,
+    metric: str = "mrr",
+    test_set: str = "sparse",
+    layers: Sequence[Layer] | None = None,
+) -> list[Path]:
+    """Sparse against full, a panel a density, the densest first: Figure 3 of Yang et al. (2022).
+
+    Args:
+        curves: one of each density.
+        stem: of the files.
+        metric: one of the metrics of all `curves`.
+        test_set: one of the test sets of all `curves`, but the full one.
+        layers: what lies behind the curves of each.
+
+    Returns:
+        The paths written, .png and .pdf.
+
+    Raises:
+        ValueError: if a name is not known, the curves do not hold together, or a layer does not fit.
+        OSError: if the files cannot be written.
+    """
+    _checked_all(curves, [metric], [test_set])
+    layers = [Layer()] * len(curves) if layers is None else layers
+    if len(layers) != len(curves):
+        raise ValueError(f"`layers` must be one for each of {len(curves)} `curves`, got {len(layers)}.")
+    for of_density, layer in zip(curves, layers, strict=True):
+        if layer.band is not None and layer.band.shape != (2, len(of_density.config)):
+            raise ValueError(
+                f"`layers` must have bands of the shape (2, {len(of_density.config)}), two ends for each "
+                f"checkpoint, got {layer.band.shape}."
+            )
+    order = sorted(range(len(curves)), key=lambda i: -curves[i].density)
+    panels = [_Panel(curves[i], metric, test_set, f"density {curves[i].density:g}", layers[i]) for i in order]
+    return _figure(panels, stem, shared=True)
+
+
+def correlation_figure(
+    curves: Curves, stem: Path, *, metric: str = "mrr", test_sets: Sequence[str] = ("sparse", "correlated")
+) -> list[Path]:
+    """Test sets against the full one, side by side, at one density: Figure 5a of Yang et al. (2022).
+
+    Args:
+        curves: of one density.
+        stem: of the files.
+        metric: one of `curves.metrics`.
+        test_sets: some of `curves.values` but the full one; "sparse" is titled independent.
+
+    Returns, Raises: as `density_figure`.
+    """
+    _checked_all([curves], [metric], test_sets)
+    titles = {"sparse": "independently missing facts", "correlated": "missing facts correlated with a model"}
+    panels = [_Panel(curves, metric, name, titles.get(name, name)) for name in test_sets]
+    return _figure(panels, stem, shared=True)
+
+
+def metric_figure(
+    curves: Curves, stem: Path, *, metrics: Sequence[str] | None = None, test_set: str = "sparse"
+) -> list[Path]:
+    """Sparse against full, a panel a metric, at one density: Figure 5b of Yang et al. (2022).
+
+    Args:
+        curves: of one density.
+        stem: of the files.
+        metrics: some of `curves.metrics`; None: all.
+        test_set: one of `curves.values` but the full one.
+
+    Returns, Raises: as `density_figure`.
+    """
+    metrics = curves.metrics if metrics is None else metrics
+    _checked_all([curves], metrics, [test_set])
+    panels = [_Panel(curves, metric, test_set, shown_name(curves, metric)) for metric in metrics]
+    return _figure(panels, stem, shared=False)
+
+
+def _checked_all(curves: Sequence[Curves], metrics: Sequence[str], test_sets: Sequence[str]) -> None:
+    for name, given in (("curves", curves), ("metrics", metrics), ("test_sets", test_sets)):
+        if not len(given):
+            raise ValueError(f"`{name}` must have at least one entry, got none.")
+    for of_density in curves:
+        checked_curves(of_density)
+        for metric in metrics:
+            for test_set in test_sets:
+                selected(of_density, metric, test_set)

@@ -1,0 +1,94 @@
+"""Whether wrong orders are those of chance: found on half of the questions, looked for on the other."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Float64
+
+from owkg.simulate.arguments import checked_key
+from simulations.open_world.curves import Curves
+from simulations.yang2022.inconsistency import Apart, Z, checked_z, groups
+from simulations.yang2022.pairs import differences
+from simulations.yang2022.selection import checked_curves, selected
+
+SPLITS = 20
+"""Divisions into halves, unless another number is asked for."""
+
+
+class Confirmed(NamedTuple):
+    """Pairs of checkpoints that are inconsistent on one half of the questions, looked at on the other.
+
+    Attributes:
+        share: of them, whose full and sparse orders are the same on the other half; nan if there are none.
+        chance: share of all pairs whose orders contradict on a half, whatever the errors.
+        found: pairs inconsistent on a half, in the mean.
+    """
+
+    share: float
+    chance: float
+    found: float
+
+
+def confirmed(
+    key: Any,
+    curves: Curves,
+    metric: str,
+    test_set: str,
+    *,
+    apart: Any = Apart.CONFIGURATION,
+    z: Any = Z,
+    splits: int = SPLITS,
+) -> Confirmed:
+    """Divides the questions in halves, and asks each for what the other says.
+
+    Args:
+        key: of `jax.random.key`; consumed.
+        curves: of one density, of at least four questions.
+        metric: one of `curves.metrics`.
+        test_set: one of `curves.values` but the full one.
+        apart: "configuration" or "model": what the checkpoints of a pair must not share.
+        z: standard errors beyond which a difference is beyond its error.
+        splits: divisions into halves; both halves take both parts.
+
+    Raises:
+        ValueError: if a name is not known, the curves do not hold together, there is nothing to compare, or
+            questions are too few to halve.
+    """
+    checked_key(key)
+    chosen = selected(checked_curves(curves), metric, test_set)
+    z = checked_z(z)
+    group = groups(curves, apart)
+    questions = chosen.full.shape[1]
+    if questions < 4:
+        raise ValueError(f"`curves` must have at least four questions to halve, got {questions}.")
+    pairs = np.triu(group[:, None] != group[None, :])
+    seen = inconsistent = contradicting = 0
+    for split in jax.random.split(key, splits):
+        order = np.asarray(jax.random.permutation(split, questions))
+        halves = [[_order(values[:, half], z) for values in chosen] for half in np.array_split(order, 2)]
+        for (full, sparse), (other_full, other_sparse) in (halves, halves[::-1]):
+            wrong = pairs & (full.sign * sparse.sign < 0)
+            sure = wrong & full.distinct & sparse.distinct
+            again = (full.sign == other_full.sign) & (sparse.sign == other_sparse.sign)
+            contradicting += int(wrong.sum())
+            inconsistent += int(sure.sum())
+            seen += int((sure & again).sum())
+    halves_in_all = 2 * splits
+    return Confirmed(
+        share=seen / inconsistent if inconsistent else float("nan"),
+        chance=contradicting / halves_in_all / int(pairs.sum()),
+        found=inconsistent / halves_in_all,
+    )
+
+
+class _Order(NamedTuple):
+    """The signs of the differences of means, and which are beyond z standard errors."""
+
+    sign: Float64[np.ndarray, "checkpoints checkpoints"]
+    distinct: Bool[np.ndarray, "checkpoints checkpoints"]
+
+
+def _order(values: Float[np.ndarray, "checkpoints questions"], z: float) -> _Order:
+    gap, error = differences(values)
+    return _Order(np.sign(gap), np.abs(gap) > z * error)

@@ -1,0 +1,105 @@
+"""What is read of curves: one metric on the full test and on another test set, checked."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32
+
+from owkg import checks
+from owkg.metrics import summary
+from simulations.open_world.curves import FULL, Curves
+
+
+class Selection(NamedTuple):
+    """The means of one metric over the answers to each question.
+
+    Attributes:
+        full: on the full test.
+        sparse: on the other test set.
+    """
+
+    full: Float32[np.ndarray, "checkpoints questions"]
+    sparse: Float32[np.ndarray, "checkpoints questions"]
+
+
+def sparse_sets(curves: Curves) -> tuple[str, ...]:
+    """The test sets of `curves` but the full one, in their order."""
+    return tuple(name for name in curves.values if name != FULL)
+
+
+def metric_index(curves: Curves, metric: Any) -> int:
+    """Where a metric stands in `curves.metrics`; "p-mrr@1/4" is found as "p-mrr@0.25" too.
+
+    Raises:
+        ValueError: if it is none of them, naming them.
+    """
+    if metric in curves.metrics:
+        return curves.metrics.index(metric)
+    try:
+        return [_canonical(name) for name in curves.metrics].index(summary(metric).name)
+    except ValueError:  # no metric at all, or none of these
+        raise ValueError(f"`metric` must be one of {', '.join(curves.metrics)}, got {metric!r}.") from None
+
+
+def _canonical(name: str) -> str:
+    """The one name of a metric that `owkg.metrics` knows; of another, its own."""
+    try:
+        return summary(name).name
+    except ValueError:
+        return name
+
+
+def checked_curves(curves: Any) -> Curves:
+    """`curves`, whose arrays fit together and hold finite numbers only.
+
+    Raises:
+        ValueError: if they do not, or there is no full test, no other test set, or less than two questions.
+    """
+    if not isinstance(curves, Curves):
+        raise ValueError(f"`curves` must be a Curves, got {type(curves).__name__}.")
+    if FULL not in curves.values or len(curves.values) < 2:
+        found = ", ".join(curves.values) or "none"
+        raise ValueError(f"`curves` must have the test set {FULL} and another one, got {found}.")
+    checkpoints = len(curves.config)
+    shape = (len(curves.metrics), checkpoints, np.shape(curves.values[FULL])[-1])
+    for name, values in curves.values.items():
+        if np.shape(values) != shape:
+            raise ValueError(
+                f"`curves` must have values of the shape metrics, checkpoints, questions = {shape} on every "
+                f"test set, got {np.shape(values)} on {name}."
+            )
+    if len(curves.step) != checkpoints or len(curves.models) != len(curves.labels):
+        raise ValueError(
+            f"`curves` must have a step for each of its {checkpoints} checkpoints and a model for each of "
+            f"its {len(curves.labels)} configurations, got {len(curves.step)} and {len(curves.models)}."
+        )
+    if min(shape) < 1 or shape[-1] < 2:
+        raise ValueError(
+            "`curves` must have a metric, a checkpoint and at least two questions, got the shape "
+            f"metrics, checkpoints, questions = {shape}."
+        )
+    config = np.asarray(curves.config)
+    checks.require(
+        "curves.config", config, (config >= 0) & (config < len(curves.labels)), f"below {len(curves.labels)}"
+    )
+    for name, values in curves.values.items():
+        checks.require(f"curves.values[{name!r}]", values, np.isfinite(values), "finite")
+    return curves
+
+
+def selected(curves: Curves, metric: Any, test_set: Any) -> Selection:
+    """One metric on the full test and on one other test set.
+
+    Args:
+        curves: as `checked_curves` returns them.
+        metric: one of `curves.metrics`.
+        test_set: one of `curves.values` but the full one.
+
+    Raises:
+        ValueError: if the metric or the test set is not there, naming those that are.
+    """
+    known = sparse_sets(curves)
+    if test_set not in known:
+        raise ValueError(f"`test_set` must be one of {', '.join(known)}, got {test_set!r}.")
+    at = metric_index(curves, metric)
+    return Selection(curves.values[FULL][at], curves.values[test_set][at])

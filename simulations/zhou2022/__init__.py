@@ -1,0 +1,1 @@
+"""Zhou et al. (2022): metrics and pools of judged link prediction."""

@@ -1,0 +1,169 @@
+"""The published study of judged link prediction, computed again from its files (Zhou et al., SIGIR 2022).
+
+From the published results of 13 systems on FB-Test-O (the test set of FB15k-237), FB-Test-S (a sample of it)
+and FB-Test-S-C (the sample, completed by pooling and judging): what was pooled (section 3), Kendall's tau
+between test sets (Table 2, Figure 3), by side and relation category (Table 3), under another distribution of
+the categories (Table 4), by pool depth (Figures 4 and 5), and ASL curves of the p-values (Figure 8); then
+whether the files agree with one another. Where the paper's number is known it stands beside ours.
+
+Published macro metrics are of the best answer to each question, except those of HAKE: they are below what its
+best answers read (recip_rank), and differ between two files of the same labels. Rankings by them are printed
+as published; recip_rank, beside them, is free of this.
+
+    python -m simulations.zhou2022 published --data data --out out
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from owkg.cli.options import Format
+from owkg.cli.script import Out
+from owkg.cli.tables import printed
+from owkg.files import writable_folder, written_aside
+from owkg.judge.rankings import kendall_tau
+from owkg.plots.judging import asl_figure, depth_figure, label_set_figure, ranking_figure
+from simulations.zhou2022 import tables
+from simulations.zhou2022.published import PRINTED_TAU, SC, O, S, Study, read_study
+
+NAME = "judged_benchmark"
+MICRO = ("micro_hits@1", "micro_hits@3", "micro_hits@10", "micro_mrr", "micro_mr")
+MACRO = ("macro_hits@1", "macro_hits@3", "macro_hits@10", "macro_mrr", "macro_mr")
+LISTS = ("recip_rank", "map_cut_20", "ndcg_cut_20", "bpref", "infAP")
+SHOWN = (*MICRO, *MACRO, *LISTS)
+# Of the figures of depths and of p-values.
+OF_DEPTH = {
+    "micro": MICRO,
+    "macro": ("macro_hits@1", "macro_hits@10", "macro_mrr", *LISTS[1:3]),
+}
+OF_TESTS = ("micro_hits@1", "micro_hits@10", "micro_mrr", "macro_hits@10", "macro_mrr", *LISTS[1:3])
+
+
+def run(study: Study) -> dict[str, pl.DataFrame]:
+    """All tables, by the end of the name of their file."""
+    return {
+        "pool": tables.pool_table(study),
+        "rankings": tables.ranking_table(study),
+        "cells": tables.cell_table(study),
+        "reweighted": tables.reweighted_table(study),
+        "depth": tables.depth_table(study),
+        "significance": tables.significance_table(study),
+        "checks": tables.check_table(study),
+    }
+
+
+def readable(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """What is printed, by its title."""
+    of_shown = pl.col("metric").is_in(SHOWN)
+    order = pl.col("metric").replace_strict({m: i for i, m in enumerate(SHOWN)}, return_dtype=pl.Int64)
+    shown = {
+        name: table.filter(of_shown).sort(order, maintain_order=True)
+        for name, table in found.items()
+        if "metric" in table.columns
+    }
+    rankings = shown["rankings"].with_columns(between=pl.col("first") + " to " + pl.col("second"))
+    depth = shown["depth"]
+    by_depth = {
+        f"tau by pool depth, to depth {against} (Figures 4 and 5)": depth.filter(
+            pl.col("against") == against
+        ).pivot("depth", index="metric", values="tau")
+        for against in depth["against"].unique(maintain_order=True)
+    }
+    return {
+        "pool (section 3)": found["pool"],
+        "tau between test sets (Table 2, Figure 3)": rankings.select(
+            "metric", "between", "tau", "tau-ap", "spearman", "paper"
+        ),
+        f"tau of {S} and {SC} by asked side and category (Table 3)": found["cells"],
+        f"tau of {SC} under the categories of another test set (Table 4)": shown["reweighted"],
+        **by_depth,
+        f"published p-values, pairs significant at {tables.ALPHA:g} (Figure 8)": shown["significance"],
+        "do the published files agree": found["checks"],
+    }
+
+
+def print_tables(titled: dict[str, pl.DataFrame]) -> None:
+    """Prints each table under its title."""
+    for title, rows in titled.items():
+        printed(title, rows.columns, ([_cell(value) for value in row] for row in rows.rows()))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.1e}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def summary(study: Study) -> str:
+    """Ours beside the printed tau of the rankings by micro MRR, in one line."""
+    by_set = tables.strengths(study.evaluation, ["micro_mrr"])
+    by_set |= {
+        f"depth {depth}": values
+        for depth, values in tables.strengths(study.depths, ["micro_mrr"], "depth").items()
+    }
+    parts = (
+        f"{first} to {second} {float(kendall_tau(by_set[first], by_set[second])[0]):.4f} (paper {printed:g})"
+        for (first, second), printed in PRINTED_TAU.items()
+    )
+    return f"tau of the rankings by micro MRR: {', '.join(parts)}"
+
+
+def draw(study: Study, found: dict[str, pl.DataFrame], out: Path) -> list[Path]:
+    """All figures: tau by depth, ASL curves, ranks by label set, and readings on two test sets."""
+    depth = found["depth"].with_columns(panel=pl.format("against depth {}", "against"))
+    paths = []
+    for family, metrics in OF_DEPTH.items():
+        rows = depth.filter(pl.col("metric").is_in(metrics))
+        paths += depth_figure(rows, out / f"{NAME}_depth_{family}")
+    p = study.p_values.unpivot(
+        OF_TESTS, index="test_set", variable_name="metric", value_name="p_value"
+    ).rename({"test_set": "panel"})
+    paths += asl_figure(p, out / f"{NAME}_asl")
+    both = ["micro_mrr", "macro_mrr"]
+    sets = study.evaluation.select("test_set", "system", *both)
+    middle = study.depths.filter(pl.col("depth") == 2).select(
+        pl.lit("depth 2").alias("test_set"), "system", *both
+    )
+    order = pl.DataFrame({"test_set": [O, S, "depth 2", SC]})
+    ordered = order.join(pl.concat([sets, middle]), on="test_set", maintain_order="left_right")
+    ranked = ordered.unpivot(both, index=["test_set", "system"], variable_name="panel")
+    paths += ranking_figure(ranked.rename({"test_set": "label_set"}), out / f"{NAME}_ranks")
+    long = sets.unpivot(both, index=["test_set", "system"], variable_name="panel")
+    wide = long.pivot("test_set", index=["panel", "system"], values="value")
+    wide = wide.rename({S: "first", SC: "second"})
+    return paths + label_set_figure(wide, out / f"{NAME}_readings", xlabel=S, ylabel=SC)
+
+
+def main(
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="OWKG_DATA", help="Folder that holds kgc_sparsity and fb15k237."),
+    ] = None,
+    out: Out = Path("out"),
+    form: Annotated[Format, typer.Option("--format", help="How the tables are printed.")] = Format.TABLE,
+) -> None:
+    """The published study of judged link prediction, computed again from its files."""
+    if data is None:
+        raise ValueError("`data` must name the folder that holds kgc_sparsity and fb15k237.")
+    writable_folder(out)
+    study = read_study(data)
+    found = run(study)
+    paths = [out / f"{NAME}_{name}.csv" for name in found]
+    for path, table in zip(paths, found.values(), strict=True):
+        with written_aside(path) as aside:
+            table.write_csv(aside)
+    paths += draw(study, found, out)
+    if form is Format.JSON:
+        rows = {name: table.to_dicts() for name, table in found.items()}
+        print(json.dumps(rows | {"files": list(map(str, paths))}, indent=2))
+        return
+    print_tables(readable(found))
+    print(summary(study))
+    print("Other printed numbers of the paper are not at hand: their column is empty.")
+    for path in paths:
+        print(f"wrote {path}")

@@ -1,0 +1,218 @@
+"""Zhou et al. (2022) in a closed world: labels of pools of trained models against the truth."""
+
+import json
+import sys
+from contextlib import nullcontext, redirect_stdout
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from owkg.cli.options import Format, OutputFormat
+from owkg.cli.progress import progress
+from owkg.cli.script import Out, Seed
+from simulations.open_world.runs import Configurations, Densities, MostSteps, Preset, Worlds, trained
+
+METRICS = ("mrr", "hits@1", "hits@10", "mr", "macro-mrr", "macro-hits@10", "macro-map@20", "macro-ndcg@20")
+"""Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
+
+# What is drawn: more lines than these hide each other.
+_DRAWN = ("mrr", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
+_STEM = "pooling"
+# What was trained, with what, and for how long.
+_NOTE = "pooling.json"
+
+
+class Systems(StrEnum):
+    """Trained models that are pooled."""
+
+    QUICK = "quick"
+    CPU = "cpu"
+    PAPER = "paper"
+
+
+def pooling(
+    preset: Annotated[
+        Systems,
+        typer.Option(
+            help="quick: six models, small families, a minute. cpu, paper: the models of "
+            "simulations.yang2022 open-world, whose runs are read where they are there."
+        ),
+    ] = Systems.QUICK,
+    worlds: Worlds = None,
+    density: Densities = None,
+    configuration: Configurations = None,
+    max_steps: MostSteps = None,
+    depth: Annotated[int, typer.Option(min=1, help="Of the deepest pool.")] = 10,
+    replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap over questions.")] = 1000,
+    out: Out = Path("out"),
+    seed: Seed = 0,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """System rankings by sparse labels, by pools of depth 1 to 10, and by the truth of a closed world.
+
+    Cut short, the same command goes on where it stopped.
+    """
+    with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
+        numbers = _run(preset, out, worlds, density, configuration, max_steps, depth, replicates, seed)
+    if form is Format.JSON:
+        print(json.dumps(numbers, indent=2, allow_nan=False))
+
+
+def _run(
+    preset: Systems,
+    out: Path,
+    worlds: Path | None,
+    density: str | None,
+    labels: list[str] | None,
+    max_steps: int | None,
+    depth: int,
+    replicates: int,
+    seed: int,
+) -> dict[str, Any]:
+    import polars as pl
+
+    from owkg.keys import seeded
+    from owkg.metrics import summary
+    from simulations.open_world.note import described, note
+    from simulations.open_world.presets import PRESETS
+    from simulations.zhou2022.judged import Judged, judged
+    from simulations.zhou2022.pools import pools
+
+    if labels is not None and len({one.lower() for one in labels}) < 2:
+        raise ValueError("`configuration` must leave two systems at least: a single one cannot be ranked.")
+    quick = preset is Systems.QUICK
+    done = trained(
+        Preset(preset.value),
+        out,
+        worlds=worlds,
+        densities="0.75" if quick and density is None and worlds is None else density,
+        labels=labels,
+        max_steps=max_steps,
+        seed=seed,
+        configurations=PRESETS["pool"] if quick else None,
+        name="pool" if quick else None,
+    )
+    asked = [
+        (world, of_world, test_set)
+        for world, of_world in zip(done.worlds, done.records, strict=True)
+        for test_set in world.present
+    ]
+    found = []
+    with progress("label sets", "label sets") as update:
+        for i, (world, of_world, test_set) in enumerate(asked):
+            total, first = len(asked) * (depth + 2), i * (depth + 2)
+            found.append(
+                judged(
+                    seeded(seed),
+                    world,
+                    pools(world, of_world, done.configurations, done.runs, depth=depth),
+                    [summary(name) for name in METRICS],
+                    test_set=test_set,
+                    replicates=replicates,
+                    on_progress=lambda n, _, first=first, total=total: update(first + n, total),
+                )
+            )
+    tables = {
+        name: pl.concat([getattr(one, name) for one in found], how="vertical_relaxed")
+        for name in Judged._fields
+    }
+    description = described(
+        done.runs, done.runs.name, seed, done.worlds, done.configurations, max_steps, None
+    ) | {"depth": depth, "replicates": replicates}
+    note(out, description, name=_NOTE)
+    stale = note(out, description, [*_write(tables, out), *_draw(tables, out)], name=_NOTE)
+    if stale:
+        print(f"of an earlier study, and not drawn again: {', '.join(stale)}")
+    for line in _said(tables):
+        print(line)
+    return {name: _plain(tables[name]) for name in ("agreement", "differences", "labels")}
+
+
+def _write(tables: dict[str, Any], out: Path) -> list[Path]:
+    import polars.selectors as cs
+
+    from owkg.cli.script import save_table
+
+    return [
+        save_table(table.with_columns(cs.float().round_sig_figs(4)), out / f"{_STEM}_{name}.csv")
+        for name, table in tables.items()
+    ]
+
+
+def _draw(tables: dict[str, Any], out: Path) -> list[Path]:
+    import polars as pl
+
+    from owkg.plots.judging import depth_figure, ranking_figure
+
+    panel = pl.format("{}, density {}", "test_set", "density").alias("panel")
+    taus = tables["agreement"].filter(pl.col("metric").is_in(_DRAWN), coefficient="tau")
+    # A row of panels for each test set.
+    taus = taus.sort("test_set", descending=True, maintain_order=True)
+    columns = ["panel", "metric", "depth", "tau", "lower", "upper"]
+    paths = depth_figure(
+        taus.rename({"value": "tau"}).with_columns(panel).select(columns).fill_nan(None),
+        out / f"{_STEM}_depth",
+        xlabel="pool depth (0: the test set alone)",
+        ylabel="Kendall's tau with the truth",
+    )
+    one = tables["systems"]
+    nearest = min(one["density"].unique(), key=lambda density: abs(density - 0.75))
+    deepest = int(one["depth"].max())
+    sets = {0: "test set", 1: "depth 1", deepest: f"depth {deepest}", None: "truth"}
+    own = one.filter(pl.col("metric").is_in(["mrr", "macro-mrr"]), density=nearest)
+    shown = pl.concat(
+        own.filter(pl.col("depth").eq_missing(depth)).with_columns(label_set=pl.lit(name))
+        for depth, name in sets.items()
+    ).with_columns(panel=pl.format("{}, {}", "metric", "test_set"))
+    paths += ranking_figure(
+        shown.select("panel", "label_set", "system", "value"),
+        out / f"{_STEM}_rankings",
+    )
+    for path in paths:
+        print(f"wrote {path}")
+    return paths
+
+
+def _said(tables: dict[str, Any]) -> list[str]:
+    """What it comes to, a line a density and metric."""
+    import polars as pl
+
+    lines = []
+    for (density, test_set), rows in tables["labels"].group_by("density", "test_set", maintain_order=True):
+        share = {row["depth"]: row for row in rows.iter_rows(named=True)}
+        deepest, where = max(share), f"d = {density:g}, {test_set}"
+        lines.append(
+            f"{where}: {share[0]['share']:.1%} of the answers are labelled; {share[deepest]['candidates']:,} "
+            f"candidates to judge at depth {deepest} find {share[deepest]['labels'] - share[0]['labels']:,} "
+            f"more, {share[deepest]['share']:.1%} in all"
+        )
+        own = tables["agreement"].filter(density=density, test_set=test_set, coefficient="tau")
+        for metric in METRICS:
+            by_depth = {row["depth"]: row for row in own.filter(metric=metric).iter_rows(named=True)}
+            lines.append(
+                f"{where}, {metric}: tau with the truth "
+                + ", ".join(
+                    f"{words} {_interval(by_depth[at])}"
+                    for at, words in ((0, "alone"), (1, "depth 1"), (deepest, f"depth {deepest}"))
+                    if at in by_depth
+                )
+            )
+    moved = tables["left_out"].filter(pl.col("rank") != pl.col("rank_without"))
+    lines.append(
+        f"left out of the pool, {len(moved)} of {len(tables['left_out'])} systems, counted by metric, "
+        "change their rank"
+    )
+    return lines
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return f"{row['value']:.3f} [{row['lower']:.3f}, {row['upper']:.3f}]"
+
+
+def _plain(table: Any) -> list[dict[str, Any]]:
+    """Rows without what JSON has no word for."""
+    import polars.selectors as cs
+
+    return table.with_columns(cs.float().fill_nan(None)).to_dicts()

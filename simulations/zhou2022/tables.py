@@ -1,0 +1,271 @@
+"""The tables of the published study of judged link prediction, computed from its files (Zhou et al. 2022)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float64
+from scipy import stats
+
+from owkg.judge.corrections import benjamini_hochberg, holm
+from owkg.judge.discrimination import asl_area, discriminative_power
+from owkg.judge.rankings import COEFFICIENTS, kendall_tau
+from simulations.zhou2022.published import CATEGORIES, PRINTED_POOL, PRINTED_TAU, SC, O, S, Study
+
+SMALLER = ("micro_mr", "macro_mr")
+"""Metrics of which smaller is better."""
+
+CELL_METRICS = ("micro_hits@1", "micro_hits@3", "micro_hits@10", "micro_mrr", "micro_mr")
+"""Of the tables by side and relation category."""
+
+ALPHA = 0.05
+
+# Sums of the same terms in another order are no other reading.
+_DIGITS = 12
+_ROUNDING = 1e-9
+# What the names of the other metrics begin with.
+_TREC = ("G", "P_", "R", "binG", "bpref", "gm_", "infAP", "map", "ndcg", "recall", "recip")
+
+
+def strengths(
+    table: pl.DataFrame, metrics: Sequence[str], by: str = "test_set"
+) -> dict[Any, Float64[np.ndarray, "metrics systems"]]:
+    """What systems read, larger is better, by the values of a column; systems in the order of their names."""
+    found = {}
+    for (key,), part in table.group_by(by, maintain_order=True):
+        values = part.sort("system").select(*metrics).to_numpy().T.astype(np.float64)
+        found[key] = np.round(values, _DIGITS) * np.array([[-1.0 if m in SMALLER else 1.0] for m in metrics])
+    return found
+
+
+def pool_table(study: Study) -> pl.DataFrame:
+    """What was pooled and judged, ours beside the paper's (section 3): columns what, ours, paper."""
+    pool = study.pool
+    questions = {name: _questions(study.triples[name]) for name in (S, SC)}
+    asked = _questions(pool).join(questions[S], on=["side", "entity", "relation"], how="semi")
+    rows = {
+        "pooled triples": len(pool),
+        "entities": pl.concat([pool["head"], pool["tail"]]).n_unique(),
+        "relations": pool["relation"].n_unique(),
+        "pooled triples of no question of FB-Test-S": _strangers(pool, questions[S]),
+        "questions of FB-Test-S": len(questions[S]),
+        "questions of FB-Test-S with a pooled candidate": len(asked),
+        "questions of FB-Test-S-C": len(questions[SC]),
+        "questions of FB-Test-S-C that FB-Test-S has not": len(
+            questions[SC].join(questions[S], on=["side", "entity", "relation"], how="anti")
+        ),
+        "filtered by rules": int(pool["filtered"].sum()),
+        "judged by hand": int((~pool["filtered"]).sum()),
+        **{f"triples of {name}": len(triples) for name, triples in study.triples.items()},
+    }
+    for depth in range(1, 11):
+        upto = pool.filter(pl.col("depth") <= depth)
+        rows |= {f"pooled at depth {depth}": len(upto), f"filtered at depth {depth}": upto["filtered"].sum()}
+        rows[f"positives at depth {depth}"] = upto["positive"].sum()
+    found = pl.DataFrame({"what": list(rows), "ours": [int(count) for count in rows.values()]})
+    return found.with_columns(paper=pl.col("what").replace_strict(PRINTED_POOL, default=None))
+
+
+def ranking_table(study: Study) -> pl.DataFrame:
+    """Agreement of the rankings by two test sets (Table 2, Figure 3), a row for each metric and two sets.
+
+    Columns metric, first, second, tau, tau-ap (the second is the truth), spearman, paper.
+    """
+    by_set = strengths(study.evaluation, study.metrics)
+    rows = []
+    for first, second in ((O, S), (S, SC), (O, SC)):
+        found = {name: each(by_set[second], by_set[first]) for name, each in COEFFICIENTS.items()}
+        printed = [PRINTED_TAU.get((first, second)) if m == "micro_mrr" else None for m in study.metrics]
+        columns = {"metric": study.metrics} | found | {"paper": pl.Series(printed, dtype=pl.Float64)}
+        rows.append(pl.DataFrame(columns).with_columns(first=pl.lit(first), second=pl.lit(second)))
+    order = ["metric", "first", "second", *COEFFICIENTS, "paper"]
+    return pl.concat(rows).select(order).fill_nan(None)
+
+
+def cell_table(study: Study) -> pl.DataFrame:
+    """tau between FB-Test-S and FB-Test-S-C by asked side and relation category (Table 3).
+
+    Columns side, category, the triples of either test set, and each of `CELL_METRICS`.
+    """
+    counts = {name: _by_category(study, name) for name in (S, SC)}
+    rows = []
+    for side in ("head", "tail"):
+        for category in CATEGORIES:
+            part = study.cells.filter(pl.col("side") == side, pl.col("category") == category)
+            by_set = strengths(part, CELL_METRICS)
+            tau = kendall_tau(by_set[S], by_set[SC])
+            sizes = {name: counts[name][category] for name in (S, SC)}
+            row = {"side": side, "category": category} | sizes
+            rows.append(row | dict(zip(CELL_METRICS, tau.tolist(), strict=True)))
+    return pl.DataFrame(rows).fill_nan(None)
+
+
+def reweighted_values(study: Study, test_set: str, shares: Mapping[str, float]) -> pl.DataFrame:
+    """Micro metrics of a test set under other shares of the relation categories (Table 4).
+
+    The sum over sides and categories of share times the metric of the cell, each side half of the whole.
+
+    Args:
+        study: the published files.
+        test_set: FB-Test-S or FB-Test-S-C.
+        shares: of the categories, summing to 1.
+
+    Returns:
+        Columns system, and each micro metric; by name of the system.
+
+    References:
+        Zhou et al. (2022), equation 1: sums over relations; published are the metrics of categories only.
+    """
+    weight = pl.col("category").replace_strict(dict(shares), return_dtype=pl.Float64) / 2
+    metrics = [name for name in study.cells.columns if name.startswith("micro_")]
+    part = study.cells.filter(pl.col("test_set") == test_set)
+    return part.group_by("system").agg((pl.col(metrics) * weight).sum()).sort("system")
+
+
+def shares_of(study: Study, test_set: str) -> dict[str, float]:
+    """The share of each relation category among the triples of a test set."""
+    counts = _by_category(study, test_set)
+    return {category: count / sum(counts.values()) for category, count in counts.items()}
+
+
+def reweighted_table(study: Study) -> pl.DataFrame:
+    """tau of FB-Test-S-C, under the relation distribution of each test set, to FB-Test-S and FB-Test-O.
+
+    Columns metric, shares (whose), and tau to each of the two.
+    """
+    by_set = strengths(study.evaluation, CELL_METRICS)
+    rows = []
+    for name in (SC, S, O):
+        values = reweighted_values(study, SC, shares_of(study, name)).with_columns(shares=pl.lit(name))
+        found = strengths(values, CELL_METRICS, "shares")[name]
+        tau = {f"tau to {other}": kendall_tau(found, by_set[other]) for other in (S, O)}
+        rows.append(pl.DataFrame({"metric": CELL_METRICS} | tau).with_columns(shares=pl.lit(name)))
+    return pl.concat(rows).select("metric", "shares", f"tau to {S}", f"tau to {O}").fill_nan(None)
+
+
+def depth_table(study: Study) -> pl.DataFrame:
+    """tau of the rankings by pool depth to those of depth 0 and of depth 10 (Figures 4 and 5).
+
+    Columns metric, against, depth, tau.
+    """
+    by_depth = strengths(study.depths, study.metrics, "depth")
+    depths = sorted(by_depth)
+    values = np.stack([by_depth[depth] for depth in depths])
+    rows = []
+    for against in (depths[0], depths[-1]):
+        tau = kendall_tau(by_depth[against], values)
+        columns = {"depth": np.repeat(depths, len(study.metrics)), "tau": tau.ravel()}
+        names = pl.Series("metric", list(study.metrics) * len(depths))
+        rows.append(pl.DataFrame(columns).with_columns(names, against=pl.lit(against)))
+    return pl.concat(rows).select("metric", "against", "depth", "tau").fill_nan(None)
+
+
+def significance_table(study: Study) -> pl.DataFrame:
+    """How well metrics tell systems apart by the published p-values (Figure 8).
+
+    Columns test_set, metric, pairs, area (of the ASL curve), and the shares of pairs significant at `ALPHA`:
+    significant, and after Holm's and Benjamini and Hochberg's corrections over the pairs, holm and
+    benjamini_hochberg.
+    """
+    rows = []
+    for (name,), part in study.p_values.group_by("test_set", maintain_order=True):
+        for metric in study.metrics:
+            p = part[metric].to_numpy()
+            shares = {
+                "significant": discriminative_power(p, ALPHA),
+                "holm": discriminative_power(holm(p), ALPHA),
+                "benjamini_hochberg": discriminative_power(benjamini_hochberg(p), ALPHA),
+            }
+            row = {"test_set": name, "metric": metric, "pairs": len(p), "area": float(asl_area(p))}
+            rows.append(row | {key: float(value) for key, value in shares.items()})
+    return pl.DataFrame(rows)
+
+
+def check_table(study: Study) -> pl.DataFrame:
+    """Whether the published files agree with one another: columns check, of, difference (the largest).
+
+    Where it is more than rounding, the system that has it and the others stand in rows of their own.
+
+    - Own shares of the categories give back the totals.
+    - The labels of depth 0 are FB-Test-S, those of depth 10 FB-Test-S-C.
+    - The macro MRR is the reciprocal rank of the best answer (recip_rank), which differ by system.
+    - p-values are of paired t tests with an answer (micro) or a question (macro) a unit: if so, the numbers
+      of units on which hits of two systems differ, D = n (d^2 + (n - 1) d^2 / t^2), are whole; d is the
+      difference of the metric, t the quantile of the p-value.
+    """
+    rows = []
+    by_set = {name: part.sort("system") for (name,), part in study.evaluation.group_by("test_set")}
+    for name in (S, SC):
+        own = reweighted_values(study, name, shares_of(study, name))
+        rows += _apart("own shares give the totals", name, own, by_set[name], own.columns[1:])
+    for depth, name in ((0, S), (10, SC)):
+        at = study.depths.filter(pl.col("depth") == depth).sort("system")
+        for family in ("micro", "macro", ""):
+            metrics = [m for m in study.metrics if m.startswith(f"{family}_" if family else _TREC)]
+            what = f"{name}, {family or 'other'} metrics"
+            rows += _apart(f"depth {depth} is the file", what, at, by_set[name], metrics)
+    for name, table in by_set.items():
+        other = table.with_columns(macro_mrr="recip_rank")
+        rows += _apart("macro MRR is recip_rank", str(name), table, other, ["macro_mrr"])
+    for (name,), part in study.p_values.group_by("test_set", maintain_order=True):
+        triples = study.triples[str(name)]
+        for family, units in (("micro", 2 * len(triples)), ("macro", len(_questions(triples)))):
+            off = max(_off_whole(part, by_set[name], f"{family}_hits@{k}", units) for k in range(1, 11))
+            rows.append(("paired t over units", f"{name}, {family} hits, {units} units", off))
+    columns = {"check": pl.String, "of": pl.String, "difference": pl.Float64}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _apart(
+    check: str, of: str, one: pl.DataFrame, two: pl.DataFrame, metrics: Sequence[str]
+) -> list[tuple[str, str, float]]:
+    """The largest difference; where there is one, of the system that has it, and of the others."""
+    by_system = np.abs(one.select(metrics).to_numpy() - two.select(metrics).to_numpy()).max(axis=1)
+    if by_system.max() < _ROUNDING:
+        return [(check, of, float(by_system.max()))]
+    worst = int(by_system.argmax())
+    others = float(np.delete(by_system, worst).max())
+    return [
+        (check, f"{of}, {one['system'][worst]}", float(by_system[worst])),
+        (check, f"{of}, the others", others),
+    ]
+
+
+def _off_whole(pairs: pl.DataFrame, values: pl.DataFrame, metric: str, units: int) -> float:
+    """How far the numbers of units that tell two systems apart are from whole ones."""
+    read = dict(values.select("system", metric).rows())
+    d = np.array([read[a] - read[b] for a, b in pairs.select("first", "second").rows()])
+    p = pairs[metric].to_numpy()
+    # A p-value of 1 says nothing of the spread.
+    told = (p > 0) & (p < 1)
+    t = stats.t.isf(p[told] / 2, units - 1)
+    apart = units * d[told] ** 2 * (1 + (units - 1) / t**2)
+    return float(np.abs(apart - np.round(apart)).max())
+
+
+def _by_category(study: Study, test_set: str) -> dict[str, int]:
+    joined = study.triples[test_set].join(study.categories, on="relation", how="left")
+    if joined["category"].null_count():
+        lost = joined.filter(pl.col("category").is_null())["relation"][0]
+        raise ValueError(f"`study` must have a category of every relation of {test_set}; none of {lost!r}.")
+    counts = dict(joined.group_by("category").len().rows())
+    return {category: counts.get(category, 0) for category in CATEGORIES}
+
+
+def _questions(triples: pl.DataFrame) -> pl.DataFrame:
+    """The questions that triples answer, each once: columns side, entity, relation."""
+    sides: Iterable[tuple[str, str]] = (("head", "tail"), ("tail", "head"))
+    parts = [
+        triples.select(pl.lit(side).alias("side"), pl.col(known).alias("entity"), "relation")
+        for side, known in sides
+    ]
+    return pl.concat(parts).unique()
+
+
+def _strangers(pool: pl.DataFrame, questions: pl.DataFrame) -> int:
+    """Pooled triples that answer none of the questions, on neither side."""
+    left = pool.with_columns(entity=pl.col("head"), side=pl.lit("tail"))
+    left = left.join(questions, on=["side", "entity", "relation"], how="anti")
+    left = left.with_columns(entity=pl.col("tail"), side=pl.lit("head"))
+    return len(left.join(questions, on=["side", "entity", "relation"], how="anti"))
