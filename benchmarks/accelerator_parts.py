@@ -11,12 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import evaluation, simulation
+from benchmarks import evaluation as speed
+from benchmarks import simulation
 from benchmarks.timing import fastest, once
 from benchmarks.training import random_graph
 from family_tree import closed_graph, ontology, sample_people
-from owkg import evaluate, kg, metrics, simulate
-from owkg.evaluate.memory import block_bytes
+from owkg import evaluation, kg, metrics, simulate
+from owkg.evaluation.memory import block_bytes
 from owkg.models import MODELS, SIDES, model
 from owkg.sampling import sample, write_worlds
 from owkg.train import Training, training
@@ -167,12 +168,12 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
 
     def arrays() -> None:
         for side in SIDES:
-            evaluate.rank_arrays(scorer, params, statistics, test, side, known=known[side])
+            evaluation.rank_arrays(scorer, params, statistics, test, side, known=known[side])
 
     def table() -> None:
-        evaluate.ranks(scorer, params, statistics, graph)
+        evaluation.ranks(scorer, params, statistics, graph)
 
-    asked, width = sum(evaluation.questions(graph)), scorer.candidates(params, jnp.arange(1)).shape[-1]
+    asked, width = sum(speed.questions(graph)), scorer.candidates(params, jnp.arange(1)).shape[-1]
     pairs = asked * graph.num_entities
     # Operations a pair and real number: the length of a difference takes six for two numbers (two
     # differences, a product, a multiply-add, a root, a sum), its absolute value two for one.
@@ -189,9 +190,9 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
     }
     found |= {"seconds": fastest(table, scale.repeats), "arrays_s": fastest(arrays, scale.repeats)}
     found |= {"arithmetic_limit_s": pairs * arithmetic, "memory_limit_s": 8 * pairs / limit["bytes_per_s"]}
-    if name == "complex" and scale.dim == evaluation._DIM:  # what `products` multiplies
+    if name == "complex" and scale.dim == speed._DIM:  # what `products` multiplies
         size = block_bytes(jax.devices()[0], graph.num_entities)
-        found["products_s"] = fastest(evaluation.products(graph, size), scale.repeats)
+        found["products_s"] = fastest(speed.products(graph, size), scale.repeats)
     found["ranks_per_s"] = found["ranks"] / found["seconds"]
     return found | _against(found["seconds"], max(found["arithmetic_limit_s"], found["memory_limit_s"]))
 
@@ -206,7 +207,7 @@ def data_folder(scale: Scale) -> Path | None:
 def evaluated_graph(scale: Scale) -> kg.KnowledgeGraph:
     """FB15k-237 of the data folder, or a random graph of its size."""
     data = data_folder(scale)
-    return evaluation.graph_at(data and data / "fb15k237", scale.graph)
+    return speed.graph_at(data and data / "fb15k237", scale.graph)
 
 
 def _against(seconds: float, limit: float) -> Numbers:
@@ -309,7 +310,9 @@ def projected(scale: Scale, one: Configuration, world: ClosedWorld, limit: Numbe
     built = config.built()
 
     def look() -> None:
-        evaluate.rank_arrays(built, state.params, state.statistics, world.triples, "tail", known=world.known)
+        evaluation.rank_arrays(
+            built, state.params, state.statistics, world.triples, "tail", known=world.known
+        )
 
     first, seconds = once(look), fastest(look, 2)
     found |= {"look_compile_s": first, "look_s": seconds, "steps": config.steps, "looks": len(one.looks)}

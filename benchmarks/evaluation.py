@@ -32,7 +32,7 @@ import polars as pl
 import typer
 
 from benchmarks.timing import fastest, machine, measured_elsewhere, once, peak_gib
-from owkg import evaluate, kg
+from owkg import evaluation, kg
 from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.models import model
@@ -76,7 +76,7 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
     params, statistics = scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations)
 
     def rank() -> None:
-        evaluate.ranks(scorer, params, statistics, graph)
+        evaluation.ranks(scorer, params, statistics, graph)
 
     first = once(rank)
     peak = peak_gib()
@@ -109,7 +109,7 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
     candidates, asked = np.asarray(params["entity"]), rng.normal(size=(_ROWS, _MANY_DIM)).astype(np.float32)
 
     def rank(size: int | None) -> None:
-        evaluate.rank_arrays(scorer, params, statistics, triples, "tail", known=None, block_bytes=size)
+        evaluation.rank_arrays(scorer, params, statistics, triples, "tail", known=None, block_bytes=size)
 
     def multiply() -> None:
         for _ in range(_ASKED // _ROWS):

@@ -20,7 +20,7 @@ import polars as pl
 import typer
 
 from family_tree import closed_graph, ontology, sample_people
-from owkg import evaluate, metrics, sampling
+from owkg import evaluation, metrics, sampling
 from owkg import train as training
 from owkg.cli.progress import progress
 from owkg.cli.script import Out, Quick, run_script, save_table
@@ -105,7 +105,7 @@ def _trained(name: str, graph: KnowledgeGraph, seed: int, config: Config) -> tup
     with progress(f"{name}, seed {seed}", "steps") as update:
         resume = folder.is_dir()
         done = training.train(graph, how, folder, resume=resume, on_progress=update)
-    ranks = evaluate.ranks(done.model, done.params, done.statistics, graph)
+    ranks = evaluation.ranks(done.model, done.params, done.statistics, graph)
     summaries = [metrics.summary(metric) for metric in METRICS]
     found = metrics.evaluate(metrics.tasks_of(ranks)[0], summaries, ties=[metrics.Ties.REALISTIC], level=None)
     values = {metric: found[metrics.Ties.REALISTIC][metric].value for metric in METRICS}

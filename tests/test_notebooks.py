@@ -125,7 +125,7 @@ def test_train_and_evaluate_covers_what_trains_and_ranks():
     of_models = ("MODELS", "model", "score", "score_all", "import_embeddings", "write_embeddings")
     assert {f"models.{name}" for name in of_models} <= used
     assert {f"train.{name}" for name in ("training", "config_text", "train", "train_many")} <= used
-    assert {"evaluate.ranks", "family_tree.closed_graph", "sampling.sample"} <= used
+    assert {"evaluation.ranks", "family_tree.closed_graph", "sampling.sample"} <= used
 
 
 def test_sparse_vs_full_covers_what_is_redrawn_and_predicted():

@@ -100,7 +100,7 @@ def evaluate(
 
     Entities are shared out among all devices that JAX sees; the number of devices changes no rank.
     """
-    from owkg.evaluate import ranks
+    from owkg.evaluation import ranks
     from owkg.ranks import write_ranks
     from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
@@ -174,7 +174,7 @@ def _asked(
     scorer: Scorer, queries: Path | None, split: str, filters: list[str], unseen: str
 ) -> tuple[Any, dict[str, Any]]:
     """(the queries that are asked, None for all; what the rank table says of how it was made)."""
-    from owkg.evaluate import read_queries
+    from owkg.evaluation import read_queries
     from owkg.kg import joined_splits
     from owkg.ranks.unseen import about_unseen
 

@@ -25,8 +25,8 @@ def write_lists(
     import numpy as np
     import polars as pl
 
-    from owkg.evaluate import top_answers
-    from owkg.evaluate.queries import is_asked
+    from owkg.evaluation import top_answers
+    from owkg.evaluation.queries import is_asked
     from owkg.judge.runs import run_from_lists, write_run
     from owkg.kg import joined_splits, known_answers
 

@@ -66,7 +66,7 @@ def ranks_from_matrix(
             tolerance.
         unseen: what becomes of entities of the graph that the file has no column for: "error"; "drop" ranks
             among the file's entities; "last" moreover adds the triples of the split that the others are of
-            which hold such an entity, each with the last rank (`owkg.evaluate.ranks`). Needs labels.
+            which hold such an entity, each with the last rank (`owkg.evaluation.ranks`). Needs labels.
 
     Returns:
         A rank table, one row a triple, in their order; with labels where graph or file has them. Its column

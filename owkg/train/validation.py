@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from owkg import evaluate, kg, metrics
+from owkg import evaluation, kg, metrics
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.train.config import Training
 
@@ -44,7 +44,7 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
 
     def measured(model: Model, params: Params, statistics: Statistics) -> dict[str, float]:
         ranks = [
-            evaluate.rank_arrays(model, params, statistics, triples, side, known=known[side])
+            evaluation.rank_arrays(model, params, statistics, triples, side, known=known[side])
             for side in SIDES
         ]
         first, last = (

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from owkg.evaluate.memory import free_bytes
+from owkg.evaluation.memory import free_bytes
 from owkg.train import Training, state_shape
 from simulations.open_world.world import ClosedWorld
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float32, Int32, Int64
 
-from owkg.evaluate import rank_arrays
+from owkg.evaluation import rank_arrays
 from owkg.files import read_parquet, written_aside
 from owkg.models import Params, Statistics
 from owkg.train import Training, config_file, config_text, facts_checksums, train

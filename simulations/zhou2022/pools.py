@@ -14,7 +14,7 @@ import polars as pl
 from jaxtyping import Bool, Int32, Int64
 
 from owkg import kg
-from owkg.evaluate import top_answers
+from owkg.evaluation import top_answers
 from owkg.judge.scores import Scores, scores
 from owkg.metrics import Summary
 from owkg.simulate import FullTest, thin

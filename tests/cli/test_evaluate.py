@@ -14,7 +14,7 @@ import pytest
 import owkg.kg
 import owkg.train
 from owkg.cli.main import main
-from owkg.evaluate import ranks
+from owkg.evaluation import ranks
 from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.models import model, write_embeddings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from owkg.evaluate import ranks
+from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import pykeen_key, report, summary
 from owkg.models import import_embeddings, model, read_embeddings, score, write_embeddings

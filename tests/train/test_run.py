@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.evaluate import rank_arrays
+from owkg.evaluation import rank_arrays
 from owkg.kg import known_answers, read_graph, write_labelled
 from owkg.models import MODELS
 from owkg.train import changed, checkpoints, facts_checksums, guard, load_run, train, training

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from owkg import kg
-from owkg.evaluate import rank_arrays
+from owkg.evaluation import rank_arrays
 from owkg.train import changed, load_run, training
 from simulations.open_world.record import Record, is_recorded, read_record, record, some_of
 

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from owkg.evaluate import rank_arrays
+from owkg.evaluation import rank_arrays
 from owkg.kg import known_answers
 from owkg.metrics import summary
 from owkg.train import load_run

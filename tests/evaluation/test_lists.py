@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from owkg import models
-from owkg.evaluate import lists, top_answers
+from owkg.evaluation import lists, top_answers
 from owkg.kg import known_answers
 
 ENTITIES, RELATIONS = 23, 3

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.evaluate.arrays import ScoredRanks, rank_arrays
-from owkg.evaluate.queries import is_asked
+from owkg.evaluation.arrays import ScoredRanks, rank_arrays
+from owkg.evaluation.queries import is_asked
 from owkg.kg import KnowledgeGraph, KnownAnswers, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.seen import seen_ids, with_ids

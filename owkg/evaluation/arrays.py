@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from owkg import checks
-from owkg.evaluate.blocks import Block, blocks
-from owkg.evaluate.counts import counts
-from owkg.evaluate.memory import block_bytes as enough_bytes
-from owkg.evaluate.tiles import everywhere, mesh_of, scratch_of, tiled
+from owkg.evaluation.blocks import Block, blocks
+from owkg.evaluation.counts import counts
+from owkg.evaluation.memory import block_bytes as enough_bytes
+from owkg.evaluation.tiles import everywhere, mesh_of, scratch_of, tiled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Model, Params, Statistics

@@ -21,7 +21,7 @@ if processes > 1:
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(f"localhost:{port}", processes, number)
 
-from owkg.evaluate import ranks
+from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph
 from owkg.models import model
 

@@ -9,7 +9,7 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int32
 
-from owkg.evaluate.tiles import AXIS
+from owkg.evaluation.tiles import AXIS
 from owkg.models import Model, Params, Similarity, Statistics
 from owkg.ranks.order import counted, ordered, to_pass, to_reach, unordered
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float32, Int32
 
 from owkg import checks
-from owkg.evaluate.memory import block_bytes
+from owkg.evaluation.memory import block_bytes
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
 from owkg.models import Model, Params, Statistics

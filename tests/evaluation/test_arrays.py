@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg.evaluate import rank_arrays
+from owkg.evaluation import rank_arrays
 from owkg.kg import known_answers
 from owkg.models import MODELS, Similarity, model, score_all
 from owkg.ranks import known_sets, ranks_from_scores
@@ -142,7 +142,7 @@ def test_progress_counts_triples_to_the_end():
 
 
 def test_blocks_of_a_side_share_compiled_code():
-    from owkg.evaluate.counts import counts
+    from owkg.evaluation.counts import counts
 
     triples = drawn(5, 1000)
     known = known_answers(drawn(6, 2000), "tail", **SIZES)

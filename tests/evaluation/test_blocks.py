@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from owkg.evaluate.blocks import blocks
+from owkg.evaluation.blocks import blocks
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.evaluate import ranks
+from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph
 from owkg.models import model, score_all
 from owkg.ranks import rank_table

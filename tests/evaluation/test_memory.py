@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from owkg.evaluate import memory, rank_arrays
+from owkg.evaluation import memory, rank_arrays
 from owkg.kg import known_answers
 from owkg.models import model
 

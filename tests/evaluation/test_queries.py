@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from owkg.evaluate import ranks, read_queries
+from owkg.evaluation import ranks, read_queries
 from owkg.kg import KnowledgeGraph
 from owkg.models import model
 

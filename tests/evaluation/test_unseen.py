@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from owkg.evaluate import ranks
+from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph, seen_part
 from owkg.models import model
 from owkg.ranks.unseen import about_unseen

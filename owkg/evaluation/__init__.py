@@ -1,0 +1,8 @@
+"""Full evaluation: a model and a graph to ranks against all entities, on one device or many."""
+
+from owkg.evaluation.arrays import ScoredRanks, rank_arrays
+from owkg.evaluation.lists import TopAnswers, top_answers
+from owkg.evaluation.queries import read_queries
+from owkg.evaluation.table import ranks
+
+__all__ = ["ScoredRanks", "TopAnswers", "rank_arrays", "ranks", "read_queries", "top_answers"]
