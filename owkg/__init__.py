@@ -6,13 +6,62 @@ from typing import TYPE_CHECKING, Any
 from owkg.provenance import __version__
 
 if TYPE_CHECKING:
-    from owkg import kg, metrics, openworld, ranks, sampling, simulate, theory
+    from owkg import (
+        evaluation,
+        judge,
+        kg,
+        metrics,
+        models,
+        openworld,
+        plots,
+        ranks,
+        sampling,
+        simulate,
+        theory,
+        train,
+    )
+    from owkg.judge.compare import compare
+    from owkg.kg import read_graph
+    from owkg.metrics.front import evaluate
+    from owkg.ranks import RankTable, rank, read_ranks
 
-__all__ = ["__version__", "kg", "metrics", "openworld", "ranks", "sampling", "simulate", "theory"]
+# Where the front doors stand; the other names are rooms.
+_DOORS = {
+    "RankTable": "owkg.ranks",
+    "compare": "owkg.judge.compare",
+    "evaluate": "owkg.metrics.front",
+    "rank": "owkg.ranks",
+    "read_graph": "owkg.kg",
+    "read_ranks": "owkg.ranks",
+}
+
+__all__ = [
+    "RankTable",
+    "__version__",
+    "compare",
+    "evaluate",
+    "evaluation",
+    "judge",
+    "kg",
+    "metrics",
+    "models",
+    "openworld",
+    "plots",
+    "rank",
+    "ranks",
+    "read_graph",
+    "read_ranks",
+    "sampling",
+    "simulate",
+    "theory",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """A part, imported when it is first asked for: what a command does not need costs it no time."""
+    """A room or a front door, imported when it is first asked for."""
+    if name in _DOORS:
+        return getattr(import_module(_DOORS[name]), name)
     if name in __all__:
         return import_module(f"owkg.{name}")
     raise AttributeError(f"module 'owkg' has no attribute {name!r}")

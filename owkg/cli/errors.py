@@ -23,6 +23,9 @@ _OPTIONS = {
     "sizes": "--size",
     "summaries": "--metric",
     "tables": "FILE",
+    "systems": "FILE",
+    "graph": "--kg",
+    "metrics": "--metric",
     "k": "K",
     "p": "P",
 }

@@ -226,7 +226,7 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
     import polars as pl
 
     from owkg.metrics import reweighted
-    from owkg.ranks import annotated, other_candidates, read_about, read_ranks
+    from owkg.ranks import annotated, other_candidates, read_ranks
 
     check_readable(files)
     graph = None
@@ -238,13 +238,13 @@ def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tu
     stems = [path.name.partition(".")[0] for path in files]
     tables = []
     for path, stem in zip(files, stems, strict=True):
-        table = read_ranks(path)
+        read = read_ranks(path)
+        table = read.frame
         if graph is not None:
-            about = read_about(path)
-            splits = about.get("filter")
+            splits = read.about.get("filter")
             try:
-                table = annotated(table, graph)
-                known = "unseen" not in about  # else the table was ranked among fewer entities
+                table = annotated(read, graph)
+                known = "unseen" not in read.about  # else the table was ranked among fewer entities
                 different = other_candidates(table, graph, filter_splits=splits) if known else 0
             except ValueError as error:
                 raise ValueError(f"{path}, with the graph {kg}: {error}") from None

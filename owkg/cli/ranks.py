@@ -181,7 +181,8 @@ def convert(
         table, more = converted_list(source, num_candidates=candidates)
         notes += more
     else:
-        table, about = ranks.read_ranks(source), ranks.read_about(source)
+        read = ranks.read_ranks(source)
+        table, about = read.frame, dict(read.about)
     if model is not None:
         table = _named(source, table, model, kind)
     ranks.write_ranks(table, out, about)

@@ -10,7 +10,7 @@ from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
 from owkg.cli.progress import progress
 from owkg.cli.script import Seed
-from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, label_sets, summaries, tie_rule
+from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, graph_of, metrics_named, noted
 
 _SIZES = "0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95"
 # Orders that agree so well are taken for the same in the field.
@@ -49,15 +49,17 @@ def stability(
     from owkg.files import writable_folder
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
+    from owkg.judge.systems import label_sets, tie_rule
     from owkg.keys import seeded
 
-    chosen, sizes = summaries(metric), _numbers(size or _SIZES)
+    chosen, sizes = metrics_named(metric), _numbers(size or _SIZES)
     if out is not None:
         writable_folder(out)
-    (one,) = label_sets(files, None if qrels is None else [qrels], kg, intersect=intersect)
-    if len(one.tables) < 2:
-        raise ValueError("FILE must name two systems at least: a single one cannot be ranked.")
-    read, _ = scores(one.tables, chosen, ties=tie_rule(ties, [one]))
+    with noted():
+        (one,) = label_sets(files, qrels, graph_of(kg), intersect=intersect)
+        if len(one.tables) < 2:
+            raise ValueError("`systems` must name two systems at least: a single one cannot be ranked.")
+        read, _ = scores(one.tables, chosen, ties=tie_rule(ties, [one]))
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * len(read.questions)) < len(read.questions)]
     with progress("drawing", "draws") as update:

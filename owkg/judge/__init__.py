@@ -3,6 +3,7 @@
 from owkg.judge.agreement import Agreement, agreement, agreement_of_values
 from owkg.judge.annotation import read_sheet, write_sheet
 from owkg.judge.bias import pool_bias
+from owkg.judge.compare import Comparison, compare
 from owkg.judge.corrections import benjamini_hochberg, holm
 from owkg.judge.discrimination import asl_area, asl_curve, discriminative_power
 from owkg.judge.kappa import AnnotatorAgreement, annotator_agreement, fleiss_kappa, majority
@@ -29,6 +30,7 @@ from owkg.judge.trivial import Rule, rule_counts, trivial
 __all__ = [
     "Agreement",
     "AnnotatorAgreement",
+    "Comparison",
     "PairTest",
     "Pairwise",
     "Relabelled",
@@ -43,6 +45,7 @@ __all__ = [
     "asl_curve",
     "benjamini_hochberg",
     "binary",
+    "compare",
     "contributions",
     "detectable_difference",
     "difference_intervals",

@@ -264,7 +264,7 @@ def _read(path: Path) -> pl.DataFrame:
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
     if not is_rank_table(path):
         return read_run(path).rename({"tag": "model"}).select(RUN)
-    table = read_ranks(path)
+    table = read_ranks(path).frame
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
     if "seed" in table.columns and table["seed"].n_unique() > 1:
         model = pl.format("{}/{}", model, "seed")

@@ -1,30 +1,31 @@
 """Ranks: scores to ranks, the rank table and its files, converters, one rank out of a tie."""
 
 from owkg.ranks.annotate import annotated, other_candidates, triple_ids
-from owkg.ranks.build import rank_table
-from owkg.ranks.files import read_about, read_ranks, write_ranks
+from owkg.ranks.build import rank, rank_table
+from owkg.ranks.files import read_ranks, write_ranks
 from owkg.ranks.lists import ranks_from_list
 from owkg.ranks.matrices import ranks_from_matrix
 from owkg.ranks.runs import Converted, ranks_from_run
 from owkg.ranks.scores import Ranks, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
-from owkg.ranks.table import validated
+from owkg.ranks.table import RankTable, validated
 from owkg.ranks.ties import random_ranks, realistic
 
 __all__ = [
     "Converted",
     "EntitySets",
+    "RankTable",
     "Ranks",
     "annotated",
     "known_sets",
     "other_candidates",
     "random_ranks",
+    "rank",
     "rank_table",
     "ranks_from_list",
     "ranks_from_matrix",
     "ranks_from_run",
     "ranks_from_scores",
-    "read_about",
     "read_ranks",
     "realistic",
     "triple_ids",

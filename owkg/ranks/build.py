@@ -1,6 +1,6 @@
 """The rank table of a model's scores over a knowledge graph."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from owkg.kg.triples import triples_checked
 from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.scores import Ranks, gathered, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
-from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
+from owkg.ranks.table import RANKS, SIDES, TRIPLE, RankTable, validated
 
 FILTER_SPLITS = ("train", "valid", "test")
 
@@ -75,6 +75,53 @@ def rank_table(
     if with_score:
         table = table.with_columns(score=own_scores(scores, answer))
     return validated(table)
+
+
+def rank(
+    scores: Any,
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    side: str = "tail",
+    filter: Sequence[str] | None = None,  # noqa: A002
+    tolerance: float = 0.0,
+    model: str | None = None,
+) -> RankTable:
+    """Filtered ranks of the answers of a split among all entities.
+
+    Args:
+        scores: floats [triples of the split, entities], of every entity in the place of the answer; larger is
+            better. Or one such matrix for each side, {"head": ..., "tail": ...}.
+        graph: of `owkg.read_graph`; rows and columns are in the order of its split and of its entities.
+        split: whose triples are ranked.
+        side: that is predicted, "head" or "tail", where `scores` is one matrix.
+        filter: splits whose other answers leave the candidates; none: raw ranks. None: train, valid, test and
+            `split`.
+        tolerance: scores that differ from the answer's by at most this are ties.
+        model: name for the column `model`.
+
+    Raises:
+        ValueError: naming the argument, if the graph has no such split, a matrix has another shape, or a
+            score is NaN.
+
+    Examples:
+        >>> triples = np.array([[0, 0, 1]], np.int32)
+        >>> graph = KnowledgeGraph(("a", "b", "c"), ("r",), {"train": triples[:0], "test": triples})
+        >>> rank([[0.1, 0.7, 0.9]], graph).frame["optimistic"].item()
+        2
+    """
+    graph = graph_checked(graph)
+    facts = fact_splits(graph)
+    if split not in facts:
+        raise ValueError(f"`split` must be one of {', '.join(facts)}, got {split!r}.")
+    filters = list(filter) if filter is not None else default_filters(graph, split)
+    of_side = scores if isinstance(scores, Mapping) else {side: scores}
+    if not of_side or set(of_side) - set(SIDES):
+        raise ValueError(f"`scores` must be of the sides head and tail, got {', '.join(map(str, of_side))}.")
+    options: Any = {"filter_splits": filters, "tolerance": tolerance, "model": model, "score": not tolerance}
+    options["popularity"] = "train" in graph.splits
+    tables = [rank_table(graph, given, facts[split], one, **options) for one, given in of_side.items()]
+    return RankTable(pl.concat(tables), {"split": split, "filter": filters})
 
 
 def sides_checked(side: Any, count: int) -> np.ndarray:

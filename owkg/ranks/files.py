@@ -10,14 +10,14 @@ import polars as pl
 
 from owkg.files import read_parquet, written_aside
 from owkg.ranks.delimited import read_text_table, separator
-from owkg.ranks.table import validated, validated_at
+from owkg.ranks.table import RankTable, validated, validated_at
 
 # The key of the metadata of a Parquet file under which it is said how a rank table was made.
 _ABOUT = "owkg"
 _SUFFIXES = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
 
 
-def read_ranks(path: str | PathLike[str]) -> pl.DataFrame:
+def read_ranks(path: str | PathLike[str]) -> RankTable:
     """The rank table in a Parquet, CSV or TSV file, validated.
 
     CSV and TSV files begin with a line of column names and say no types: labels and ids, and the columns
@@ -25,6 +25,10 @@ def read_ranks(path: str | PathLike[str]) -> pl.DataFrame:
 
     Args:
         path: ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+
+    Returns:
+        The table, and how it was made, which only Parquet files can say: `split`, `filter` (the splits whose
+        answers left the candidates), and where they were asked for `queries` and `unseen`.
 
     Raises:
         ValueError: naming the file and the row, for CSV and TSV its line, as `validated`; if the suffix
@@ -34,24 +38,12 @@ def read_ranks(path: str | PathLike[str]) -> pl.DataFrame:
     path = path_checked(path)
     if separator(path) is not None:
         table, place = read_text_table(path)
-        return validated_at(table, source=str(path), place=place)
-    return validated(read_parquet(path), source=str(path))
+        return RankTable(validated_at(table, source=str(path), place=place))
+    return RankTable(validated(read_parquet(path), source=str(path)), _about(path))
 
 
-def read_about(path: str | PathLike[str]) -> dict[str, Any]:
-    """How the rank table in a file was made, as `write_ranks` was told; empty if the file does not say.
-
-    Only Parquet files can say it: `split`, `filter` (the splits whose answers left the candidates), and where
-    they were asked for `queries` and `unseen`.
-
-    Raises:
-        OSError: if the file cannot be opened.
-    """
-    path = path_checked(path)
-    if separator(path) is not None:
-        return {}
-    with path.open("rb") as file:
-        file.read(1)
+def _about(path: Path) -> dict[str, Any]:
+    """How the rank table in a Parquet file was made, as `write_ranks` was told; empty if it does not say."""
     try:
         said = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "{}"))
     except (pl.exceptions.PolarsError, ValueError, RecursionError):
@@ -59,7 +51,9 @@ def read_about(path: str | PathLike[str]) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def write_ranks(table: pl.DataFrame, path: str | PathLike[str], about: dict[str, Any] | None = None) -> None:
+def write_ranks(
+    table: RankTable | pl.DataFrame, path: str | PathLike[str], about: dict[str, Any] | None = None
+) -> None:
     """Writes the rank table `table`, validated first, as a Parquet, CSV or TSV file.
 
     The file is whole or not there; its folder is made if need be.

@@ -1,6 +1,8 @@
 """The rank table: one row is one ranking task, the one table that every part speaks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import polars as pl
@@ -20,6 +22,48 @@ _EXACT = 2**53
 
 # Where a row (from 0) stands, for messages.
 _Place = Callable[[int], str]
+
+
+@dataclass(frozen=True, eq=False)
+class RankTable:
+    """A validated rank table: one row for each ranking task, with the columns of `validated`.
+
+    What `owkg.rank` and `owkg.read_ranks` give. Functions that take a rank table take this, which they check
+    no more, or a polars DataFrame, which they check.
+
+    Attributes:
+        frame: the table.
+        about: how it was made, such as the split and the splits that filtered; empty where nobody said.
+
+    Examples:
+        >>> row = {"head": "a", "relation": "r", "tail": "b", "side": "tail"}
+        >>> table = RankTable.of(pl.DataFrame([row | {"optimistic": 1, "pessimistic": 1, "candidates": 9}]))
+        >>> len(table), table.frame["candidates"].item()
+        (1, 9)
+    """
+
+    frame: pl.DataFrame
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: "RankTable | pl.DataFrame") -> "RankTable":
+        """The rank table of a frame, validated; what is one already, as it is."""
+        return table if isinstance(table, cls) else cls(validated(table))
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Writes a Parquet, CSV or TSV file, as `owkg.ranks.write_ranks`."""
+        from owkg.ranks.files import write_ranks
+
+        write_ranks(self, path, dict(self.about) or None)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        return f"RankTable of {len(self):,} ranking tasks\n{self.frame}"
+
+    def _repr_html_(self) -> str:
+        return self.frame._repr_html_()
 
 
 def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
@@ -45,8 +89,9 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     Other columns are kept as they are, and so is the order of rows and columns.
 
     Args:
-        table: a polars DataFrame. Whole numbers may come as floats or as text, such as 3.0 or "3"; what is
-            true or false, as the text "true" or "false" in any case.
+        table: a polars DataFrame; or a `RankTable`, whose frame is given back. Whole numbers may come as
+            floats or as text, such as 3.0 or "3"; what is true or false, as the text "true" or "false" in
+            any case.
         source: what messages call the table; a file's path.
 
     Raises:
@@ -65,6 +110,8 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
             ...
         ValueError: table, row 1: pessimistic must be at most candidates (2), got 3.
     """
+    if isinstance(table, RankTable):
+        return table.frame
     return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
 
 

@@ -19,7 +19,7 @@ from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.models import model, write_embeddings
 from owkg.provenance import write_metadata
-from owkg.ranks import read_about, read_ranks
+from owkg.ranks import read_ranks
 
 ENTITIES, RELATIONS = tuple(f"e{i:02}" for i in range(15)), ("knows", "likes")
 MODEL = model("transe", dim=4, norm=2)
@@ -95,14 +95,14 @@ def test_embeddings(call, graph, line, options):
     code, out, err = call(f"{OF_FILE} {line}")
     assert (code, err) == (0, "")
     assert "wrote new/out.parquet: " in out
-    assert read_ranks("new/out.parquet").equals(ranks(MODEL, PARAMS, {}, graph[0], **options))
+    assert read_ranks("new/out.parquet").frame.equals(ranks(MODEL, PARAMS, {}, graph[0], **options))
 
 
 def test_options_of_the_model(call, graph):
     of_file = OF_FILE.replace("--norm 2", "--option norm=2 --option margin=3.5")
     assert call(of_file)[0] == 0
     scorer = model("transe", dim=4, norm=2, margin=3.5)
-    assert read_ranks("new/out.parquet").equals(ranks(scorer, PARAMS, {}, graph[0]))
+    assert read_ranks("new/out.parquet").frame.equals(ranks(scorer, PARAMS, {}, graph[0]))
 
 
 def test_the_table_is_that_of_owkg_metrics(call, capsys):
@@ -139,7 +139,7 @@ def test_a_graph_without_valid_is_filtered_by_the_rest(call, graph):
     without = OF_FILE.replace("--kg graph", "--kg without")
     code, _, err = call(without)
     assert (code, err) == (0, "")
-    found = read_ranks("new/out.parquet").sort("head", "relation", "tail", "side")
+    found = read_ranks("new/out.parquet").frame.sort("head", "relation", "tail", "side")
     expected = ranks(MODEL, PARAMS, {}, graph[0], filter_splits=["train", "test"])
     assert found.equals(expected.sort("head", "relation", "tail", "side"))
     code, _, err = call(f"{without} --filter train,valid")
@@ -153,7 +153,7 @@ def test_a_run(call, graph, step):
     assert (code, err) == (0, "")
     assert "mrr" in out
     assert graph[1] == [int(step) if step.isdigit() else step]
-    table = read_ranks("out.csv")
+    table = read_ranks("out.csv").frame
     expected = ranks(MODEL, PARAMS, {}, graph[0])
     assert table.with_columns(pl.col("head").cast(pl.String)).equals(expected)
 
@@ -303,10 +303,10 @@ def test_the_split_that_is_evaluated_filters(call, sampled, split):
     assert (code, err) == (0, "")
     assert f"filtered by train, {split}\n" in out
     assert "note:" not in out
-    table = read_ranks("new/out.parquet")
+    table = read_ranks("new/out.parquet").frame
     assert table["filtered"].all()
     assert table.equals(ranks(MODEL, PARAMS, {}, sampled, split=split, filter_splits=["train", split]))
-    assert read_about("new/out.parquet") == {"split": split, "filter": ["train", split]}
+    assert read_ranks("new/out.parquet").about == {"split": split, "filter": ["train", split]}
     code, out, _ = call(f"{OF_SAMPLE} --split {split} --format json")
     said = json.loads(out)
     assert [(row["filtered"], row["filter"]) for row in said["results"]] == [(True, ["train", split])] * 3
@@ -324,7 +324,7 @@ def test_a_list_without_the_split_is_noted(call, sampled):
     # What holds the split filters by it, and nobody who asks for none has to be told.
     for line in ("--split test_sparse --filter train,test_full", "--split test_full --raw"):
         assert "note:" not in call(f"{OF_SAMPLE} {line}")[1]
-    assert read_about("new/out.parquet")["filter"] == []
+    assert read_ranks("new/out.parquet").about["filter"] == []
 
 
 def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
@@ -346,13 +346,13 @@ def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
 def test_only_queries_are_asked(call, sampled):
     code, out, err = call(f"{OF_SAMPLE} --split test_full --queries queries.tsv --lists run.gz --depth 2")
     assert (code, err) == (0, "")
-    table = read_ranks("new/out.parquet")
+    table = read_ranks("new/out.parquet").frame
     assert set(table["side"]) == {"tail"}
     asked = {(row["head"], row["relation"]) for row in table.rows(named=True)}
     wanted = {tuple(line.split("\t")[2:4]) for line in Path("queries.tsv").read_text().splitlines()[1:]}
     assert asked == wanted
     assert f"the best 2 answers to {len(wanted)} questions" in out
-    assert read_about("new/out.parquet")["queries"] == {"file": "queries.tsv", "asked": len(wanted)}
+    assert read_ranks("new/out.parquet").about["queries"] == {"file": "queries.tsv", "asked": len(wanted)}
     assert read_runs(["run.gz"])["question"].n_unique() == len(wanted)
 
 
@@ -381,12 +381,12 @@ def test_what_a_model_has_never_seen(call, graph, fewer, unseen):
     assert "; --unseen drop leaves their triples out, --unseen last ranks them last" in err
     code, out, err = call(f"{OF_FEWER} --unseen {unseen} --lists run.gz")
     assert (code, err) == (0, "")
-    table = read_ranks("new/out.parquet")
+    table = read_ranks("new/out.parquet").frame
     lacking = len(whole.splits["test"]) - len(seen.splits["test"])
     assert lacking > 0
     assert f"has never seen 2 entities and 0 relations of the graph: {lacking} triples of test" in out
     expected = {"policy": unseen, "entities": 2, "relations": 0, "triples": lacking, "candidates": 13}
-    assert read_about("new/out.parquet")["unseen"] == expected
+    assert read_ranks("new/out.parquet").about["unseen"] == expected
     if unseen == "drop":
         assert table.equals(ranks(MODEL, params, {}, seen))
     else:
@@ -404,7 +404,7 @@ def test_what_a_run_has_never_seen(call, graph):
     code, out, err = call("part --unseen drop --out out.parquet")
     assert (code, err) == (0, "")
     assert "note: the facts" not in out
-    assert read_ranks("out.parquet").equals(ranks(MODEL, params, {}, seen))
+    assert read_ranks("out.parquet").frame.equals(ranks(MODEL, params, {}, seen))
     code, _, err = call("part --out out.parquet")
     assert code == 2
     assert "must have the 13 entities of part in order, got" in err
@@ -424,7 +424,7 @@ def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, call):
     assert (code, err) == (0, "")
     said = json.loads(out)["unseen"]
     assert (said["candidates"], said["triples"]) == (14_505, 28)
-    assert read_ranks("fb.parquet").height == 20_466 - 28
+    assert read_ranks("fb.parquet").frame.height == 20_466 - 28
 
 
 # --- before the graph is read
@@ -448,5 +448,5 @@ def test_files_are_looked_at_before_the_graph_is_read(call, capsys, monkeypatch)
 
 def test_the_size_of_blocks_is_an_option(call, graph):
     assert call(f"{OF_FILE} --block-mib 1")[0] == 0
-    assert read_ranks("new/out.parquet").equals(ranks(MODEL, PARAMS, {}, graph[0]))
+    assert read_ranks("new/out.parquet").frame.equals(ranks(MODEL, PARAMS, {}, graph[0]))
     assert call(f"{OF_FILE} --block-mib 0")[0] == 2

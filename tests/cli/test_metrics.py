@@ -491,7 +491,7 @@ EXAMPLES = [line for line in EPILOG.splitlines() if line.startswith("owkg ")]
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_example_in_the_help_runs(folder, call, example):
-    write_ranks(read_ranks("complex.csv"), "complex.parquet")
+    write_ranks(read_ranks("complex.csv").frame, "complex.parquet")
     line = example.removeprefix("owkg metrics ").replace("data/fb15k237", "graph")
     code, out, err = call(line + (" --kg graph" if "probe@0.5,0.5" in line else ""))
     assert code == 0, err

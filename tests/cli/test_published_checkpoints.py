@@ -32,7 +32,7 @@ def found(request, owkg_data, tmp_path_factory):
         patch.setattr("builtins.print", heard)
         assert main(["metrics", str(ranks), "--format", "json", "--keys", "pykeen", *names]) == 0
     own = json.loads("\n".join(printed))
-    return read_ranks(ranks), own, published
+    return read_ranks(ranks).frame, own, published
 
 
 def test_every_published_metric_is_reproduced(found):

@@ -11,7 +11,7 @@ from owkg import kg
 from owkg.cli.main import main
 from owkg.cli.ranks import ranks_app
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.ranks import rank_table, read_about, read_ranks, write_ranks
+from owkg.ranks import rank_table, read_ranks, write_ranks
 
 ENTITIES, RELATIONS = ("a", "b", "c", "d"), ("r",)
 TEST = np.array([[0, 0, 1], [2, 0, 3]], np.int32)
@@ -59,36 +59,36 @@ def test_scores(call):
     assert (code, err) == (0, "")
     assert out == "wrote new/ranks.parquet: 2 ranks (2 tail), 100 % tied, filtered by train, valid, test\n"
     expected = rank_table(GRAPH, SCORES, TEST, "tail", model="m")
-    assert read_ranks("new/ranks.parquet").select(expected.columns).equals(expected)
+    assert read_ranks("new/ranks.parquet").frame.select(expected.columns).equals(expected)
 
 
 def test_filter_and_tolerance(call):
     assert call("scores.npz --kg graph --filter none --tolerance 1 --out out.parquet")[0] == 0
     expected = rank_table(GRAPH, SCORES, TEST, "tail", filter_splits=[], tolerance=1)
-    assert read_ranks("out.parquet").equals(expected)
+    assert read_ranks("out.parquet").frame.equals(expected)
     expected = rank_table(GRAPH, SCORES, TEST, "tail", filter_splits=["test", "valid"])
     for splits in ("test,valid", "' test, valid '"):
         assert call(f"scores.npz --kg graph --filter {splits} --out out.parquet")[0] == 0
-        assert read_ranks("out.parquet").equals(expected)
+        assert read_ranks("out.parquet").frame.equals(expected)
 
 
 def test_the_score_of_each_answer(call):
     expected = rank_table(GRAPH, SCORES, TEST, "tail", score=True)
     for name in ("out.parquet", "out.csv", "out.tsv.gz"):
         assert call(f"scores.npz --kg graph --score --out {name}")[0] == 0
-        assert read_ranks(name).select(expected.columns).equals(expected)
+        assert read_ranks(name).frame.select(expected.columns).equals(expected)
 
 
 def test_raw_scores_without_a_graph(call):
     assert call("scores.npz --filter none --out out.csv")[0] == 0
-    assert read_ranks("out.csv")["candidates"].to_list() == [4, 4]
+    assert read_ranks("out.csv").frame["candidates"].to_list() == [4, 4]
 
 
 def test_run_with_a_graph(call):
     code, out, err = call("system.run --kg graph --out out.csv")
     assert (code, err) == (0, "")
     assert out == f"wrote out.csv: 2 ranks (2 tail), 0 % tied{IN_CSV}\n"
-    table = read_ranks("out.csv")
+    table = read_ranks("out.csv").frame
     assert table["model"].to_list() == ["m", "m"]
     assert table.select("optimistic", "candidates").rows() == [(1, 3), (1, 4)]  # a r c is known from train
     assert "popularity" in table.columns
@@ -99,7 +99,7 @@ def test_run_with_qrels_and_notes(call, folder):
     code, out, _ = call("system.run --qrels qrels --num-entities 9 --model mine --out out.csv")
     assert code == 0
     assert "note: 1 questions of the run have no relevant answer, and so no row\n" in out
-    assert read_ranks("out.csv").select("optimistic", "candidates", "model").rows() == [
+    assert read_ranks("out.csv").frame.select("optimistic", "candidates", "model").rows() == [
         (2, 9, "mine"),
         (1, 9, "mine"),
     ]
@@ -116,7 +116,9 @@ def test_several_models_are_counted_and_not_renamed(call, folder):
 
 def test_a_list_without_ties_only_when_said_so(call):
     assert call("list.csv --untied --candidates 7 --out out.parquet")[0] == 0
-    assert read_ranks("out.parquet").select("optimistic", "pessimistic", "candidates").rows() == [(2, 2, 7)]
+    assert read_ranks("out.parquet").frame.select("optimistic", "pessimistic", "candidates").rows() == [
+        (2, 2, 7)
+    ]
     code, _, err = call("list.csv --candidates 7 --out out.parquet")
     assert code == 2
     assert "a column rank says nothing of ties; with --untied it is both" in err
@@ -127,7 +129,7 @@ def test_a_lone_column_of_ranks(call, folder):
     code, out, err = call("plain.csv --untied --candidates 14 --out out.parquet")
     assert (code, err) == (0, "")
     assert "note: plain.csv does not say what was asked: each rank counts as a question of its own" in out
-    assert read_ranks("out.parquet").select("optimistic", "candidates").rows() == [(1, 14), (14, 14)]
+    assert read_ranks("out.parquet").frame.select("optimistic", "candidates").rows() == [(1, 14), (14, 14)]
 
 
 def test_which_splits_filtered_stays_in_parquet(call, folder):
@@ -137,15 +139,15 @@ def test_which_splits_filtered_stays_in_parquet(call, folder):
         assert (code, err) == (0, "")
         assert "filtered by train, valid, test_sparse\n" in out
         assert "note:" not in out
-        assert read_about("out.parquet") == {
+        assert read_ranks("out.parquet").about == {
             "split": "test_sparse",
             "filter": ["train", "valid", "test_sparse"],
         }
-        assert read_ranks("out.parquet")["filtered"].all()
+        assert read_ranks("out.parquet").frame["filtered"].all()
     assert call("out.parquet --out again.parquet")[0] == 0
-    assert read_about("again.parquet") == read_about("out.parquet")
+    assert read_ranks("again.parquet").about == read_ranks("out.parquet").about
     assert call("again.parquet --out out.csv")[0] == 0
-    assert read_about("out.csv") == {}
+    assert read_ranks("out.csv").about == {}
     code, out, _ = call("scores.npz --kg graph --filter train --out out.parquet")
     assert code == 0
     assert "note: test_sparse is not among what filters (train): the other answers" in out
@@ -168,11 +170,15 @@ def test_entities_that_score_matrices_have_not(call, wider):
     assert (code, err) == (0, "")
     assert "note: the model has never seen 1 entities and 0 relations of the graph: 2 triples of test" in out
     dropped = rank_table(GRAPH, SCORES, TEST, "tail")
-    assert read_ranks("out.parquet").drop("popularity").equals(dropped.drop("popularity"))
+    assert read_ranks("out.parquet").frame.drop("popularity").equals(dropped.drop("popularity"))
     expected = {"policy": "drop", "entities": 1, "relations": 0, "triples": 2, "candidates": 4}
-    assert read_about("out.parquet")["unseen"] == expected
+    assert read_ranks("out.parquet").about["unseen"] == expected
     assert call("few.npz --kg wider --unseen last --out out.parquet")[0] == 0
-    found = read_ranks("out.parquet").select("head", "tail", "optimistic", "pessimistic", "candidates").rows()
+    found = (
+        read_ranks("out.parquet")
+        .frame.select("head", "tail", "optimistic", "pessimistic", "candidates")
+        .rows()
+    )
     # For (a, r, ?), b and c are known and the model has seen them; for (e, r, ?), nothing else is known.
     assert found[2:] == [("e", "d", 4, 4, 4), ("a", "e", 3, 3, 3)]
 
@@ -192,14 +198,14 @@ def test_files_are_looked_at_before_the_graph_is_read(call, monkeypatch):
 def test_tables_there_and_back(call):
     for source, target in (("ranks.parquet", "a.csv"), ("a.csv", "b.tsv.gz"), ("b.tsv.gz", "c.parquet")):
         assert call(f"{source} --out {target}")[0] == 0
-    assert read_ranks("c.parquet").equals(read_ranks("ranks.parquet"))
+    assert read_ranks("c.parquet").frame.equals(read_ranks("ranks.parquet").frame)
 
 
 def test_the_kind_can_be_said(call, folder):
     (folder / "run.csv").write_text(RUN)
     assert call("run.csv --out out.csv")[0] == 2
     assert call("run.csv --from run --kg graph --out out.csv")[0] == 0
-    assert read_ranks("out.csv").height == 2
+    assert read_ranks("out.csv").frame.height == 2
 
 
 def test_duplicates_in_the_graph_are_told(call, folder):

@@ -55,14 +55,14 @@ def test_what_is_written_is_read(tmp_path_factory, suffix, rows):
     table = pl.DataFrame(rows)
     path = tmp_path_factory.mktemp("ranks") / f"ranks.{suffix}"
     write_ranks(table, path)
-    assert_frame_equal(read_ranks(path), table)
+    assert_frame_equal(read_ranks(path).frame, table)
 
 
 def test_ids_keep_their_type_in_parquet_and_become_text_in_csv(tmp_path):
     table = pl.DataFrame([TASK | {"head": 7, "relation": 0, "tail": 8}])
     for suffix, head in (("parquet", 7), ("csv", "7")):
         write_ranks(table, tmp_path / f"ranks.{suffix}")
-        assert read_ranks(tmp_path / f"ranks.{suffix}")["head"].to_list() == [head]
+        assert read_ranks(tmp_path / f"ranks.{suffix}").frame["head"].to_list() == [head]
 
 
 def test_equal_tables_give_equal_packed_bytes(tmp_path):
@@ -82,19 +82,19 @@ def test_a_bad_table_is_not_written(tmp_path):
 def test_folders_are_made_and_odd_names_are_names(tmp_path):
     path = tmp_path / "new" / "ranks[1]*.csv"
     write_ranks(pl.DataFrame([TASK]), path)
-    assert read_ranks(str(path)).height == 1
+    assert read_ranks(str(path)).frame.height == 1
 
 
 def test_line_endings_and_byte_order_mark(tmp_path):
     path = tmp_path / "ranks.csv"
     path.write_bytes(b"\xef\xbb\xbf" + f"{HEADER}\r\na,r,b,tail,1,2,3\r\n".encode())
-    assert read_ranks(path).row(0) == ("a", "r", "b", "tail", 1, 2, 3)
+    assert read_ranks(path).frame.row(0) == ("a", "r", "b", "tail", 1, 2, 3)
 
 
 def test_an_empty_last_field_and_quoted_quotes_are_fine(tmp_path):
     table = pl.DataFrame([TASK | {"tail": ',x"y', "note": None}, TASK | {"note": '"'}])
     write_ranks(table, tmp_path / "ranks.csv")
-    assert_frame_equal(read_ranks(tmp_path / "ranks.csv"), table)
+    assert_frame_equal(read_ranks(tmp_path / "ranks.csv").frame, table)
 
 
 GOOD = "a,r,b,tail,1,2,3"
@@ -162,7 +162,7 @@ def test_a_file_that_is_not_what_its_name_says(tmp_path):
 def test_an_unknown_suffix_is_refused(tmp_path, name):
     path = tmp_path / name
     path.touch()
-    for call in (lambda: read_ranks(path), lambda: write_ranks(pl.DataFrame([TASK]), path)):
+    for call in (lambda: read_ranks(path).frame, lambda: write_ranks(pl.DataFrame([TASK]), path)):
         with pytest.raises(ValueError, match=r"name ends in \.parquet, \.csv, \.tsv"):
             call()
 

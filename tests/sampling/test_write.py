@@ -120,7 +120,7 @@ def test_the_commands_of_the_card_evaluate_on_its_tests(world, folder, name, tmp
     write_embeddings("e.npz", scorer, params, {}, **labels)
     words = command.replace(" run ", " --embeddings e.npz --model distmult ").split()
     assert main(words[1:]) == 0
-    table = read_ranks(f"{name}.parquet")
+    table = read_ranks(f"{name}.parquet").frame
     facts, known = getattr(world, f"test_{name}"), [world.train, world.valid, getattr(world, f"test_{name}")]
     assert table["filtered"].all()
     assert len(table) == getattr(world.queries, name).sum()

@@ -118,7 +118,7 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path, here, capsys):
     assert (done.returncode, done.stderr) == (0, "")
     folder = tmp_path / "example"
     graph = read_graph(folder / "graph")
-    tables = {path.stem: read_ranks(path) for path in folder.glob("*.parquet")}
+    tables = {path.stem: read_ranks(path).frame for path in folder.glob("*.parquet")}
     assert set(tables) == {"constant", "random", "frequency", "oracle"}
     found = {}
     for name, table in tables.items():
@@ -153,7 +153,9 @@ def test_sparse_labels_turn_the_order_of_the_example(tmp_path, here):
     (constant,) = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["constant"]]
     assert constant == ["constant", "1.0000", "0.0026", "0.0052", "0.0170", "0.0000"]  # README
     folder = tmp_path / "example"
-    tables = {name: read_ranks(folder / f"{name}.parquet") for name in ("random", "frequency", "oracle")}
+    tables = {
+        name: read_ranks(folder / f"{name}.parquet").frame for name in ("random", "frequency", "oracle")
+    }
     sparse = read_judgements(folder / "sparse.qrels")
     fewer = {name: relabelled(table, sparse).table for name, table in tables.items()}
     for name in ("mrr", "hits@10"):
@@ -225,7 +227,7 @@ def test_equal_seeds_give_equal_example_ranks(tmp_path, here):
     # Also in another process, where strings have other hashes.
     for run, out, seed in ((script, "a", 1), (here, "b", 1), (here, "c", 2)):
         assert run("example_ranks", "--quick", "--seed", seed, "--out", tmp_path / out).returncode == 0
-        tables.append(read_ranks(tmp_path / out / "example" / "oracle.parquet"))
+        tables.append(read_ranks(tmp_path / out / "example" / "oracle.parquet").frame)
     assert tables[0].equals(tables[1])
     assert not tables[0].equals(tables[2])
 

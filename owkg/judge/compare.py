@@ -1,0 +1,278 @@
+"""Systems side by side: their values, which of them differ, and what other labels make of their order."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import Any, Literal
+
+import jax
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from owkg import checks
+from owkg.judge.agreement import agreement
+from owkg.judge.corrections import benjamini_hochberg, holm
+from owkg.judge.power import detectable_difference
+from owkg.judge.rankings import kendall_tau
+from owkg.judge.scores import scores
+from owkg.judge.significance import difference_intervals, pairwise
+from owkg.judge.systems import Labels, LabelSet, System, label_sets, tie_rule
+from owkg.keys import reproducible, seeded
+from owkg.kg import KnowledgeGraph
+from owkg.metrics import Summary, Ties, evaluate, tasks_of
+from owkg.metrics.front import summaries_named
+
+DEFAULT = ("mrr", "hits@1", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
+"""Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
+
+DIVISIONS = ("side", "relation", "category")
+"""What `by` of `compare` may name."""
+
+_CORRECTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "holm": holm,
+    "bh": benjamini_hochberg,
+    "none": lambda p: p,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Systems side by side, as polars frames.
+
+    Attributes:
+        values: of each label set, metric and system: value, interval (lower, upper), rank (1: best).
+        pairs: of each pair: difference, interval, p-value, corrected p-value, what a t test detects.
+        metrics: how many pairs each metric tells apart.
+        agreement: of each further label set with the first: rank correlations of the order of systems.
+        parts: the same of parts of the queries, where asked for.
+    """
+
+    values: pl.DataFrame
+    pairs: pl.DataFrame
+    metrics: pl.DataFrame
+    agreement: pl.DataFrame
+    parts: pl.DataFrame
+
+    def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """(name, frame) of each table."""
+        return ((field.name, getattr(self, field.name)) for field in fields(self))
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}:\n{table}" for name, table in self.items() if len(table))
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<h4>{name}</h4>{table._repr_html_()}" for name, table in self.items() if len(table))
+
+
+def compare(
+    systems: Mapping[str, System] | Iterable[str | PathLike[str]],
+    metrics: str | Summary | Iterable[str | Summary] | None = None,
+    *,
+    qrels: Mapping[str, Labels] | Sequence[Labels] | Labels | None = None,
+    graph: KnowledgeGraph | None = None,
+    by: str | Sequence[str] = (),
+    test: Literal["randomisation", "t", "wilcoxon"] = "randomisation",
+    correction: Literal["holm", "bh", "none"] = "holm",
+    ci: float = 0.95,
+    draws: int = 10_000,
+    replicates: int = 1000,
+    ties: str | None = None,
+    intersect: bool = False,
+    seed: int = 0,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Which systems differ and by how much, their values, and how far label sets agree on their order.
+
+    Whole queries are the sampling unit throughout. Warns (UserWarning) of what the numbers rest on: answers
+    nobody judged, ranks that labels leave open, queries that are left out.
+
+    Args:
+        systems: rank tables or paths of them, or of TREC runs, by name; or paths, whose systems are called by
+            their column model, or else by the name of the file.
+        metrics: means that `owkg metrics --list` shows; None: `DEFAULT`.
+        qrels: which answers are relevant: frames, files, or splits of the graph; the second and further ones
+            are held against the first. None: as ranked.
+        graph: for splits, for TREC runs, and to divide by relation category.
+        by: also rank the systems on parts of the queries: side, relation, category.
+        test: paired, two-sided, over queries.
+        correction: of the p-values of all pairs by one metric.
+        ci: level of all intervals; 1 - level is that of the tests.
+        draws: of the randomisation test.
+        replicates: of the bootstrap of the rank correlations.
+        ties: optimistic, realistic, pessimistic or exact. None: realistic, but exact where labels leave open
+            which of several answers of equal rank stands first.
+        intersect: leave out queries and answers that some system lacks.
+        seed: of what is drawn.
+        on_progress: called with (done, total) metrics.
+
+    Raises:
+        ValueError: naming the argument, or the file and what is wrong with it.
+
+    Examples:
+        >>> row = {"relation": "r", "tail": "t", "side": "tail", "pessimistic": 9, "candidates": 9}
+        >>> a = pl.DataFrame([row | {"head": h, "optimistic": r} for h, r in (("x", 1), ("y", 2), ("z", 1))])
+        >>> found = compare({"a": a, "b": a.with_columns(optimistic=pl.lit(9))}, "hits@1", ties="optimistic")
+        >>> found.pairs["difference"].round(3).to_list()
+        [0.667]
+    """
+    checks.level("ci", ci)
+    divisions = [by] if isinstance(by, str) else list(by)
+    for name in divisions:
+        if name not in DIVISIONS:
+            raise ValueError(f"`by` must be of {', '.join(DIVISIONS)}, got {name!r}.")
+    if correction not in _CORRECTIONS:
+        raise ValueError(f"`correction` must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
+    chosen = summaries_named(DEFAULT if metrics is None else metrics) or []
+    sets = label_sets(systems, qrels, graph, intersect=intersect)
+    if len(sets[0].tables) < 2:
+        raise ValueError(
+            "`systems` must name two systems at least: a single one has nothing to be compared with."
+        )
+    rule = tie_rule(ties, sets)
+    test_key, order_key = reproducible(jax.random.split)(seeded(seed))
+    values, pairs, read = [], [], []
+    for i, one in enumerate(sets):
+        of_set, _ = scores(one.tables, chosen, ties=rule)
+        read.append(of_set)
+        values.append(_values(one, of_set, chosen, ci, rule))
+        for m, name in enumerate(of_set.metrics):
+            pairs.append(_pairs(one.name, of_set, name, test, correction, ci, draws, test_key))
+            if on_progress is not None:
+                on_progress(i * len(chosen) + m + 1, len(sets) * len(chosen))
+    every = pl.concat(pairs)
+    rows = []
+    for one, other in zip(sets[1:], read[1:], strict=True):
+        agreed = agreement(order_key, read[0], other, replicates=replicates, level=ci)
+        rows += _agreement_rows(sets[0].name, one.name, agreed)
+    return Comparison(
+        values=pl.concat(values),
+        pairs=every,
+        metrics=_by_metric(every, round(1 - ci, 12)),
+        agreement=pl.DataFrame(rows, schema=_AGREEMENT),
+        parts=_parts(sets, chosen, divisions, rule),
+    )
+
+
+_AGREEMENT: dict[str, Any] = {
+    **dict.fromkeys(("labels", "with", "metric", "coefficient"), str),
+    **dict.fromkeys(("value", "lower", "upper", "confidence_lower", "confidence_upper"), float),
+    "questions": int,
+}
+
+
+def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -> Any:
+    """What each system reads, with its interval and its place: 1 for the best."""
+    rows = []
+    for s, system in enumerate(read.systems):
+        estimates = evaluate(tasks_of(one.tables[system])[0], chosen, ties=ties, level=ci)
+        for m, name in enumerate(read.metrics):
+            found = estimates[Ties(ties)][name]
+            rows.append(
+                {
+                    "labels": one.name,
+                    "metric": name,
+                    "system": system,
+                    "value": found.value,
+                    "lower": found.ci_low,
+                    "upper": found.ci_high,
+                    "rank": int(read.places[m, s]),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def _pairs(
+    labels: str,
+    read: Any,
+    metric: str,
+    test: str,
+    correction: str,
+    ci: float,
+    draws: int,
+    key: Any,
+) -> Any:
+    """The differences of all pairs, with interval and p-value."""
+    found = pairwise(read, metric, test=test, key=key, draws=draws)
+    corrected = _CORRECTIONS[correction](found.p)
+    lower, upper = difference_intervals(read, metric, level=ci)
+    systems = found.systems
+    varies = found.deviation > 0
+    detectable = np.full(len(varies), np.nan)
+    if varies.any():
+        detectable[varies] = detectable_difference(found.deviation[varies], found.questions)
+    return pl.DataFrame(
+        {
+            "labels": [labels] * len(found.p),
+            "metric": [metric] * len(found.p),
+            "first": [systems[i] for i in found.first],
+            "second": [systems[i] for i in found.second],
+            "difference": found.difference,
+            "lower": lower,
+            "upper": upper,
+            "p_value": found.p,
+            "p_corrected": corrected,
+            "detectable": detectable,
+        }
+    ).with_columns(pl.col("detectable").fill_nan(None))
+
+
+def _by_metric(pairs: Any, alpha: float) -> Any:
+    """How well each metric tells the systems apart."""
+    return pairs.group_by("labels", "metric", maintain_order=True).agg(
+        pairs=pl.len(),
+        significant=(pl.col("p_corrected") < alpha).sum(),
+        area=pl.col("p_value").mean(),
+        detectable=pl.col("detectable").median(),
+    )
+
+
+def _agreement_rows(first: str, second: str, found: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "labels": second,
+            "with": first,
+            "metric": metric,
+            "coefficient": coefficient,
+            "value": found.value[m, c],
+            "lower": found.low[m, c],
+            "upper": found.high[m, c],
+            "confidence_lower": found.tau_low[m] if coefficient == "tau" else None,
+            "confidence_upper": found.tau_high[m] if coefficient == "tau" else None,
+            "questions": found.shared,
+        }
+        for m, metric in enumerate(found.metrics)
+        for c, coefficient in enumerate(found.coefficients)
+    ]
+
+
+def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: str) -> Any:
+    """Per part of the questions: how many, and tau of the order on it with that on all."""
+    import polars as pl
+
+    schema = dict.fromkeys(divisions, pl.String) | {"labels": pl.String, "metric": pl.String}
+    schema |= {"questions": pl.Int64, "tau_with_all": pl.Float64, "tau_with_first_labels": pl.Float64}
+    nothing = [float("nan")] * len(chosen)
+    if not divisions:
+        return pl.DataFrame(schema=schema)
+    for one in sets:
+        if lacking := [d for d in divisions for t in one.tables.values() if d not in t.columns]:
+            raise ValueError(f"`by` {lacking[0]} needs `graph`.")
+    whole = scores(sets[0].tables, chosen, ties=ties)[0]
+    rows = []
+    keys = [t.select(divisions).unique() for one in sets for t in one.tables.values()]
+    for part in pl.concat(keys).unique().sort(divisions).iter_rows(named=True):
+        first = None
+        for one in sets:
+            tables = {name: table.filter(**part) for name, table in one.tables.items()}
+            if any(table.is_empty() for table in tables.values()):
+                continue
+            own = scores(tables, chosen, ties=ties)[0]
+            first = own if one is sets[0] else first
+            with_all = kendall_tau(whole.strength, own.strength)
+            with_first = nothing if first is None else kendall_tau(first.strength, own.strength)
+            for m, metric in enumerate(own.metrics):
+                numbers = {"tau_with_all": with_all[m], "tau_with_first_labels": with_first[m]}
+                counted = {"labels": one.name, "metric": metric, "questions": len(own.questions)}
+                rows.append({k: str(v) for k, v in part.items()} | counted | numbers)
+    return pl.DataFrame(rows, schema=schema).with_columns(cs.float().fill_nan(None))

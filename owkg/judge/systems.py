@@ -1,0 +1,293 @@
+"""The systems of a comparison: rank tables and TREC runs, under one label set or several."""
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from owkg.judge.frames import known_entity
+from owkg.judge.labels import relabelled
+from owkg.judge.qrels import qrels_from_graph, read_judgements
+from owkg.judge.scores import intersected
+from owkg.kg import KnowledgeGraph, fact_splits
+from owkg.ranks import RankTable, annotated, ranks_from_run, read_ranks
+from owkg.ranks.delimited import is_rank_table
+from owkg.ranks.trec import read_run
+
+System = RankTable | pl.DataFrame | str | PathLike[str]
+"""Ranks of a system: a rank table, or the path of one or of a TREC run."""
+
+Labels = pl.DataFrame | str | PathLike[str]
+"""Which answers are relevant: qrels, their path, or the name of a split of the graph."""
+
+
+class LabelSet(NamedTuple):
+    """The rank table of every system where some answers are the relevant ones.
+
+    `undetermined` is the largest share of ranks, of any file, that are known between two ends only.
+    """
+
+    name: str
+    tables: dict[str, Any]
+    undetermined: float = 0.0
+
+
+class _Read(NamedTuple):
+    """The rank tables of the systems in a file."""
+
+    tables: dict[str, Any]
+    undetermined: float = 0.0
+
+
+def label_sets(
+    systems: Mapping[str, System] | Iterable[str | PathLike[str]],
+    qrels: Mapping[str, Labels] | Sequence[Labels] | Labels | None,
+    graph: KnowledgeGraph | None,
+    *,
+    intersect: bool = False,
+) -> list[LabelSet]:
+    """The systems under each of `qrels`, or as they are ranked where there are none.
+
+    Args:
+        systems: by name; or the paths of files, whose systems are called by their column model, or else by
+            the name of the file.
+        qrels: by name; or one or several, called by the names of their files. None: as ranked.
+        graph: for splits, for TREC runs, and for relation categories.
+        intersect: whether systems may leave out questions and answers, which then leave all.
+
+    Raises:
+        ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
+            judgements call an answer relevant that a table does not rank.
+    """
+    by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
+    pairs = by_name.items() if by_name else [(None, path) for path in systems]
+    sources = [(n, of if isinstance(of, RankTable | pl.DataFrame) else Path(of)) for n, of in pairs]
+    if not sources:
+        raise ValueError("`systems` must name two systems at least, got none.")
+    given = _named(qrels) or {"as ranked": None}
+    sets = [_systems(name, sources, labels, graph, intersect) for name, labels in given.items()]
+    return _intersected(sets) if intersect else sets
+
+
+def _intersected(sets: list[LabelSet]) -> list[LabelSet]:
+    """The label sets with what every system ranks; notes of what is left of each where one loses some."""
+    found = []
+    for one in sets:
+        tables, left = intersected(one.tables)
+        rows = left.rows(named=True) if (left["answers"] < left["of_answers"]).any() else []
+        for row in rows:
+            note(
+                f"{one.name}: of {row['system']}, {row['questions']:,} of {row['of_questions']:,} questions "
+                f"and {row['answers']:,} of {row['of_answers']:,} answers are left, which every system ranks."
+            )
+        found.append(one._replace(tables=tables))
+    return found
+
+
+def tie_rule(ties: str | None, sets: list[LabelSet]) -> str:
+    """The rule that was asked for, or else the one that the tables need."""
+    open_ = max(one.undetermined for one in sets)
+    if open_:
+        note(
+            f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank; a column "
+            "score in the rank tables (--score of owkg evaluate and owkg ranks convert) would tell it."
+        )
+        if ties not in (None, "exact"):
+            note(f"--ties {ties} takes them for ties; exact is the mean over their order.")
+    return ties or ("exact" if open_ else "realistic")
+
+
+def _named(qrels: Any) -> dict[str, Any]:
+    """Label sets by name: given, or those of their files without endings, where these are different."""
+    if qrels is None or isinstance(qrels, Mapping):
+        return dict(qrels or {})
+    given = [qrels] if isinstance(qrels, pl.DataFrame | str | PathLike) else list(qrels)
+    texts = [f"qrels {i + 1}" if isinstance(one, pl.DataFrame) else str(one) for i, one in enumerate(given)]
+    stems = [Path(text).name.partition(".")[0] for text in texts]
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"`qrels` must be different, got {', '.join(texts)}.")
+    return dict(zip(stems if len(set(stems)) == len(stems) else texts, given, strict=True))
+
+
+def _systems(
+    name: str,
+    sources: list[tuple[str | None, Any]],
+    labels: Labels | None,
+    graph: KnowledgeGraph | None,
+    intersect: bool,
+) -> LabelSet:
+    found: dict[str, Any] = {}
+    owner: dict[str, Any] = {}
+    undetermined = 0.0
+    judged = _judged(labels) if any(_is_table(source) for _, source in sources) else None
+    for called, source in sources:
+        read = _tables(called, source, labels, judged, graph, intersect)
+        undetermined = max(undetermined, read.undetermined)
+        for system, table in read.tables.items():
+            if system in found:
+                raise ValueError(f"{source}: the system {system!r} is in {owner[system]} too.")
+            found[system], owner[system] = table, source
+    _refuse_raw_beside_filtered(found)
+    if judged is not None:
+        _note_unasked(_called(labels), judged, list(found.values()))
+    return LabelSet(name, found, undetermined)
+
+
+def _is_table(source: RankTable | pl.DataFrame | Path) -> bool:
+    return not isinstance(source, Path) or is_rank_table(source)
+
+
+def _called(labels: Any) -> str:
+    """What messages call a label set."""
+    return "qrels" if isinstance(labels, pl.DataFrame) else str(labels)
+
+
+def _refuse_raw_beside_filtered(tables: dict[str, Any]) -> None:
+    """ValueError if the other answers to a question left the candidates of some systems only."""
+    raw = [
+        name for name, table in tables.items() if "filtered" in table.columns and not table["filtered"].all()
+    ]
+    if raw and len(raw) < len(tables):
+        other = next(name for name in tables if name not in raw)
+        raise ValueError(
+            f"`systems`: raw ranks, of {raw[0]!r}, cannot be compared with filtered ones, of {other!r}."
+        )
+
+
+def _note_unasked(qrels: str, judged: Any, tables: list[Any]) -> None:
+    """Says how many judged questions no system answers."""
+    keys = ["side", "entity", "relation"]
+    asked = [
+        t.select("side", known_entity().cast(pl.String), pl.col("relation").cast(pl.String)) for t in tables
+    ]
+    unasked = judged.select(keys).unique().join(pl.concat(asked), on=keys, how="anti")
+    if len(unasked):
+        note(f"{qrels}: {len(unasked):,} judged questions are answered by no system.")
+
+
+def _judged(labels: Labels | None) -> pl.DataFrame | None:
+    """Judgements, and a note of how many answers nobody judged; None of a split."""
+    if isinstance(labels, pl.DataFrame):
+        judged = labels
+    elif labels is None or not Path(labels).is_file():
+        return None
+    else:
+        judged = read_judgements(labels)
+    if unjudged := int((judged["grade"] < 0).sum()):
+        said = f"{unjudged:,} answers are pooled and not judged; ranks take them for not relevant."
+        note(f"{_called(labels)}: {said}")
+    return judged
+
+
+def _tables(
+    called: str | None,
+    source: Any,
+    labels: Labels | None,
+    judged: pl.DataFrame | None,
+    graph: KnowledgeGraph | None,
+    intersect: bool,
+) -> _Read:
+    undetermined = 0.0
+    where = source if isinstance(source, Path) else called
+    if isinstance(source, Path) and not is_rank_table(source):
+        table = _of_run(source, labels, graph, intersect)
+    else:
+        read = read_ranks(source) if isinstance(source, Path) else RankTable.of(source)
+        table = read.frame
+        if graph is not None:
+            try:
+                table = annotated(read, graph)
+            except ValueError as error:
+                raise ValueError(f"{where}, with `graph`: {error}") from None
+        if labels is not None:
+            table, undetermined = _relabelled(where, table, labels, judged, graph)
+    if called is not None:
+        if "model" in table.columns and table["model"].n_unique() > 1:
+            raise ValueError(f"`systems` must hold one model each, got several in {called!r}.")
+        return _Read({called: table}, undetermined)
+    if "model" not in table.columns:
+        return _Read({Path(str(where)).name.partition(".")[0]: table}, undetermined)
+    by = ["model", "seed"] if "seed" in table.columns and table["seed"].n_unique() > 1 else ["model"]
+    parts = table.partition_by(by, as_dict=True, maintain_order=True)
+    return _Read({"/".join(map(str, key)): part for key, part in parts.items()}, undetermined)
+
+
+def _of_run(path: Path, qrels: Labels | None, graph: KnowledgeGraph | None, intersect: bool) -> pl.DataFrame:
+    """The rank table of a TREC run; where questions may be left out, of those that it asks."""
+    if graph is None or qrels is None:
+        raise ValueError(
+            f"{path}: is taken for a TREC run, and of a run `graph` must say what the candidates are and "
+            "`qrels` which answers are relevant."
+        )
+    if isinstance(qrels, pl.DataFrame):
+        raise ValueError(f"{path}: of a TREC run, `qrels` must be a file or a split, got a frame.")
+    file = Path(qrels) if Path(qrels).is_file() else None
+    if file:
+        read_judgements(file)  # refuses what no judgement is
+    split = None if file else str(qrels)
+    if split:
+        _graph_of(split, graph)
+    try:
+        table, notes = ranks_from_run(
+            path,
+            graph,
+            qrels=file,
+            split=split,
+            filter_splits=_known(graph, str(qrels)),
+            unanswered=intersect,
+        )
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(
+            re.sub("with `unanswered` .*", "`intersect` leaves such questions out.", text)
+        ) from None
+    for text in notes:
+        note(f"{path}, under {qrels}: {text}.")
+    if not intersect:
+        return table
+    asked = read_run(path).select(pl.col("tag").alias("model"), "side", "entity", "relation").unique()
+    table = table.with_columns(_entity=known_entity())
+    keys = ["model", "side", "_entity", "relation"]
+    return table.join(asked.rename({"entity": "_entity"}), on=keys, how="semi", maintain_order="left").drop(
+        "_entity"
+    )
+
+
+def _relabelled(
+    where: Any, table: pl.DataFrame, qrels: Labels, judged: pl.DataFrame | None, graph: KnowledgeGraph | None
+) -> tuple[pl.DataFrame, float]:
+    if judged is None:
+        facts = _graph_of(str(qrels), graph)
+        judged = qrels_from_graph(facts, str(qrels), sides=table["side"].unique().to_list())
+    try:
+        found = relabelled(table, judged)
+    except ValueError as error:
+        text = str(error).replace("`table`", "the table")
+        raise ValueError(f"{where}, under {_called(qrels)}: {text}") from None
+    return found.table, found.undetermined
+
+
+def _graph_of(name: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
+    """The graph, which has a split of that name."""
+    if graph is None:
+        raise ValueError(
+            f"`qrels` must be a file, or a split of `graph`; {name!r} is no file, and there is no graph."
+        )
+    known = fact_splits(graph)
+    if name not in known:
+        raise ValueError(f"`qrels` must be a file, or a split of `graph` ({', '.join(known)}), got {name!r}.")
+    return graph
+
+
+def _known(graph: Any, qrels: str) -> list[str]:
+    """The splits that leave the candidates: train and valid, not other labels of the test."""
+    return [name for name in ("train", "valid") if name in graph.splits and name != qrels]
+
+
+def note(text: str) -> None:
+    """Warns of what the numbers rest on."""
+    warnings.warn(text, UserWarning, stacklevel=2)
