@@ -21,6 +21,7 @@ settings.load_profile("owkg")
 # public function says `int` and answers the rest with a ValueError, which beartype would forestall.
 _UNCHECKED = {
     "owkg.cli.main",  # `version: bool` is None unless given
+    "owkg.judge.compare",  # choices are refused by ValueError
     "owkg.kg.categories",  # refuses by ValueError
     "owkg.kg.known",  # refuses by ValueError
     "owkg.kg.popularity",  # refuses by ValueError

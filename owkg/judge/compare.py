@@ -22,6 +22,7 @@ from owkg.keys import reproducible, seeded
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import Summary, Ties, evaluate, tasks_of
 from owkg.metrics.front import summaries_named
+from owkg.ranks import RankTable
 
 DEFAULT = ("mrr", "hits@1", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
 """Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
@@ -165,7 +166,7 @@ def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -
     """What each system reads, with its interval and its place: 1 for the best."""
     rows = []
     for s, system in enumerate(read.systems):
-        estimates = evaluate(tasks_of(one.tables[system])[0], chosen, ties=ties, level=ci)
+        estimates = evaluate(tasks_of(RankTable(one.tables[system]))[0], chosen, ties=ties, level=ci)
         for m, name in enumerate(read.metrics):
             found = estimates[Ties(ties)][name]
             rows.append(

@@ -66,8 +66,9 @@ def evaluate(
 
     Returns:
         One row for each model, group, side, tie rule and metric. Columns: `model` (where the table has one),
-        that of `by`, `side`, `ties`, `metric`, `value`, `ci_low`, `ci_high`, `expectation` (the chance level),
-        the other fields of `owkg.metrics.Estimate`, `tasks`, `questions`. Null where there is no such number.
+        that of `by`, `side`, `ties`, `metric`, `value`, `ci_low`, `ci_high`, `expectation` (the chance
+        level), the other fields of `owkg.metrics.Estimate`, `tasks`, `questions`. Null where there is
+        no number.
 
     Raises:
         ValueError: naming the argument, if the table is malformed, a metric is not known or has no list of
@@ -80,7 +81,7 @@ def evaluate(
         [0.625, 0.5]
     """
     chosen = summaries_named(metrics)
-    table = RankTable.of(ranks).frame
+    table = RankTable.of(ranks)
     names = [by] if isinstance(by, str) else list(by)
     groups = [name for name in names if name not in _ALWAYS]
     if len(groups) > 1 or set(groups) - set(Breakdown):
@@ -106,7 +107,7 @@ def evaluate(
         )
     found = found.filter(pl.col("by").is_not_null()) if groups else found
     group = [pl.col("group").alias(name) for name in groups]
-    first = ["model"] if "model" in table.columns else []
+    first = ["model"] if "model" in table.frame.columns else []
     rest = ["side", "ties", "metric", "value", "ci_low", "ci_high", "expectation"]
     left = [name for name in found.columns if name not in {"model", "by", "group", *rest}]
     return found.select(*first, *group, *rest, *left)

@@ -1,0 +1,167 @@
+"""The front doors: what the commands do in one call each, from plain strings."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg
+from owkg.ranks import validated
+
+GRAPH = "tests/golden/input/graph"
+INPUT = "tests/golden/input"
+
+
+@pytest.fixture(scope="module")
+def root(request):
+    return request.config.rootpath
+
+
+@pytest.fixture(scope="module")
+def graph(root):
+    return owkg.read_graph(root / GRAPH)
+
+
+@pytest.fixture(scope="module")
+def systems(root):
+    return {name: owkg.read_ranks(root / INPUT / f"{name}.csv") for name in ("random", "frequency", "oracle")}
+
+
+def test_the_rooms_and_doors_are_there():
+    assert set(dir(owkg)) == set(owkg.__all__)
+    assert all(getattr(owkg, name) is not None for name in owkg.__all__)
+    assert callable(owkg.evaluate)
+    assert callable(owkg.compare)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        owkg.nothing  # noqa: B018
+
+
+def test_scores_become_ranks(graph):
+    """Of a perfect scorer every rank is 1; both sides at once; the file says how it was filtered."""
+    test = graph.splits["test"]
+    perfect = {}
+    for side, answer in (("head", 0), ("tail", 2)):
+        perfect[side] = np.zeros((len(test), graph.num_entities))
+        perfect[side][np.arange(len(test)), test[:, answer]] = 1
+    ranks = owkg.rank(perfect, graph, split="test", model="perfect")
+    assert (ranks.frame["pessimistic"] == 1).all()
+    assert len(ranks) == 2 * len(test)
+    assert ranks.about == {"split": "test", "filter": ["train", "valid", "test"]}
+    alone = owkg.rank(perfect["tail"], graph, split="test", side="tail", model="perfect")
+    assert alone.frame.equals(ranks.frame.filter(side="tail"))
+    raw = owkg.rank(perfect["tail"], graph, filter=())
+    assert (raw.frame["candidates"] == graph.num_entities).all()
+
+
+def test_ranks_are_written_and_read_with_what_they_are_about(graph, tmp_path):
+    scores = np.random.default_rng(0).random((len(graph.splits["valid"]), graph.num_entities))
+    ranks = owkg.rank(scores, graph, split="valid")
+    ranks.write(tmp_path / "ranks.parquet")
+    again = owkg.read_ranks(tmp_path / "ranks.parquet")
+    assert again.frame.equals(ranks.frame)
+    assert dict(again.about) == dict(ranks.about)
+    ranks.write(tmp_path / "ranks.csv")
+    assert owkg.read_ranks(tmp_path / "ranks.csv").about == {}
+    assert "ranking tasks" in repr(ranks)
+    assert ranks._repr_html_().startswith("<div>")
+
+
+def test_a_rank_table_is_checked_once(systems, monkeypatch):
+    table = systems["oracle"]
+    assert validated(table) is table.frame
+    monkeypatch.setattr("owkg.ranks.table.validated_at", lambda *_, **__: pytest.fail("checked again"))
+    owkg.evaluate(table, "mrr")
+
+
+@pytest.mark.parametrize("by", [(), "relation", "side", ("relation", "side", "ties")])
+def test_evaluate(systems, by):
+    """Equal to the means of the ranks themselves, of every group."""
+    table = systems["oracle"].frame.with_columns(
+        mrr=(pl.col("optimistic") + pl.col("pessimistic")) / 2,
+    )
+    found = owkg.evaluate(systems["oracle"], ["mrr", "hits@10", "macro-mrr"], by=by)
+    first = ["model", *(["relation"] if "relation" in by else [])]
+    rest = ["side", "ties", "metric", "value", "ci_low", "ci_high", "expectation"]
+    assert found.columns[: len(first) + len(rest)] == [*first, *rest]
+    assert set(found["side"]) == ({"head", "tail"} if "side" in by else {"both"})
+    assert found["ties"].n_unique() == (4 if "ties" in by else 1)
+    realistic = found.filter(metric="mrr", ties="realistic")
+    for row in realistic.iter_rows(named=True):
+        part = table if row["side"] == "both" else table.filter(side=row["side"])
+        part = part.filter(relation=row["relation"]) if "relation" in row else part
+        assert row["value"] == pytest.approx((1 / part["mrr"]).mean())
+    known = found.drop_nulls("ci_low")
+    assert (known["ci_low"] <= known["value"]).all()
+    assert (known["value"] <= known["ci_high"]).all()
+
+
+def test_evaluate_takes_frames_and_usual_metrics(systems):
+    found = owkg.evaluate(systems["oracle"].frame, ci=None)
+    assert {"mrr", "hits@10", "amri", "macro-mrr"} <= set(found["metric"])
+    assert found["ci_low"].null_count() == len(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (["mmr"], {}, "`metrics`: unknown metric 'mmr': did you mean mr, zmr, mrr"),
+        ([], {}, "`metrics` must name at least one metric"),
+        ("mrr", {"by": "colour"}, "`by` must be of side, ties, relation, category, popularity"),
+        ("mrr", {"by": ("relation", "category")}, "and one of the last three"),
+        ("mrr", {"side": "left"}, "`sides` must be of head, tail, both"),
+        ("mrr", {"ties": "best"}, "`ties` must be one of"),
+        ("mrr", {"ci": 2}, "`level`"),
+    ],
+)
+def test_evaluate_refuses(systems, arguments, options, message):
+    with pytest.raises(ValueError, match=r"must|unknown|level") as error:
+        owkg.evaluate(systems["oracle"], arguments, **options)
+    assert message in str(error.value)
+
+
+def test_compare(systems, root):
+    """The tables of the command; of frames as of files."""
+    qrels = [root / INPUT / "full.qrels", root / INPUT / "sparse.qrels"]
+    found = owkg.compare(systems, ["mrr", "macro-mrr"], qrels=qrels, draws=500, replicates=20, by="side")
+    assert found.values["labels"].unique(maintain_order=True).to_list() == ["full", "sparse"]
+    values = owkg.evaluate(systems["oracle"], ["mrr"])["value"].item()
+    oracle = found.values.filter(system="oracle", metric="mrr", labels="full")
+    assert oracle["value"].item() == pytest.approx(values, rel=0.05)  # the exact rule, not the realistic one
+    assert len(found.pairs) == 2 * 2 * 3
+    assert found.agreement["labels"].unique().to_list() == ["sparse"]
+    assert set(found.parts["side"]) == {"head", "tail"}
+    paths = [root / INPUT / f"{name}.csv" for name in systems]
+    again = owkg.compare(paths, ["mrr", "macro-mrr"], qrels=qrels, draws=500, replicates=20, by="side")
+    for (_, one), (_, other) in zip(found.items(), again.items(), strict=True):
+        assert one.equals(other)
+    named = owkg.compare(systems, "mrr", qrels={"all": owkg.judge.read_judgements(qrels[0])}, draws=500)
+    assert named.values["labels"].unique().to_list() == ["all"]
+    assert "pairs:" in repr(named)
+    assert "<h4>values</h4>" in named._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": "z"}, "`test` must be one of"),
+        ({"correction": "bonferroni"}, "`correction` must be one of holm, bh, none"),
+        ({"by": "relations"}, "`by` must be of side, relation, category"),
+        ({"qrels": "test"}, "`qrels` must be a file, or a split of `graph`"),
+        ({"metrics": "zmrr"}, "must be means"),
+        ({"ci": 1}, "`ci`"),
+    ],
+)
+def test_compare_refuses(systems, options, message):
+    with pytest.raises(ValueError, match="must") as error:
+        owkg.compare(systems, **options)
+    assert message in str(error.value)
+    with pytest.raises(ValueError, match="two systems at least"):
+        owkg.compare({"one": systems["oracle"]})
+
+
+def test_rank_refuses(graph):
+    with pytest.raises(ValueError, match="`split` must be one of train, valid, test"):
+        owkg.rank(np.zeros((1, 1)), graph, split="tests")
+    with pytest.raises(ValueError, match="`scores` must be of shape"):
+        owkg.rank(np.zeros((1, 1)), graph)
+    with pytest.raises(ValueError, match="`scores` must be of the sides"):
+        owkg.rank({"left": np.zeros((1, 1))}, graph)
