@@ -297,7 +297,6 @@ def _found(
     """Tasks and tied tasks of each table, and the reports, one under the other; the tables are used up."""
     import polars as pl
 
-    from owkg.keys import seeded
     from owkg.metrics import report, tasks_of
 
     frames, sizes = [], []
@@ -309,9 +308,7 @@ def _found(
                 del table  # ten million ranks take half a GiB
                 rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
                 sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
-                frames.append(
-                    report((tasks, rows), summaries, key=seeded(seed), on_progress=update, **options)
-                )
+                frames.append(report((tasks, rows), summaries, key=seed, on_progress=update, **options))
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from None
             _note_few(path, frames[-1])

@@ -1,5 +1,6 @@
 """`owkg ranks`: rank tables out of what models and other tools write."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +8,16 @@ import typer
 
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
-from owkg.ranks.kinds import Kind
+
+
+class Kind(StrEnum):
+    """What can be converted to a rank table."""
+
+    TABLE = "table"  # a rank table
+    LIST = "list"  # ranks without their ties
+    SCORES = "scores"  # a .npz file of score matrices
+    RUN = "run"  # a TREC run
+
 
 ranks_app = typer.Typer(
     name="ranks",
@@ -124,7 +134,7 @@ def convert(
     from owkg.ranks.matrices import converted as converted_matrix
 
     out = path_checked(out)
-    kind = kind_of(source) if kind is None else kind
+    kind = Kind(kind_of(source)) if kind is None else kind
     given = {
         "kg": kg,
         "filter": filter_,

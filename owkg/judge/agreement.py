@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import polars as pl
 from jaxtyping import Float64
@@ -13,9 +12,7 @@ from owkg import checks
 from owkg.judge.rankings import COEFFICIENTS, settled
 from owkg.judge.scores import QUESTION, Scores
 from owkg.judge.sure_tau import sure_tau
-from owkg.keys import reproducible
-from owkg.metrics.bootstrap import resampled_sums
-from owkg.simulate.arguments import checked_key
+from owkg.keys import checked_key, reproducible, split
 
 
 class Interval(StrEnum):
@@ -102,6 +99,7 @@ def agreement(
         >>> asked = pl.DataFrame({"side": "tail", "entity": map(str, range(500)), "relation": "r"})
         >>> full = Scores(("a", "b", "c"), ("mrr",), (True,), asked, value, np.ones((1, 500)))
         >>> half = full._replace(questions=asked[:250], value=value[..., :250], weight=full.weight[:, :250])
+        >>> import jax
         >>> found = agreement(jax.random.key(0), full, half)
         >>> found.coefficients, found.value.tolist(), found.shared, found.only_first
         (('tau', 'tau-ap', 'spearman'), [[1.0, 1.0, 1.0]], 250, 250)
@@ -121,7 +119,7 @@ def agreement(
     if interval not in list(Interval):
         raise ValueError(f"`interval` must be one of {', '.join(Interval)}, got {interval!r}.")
     first, second = _sorted("first", first), _sorted("second", _in_order(first, second))
-    shared_key, first_key, second_key = jax.random.split(key, 3)
+    shared_key, first_key, second_key = split(key, 3)
     here, there = _shared(first.questions, second.questions)
     both = np.concatenate([_columns(first)[:, here], _columns(second)[:, there]])
     half = len(both) // 2
@@ -239,6 +237,8 @@ def _resampled(key: Any, columns: np.ndarray, replicates: int) -> np.ndarray:
     """Sums of the columns, [replicates, columns]."""
     if not columns.shape[1]:
         return np.zeros((replicates, len(columns)))
+    from owkg.metrics.bootstrap import resampled_sums
+
     return resampled_sums(key, columns, replicates)
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any, Literal
 
-import jax
 import numpy as np
 import polars as pl
 import polars.selectors as cs
@@ -18,7 +17,7 @@ from owkg.judge.rankings import kendall_tau
 from owkg.judge.scores import scores
 from owkg.judge.significance import difference_intervals, pairwise
 from owkg.judge.systems import Labels, LabelSet, System, label_sets, tie_rule
-from owkg.keys import reproducible, seeded
+from owkg.keys import seeded, split
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import Summary, Ties, evaluate, tasks_of
 from owkg.metrics.front import summaries_named
@@ -131,7 +130,7 @@ def compare(
             "`systems` must name two systems at least: a single one has nothing to be compared with."
         )
     rule = tie_rule(ties, sets)
-    test_key, order_key = reproducible(jax.random.split)(seeded(seed))
+    test_key, order_key = split(seeded(seed))
     values, pairs, read = [], [], []
     for i, one in enumerate(sets):
         of_set, _ = scores(one.tables, chosen, ties=rule)

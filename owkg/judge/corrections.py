@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import stats
 
 from owkg import checks
 
@@ -56,6 +55,8 @@ def benjamini_hochberg(p: Any) -> Float64[np.ndarray, "*pairs"]:
         Benjamini, Hochberg (Journal of the Royal Statistical Society B 57, 1995), "Controlling the false
         discovery rate".
     """
+    from scipy import stats  # a quarter of a second
+
     return _corrected(p, stats.false_discovery_control)
 
 

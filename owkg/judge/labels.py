@@ -9,8 +9,6 @@ from owkg import checks
 from owkg.judge.frames import asked_entity, known_entity, question_text
 from owkg.metrics import tasks_of
 from owkg.ranks import realistic
-from owkg.simulate import full_test, thin
-from owkg.simulate.full_test import contradiction
 
 _KEY = ("side", "entity", "relation", "answer")
 
@@ -61,6 +59,9 @@ def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
         >>> relabelled(ranks, pl.DataFrame([labels])).table.select("tail", "optimistic", "candidates").row(0)
         ('b', 3, 10)
     """
+    from owkg.simulate import full_test, thin
+    from owkg.simulate.full_test import contradiction
+
     tasks, rows = tasks_of(table)
     if tasks.filtered is not None and not tasks.filtered.all():
         raise ValueError("`table` must hold ranks filtered by the question's other answers, got others.")

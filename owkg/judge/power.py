@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
-from scipy import stats
 
 from owkg import checks
 
@@ -123,6 +122,8 @@ def _size(difference: Any) -> np.ndarray:
 
 
 def _power(effect: Any, questions: Any, level: Any) -> np.ndarray:
+    from scipy import stats  # a quarter of a second
+
     freedom = questions - 1.0
     shift = effect * np.sqrt(questions)
     critical = stats.t.isf(level / 2, freedom)

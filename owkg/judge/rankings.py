@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import stats
 
 from owkg import checks
 
@@ -200,6 +199,8 @@ def _tau_ap(truth: np.ndarray, estimate: np.ndarray) -> np.ndarray:
 
 
 def _rho(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    from scipy import stats  # a quarter of a second
+
     mean = (first.shape[-1] + 1) / 2
     one, two = (stats.rankdata(values, axis=-1) - mean for values in (first, second))
     return _over((one * two).sum(-1), np.sqrt((one**2).sum(-1) * (two**2).sum(-1)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy import special
 
 from owkg import checks
 from owkg.judge.runs import known_pairs
@@ -139,7 +139,7 @@ def _effective(marked: pl.DataFrame) -> float:
 
 
 def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    z2 = float(stats.norm.ppf((1 + level) / 2)) ** 2
+    z2 = float(special.ndtri((1 + level) / 2)) ** 2
     middle = (share + z2 / (2 * size)) / (1 + z2 / size)
     half = np.sqrt(z2 * (share * (1 - share) / size + z2 / (4 * size**2))) / (1 + z2 / size)
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))

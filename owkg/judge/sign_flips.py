@@ -1,21 +1,14 @@
 """Fisher's randomisation test of all pairs of systems: questions swap the two systems at random."""
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, Int, Int64, Key, UInt32
+from jaxtyping import Float64
 
 from owkg import checks
-from owkg.keys import reproducible
-from owkg.simulate.arguments import checked_key
-from owkg.simulate.run import Progress
-from owkg.simulate.words import random_words
+from owkg.keys import checked_key, reproducible
 
-# Draws that share a key; part of the result's definition.
-_BLOCK = 128
 # Signs of one call, about a second on two CPU cores.
 _CALL = 2**28
 # Signs of one step of the enumeration.
@@ -30,7 +23,7 @@ def randomisation(
     contributions: Float64[np.ndarray, "systems questions"] | Any,
     *,
     draws: Any = 10_000,
-    on_progress: Progress | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Float64[np.ndarray, "pairs"]:
     """Two-sided p-values of all pairs of systems under random sign flips of the questions.
 
@@ -53,6 +46,7 @@ def randomisation(
 
     Examples:
         >>> a, b = [0.5, 0.6, 0.9, 0.8], [0.4, 0.3, 0.4, 0.9]
+        >>> import jax
         >>> randomisation(jax.random.key(0), [a, b]).tolist()
         [0.375]
 
@@ -74,57 +68,30 @@ def randomisation(
     each = each - each.mean(0)
     if questions < 31 and 2**questions <= draws:
         return _enumerated(each)
+    import jax
+
+    from owkg.judge.kernels import BLOCK, far_flips
+
     words = -(-questions // 32)
     padded = np.zeros((32 * words, len(each)))
     padded[:questions] = each.T
-    blocks = -(-draws // _BLOCK)
-    calls = -(-blocks * _BLOCK * len(padded) // _CALL)
+    blocks = -(-draws // BLOCK)
+    calls = -(-blocks * BLOCK * len(padded) // _CALL)
     in_a_call = -(-blocks // calls)
     found = np.zeros(len(each) * (len(each) - 1) // 2, np.int64)
     with jax.enable_x64(True):
-        placed = jax.device_put(padded)
+        placed, near = jax.device_put((padded, _tolerance(padded)))
         for start in range(0, blocks, in_a_call):
-            found += np.asarray(_count(key, start, draws, placed, blocks=in_a_call))
+            found += np.asarray(far_flips(key, start, draws, placed, near, blocks=in_a_call))
             if on_progress is not None:
-                on_progress(min((start + in_a_call) * _BLOCK, draws), draws)
+                on_progress(min((start + in_a_call) * BLOCK, draws), draws)
     return (found + 1) / (draws + 1)
 
 
-@partial(jax.jit, static_argnames=("blocks",))
-def _count(
-    key: Key[Array, ""],
-    start: Int[Array, ""] | int,
-    draws: Int[Array, ""] | int,
-    each: Float64[Array, "questions systems"],
-    *,
-    blocks: int,
-) -> Int64[Array, "pairs"]:
-    """How many of `draws` are at least as far from 0 as what was observed, of some blocks of draws."""
-    questions, systems = each.shape
-    first, second = np.triu_indices(systems, 1)
-    total = each.sum(0)
-    observed = jnp.abs(total[first] - total[second]) - _tolerance(each, jnp)
-
-    def one_block(block: Array) -> Array:
-        drawn = random_words(jax.random.fold_in(key, block), _BLOCK * questions // 32)
-        # The questions whose sign stays; those that are flipped count as often with the other sign.
-        stays = _bits(drawn).reshape(_BLOCK, questions).astype(each.dtype)
-        sums = 2 * (stays @ each) - total
-        far = jnp.abs(sums[:, first] - sums[:, second]) >= observed
-        real = block * _BLOCK + jnp.arange(_BLOCK) < draws
-        return (far & real[:, None]).sum(0)
-
-    return jax.lax.map(one_block, start + jnp.arange(blocks)).sum(0)
-
-
-def _bits(words: UInt32[Array, "words"]) -> UInt32[Array, "words 32"]:
-    return (words[:, None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
-
-
-def _tolerance(each: Any, library: Any) -> Any:
+def _tolerance(each: np.ndarray) -> Float64[np.ndarray, "pairs"]:
     """Of the observed statistic of each pair, for contributions [questions, systems]."""
     first, second = np.triu_indices(each.shape[1], 1)
-    size = library.abs(each).sum(0)
+    size = np.abs(each).sum(0)
     return _NEAR * (size[first] + size[second])
 
 
@@ -133,7 +100,7 @@ def _enumerated(each: np.ndarray) -> Float64[np.ndarray, "pairs"]:
     systems, questions = each.shape
     first, second = np.triu_indices(systems, 1)
     total = each.sum(1)
-    observed = np.abs(total[first] - total[second]) - _tolerance(each.T, np)
+    observed = np.abs(total[first] - total[second]) - _tolerance(each.T)
     # A pattern and its opposite are as far from 0: half of them suffice, with the first sign kept.
     patterns = 2 ** (questions - 1)
     size = max(1, _STEP // questions)

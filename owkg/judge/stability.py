@@ -1,20 +1,15 @@
 """Data sensitivity: how the ranking of systems changes when only a part of the questions is asked."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, Int, Int64, Key
+from jaxtyping import Float64, Int64
 
 from owkg import checks
 from owkg.judge.rankings import COEFFICIENTS, settled
 from owkg.judge.scores import Scores
-from owkg.keys import reproducible
-from owkg.simulate.arguments import checked_key
-from owkg.simulate.run import Progress
+from owkg.keys import checked_key, reproducible
 
 # Products of one call, about a second on two CPU cores.
 _CALL = 2**34
@@ -59,7 +54,7 @@ def stability(
     *,
     coefficient: Any = "tau",
     quantiles: Any = QUANTILES,
-    on_progress: Progress | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Stability:
     """Ranks the systems on random parts of the questions and compares with the ranking on all.
 
@@ -87,6 +82,7 @@ def stability(
         >>> value = rng.random((1, 3, 500)) + np.array([0.1, 0.05, 0.0])[:, None]
         >>> asked = pl.DataFrame({"side": "tail", "entity": map(str, range(500)), "relation": "r"})
         >>> scores = Scores(("a", "b", "c"), ("mrr",), (True,), asked, value, np.ones((1, 500)))
+        >>> import jax
         >>> found = stability(jax.random.key(0), scores, [0.1, 0.9], draws=100)
         >>> found.tau.shape, bool(found.mean[0, 0] < found.mean[0, 1])
         ((1, 2, 100), True)
@@ -117,10 +113,14 @@ def stability(
     turned = np.where(scores.larger_is_better, 1.0, -1.0)[:, None]
     whole = settled(scores.strength)
     tau = np.empty((metrics, len(shares), draws))
+    import jax
+
+    from owkg.judge.kernels import subset_sums
+
     with jax.enable_x64(True):
         placed = jax.device_put(columns)
         for start in range(0, draws, in_a_call):
-            sums = np.asarray(_sums_of_parts(key, start, taken, placed, draws=in_a_call))
+            sums = np.asarray(subset_sums(key, start, taken, placed, draws=in_a_call))
             stop = min(start + in_a_call, draws)
             parts = sums[: stop - start].transpose(1, 0, 2)  # [sizes, draws, columns]
             value = parts[..., : metrics * systems].reshape(*parts.shape[:2], metrics, systems)
@@ -133,27 +133,6 @@ def stability(
                 on_progress(stop, draws)
     mean, deviation, spread = _described(tau, at)
     return Stability(scores.metrics, shares, taken, tau, mean, deviation, spread, tuple(at.tolist()))
-
-
-@partial(jax.jit, static_argnames=("draws",))
-def _sums_of_parts(
-    key: Key[Array, ""],
-    start: Int[Array, ""] | int,
-    taken: Int[Array, "sizes"] | Any,
-    columns: Float64[Array, "columns questions"],
-    *,
-    draws: int,
-) -> Float64[Array, "draws sizes columns"]:
-    """Sums of the columns over the first `taken` questions of a random order, for each draw."""
-
-    def once(draw: Array) -> Array:
-        # Questions with the smallest words come first; of 64 bits, no two are equal.
-        word = jax.random.bits(jax.random.fold_in(key, draw), columns.shape[1:], jnp.uint64)
-        last = jnp.sort(word)[taken - 1]
-        drawn = (word <= last[:, None]).astype(columns.dtype)
-        return drawn @ columns.T
-
-    return jax.lax.map(once, start + jnp.arange(draws))
 
 
 def _described(tau: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

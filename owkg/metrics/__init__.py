@@ -1,6 +1,5 @@
 """Rank metrics as data, and what they say of a table of ranks: value, chance level, interval."""
 
-from owkg.metrics.bootstrap import Interval
 from owkg.metrics.catalogue import (
     GMR,
     HMR,
@@ -15,7 +14,7 @@ from owkg.metrics.catalogue import (
 )
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate
-from owkg.metrics.interval import FEW_QUERIES, HEAVY_QUERY
+from owkg.metrics.interval import FEW_QUERIES, HEAVY_QUERY, Interval
 from owkg.metrics.judged import POOLED, UNJUDGED, Judged, judge
 from owkg.metrics.measures import (
     Adjustment,

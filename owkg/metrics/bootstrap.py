@@ -1,6 +1,5 @@
 """The bootstrap over questions: whole questions are drawn again, with all their ranks."""
 
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -11,19 +10,11 @@ from jaxtyping import Array, Float, Int
 from scipy import special
 
 from owkg.keys import reproducible
+from owkg.metrics.interval import Interval
 from owkg.metrics.median import span
 from owkg.metrics.sums import padded_size
 from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties
-
-
-class Interval(StrEnum):
-    """How a confidence interval is made."""
-
-    ANALYTIC = "analytic"
-    PERCENTILE = "percentile"
-    BCA = "bca"
-
 
 # Entries of the arrays of one batch of replicates.
 _ENTRIES = 2**22

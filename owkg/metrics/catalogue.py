@@ -25,10 +25,6 @@ def _log(values):
     return values.__array_namespace__().log(values)
 
 
-def _exp(values):
-    return values.__array_namespace__().exp(values)
-
-
 @dataclass(frozen=True)
 class Power:
     """The link mean ** exponent; a class, so that chance levels can see the exponent."""
@@ -38,6 +34,25 @@ class Power:
     def __call__(self, mean):
         """The linked value."""
         return mean**self.exponent
+
+    def slope(self, mean):
+        """The derivative."""
+        return self.exponent * mean ** (self.exponent - 1)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """The link exp(rate * mean)."""
+
+    rate: float
+
+    def __call__(self, mean):
+        """The linked value."""
+        return mean.__array_namespace__().exp(self.rate * mean)
+
+    def slope(self, mean):
+        """The derivative."""
+        return self.rate * math.exp(self.rate * mean)
 
 
 MRR = Metric("mrr", _reciprocal)
@@ -55,10 +70,10 @@ IMR = Metric("imr", _rank, link=Power(-1.0))
 HMR = Metric("hmr", _reciprocal, larger_is_better=False, link=Power(-1.0))
 """Harmonic mean rank, 1 / mean of 1/r (Hoyt et al. 2022, Table 2); smaller is better."""
 
-GMR = Metric("gmr", _log, larger_is_better=False, link=_exp)
+GMR = Metric("gmr", _log, larger_is_better=False, link=Exponential(1.0))
 """Geometric mean rank, exp(mean of log r) (Hoyt et al. 2022, Table 2); smaller is better."""
 
-IGMR = Metric("igmr", _log, link=lambda mean: _exp(-mean))
+IGMR = Metric("igmr", _log, link=Exponential(-1.0))
 """Inverse geometric mean rank, exp(-mean of log r) (Hoyt et al. 2022, Table 2)."""
 
 

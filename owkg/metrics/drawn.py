@@ -10,12 +10,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from owkg.keys import reproducible
-from owkg.metrics.chance import Chance
+from owkg.metrics.chance import DRAWS, Chance
 from owkg.metrics.sums import padded_size
 
-# Draws of a whole test set that leave the variance with a relative standard error below 0.5%
-# (sqrt(2 / draws) for a nearly normal statistic), and a bound on the ranks drawn in all.
-DRAWS = 2**17
+# Ranks that are drawn in all, at most.
 _RANKS = 2**27
 _FEWEST_DRAWS = 2**8
 # Ranks in memory at a time.

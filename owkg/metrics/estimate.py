@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from owkg.metrics.catalogue import Power
+from owkg.metrics.catalogue import Exponential, Power
 from owkg.metrics.chance import Chance
 from owkg.metrics.interval import BoundedMean, student
 from owkg.metrics.measures import Adjustment, Summary, rises
@@ -55,10 +53,12 @@ def linked(metric: Metric | None, mean):
 
 def _slope(metric: Metric, mean: float) -> float:
     """The derivative of the link at a mean."""
-    if isinstance(metric.link, Power):
-        return metric.link.exponent * float(mean) ** (metric.link.exponent - 1)
+    if isinstance(metric.link, Power | Exponential):
+        return metric.link.slope(float(mean))
+    import jax
+
     with jax.enable_x64(True):
-        return float(jax.grad(metric.link or (lambda x: x))(jnp.asarray(mean, jnp.float64)))
+        return float(jax.grad(metric.link or (lambda x: x))(jax.numpy.asarray(mean, float)))
 
 
 def plain_chance(totals: Any) -> Chance:

@@ -3,15 +3,12 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
-from owkg.keys import reproducible, seeded
-from owkg.metrics import chance, drawn, median
+from owkg.keys import is_key, reproducible, seeded, split
+from owkg.metrics import chance, median
 from owkg.metrics.blocks import Block, whole_block
-from owkg.metrics.bootstrap import Interval, bounds, resampled_medians, resampled_sums
 from owkg.metrics.catalogue import GMR, IGMR, Power
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import (
@@ -25,7 +22,7 @@ from owkg.metrics.estimate import (
     plain_chance,
     slopes,
 )
-from owkg.metrics.interval import intervals
+from owkg.metrics.interval import Interval, intervals
 from owkg.metrics.measures import Dispersion, Measure, Median, Summary, Weighting
 from owkg.metrics.metric import Metric
 from owkg.metrics.parts import (
@@ -54,6 +51,8 @@ Estimates = dict[Ties, dict[str, Estimate]]
 
 @cache
 def _median_statistic(steps: int, inverse: bool):
+    from owkg.metrics import drawn
+
     def statistic(ranks, weight):
         value = drawn.weighted_median(ranks, weight, steps)
         return 1 / value if inverse else value
@@ -63,10 +62,12 @@ def _median_statistic(steps: int, inverse: bool):
 
 @cache
 def _linked_statistic(metric: Metric):
+    from owkg.metrics import drawn
+
     link = metric.link or (lambda mean: mean)
 
     def statistic(ranks, weight):
-        return link(drawn.weighted_mean(metric.weight(ranks.astype(jnp.float64)), weight))
+        return link(drawn.weighted_mean(metric.weight(ranks.astype(float)), weight))
 
     return statistic
 
@@ -81,7 +82,7 @@ def linked_chance(
     weight: np.ndarray | None,
     key: Any,
     *,
-    draws: int = drawn.DRAWS,
+    draws: int = chance.DRAWS,
 ) -> Chance:
     """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
 
@@ -97,6 +98,8 @@ def linked_chance(
         return chance.geometric_chance(candidates, weight, inverse=metric == IGMR)
     if weight is None and isinstance(metric.link, Power) and metric.link.exponent < 0:
         return chance.reciprocal_chance(metric, -metric.link.exponent, candidates)
+    from owkg.metrics import drawn
+
     return drawn.drawn_chance(key, _linked_statistic(metric), candidates, weight, draws=draws)
 
 
@@ -106,7 +109,7 @@ def median_chance(
     key: Any,
     *,
     inverse: bool,
-    draws: int = drawn.DRAWS,
+    draws: int = chance.DRAWS,
 ) -> Chance:
     """Chance level of the median, or its inverse: drawn for few tasks, by a normal law for many."""
     weight = _unless_equal(weight)
@@ -114,6 +117,8 @@ def median_chance(
     effective = len(candidates) if weight is None else weight.sum() ** 2 / np.dot(weight, weight)
     if effective > _MANY_TASKS:
         return chance.median_chance(candidates, weight, inverse=inverse)
+    from owkg.metrics import drawn
+
     steps = int(candidates.max()).bit_length()
     return drawn.drawn_chance(key, _median_statistic(steps, inverse), candidates, weight, draws=draws)
 
@@ -138,7 +143,7 @@ def evaluate(
     replicates: Any = 1000,
     key: Any = None,
     num_entities: Any = None,
-    draws: Any = drawn.DRAWS,
+    draws: Any = chance.DRAWS,
 ) -> Estimates:
     """Value, chance level, standard error and confidence interval of each summary under each tie rule.
 
@@ -150,8 +155,8 @@ def evaluate(
         interval: mid-P limits on the effective number of questions (`owkg.metrics.interval`), or the
             bootstrap over questions.
         replicates: of the bootstrap.
-        key: of `jax.random.key`, for the bootstrap and for chance levels that have to be drawn; equal keys
-            give equal numbers. None: seed 0.
+        key: a seed, or a key of `jax.random.key`, for the bootstrap and for chance levels that have to be
+            drawn; equal keys give equal numbers. None: seed 0.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
         draws: random test sets for chance levels that have to be drawn: their variance has a relative
             standard error of about sqrt(2 / draws).
@@ -190,15 +195,15 @@ def evaluate(
         num_entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1))
         if num_entities > _MOST:
             raise ValueError(f"`num_entities` must be at most {_MOST:,}, got {num_entities:,}.")
-    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if key is not None and not (is_key and key.shape == ()):
-        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
+    is_seed = isinstance(key, int) and not isinstance(key, bool) and key >= 0
+    if not (key is None or is_seed or is_key(key)):
+        raise ValueError(f"`key` must be one key of jax.random.key, or a seed, got {key!r}.")
     resampled = level is not None and interval is not Interval.ANALYTIC
 
     @cache
     def keys() -> Any:
         # Made when something is drawn: with all defaults nothing is.
-        return jax.random.split(seeded(0) if key is None else key)
+        return split(key if is_key(key) else seeded(key or 0))
 
     groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
     for summary in summaries:
@@ -336,7 +341,11 @@ def _with_medians(
     for rule in rules if tasks.tied else rules[:1]:
         if rule not in tally:
             tally[rule] = median.mass(tasks, rule, weight)
-        medians = None if replicates is None else resampled_medians(key(), tasks, rule, weight, replicates)
+        medians = None
+        if replicates is not None:
+            from owkg.metrics.bootstrap import resampled_medians
+
+            medians = resampled_medians(key(), tasks, rule, weight, replicates)
         value, *uncertainty = _median_estimate(
             measure, tasks, rule, weight, tally[rule], level, interval, medians
         )
@@ -386,6 +395,8 @@ def _median_estimate(
     error, ends = median.woodruff(tasks, rule, weight, by_rank, level)
     low, high = sorted(shown(end) for end in ends)
     if draws is not None:
+        from owkg.metrics.bootstrap import bounds
+
         low, high = bounds(interval, value, shown(draws), level)
     return value, error * (value**2 if measure.inverse else 1.0), low, high
 
@@ -394,6 +405,8 @@ def _resampled_bounds(
     key: Any, jobs: list[_Job], replicates: int, interval: Interval, level: Any
 ) -> list[tuple[float, float]]:
     """Bootstrap intervals of averaged summaries; all are computed on the same replicates."""
+    from owkg.metrics.bootstrap import bounds, resampled_sums
+
     distinct = {id(array): array for job in jobs for array in job.parts[:-1]}
     if not distinct:
         return []

@@ -5,7 +5,6 @@ from typing import Literal
 
 import polars as pl
 
-from owkg.keys import seeded
 from owkg.metrics.measures import Summary
 from owkg.metrics.names import summary
 from owkg.metrics.report import SIDES, Breakdown, report
@@ -96,7 +95,7 @@ def evaluate(
         level=ci,
         interval=interval,
         replicates=replicates,
-        key=seeded(seed),
+        key=seed,
         num_entities=num_entities,
         on_progress=on_progress,
     )

@@ -1,11 +1,21 @@
 """Confidence interval of a mean between two bounds, on the effective number of queries."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy import special
+
+
+class Interval(StrEnum):
+    """How a confidence interval is made."""
+
+    ANALYTIC = "analytic"
+    PERCENTILE = "percentile"
+    BCA = "bca"
+
 
 # Queries added at each end of the scale, in effective ones.
 _ADDED = 0.1

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
+
+if TYPE_CHECKING:
+    from jax import Array
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Metric:
     """
 
     name: str
-    weight: Callable[[Array], Array]
+    weight: Callable[["Array"], "Array"]
     larger_is_better: bool = True
-    link: Callable[[Array], Array] | None = None
+    link: Callable[["Array"], "Array"] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.weight):
@@ -47,19 +48,47 @@ class Metric:
 
 
 def probed(metric: Any) -> Metric:
-    """`metric`, whose weight has been tried on an array of abstract ranks.
+    """`metric`, whose weight has been tried on an array of ranks.
 
     Raises:
         ValueError: if it is no `Metric`, or its weight does not give one real number for each rank.
     """
     if not isinstance(metric, Metric):
         raise ValueError(f"`metric` must be a Metric, such as owkg.metrics.MRR, got {metric!r}.")
-    _probe(metric)
+    if not _works_on_numpy(metric):
+        _trace(metric)
     return metric
 
 
 @lru_cache(maxsize=4096)
-def _probe(metric: Metric) -> None:
+def _works_on_numpy(metric: Metric) -> bool:
+    """Whether the weight takes arrays of NumPy, for which JAX need not be there.
+
+    Raises:
+        ValueError: if it does, and does not give one real number for each rank.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            weight: Any = metric.weight(np.arange(1.0, 8.0))  # pyright: ignore[reportArgumentType]
+    except Exception:
+        return False
+    if np.shape(weight) != (7,) or not np.isrealobj(weight):
+        raise ValueError(
+            f"`weight` of metric {metric.name!r} must give one real number a rank, got {weight!r}."
+        )
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _trace(metric: Metric) -> None:
+    """Tries the weight on abstract ranks.
+
+    Raises:
+        ValueError: if it cannot be traced, or does not give one real number for each.
+    """
+    import jax
+    import jax.numpy as jnp
+
     ranks = jax.ShapeDtypeStruct((7,), jnp.float32)
     try:
         # Through a lambda: JAX 0.10.2 crashes on a function without weak references, such as np.reciprocal.
@@ -75,7 +104,7 @@ def _probe(metric: Metric) -> None:
 
 
 def checked(metric: Any) -> Metric:
-    """`metric`, probed, and a plain mean of its rank weight.
+    """`metric`, a plain mean of a rank weight that JAX can trace.
 
     Raises:
         ValueError: as `probed`, and if the metric has a link.
@@ -84,4 +113,5 @@ def checked(metric: Any) -> Metric:
         raise ValueError(
             f"`metric` must be a mean of a rank weight here, got {metric.name!r}, a function of such a mean."
         )
+    _trace(metric)
     return metric

@@ -12,13 +12,11 @@ Those that trec_eval has agree with it: `average_precision` (its map, map_cut), 
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Bool, Float, Int
 
 from owkg import checks
-from owkg.metrics.judged import POOLED
-from owkg.metrics.lists import Lists, by_question, evaluated
+from owkg.metrics.judged import POOLED, Judged
 
 # Added to each of the two counts behind a proportion of relevant answers, as in trec_eval: no 0/0.
 _SMOOTHING = 1e-5
@@ -26,79 +24,40 @@ _SMOOTHING = 1e-5
 _NO_CUT = 2**53
 
 
-def _ratio(over: Array, under: Array) -> Array:
+def _ratio(over: Any, under: Any) -> Float[np.ndarray, "..."]:
     """over / under, 0 where `under` is 0."""
-    return jnp.where(under > 0, over / jnp.where(under > 0, under, 1), 0.0)
+    return np.divide(over, under, out=np.zeros(np.shape(over)), where=np.asarray(under) > 0)
 
 
-def _average_precision(lists: Lists, k: Array) -> Array:
-    hits = lists.so_far(lists.is_relevant)
-    precision = jnp.where(lists.is_relevant & (lists.rank <= k), hits / lists.rank, 0.0)
-    return _ratio(lists.total(precision), lists.relevant)
+def _total(judged: Judged, values: Any) -> Float[np.ndarray, "questions"]:
+    """The sum over each question's list."""
+    return np.bincount(judged.question, values, len(judged.retrieved))
 
 
-def _ndcg(lists: Lists, k: Array) -> Array:
-    def discounted(grade: Array, rank: Array) -> Array:
-        return jnp.where(rank <= k, jnp.maximum(grade, 0) / jnp.log2(1.0 + rank), 0.0)
-
-    ideal = discounted(lists.ideal_grade, lists.ideal_rank)
-    best = by_question(ideal, lists.ideal_question, lists.retrieved.size)
-    return _ratio(lists.total(discounted(lists.grade, lists.rank)), best)
+def _so_far(judged: Judged, flag: Bool[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
+    """How many are flagged in the same list down to and with each answer."""
+    counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(flag)])
+    first = np.cumsum(judged.retrieved) - judged.retrieved
+    return counted[1:] - counted[first][judged.question]
 
 
-def _hits(lists: Lists, k: Array) -> Array:
-    return lists.total(lists.is_relevant & (lists.rank <= k))
+def _is_relevant(judged: Judged) -> Bool[np.ndarray, "answers"]:
+    return judged.grade >= judged.relevance_level
 
 
-def _precision(lists: Lists, k: Array) -> Array:
-    return _hits(lists, k) / k
+def _is_nonrelevant(judged: Judged) -> Bool[np.ndarray, "answers"]:
+    return (judged.grade >= 0) & (judged.grade < judged.relevance_level)
 
 
-def _recall(lists: Lists, k: Array) -> Array:
-    return _ratio(_hits(lists, k), lists.relevant)
+def _hits(judged: Judged, k: Any) -> Float[np.ndarray, "questions"]:
+    """Relevant answers up to rank k."""
+    return _total(judged, _is_relevant(judged) & (judged.rank <= k))
 
 
-def _success(lists: Lists, k: Array) -> Array:
-    return (_hits(lists, k) > 0).astype(jnp.float64)
-
-
-def _judged_at(lists: Lists, k: Array) -> Array:
-    return lists.total((lists.grade >= 0) & (lists.rank <= k)) / k
-
-
-def _r_precision(lists: Lists) -> Array:
-    return _ratio(_hits(lists, lists.relevant[lists.question]), lists.relevant)
-
-
-def _reciprocal_rank(lists: Lists, k: Array) -> Array:
-    first = lists.is_relevant & (lists.so_far(lists.is_relevant) == 1)
-    return lists.total(jnp.where(first & (lists.rank <= k), 1 / lists.rank, 0.0))
-
-
-def _rbp(lists: Lists, persistence: Array, largest_grade: Array) -> Array:
-    binary = lists.is_relevant.astype(jnp.float64)
-    gain = jnp.where(largest_grade > 0, jnp.maximum(lists.grade, 0) / jnp.maximum(largest_grade, 1), binary)
-    return (1 - persistence) * lists.total(gain * persistence ** (lists.rank - 1))
-
-
-def _rbp_residual(lists: Lists, persistence: Array) -> Array:
-    unknown = jnp.where(lists.grade < 0, persistence ** (lists.rank - 1), 0.0)
-    return (1 - persistence) * lists.total(unknown) + persistence**lists.retrieved
-
-
-def _bpref(lists: Lists) -> Array:
-    above = jnp.minimum(lists.so_far(lists.is_nonrelevant), lists.relevant[lists.question])
-    most = jnp.minimum(lists.nonrelevant, lists.relevant)[lists.question]
-    return _ratio(lists.total(jnp.where(lists.is_relevant, 1 - _ratio(above, most), 0.0)), lists.relevant)
-
-
-def _inf_ap(lists: Lists) -> Array:
-    relevant = lists.so_far(lists.is_relevant) - 1  # above the answer itself
-    nonrelevant = lists.so_far(lists.is_nonrelevant)
-    pooled = lists.so_far(lists.grade == POOLED)
-    share = (relevant + _SMOOTHING) / (relevant + nonrelevant + 2 * _SMOOTHING)
-    expected = (1 + (relevant + nonrelevant + pooled) * share) / lists.rank
-    return _ratio(lists.total(jnp.where(lists.is_relevant, expected, 0.0)), lists.relevant)
+def _checked(judged: Any) -> Judged:
+    if not isinstance(judged, Judged):
+        raise ValueError(f"`judged` must be of owkg.metrics.judge, got {judged!r}.")
+    return judged
 
 
 def _whole(k: Any) -> np.int64:
@@ -136,7 +95,10 @@ def average_precision(judged: Any, k: Any = None) -> Float[np.ndarray, "question
         >>> average_precision(judge(run, qrels)).round(4).tolist()
         [0.8333]
     """
-    return evaluated(_average_precision, judged, _cut(k))
+    judged, k = _checked(judged), _cut(k)
+    relevant = _is_relevant(judged)
+    precision = _so_far(judged, relevant) / judged.rank
+    return _ratio(_total(judged, np.where(relevant & (judged.rank <= k), precision, 0.0)), judged.relevant)
 
 
 def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "questions"]:
@@ -154,7 +116,14 @@ def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "questions"]:
     References:
         Järvelin and Kekäläinen (TOIS 2002), with the discount as trec_eval has it.
     """
-    return evaluated(_ndcg, judged, _cut(k))
+    judged, k = _checked(judged), _cut(k)
+
+    def discounted(grade: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        return np.where(rank <= k, np.maximum(grade, 0) / np.log2(1.0 + rank), 0.0)
+
+    ideal = discounted(judged.ideal_grade, judged.ideal_rank)
+    best = np.bincount(judged.ideal_question, ideal, len(judged.retrieved))
+    return _ratio(_total(judged, discounted(judged.grade, judged.rank)), best)
 
 
 def precision(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
@@ -167,7 +136,8 @@ def precision(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     Raises:
         ValueError: if `k` is no whole number of at least 1.
     """
-    return evaluated(_precision, judged, _whole(k))
+    judged, k = _checked(judged), _whole(k)
+    return _hits(judged, k) / k
 
 
 def recall(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
@@ -180,7 +150,8 @@ def recall(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     Raises:
         ValueError: if `k` is no whole number of at least 1.
     """
-    return evaluated(_recall, judged, _whole(k))
+    judged, k = _checked(judged), _whole(k)
+    return _ratio(_hits(judged, k), judged.relevant)
 
 
 def success(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
@@ -193,7 +164,8 @@ def success(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     Raises:
         ValueError: if `k` is no whole number of at least 1.
     """
-    return evaluated(_success, judged, _whole(k))
+    judged, k = _checked(judged), _whole(k)
+    return (_hits(judged, k) > 0).astype(float)
 
 
 def judged_at(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
@@ -206,12 +178,14 @@ def judged_at(judged: Any, k: Any) -> Float[np.ndarray, "questions"]:
     Raises:
         ValueError: if `k` is no whole number of at least 1.
     """
-    return evaluated(_judged_at, judged, _whole(k))
+    judged, k = _checked(judged), _whole(k)
+    return _total(judged, (judged.grade >= 0) & (judged.rank <= k)) / k
 
 
 def r_precision(judged: Any) -> Float[np.ndarray, "questions"]:
     """R-precision: P@R, where R is the number of relevant answers that are known."""
-    return evaluated(_r_precision, judged)
+    judged = _checked(judged)
+    return _ratio(_hits(judged, judged.relevant[judged.question]), judged.relevant)
 
 
 def reciprocal_rank(judged: Any, k: Any = None) -> Float[np.ndarray, "questions"]:
@@ -227,7 +201,10 @@ def reciprocal_rank(judged: Any, k: Any = None) -> Float[np.ndarray, "questions"
     Raises:
         ValueError: if `k` is no whole number of at least 1.
     """
-    return evaluated(_reciprocal_rank, judged, _cut(k))
+    judged, k = _checked(judged), _cut(k)
+    relevant = _is_relevant(judged)
+    first = relevant & (_so_far(judged, relevant) == 1) & (judged.rank <= k)
+    return _total(judged, first / judged.rank)
 
 
 def rbp(judged: Any, persistence: Any, *, largest_grade: Any = None) -> Float[np.ndarray, "questions"]:
@@ -245,13 +222,13 @@ def rbp(judged: Any, persistence: Any, *, largest_grade: Any = None) -> Float[np
     References:
         Moffat and Zobel (TOIS 2008).
     """
-    largest = np.int64(0)
+    judged, p = _checked(judged), _share(persistence)
+    gain = _is_relevant(judged).astype(float)
     if largest_grade is not None:
         known = int(judged.ideal_grade.max(initial=1))
-        largest = np.int64(
-            checks.scalar("largest_grade", checks.integer("largest_grade", largest_grade, known))
-        )
-    return evaluated(_rbp, judged, _share(persistence), largest)
+        largest = checks.scalar("largest_grade", checks.integer("largest_grade", largest_grade, known))
+        gain = np.maximum(judged.grade, 0) / largest
+    return (1 - p) * _total(judged, gain * p ** (judged.rank - 1))
 
 
 def rbp_residual(judged: Any, persistence: Any) -> Float[np.ndarray, "questions"]:
@@ -269,7 +246,9 @@ def rbp_residual(judged: Any, persistence: Any) -> Float[np.ndarray, "questions"
     References:
         Moffat and Zobel (TOIS 2008), section 3.3.
     """
-    return evaluated(_rbp_residual, judged, _share(persistence))
+    judged, p = _checked(judged), _share(persistence)
+    unknown = np.where(judged.grade < 0, p ** (judged.rank - 1), 0.0)
+    return (1 - p) * _total(judged, unknown) + p**judged.retrieved
 
 
 def bpref(judged: Any) -> Float[np.ndarray, "questions"]:
@@ -281,7 +260,11 @@ def bpref(judged: Any) -> Float[np.ndarray, "questions"]:
     References:
         Buckley and Voorhees (SIGIR 2004), as trec_eval has it (with N in the denominator).
     """
-    return evaluated(_bpref, judged)
+    judged = _checked(judged)
+    relevant = _is_relevant(judged)
+    above = np.minimum(_so_far(judged, _is_nonrelevant(judged)), judged.relevant[judged.question])
+    most = np.minimum(judged.nonrelevant, judged.relevant)[judged.question]
+    return _ratio(_total(judged, np.where(relevant, 1 - _ratio(above, most), 0.0)), judged.relevant)
 
 
 def inf_ap(judged: Any) -> Float[np.ndarray, "questions"]:
@@ -294,4 +277,11 @@ def inf_ap(judged: Any) -> Float[np.ndarray, "questions"]:
     References:
         Yilmaz and Aslam (CIKM 2006), with the smoothing as trec_eval has it.
     """
-    return evaluated(_inf_ap, judged)
+    judged = _checked(judged)
+    is_relevant = _is_relevant(judged)
+    relevant = _so_far(judged, is_relevant) - 1  # above the answer itself
+    nonrelevant = _so_far(judged, _is_nonrelevant(judged))
+    pooled = _so_far(judged, judged.grade == POOLED)
+    share = (relevant + _SMOOTHING) / (relevant + nonrelevant + 2 * _SMOOTHING)
+    expected = (1 + (relevant + nonrelevant + pooled) * share) / judged.rank
+    return _ratio(_total(judged, np.where(is_relevant, expected, 0.0)), judged.relevant)

@@ -1,11 +1,11 @@
 """Tables of a rank weight over the ranks, and their running sums: what every exact mean is read from."""
 
+import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -29,13 +29,19 @@ def padded_size(largest: Any) -> int:
 
 def on_numpy(function: Callable[[Any], Any], values: Any) -> Float[np.ndarray, "..."]:
     """An elementwise function in float64; by NumPy as far as it can be, which compiles nothing."""
-    # Evaluated now, even when a caller is under a trace.
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True), np.errstate(all="ignore"):
-        values = np.asarray(values, np.float64)
+    values = np.asarray(values, np.float64)
+    with ExitStack() as now, np.errstate(all="ignore"):
+        if (jax := sys.modules.get("jax")) is not None:
+            # Evaluated now, even when a caller is under a trace.
+            now.enter_context(jax.ensure_compile_time_eval())
+            now.enter_context(jax.enable_x64(True))
         try:
             return np.asarray(function(values), np.float64)
         except Exception:  # written for arrays of JAX alone
-            return np.asarray(function(jnp.asarray(values)), np.float64)
+            import jax
+
+            with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+                return np.asarray(function(jax.numpy.asarray(values)), np.float64)
 
 
 def rank_weights(metric: Metric, ranks: np.ndarray) -> Float[np.ndarray, "ranks"]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 from scipy.optimize import elementwise
 
 from owkg import checks
@@ -104,7 +104,7 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
     """
 
     def excess(z: Any) -> Any:
-        return stats.norm.pdf(z) - z * stats.norm.sf(z)
+        return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) - z * special.ndtr(-z)
 
     def gap(mu: Any, beta: Any) -> Any:
         return spread * (excess(-mu / spread) - excess((1 - mu) / spread)) - np.sqrt(1 - beta)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
-import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
@@ -50,6 +49,15 @@ class PairArguments(SettingArguments):
 
     other_strength: Any
     other_correlation: NotRequired[Any]
+
+
+def _library(traced: bool) -> Any:
+    """jax.numpy for what is traced, else NumPy."""
+    if not traced:
+        return np
+    import jax.numpy as jnp
+
+    return jnp
 
 
 class Setting(NamedTuple):
@@ -94,7 +102,7 @@ def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tup
         Yang, Lin, Zhang (NeurIPS 2022), section 4.3.
     """
     traced = checks.is_traced(strength, sparsity, correlation)
-    xp = jnp if traced else np
+    xp = _library(traced)
     if not traced:
         strength, sparsity, correlation = map(np.asarray, (strength, sparsity, correlation))
     # The slope of the square root is infinite at strength 0 and 1, where there is nothing to correlate.
@@ -159,7 +167,7 @@ def _check_correlation(values: dict[str, np.ndarray], name: str) -> None:
 
 def broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` of the given shape; a NumPy view unless it is traced."""
-    return (jnp if checks.is_traced(array) else np).broadcast_to(array, shape)
+    return _library(checks.is_traced(array)).broadcast_to(array, shape)
 
 
 def grid(

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 import polars as pl
 
@@ -12,7 +11,7 @@ from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import triples_checked
 from owkg.ranks.popularity import popularity_columns
-from owkg.ranks.scores import Ranks, gathered, ranks_from_scores
+from owkg.ranks.scores import Ranks, gathered, is_jax, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
 from owkg.ranks.table import RANKS, SIDES, TRIPLE, RankTable, validated
 
@@ -141,7 +140,7 @@ def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
 
 def own_scores(scores: Any, answer: np.ndarray) -> np.ndarray:
     """Of each row of `scores`, that of its answer; float64."""
-    scores = scores if isinstance(scores, jax.Array) else np.asarray(scores)
+    scores = scores if is_jax(scores) else np.asarray(scores)
     return gathered(scores, np.arange(len(answer)), answer).astype(np.float64)
 
 

@@ -1,19 +1,13 @@
 """What a file of ranks or scores is, by its name and its first line."""
 
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from owkg.kg.lines import read_lines
 from owkg.ranks.delimited import header, separator
 
-
-class Kind(StrEnum):
-    """What can be converted to a rank table."""
-
-    TABLE = "table"  # a rank table
-    LIST = "list"  # ranks without their ties
-    SCORES = "scores"  # a .npz file of score matrices
-    RUN = "run"  # a TREC run
+Kind = Literal["table", "list", "scores", "run"]
+"""What can be converted to a rank table: one, ranks without their ties, score matrices (.npz), a TREC run."""
 
 
 def kind_of(path: Path) -> Kind:
@@ -28,14 +22,14 @@ def kind_of(path: Path) -> Kind:
     """
     suffix = path.suffix.lower()
     if suffix in (".npz", ".parquet"):
-        return Kind.SCORES if suffix == ".npz" else Kind.TABLE
+        return "scores" if suffix == ".npz" else "table"
     if separator(path) is not None:
         names = header(path)
-        return Kind.LIST if "rank" in names and "optimistic" not in names else Kind.TABLE
+        return "list" if "rank" in names and "optimistic" not in names else "table"
     first = read_lines(path)[0]
     if 6 not in (len(first.split()), len(first.split("\t"))):
         raise ValueError(
             f"{path}: neither .npz, .parquet, .csv, .tsv nor a TREC run, whose lines have 6 fields; "
             f"the first line is {first[:80]!r}."
         )
-    return Kind.RUN
+    return "run"

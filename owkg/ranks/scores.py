@@ -1,15 +1,13 @@
 """Scores to ranks: for each query, how many candidates score above the target, and how many no less."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int32, Int64
+from jaxtyping import Int64
 
 from owkg import checks
-from owkg.ranks.order import counted, ordered, to_pass, to_reach
 from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
@@ -86,6 +84,8 @@ def ranks_from_scores(
     else:
         chunk = int(checks.scalar("chunk", checks.integer("chunk", chunk, 1)))
     result = Ranks(*(np.empty(queries, np.int64) for _ in Ranks._fields))
+    import jax
+
     with jax.enable_x64(True):
         for begin in range(0, queries, chunk):
             # All chunks are of one size: the last one reaches back.
@@ -115,10 +115,18 @@ def ranks_from_scores(
     return result
 
 
+def is_jax(array: Any) -> bool:
+    """Whether it is an array of JAX; where nobody has imported that, there is none."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.Array)
+
+
 def _scores_checked(scores: Any) -> Any:
     """The scores as a NumPy array, or as the JAX array that they are."""
-    array = scores if isinstance(scores, jax.Array) else as_array(scores)
-    is_float = jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize in _WIDTHS
+    array = scores if is_jax(scores) else as_array(scores)
+    # Of bfloat16, that NumPy does not have, the kind is V.
+    named = array.dtype.kind == "f" or "float" in array.dtype.name
+    is_float = named and array.dtype.itemsize in _WIDTHS
     if isinstance(scores, np.ma.MaskedArray) or not is_float:
         raise ValueError(
             f"`scores` must be floating-point numbers of 16, 32 or 64 bits, got values of type {array.dtype}."
@@ -144,18 +152,15 @@ def _thresholds(scores: Any, target: np.ndarray, tolerance: Any) -> tuple[np.nda
 
 def _rows(scores: Any, begin: int, end: int, chunk: int) -> Any:
     """Rows begin, ..., end - 1, and rows of zeros up to a number of rows that few calls share."""
-    if isinstance(scores, jax.Array):
-        return _jax_rows(scores, begin, size=end - begin)
+    if is_jax(scores):
+        from owkg.ranks import kernels
+
+        return kernels.rows(scores, begin, size=end - begin)
     rows = scores[begin:end]
     if end - begin == chunk:
         return rows
     padded = min(chunk, 1 << (end - begin - 1).bit_length())
     return np.concatenate([rows, np.zeros((padded - len(rows), rows.shape[1]), rows.dtype)])
-
-
-@jax.jit(static_argnames="size")
-def _jax_rows(scores: Float[Array, "queries entities"], begin: Any, *, size: int) -> Array:
-    return jax.lax.dynamic_slice_in_dim(scores, begin, size)
 
 
 def _among_all(
@@ -167,10 +172,12 @@ def _among_all(
     mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many of all entities, or those of the mask, score above `high` and at least `low`, by query."""
+    from owkg.ranks.kernels import counts
+
     size, padding = len(high), len(part) - len(high)
     bounds = (np.concatenate([bound, np.zeros(padding, bound.dtype)]) for bound in (high, low))
-    counts = _counts(part, *bounds) if mask is None else _counts(part, *bounds, mask)
-    above, level, nan = (np.asarray(count)[:size].astype(np.int64) for count in counts)
+    found = counts(part, *bounds) if mask is None else counts(part, *bounds, mask)
+    above, level, nan = (np.asarray(count)[:size].astype(np.int64) for count in found)
     if nan.any():
         query = int(np.argmax(nan > 0))
         entity = int(np.argmax(np.isnan(np.asarray(part[query]))))
@@ -179,22 +186,6 @@ def _among_all(
             f"`scores` must not be NaN, got NaN for query {begin + query}{name}, entity {entity}."
         )
     return above, level
-
-
-@jax.jit
-@jax.vmap
-def _counts(
-    scores: Float[Array, "entities"],
-    high: Float[Array, ""],
-    low: Float[Array, ""],
-    mask: Bool[Array, "entities"] | None = None,
-) -> tuple[Int32[Array, ""], ...]:
-    """Numbers of scores above `high`, of at least `low`, and of NaN, of one query in one reading."""
-    keys = ordered(scores)
-    above, level = keys > to_pass(ordered(high)), keys >= to_reach(ordered(low))
-    if mask is not None:
-        above, level = above & mask, level & mask
-    return counted((above, level, scores != scores), (0,))
 
 
 # --- some entities
@@ -226,14 +217,11 @@ def _among(
 
 def gathered(scores: Any, row: np.ndarray, entity: np.ndarray) -> np.ndarray:
     """scores[row, entity] as a NumPy array."""
-    if not isinstance(scores, jax.Array):
+    if not is_jax(scores):
         return scores[row, entity]
+    from owkg.ranks.kernels import taken
+
     # Padded, so that few lengths are compiled.
     room = np.zeros((2, 1 << max(row.size - 1, 0).bit_length()), np.int64)
     room[:, : row.size] = row, entity
-    return np.asarray(_taken(scores, *room))[: row.size]
-
-
-@jax.jit
-def _taken(scores: Float[Array, "queries entities"], row: Any, entity: Any) -> Array:
-    return scores.at[row, entity].get(mode="promise_in_bounds")
+    return np.asarray(taken(scores, *room))[: row.size]

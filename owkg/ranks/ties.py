@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from owkg import checks
-from owkg.keys import reproducible
+from owkg.keys import checked_key, reproducible
 
 
 def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
@@ -53,12 +51,12 @@ def random_ranks(key: Any, optimistic: Any, pessimistic: Any) -> np.ndarray:
         >>> sorted(set(drawn.tolist()))
         [3, 4, 5]
     """
-    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if not is_key or key.shape != ():
-        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
+    key = checked_key(key)
     low, high = _bounds(optimistic, pessimistic)
+    import jax
+
     with jax.enable_x64(True):
-        return np.asarray(jax.random.randint(key, low.shape, low, high + 1, jnp.int64))
+        return np.asarray(jax.random.randint(key, low.shape, low, high + 1, jax.numpy.int64))
 
 
 def _bounds(optimistic: Any, pessimistic: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -3,18 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
 from owkg.metrics import Metric, checked
-
-
-def checked_key(key: Any) -> Any:
-    """`key`, one of `jax.random.key`; ValueError for anything else."""
-    is_key = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if not is_key or key.shape != ():
-        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
-    return key
 
 
 def checked_metrics(metrics: Any) -> tuple[Metric, ...]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from owkg import checks
-from owkg.keys import reproducible
+from owkg.keys import checked_key, reproducible
 from owkg.metrics import Metric
 from owkg.openworld import (
     CLASSIFICATION,
@@ -21,7 +21,6 @@ from owkg.openworld import (
 )
 from owkg.openworld.prediction import shift
 from owkg.openworld.setting import pair
-from owkg.simulate.arguments import checked_key
 from owkg.simulate.run import Progress, Run, checked_run, sums_over_trials
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32
 
 from owkg import checks
-from owkg.keys import reproducible
+from owkg.keys import checked_key, reproducible
 from owkg.metrics import Metric, tie_expectation
 from owkg.openworld import INDEPENDENT
-from owkg.simulate.arguments import checked_key, checked_metrics
+from owkg.simulate.arguments import checked_metrics
 from owkg.simulate.full_test import FullTest
 from owkg.simulate.redraw_block import laid_out, redrawn_blocks
 from owkg.simulate.run import Progress

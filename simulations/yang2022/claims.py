@@ -9,8 +9,7 @@ import polars as pl
 from jaxtyping import Float32
 
 from owkg import checks
-from owkg.keys import reproducible
-from owkg.simulate.arguments import checked_key
+from owkg.keys import checked_key, reproducible
 from simulations.open_world.curves import SPARSE, Curves
 from simulations.yang2022.flattening import Flattening, flattening, over_curves
 from simulations.yang2022.halves import confirmed

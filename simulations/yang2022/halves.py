@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Float64
 
-from owkg.simulate.arguments import checked_key
+from owkg.keys import checked_key
 from simulations.open_world.curves import Curves
 from simulations.yang2022.inconsistency import Apart, Z, checked_z, groups
 from simulations.yang2022.pairs import differences

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from owkg import checks
-from owkg.keys import reproducible
-from owkg.simulate.arguments import checked_key
+from owkg.keys import checked_key, reproducible
 
 LEVEL = 0.95
 """Of confidence, unless another is asked for."""

@@ -9,8 +9,8 @@ import polars as pl
 from owkg import checks
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.scores import Scores
+from owkg.keys import checked_key
 from owkg.metrics import Summary
-from owkg.simulate.arguments import checked_key
 from simulations.open_world.curves import SPARSE
 from simulations.open_world.world import ClosedWorld
 from simulations.zhou2022.pools import Pools, labels, labels_without, scores_under

@@ -361,7 +361,7 @@ def test_a_median_before_a_drawn_chance_level_changes_nothing():
         ("ties", {"ties": ["random"]}),
         ("ties", {"ties": []}),
         ("ties", {"ties": [3]}),
-        ("key", {"key": 3}),
+        ("key", {"key": -3}),
         ("key", {"key": "seed"}),
         ("key", {"key": np.zeros(2, np.uint32)}),
         ("candidates", {"tasks": tasks([1], candidates=10**9)}),

@@ -6,7 +6,7 @@ import pytest
 
 from owkg.metrics import tasks_of
 from owkg.ranks import ranks_from_list
-from owkg.ranks.kinds import Kind, kind_of
+from owkg.ranks.kinds import kind_of
 
 HEADER = "head,relation,tail,side,rank"
 
@@ -91,24 +91,24 @@ def test_bad_arguments_are_named(saved):
 @pytest.mark.parametrize(
     ("name", "text", "kind"),
     [
-        ("x.npz", "", Kind.SCORES),
-        ("x.parquet", "", Kind.TABLE),
-        ("x.csv", "head,optimistic\n", Kind.TABLE),
-        ("x.tsv", "head\trank\toptimistic\n", Kind.TABLE),
-        ("x.csv", "", Kind.TABLE),
-        ("x.csv", f"{HEADER}\n", Kind.LIST),
-        ("x.tsv", "tail\trank\n", Kind.LIST),
-        ("x.run", "a|r|? Q0 b 1 0.5 m\n", Kind.RUN),
-        ("x", "a|r|?\tQ0\tthe b\t1\t0.5\tm\n", Kind.RUN),
+        ("x.npz", "", "scores"),
+        ("x.parquet", "", "table"),
+        ("x.csv", "head,optimistic\n", "table"),
+        ("x.tsv", "head\trank\toptimistic\n", "table"),
+        ("x.csv", "", "table"),
+        ("x.csv", f"{HEADER}\n", "list"),
+        ("x.tsv", "tail\trank\n", "list"),
+        ("x.run", "a|r|? Q0 b 1 0.5 m\n", "run"),
+        ("x", "a|r|?\tQ0\tthe b\t1\t0.5\tm\n", "run"),
     ],
 )
 def test_what_a_file_is(saved, name, text, kind):
-    assert kind_of(saved(text, name)) is kind
+    assert kind_of(saved(text, name)) == kind
 
 
 def test_a_packed_list_is_seen(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(f"{HEADER}\n".encode()))
-    assert kind_of(tmp_path / "x.csv.gz") is Kind.LIST
+    assert kind_of(tmp_path / "x.csv.gz") == "list"
 
 
 @pytest.mark.parametrize("text", ["a b c\n", "", "one two three four five six seven\n"])
