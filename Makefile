@@ -89,6 +89,8 @@ test: $(STAMP)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: $(STAMP)
+	@echo "==> start-up of the commands"
+	@$(BIN)/python benchmarks/startup.py --out $(OUT)
 	@echo "==> speed of the simulator and of the exact moments"
 	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
 	@echo "==> speed of rankings of systems and their tests"

@@ -28,8 +28,8 @@ from owkg.metrics.measures import (
     stratified,
     stratified_mrr,
 )
-from owkg.metrics.metric import Metric, checked
-from owkg.metrics.names import FORMS, adjusted, metric, pykeen_key, summary
+from owkg.metrics.metric import Metric
+from owkg.metrics.names import FORMS, adjusted, checked, metric, pykeen_key, summary
 from owkg.metrics.published import adjusted_from
 from owkg.metrics.report import (
     Breakdown,

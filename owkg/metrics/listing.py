@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from owkg.metrics.list_gains import GAINS
+
 
 class Entry(NamedTuple):
     """A line of `owkg metrics --list`.
@@ -117,14 +119,17 @@ LISTING = (
         "closed",
         f"{_ZHOU}, trec_eval",
     ),
-    Entry(
-        "macro-ndcg@K",
-        "macro-ndcg@20",
-        "mean over questions of sum of 1/log2(1+p_i) over p_i <= K, over that of a perfect list",
-        "[0, 1]",
-        "larger",
-        "closed",
-        f"{_ZHOU}, trec_eval",
+    *(
+        Entry(
+            f"macro-{gain.name}@K",
+            f"macro-{gain.name}@20",
+            gain.formula,
+            "[0, 1]",
+            "larger",
+            "closed",
+            gain.source,
+        )
+        for gain in GAINS.values()
     ),
     Entry("count", "count", "n", "[1, inf)", "-", "-", "PyKEEN"),
     Entry("standard_deviation", "standard_deviation", "of r", "[0, inf)", "-", "-", "PyKEEN"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from owkg import checks
 from owkg.metrics.catalogue import MRR, shown
+from owkg.metrics.list_gains import GAINS
 from owkg.metrics.metric import Metric, probed
 
 
@@ -45,9 +46,13 @@ class AveragePrecision:
 
 @dataclass(frozen=True)
 class DiscountedGain:
-    """Of each question, nDCG@k over its answers as trec_eval's ndcg_cut_k; a mean over questions."""
+    """Of each question, gains of the answers in the first k positions; a mean over questions.
+
+    nDCG@k as trec_eval's ndcg_cut_k, or another of `owkg.metrics.list_gains.GAINS`.
+    """
 
     cutoff: int
+    gain: str = "ndcg"
 
 
 class Spread(StrEnum):
@@ -211,7 +216,18 @@ def macro_map(cutoff: int) -> Summary:
 
 def macro_ndcg(cutoff: int) -> Summary:
     """The mean over questions of nDCG@k (Zhou et al. 2022 use k = 20)."""
-    return Summary(f"macro-ndcg@{_cutoff(cutoff)}", DiscountedGain(_cutoff(cutoff)))
+    return macro_gain("ndcg", cutoff)
+
+
+def macro_gain(gain: str, cutoff: int) -> Summary:
+    """The mean over questions of a metric of `owkg.metrics.list_gains.GAINS` at a cutoff.
+
+    Raises:
+        ValueError: if there is no such metric, or `cutoff` is no whole number of at least 1.
+    """
+    if gain not in GAINS:
+        raise ValueError(f"`gain` must be one of {', '.join(GAINS)}, got {gain!r}.")
+    return Summary(f"macro-{gain}@{_cutoff(cutoff)}", DiscountedGain(_cutoff(cutoff), gain))
 
 
 def _cutoff(k: int) -> int:

@@ -103,7 +103,7 @@ def _trace(metric: Metric) -> None:
         )
 
 
-def checked(metric: Any) -> Metric:
+def traceable(metric: Any) -> Metric:
     """`metric`, a plain mean of a rank weight that JAX can trace.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any
 
 from owkg.metrics import measures
 from owkg.metrics.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, power, power_mean
+from owkg.metrics.list_gains import GAINS
 from owkg.metrics.measures import (
     Adjustment,
     BestAnswer,
@@ -18,7 +19,7 @@ from owkg.metrics.measures import (
     Summary,
     Weighting,
 )
-from owkg.metrics.metric import Metric
+from owkg.metrics.metric import Metric, traceable
 
 # What a name may look like after folding case and turning "_" and " " into "-".
 _METRICS = {
@@ -77,7 +78,8 @@ _POWER_MEAN = re.compile(rf"power-mean(?:-rank)?(?:@|-at-|-){_NUMBER}")
 _PROBE = re.compile(rf"probe(?:@|-at-|-){_NUMBER}(?:,{_NUMBER})?(?:,{_NUMBER})?")
 _STRATIFIED = re.compile(rf"strat(?:ified)?-(.+?)(?:@|-at-){_NUMBER}")
 _AVERAGE_PRECISION = re.compile(rf"macro-(?:map|ap)(?:@|-at-){_NUMBER}")
-_DISCOUNTED_GAIN = re.compile(rf"macro-ndcg(?:@|-at-){_NUMBER}")
+_WORDS = {word: gain.name for gain in GAINS.values() for word in (gain.name, *gain.aliases)}
+_LIST_GAIN = re.compile(rf"macro-({'|'.join(_WORDS)})(?:@|-at-){_NUMBER}")
 
 FORMS = ("mrr", "hits@K", "log-mrr", "p-mrr@P", "mr")
 """The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
@@ -92,7 +94,8 @@ _KNOWN_SUMMARIES = (
     *_SUMMARIES,
     *("amr", "amri", "amrr", "agmri", "ahits@1", "ahits@10", "zmr", "zmrr", "zgmr", "zhits@1", "zhits@10"),
     *("adjusted-mean-rank", "adjusted-mean-rank-index", "adjusted-hits-at-10"),
-    *("probe@0.5,0.5", "strat-mrr@0.5", "macro-mrr", "macro-hits@10", "macro-map@20", "macro-ndcg@20"),
+    *("probe@0.5,0.5", "strat-mrr@0.5", "macro-mrr", "macro-hits@10", "macro-map@20"),
+    *(f"macro-{gain}@20" for gain in GAINS),
 )
 
 
@@ -165,6 +168,18 @@ def metric(name: str) -> Metric:
     return found
 
 
+_of_name = metric
+
+
+def checked(metric: Any) -> Metric:
+    """A metric, given as it is or by name, that is a plain mean of a rank weight that JAX can trace.
+
+    Raises:
+        ValueError: if it is none, or the name is not known.
+    """
+    return traceable(_of_name(metric) if isinstance(metric, str) else metric)
+
+
 def _plain(name: str, folded: str) -> Summary | None:
     """The unadjusted summary of that name."""
     if folded in _SUMMARIES:
@@ -175,8 +190,9 @@ def _plain(name: str, folded: str) -> Summary | None:
         return _made(name, measures.probe, *match.groups(), finite=False)
     if match := _AVERAGE_PRECISION.fullmatch(folded):
         return _made(name, lambda k: measures.macro_map(_whole(k)), match[1])
-    if match := _DISCOUNTED_GAIN.fullmatch(folded):
-        return _made(name, lambda k: measures.macro_ndcg(_whole(k)), match[1])
+    if match := _LIST_GAIN.fullmatch(folded):
+        gain = _WORDS[match[1]]
+        return _made(name, lambda k: measures.macro_gain(gain, _whole(k)), match[2])
     if match := _STRATIFIED.fullmatch(folded):
         base = _metric_or_none(name, match[1])
         return base and _made(name, lambda b: measures.stratified(base, b), match[2])

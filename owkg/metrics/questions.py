@@ -14,6 +14,7 @@ from jaxtyping import Float
 from scipy import special
 
 from owkg.metrics.blocks import Block, Cases, whole_block
+from owkg.metrics.list_gains import GAINS
 from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain
 from owkg.metrics.metric import Metric
 from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
@@ -35,12 +36,13 @@ def answers_of(tasks: Tasks) -> Block | None:
 
 
 def best_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
-    """What a perfect ranking gets: 1, but trec_eval's AP@k of a question with more than k answers less."""
+    """What a perfect ranking gets: 1, but AP@k and recall@k of a question with more than k answers less."""
     if isinstance(measure, AveragePrecision):
         return np.minimum(cases.answers, measure.cutoff) / cases.answers
     if isinstance(measure, BestAnswer):
         return np.full(len(cases.answers), rank_weights(measure.metric, np.ones(1))[0])
-    return np.ones(len(cases.answers))
+    added = np.cumsum(_discounts(measure))
+    return added[np.minimum(cases.answers, measure.cutoff) - 1] / _ideal(measure, cases.answers)
 
 
 def worst_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
@@ -55,15 +57,19 @@ def _gain(measure: AveragePrecision | DiscountedGain, position, place):
     """What an answer at `position`, the `place`-th of its question, adds."""
     if isinstance(measure, AveragePrecision):
         return place / position
-    return 1 / np.log2(1 + position)
+    return GAINS[measure.gain].discount(position)
+
+
+def _discounts(measure: DiscountedGain) -> np.ndarray:
+    """What an answer adds at each position up to the cutoff."""
+    return GAINS[measure.gain].discount(np.arange(1, measure.cutoff + 1))
 
 
 def _ideal(measure: AveragePrecision | DiscountedGain, answers: np.ndarray) -> np.ndarray:
     """What the gains of a question are divided by."""
     if isinstance(measure, AveragePrecision):
         return answers.astype(float)
-    discounts = np.cumsum(1 / np.log2(1 + np.arange(1, measure.cutoff + 1)))
-    return discounts[np.minimum(answers, measure.cutoff) - 1]
+    return GAINS[measure.gain].ideal(np.cumsum(_discounts(measure)), answers)
 
 
 def values(
@@ -71,8 +77,8 @@ def values(
 ) -> Float[np.ndarray, "lists"]:
     """The measure of every list under a tie rule; its expectation under `Ties.EXACT`.
 
-    AP@k is sum of place / position over the answers up to position k, over the number of answers; nDCG@k
-    the sum of 1 / log2(1 + position) over that of a perfect list.
+    AP@k is sum of place / position over the answers up to position k, over the number of answers; the others
+    the sum of their discounts over their ideal (`GAINS`).
 
     Args:
         measure: which.
@@ -131,7 +137,7 @@ def _block_gain(measure, before, ahead, size, answers) -> np.ndarray:
     low, high = np.minimum(ahead, k), np.minimum(ahead + size, k)
     share = answers / size
     if isinstance(measure, DiscountedGain):
-        discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(1 + np.arange(1, k + 1)))])
+        discounts = np.concatenate([[0.0], np.cumsum(_discounts(measure))])
         return share * (discounts[high] - discounts[low])
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, k + 1))])
     slope = (answers - 1) / np.maximum(size - 1, 1)
@@ -246,7 +252,7 @@ def chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:
         first, second = first_place(measure.metric, np.zeros_like(k), n, k)
         return np.stack([first, np.maximum(second - first**2, 0)])
     if isinstance(measure, DiscountedGain):
-        moments = _discounted_moments(measure.cutoff, n, k)
+        moments = _discounted_moments(_discounts(measure), n, k)
     else:
         first, second = _precision_moments(measure.cutoff, n, k)
         moments = np.stack([first, np.maximum(second - first**2, 0)])
@@ -254,14 +260,13 @@ def chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:
     return moments / np.stack([ideal, ideal**2])
 
 
-def _discounted_moments(cutoff: int, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:
+def _discounted_moments(discounts: np.ndarray, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:
     """Mean and variance of the sum of discounts d over k of n positions, chosen at random.
 
     Mean pi S1, variance pi (1 - pi) (S2 - (S1^2 - S2) / (n - 1)) with pi = k / n and S1, S2 sums of d and d^2
     over the first positions: two positions both hold answers with covariance -pi (1 - pi) / (n - 1).
     """
-    discounts = 1 / np.log2(1 + np.arange(1, cutoff + 1))
-    depth = np.minimum(n, cutoff) - 1
+    depth = np.minimum(n, len(discounts)) - 1
     once, twice = np.cumsum(discounts)[depth], np.cumsum(discounts**2)[depth]
     share = k / n
     pairs = (once**2 - twice) / np.maximum(n - 1, 1)

@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
 @reproducible
 def estimate(
     key: Any,
-    metrics: Metric | Sequence[Metric],
+    metrics: Metric | str | Sequence[Metric | str],
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,
@@ -65,7 +65,7 @@ def estimate(
     Args:
         key: of `jax.random.key`; consumed. Equal keys give equal results, to the last bit on one kind of
             device, whatever `chunk` and `devices` are.
-        metrics: one metric or several, all measured on the same draws.
+        metrics: one metric or several, or their names, all measured on the same draws.
         trials: queries for each setting, at least 2. Probabilities are resolved to 2^-24 = 6e-8.
         missing: how facts come to be missing.
         prediction: how the model orders candidates.
@@ -102,7 +102,7 @@ def estimate(
 @reproducible
 def estimate_pair(
     key: Any,
-    metrics: Metric | Sequence[Metric],
+    metrics: Metric | str | Sequence[Metric | str],
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,

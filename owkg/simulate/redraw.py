@@ -52,7 +52,7 @@ class Redrawn(NamedTuple):
 def redraw(
     key: Any,
     full: FullTest | Any,
-    metrics: Metric | Sequence[Metric] | Any,
+    metrics: Metric | str | Sequence[Metric | str] | Any,
     *,
     sparsity: Any,
     draws: Any,
@@ -82,7 +82,7 @@ def redraw(
         key: of `jax.random.key`; consumed. Equal keys give equal results, to the last bit on one kind of
             device, whatever `chunk` is; of fewer draws, the first ones.
         full: of `full_test`.
-        metrics: one metric or several, plain means of a rank weight.
+        metrics: one metric or several, or their names, plain means of a rank weight.
         sparsity: in [0, 1); 0 leaves the full test set.
         draws: sparse test sets, at least 2.
         missing: how facts go missing.

@@ -20,7 +20,7 @@ _BATCH_ENTRIES = {"cpu": 2**11}
 _BATCH_ENTRIES_ELSEWHERE = 2**18
 
 
-def prefix_sums(metric: Metric, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
+def prefix_sums(metric: Metric | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
     """The running sums of `owkg.metrics.sums`, of a metric that is a plain mean.
 
     Raises:

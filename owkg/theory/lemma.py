@@ -47,7 +47,7 @@ def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
     return l2 * slope, jnp.sum(pmf * means), jnp.sum(pmf * weights)
 
 
-def _evaluate(kernel, metric: Metric, setting: Setting) -> Any:
+def _evaluate(kernel, metric: Metric | str, setting: Setting) -> Any:
     ranks = int(np.max(setting.num_answers)) + 1  # all that a positive test answer can have
     size = padded_size(ranks)
     shared = (prefix_sums(metric, ranks), log_factorials(size + 1))
@@ -55,14 +55,14 @@ def _evaluate(kernel, metric: Metric, setting: Setting) -> Any:
     return over_grid(kernel, shared, rows, setting.shape, size)
 
 
-def lemma_expectation(metric: Metric, **setting: Unpack[SettingArguments]) -> Any:
+def lemma_expectation(metric: Metric | str, **setting: Unpack[SettingArguments]) -> Any:
     """Lemma 4.1: (l2/l1) / (beta (N+1)) sum_{j=0}^{N} h(j+1) P(Binomial(N+1, l1 beta) > j).
 
     Computed as l2 E[S1(K+1)/(K+1)], K ~ Binomial(N, l1 beta), the same number: it has no division by
     the strength, so l = 0 and tiny sparsities need no special case, and `jax.grad` goes through it.
 
     Args:
-        metric: the rank metric.
+        metric: the rank metric, or its name.
         setting: see `owkg.openworld.SettingArguments`. The lemma does not depend on `num_entities`; it is
             checked all the same.
 
@@ -79,7 +79,7 @@ def lemma_expectation(metric: Metric, **setting: Unpack[SettingArguments]) -> An
     return _evaluate(_expectation_kernel, metric, queries)[0]
 
 
-def lemma_derivative(metric: Metric, **setting: Unpack[SettingArguments]) -> Any:
+def lemma_derivative(metric: Metric | str, **setting: Unpack[SettingArguments]) -> Any:
     """d/dl of `lemma_expectation`, closed, for any correlation.
 
     Without correlation this is Corollary 4.1, E[g(K)] / (l beta (N+1)) with K ~ Binomial(N+1, l beta) and
@@ -108,7 +108,7 @@ def lemma_derivative(metric: Metric, **setting: Unpack[SettingArguments]) -> Any
         return xp.where(correlated, slope, uncorrelated)[()]
 
 
-def lemma_correlation_derivative(metric: Metric, **setting: Unpack[SettingArguments]) -> Any:
+def lemma_correlation_derivative(metric: Metric | str, **setting: Unpack[SettingArguments]) -> Any:
     """d/drho of `lemma_expectation`, closed: negative where correlation lowers the reported number.
 
     Args and Raises: as `lemma_expectation`.

@@ -107,7 +107,7 @@ def _covariance_kernel(missing: MissingModel):
     return kernel
 
 
-def _tables(setting: Setting, *metrics: Metric) -> tuple[tuple, int]:
+def _tables(setting: Setting, *metrics: Metric | str) -> tuple[tuple, int]:
     """Shared arrays of the kernels (one table of sums per metric, log factorials), and their size."""
     size = padded_size(np.max(setting.num_answers))
     largest = int(np.max(setting.num_entities))
@@ -115,7 +115,7 @@ def _tables(setting: Setting, *metrics: Metric) -> tuple[tuple, int]:
 
 
 def moments(
-    metric: Metric,
+    metric: Metric | str,
     *,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
@@ -126,7 +126,7 @@ def moments(
     O(num_answers^2) a setting once the prefix sums of the metric up to `num_entities` are there.
 
     Args:
-        metric: the rank metric.
+        metric: the rank metric, or its name.
         missing: how facts come to be missing.
         answer_weights: a histogram over the last axis of the grid. Given, that axis is averaged out:
             the query is drawn at random with those weights (counts of queries by `num_answers`).
@@ -155,7 +155,7 @@ def moments(
 
 
 def conditional_moments(
-    metric: Metric,
+    metric: Metric | str,
     *,
     missing_strength: Any,
     test_strength: Any,
@@ -186,7 +186,7 @@ def conditional_moments(
 
 
 def _moments(
-    metric: Metric, setting: Setting, conditional: tuple[Any, Any], missing: MissingModel
+    metric: Metric | str, setting: Setting, conditional: tuple[Any, Any], missing: MissingModel
 ) -> tuple[Any, Any]:
     shared, size = _tables(setting, metric)
     rows = (
@@ -209,20 +209,20 @@ def _mixed(expectation: Any, variance: Any, answer_weights: Any) -> Moments:
     return Moments(expectation, variance if checks.is_traced(variance) else np.maximum(variance, 0))
 
 
-def expectation(metric: Metric, **setting: Any) -> Any:
+def expectation(metric: Metric | str, **setting: Any) -> Any:
     """The mean of `moments`, with its arguments."""
     return moments(metric, **setting).expectation
 
 
-def variance(metric: Metric, **setting: Any) -> Any:
+def variance(metric: Metric | str, **setting: Any) -> Any:
     """The variance of `moments`, with its arguments."""
     return moments(metric, **setting).variance
 
 
 def covariance(
-    metric: Metric,
+    metric: Metric | str,
     *,
-    other_metric: Metric | None = None,
+    other_metric: Metric | str | None = None,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
     **models: Unpack[PairArguments],
@@ -232,7 +232,7 @@ def covariance(
     Cov = Cov_m(E[M_A | m], E[M_B | m]).
 
     Args:
-        metric: the first model's metric.
+        metric: the first model's metric, or its name.
         other_metric: the second model's metric; that of the first when None.
         missing, answer_weights: as in `moments`.
         models: the setting, and other_strength and other_correlation of the second model

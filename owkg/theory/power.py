@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from owkg import checks
-from owkg.metrics import Metric
+from owkg.metrics import Metric, checked
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.theory.moments import covariance, moments
@@ -16,7 +16,7 @@ _ROUNDING = 1e-14
 
 
 def _gap_and_variance(
-    metric: Metric,
+    metric: Metric | str,
     models: PairArguments,
     paired: bool,
     missing: MissingModel,
@@ -25,7 +25,7 @@ def _gap_and_variance(
     """By how much the stronger model's mean is better, and the variance of one query's difference.
 
     Args:
-        metric: the rank metric.
+        metric: the rank metric, or its name.
         models: the setting and the second model.
         paired, missing, answer_weights: as in `inconsistency_probability`.
     """
@@ -37,7 +37,7 @@ def _gap_and_variance(
         moments(metric, missing=missing, answer_weights=answer_weights, **setting.arguments())
         for setting in settings
     )
-    better = np.sign(difference) * (1 if metric.larger_is_better else -1)
+    better = np.sign(difference) * (1 if checked(metric).larger_is_better else -1)
     if answer_weights is not None:
         if np.any(better != better[..., :1]):
             raise ValueError("`strength` and `other_strength` must keep their order along the histogram.")
@@ -53,7 +53,7 @@ def _gap_and_variance(
 
 
 def inconsistency_probability(
-    metric: Metric,
+    metric: Metric | str,
     *,
     num_queries: Any,
     paired: bool = False,
@@ -68,7 +68,7 @@ def inconsistency_probability(
     mean over queries, exact otherwise.
 
     Args:
-        metric: the rank metric.
+        metric: the rank metric, or its name.
         num_queries: Q, at least 1.
         paired: whether both are measured on one test set, so that they share its missing facts.
         missing, answer_weights: as in `moments`.
@@ -95,7 +95,7 @@ def inconsistency_probability(
 
 
 def required_queries(
-    metric: Metric,
+    metric: Metric | str,
     *,
     inconsistency: Any,
     paired: bool = False,

@@ -62,7 +62,7 @@ def _kernel(missing: MissingModel, window: int, steps: int):
 
 
 def score_expectation(
-    metric: Metric,
+    metric: Metric | str,
     *,
     missing: MissingModel = INDEPENDENT,
     **setting: Unpack[SettingArguments],
@@ -76,7 +76,7 @@ def score_expectation(
     list, such as Hits@1000, takes up to sqrt(num_entities) / 8 times as long.
 
     Args:
-        metric: the rank metric.
+        metric: the rank metric, or its name.
         missing: how facts come to be missing.
         setting: see `owkg.openworld.SettingArguments`; strength, P(an answer beats every non-answer),
             must be in (0, 1).

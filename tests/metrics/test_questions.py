@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from owkg.metrics import MR, MRR, Ties, evaluate, hits_at, macro, macro_map, macro_ndcg, summary, tasks
 from owkg.metrics import questions as q
-from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain
+from owkg.metrics.list_gains import GAINS
+from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain, macro_gain
 from owkg.metrics.sums import rank_weights
 
 MEASURES = {
     **{f"map@{k}": AveragePrecision(k) for k in (1, 2, 3, 20)},
     **{f"ndcg@{k}": DiscountedGain(k) for k in (1, 2, 3, 20)},
+    **{f"recall@{k}": DiscountedGain(k, "recall") for k in (1, 2, 3, 20)},
     **{metric.name: BestAnswer(metric) for metric in (MRR, MR, hits_at(2))},
 }
 
@@ -29,6 +31,8 @@ def _of_list(measure, is_answer):
     k = measure.cutoff
     if isinstance(measure, AveragePrecision):
         return sum((i + 1) / p for i, p in enumerate(places) if p <= k) / len(places)
+    if measure.gain == "recall":
+        return sum(p <= k for p in places) / len(places)
     ideal = sum(1 / math.log2(1 + p) for p in range(1, min(k, len(places)) + 1))
     return sum(1 / math.log2(1 + p) for p in places if p <= k) / ideal
 
@@ -102,7 +106,7 @@ def test_chance_best_and_worst_by_writing_out_all_lists(measure, answers, others
     np.testing.assert_allclose(q.values(measure, tied, Ties.EXACT), [every.mean()], rtol=1e-11, atol=1e-15)
 
 
-@pytest.mark.parametrize("measure", list(MEASURES.values())[:8], ids=list(MEASURES)[:8])
+@pytest.mark.parametrize("measure", list(MEASURES.values())[:12], ids=list(MEASURES)[:12])
 def test_chance_of_long_lists_against_drawn_ones(measure):
     rng = np.random.default_rng(8)
     answers, total = 7, 60
@@ -160,16 +164,17 @@ def _world(seed, count=30):
 def test_against_trec_eval(seed):
     made, run, qrel = _world(seed)
     evaluator = pytrec_eval.RelevanceEvaluator(
-        qrel, {"map_cut.1,5,20", "ndcg_cut.1,5,20", "recip_rank", "success.1,10"}
+        qrel, {"map_cut.1,5,20", "ndcg_cut.1,5,20", "recip_rank", "success.1,10", "recall.1,5,20"}
     )
     by_question = evaluator.evaluate(run)
     means = {key: np.mean([row[key] for row in by_question.values()]) for key in by_question["0"]}
-    names = [f"macro-{kind}@{k}" for kind in ("map", "ndcg") for k in (1, 5, 20)]
+    names = [f"macro-{kind}@{k}" for kind in ("map", "ndcg", "recall") for k in (1, 5, 20)]
     names += ["macro-mrr", "macro-hits@1", "macro-hits@10"]
     found = evaluate(made, [summary(name) for name in names], level=None)[Ties.EXACT]
     for k in (1, 5, 20):
         np.testing.assert_allclose(found[f"macro-map@{k}"].value, means[f"map_cut_{k}"], rtol=1e-9)
         np.testing.assert_allclose(found[f"macro-ndcg@{k}"].value, means[f"ndcg_cut_{k}"], rtol=1e-9)
+        np.testing.assert_allclose(found[f"macro-recall@{k}"].value, means[f"recall_{k}"], rtol=1e-9)
     np.testing.assert_allclose(found["macro-mrr"].value, means["recip_rank"], rtol=1e-9)
     for k in (1, 10):
         np.testing.assert_allclose(found[f"macro-hits@{k}"].value, means[f"success_{k}"], rtol=1e-9)
@@ -213,3 +218,17 @@ def test_a_question_of_one_answer_is_a_task():
         np.testing.assert_allclose(by["macro-map@9"].value, by["mrr"].value, rtol=1e-12)
     for measure in (macro_map(9), macro_ndcg(9)):
         assert 0 < found[Ties.EXACT][measure.name].value < 1
+
+
+def test_a_new_entry_is_a_new_metric(monkeypatch):
+    """Precision@K from one entry: its name, value, chance level, listing of near names."""
+    entry = GAINS["recall"]._replace(name="precision", ideal=lambda added, answers: added[-1:])
+    monkeypatch.setitem(GAINS, "precision", entry)
+    made = tasks([1, 4], candidates=9, question=[0, 0])  # positions 1 and 5 of a list of 10
+    found = evaluate(made, [macro_gain("precision", 4)])[Ties.EXACT]["macro-precision@4"]
+    assert (found.value, found.expectation) == pytest.approx((1 / 4, 2 / 10))
+    monkeypatch.delitem(GAINS, "precision")
+    with pytest.raises(ValueError, match="`gain` must be one of ndcg, recall, got 'precision'"):
+        macro_gain("precision", 4)
+    names = {summary(name).name for name in ("macro-recall@7", "MACRO_R_at_7", "amacro-recall@7")}
+    assert names == {"macro-recall@7", "amacro-recall@7"}
