@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -24,11 +26,23 @@ def is_key(key: Any) -> bool:
     return jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()
 
 
+def generator(key: Any) -> np.random.Generator:
+    """NumPy's generator of a seed, or of a key of `jax.random.key`; equal ones draw equal numbers."""
+    if not is_key(key):
+        return np.random.default_rng(key)
+    return np.random.default_rng(np.asarray(sys.modules["jax"].random.key_data(key)).tolist())
+
+
 def checked_key(key: Any) -> Any:
     """`key`, one of `jax.random.key`; ValueError for anything else."""
     if not is_key(key):
         raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
     return key
+
+
+def as_key(key: Any) -> Any:
+    """A key as it is, or that of a seed."""
+    return key if is_key(key) else seeded(key)
 
 
 def reproducible(function: Callable[_P, _R]) -> Callable[_P, _R]:

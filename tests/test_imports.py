@@ -30,6 +30,7 @@ def loaded(code, root):
         ("train --help", []),
         (f"kg info {INPUT}/graph", []),
         (f"metrics {INPUT}/oracle.csv --metric mrr,hits@10,amri,gmr,zmrr,macro-map@20", []),
+        (f"metrics {INPUT}/oracle.csv", []),
         ("metrics --list", []),
         (f"ranks convert {INPUT}/oracle.csv --out {{out}}/ranks.parquet", []),
         ("family-tree generate {out}/families --num-trees 2 --max-tree-size 8", []),

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import special
 
 from owkg.metrics.metric import Metric
@@ -18,6 +18,10 @@ from owkg.metrics.sums import kept_by_size, padded_size, prefix_sums, rank_weigh
 # Draws of a whole test set that leave the variance with a relative standard error below 0.5%
 # (sqrt(2 / draws) for a nearly normal statistic), where no closed form is at hand.
 DRAWS = 2**17
+# Ranks that are drawn in all, at most, and draws that there are at least.
+_RANKS, _FEWEST_DRAWS = 2**27, 2**8
+# Ranks in memory at a time.
+_CHUNK = 2**20
 
 
 class Chance(NamedTuple):
@@ -30,6 +34,19 @@ class Chance(NamedTuple):
     variance: Any
     expectation_standard_error: float = 0.0
     variance_standard_error: float = 0.0
+
+
+def of_draws(values: Float[np.ndarray, "draws"]) -> Chance:
+    """The chance level that draws of a statistic give, with its standard errors."""
+    draws = len(values)
+    centred = values - values.mean()
+    second, fourth = np.mean(centred**2), np.mean(centred**4)
+    return Chance(
+        float(values.mean()),
+        float(second * draws / (draws - 1)),
+        float(np.sqrt(second / draws)),
+        float(np.sqrt(max(fourth - second**2, 0.0) / draws)),
+    )
 
 
 def _new_moments(metric: Metric, size: int) -> Float[np.ndarray, "2 ranks"]:
@@ -275,3 +292,36 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse:
         gap = float(np.sum(between * (1 + np.exp(-expected)) / -np.expm1(-expected)))
         spread -= gap / 4 * (first**4 if inverse else 1.0)
     return Chance(first, max(spread, 0.0))
+
+
+def affordable(draws: int, tasks: int) -> int:
+    """`draws` of that many tasks, fewer where they would take more than 134 million ranks in all."""
+    return int(min(draws, max(_FEWEST_DRAWS, _RANKS // tasks)))
+
+
+def drawn_median(
+    rng: np.random.Generator,
+    candidates: Int[np.ndarray, "tasks"],
+    *,
+    inverse: bool = False,
+    draws: int = DRAWS,
+) -> Chance:
+    """The chance level of the median rank of tasks of equal weight, or of its inverse, by drawing ranks.
+
+    Args:
+        rng: what draws.
+        candidates: of each task; their order does not matter.
+        inverse: 1 / median.
+        draws: of a whole test set; fewer where they would take more than 134 million ranks in all.
+    """
+    candidates = np.sort(candidates)
+    count = len(candidates)
+    middle = [(count - 1) // 2, count // 2]
+    draws, size = affordable(draws, count), max(1, _CHUNK // count)
+    values = np.empty(draws)
+    for start in range(0, draws, size):
+        part = values[start : start + size]
+        ranks = rng.integers(1, candidates + 1, (len(part), count))
+        ranks.partition(middle, axis=1)
+        part[:] = ranks[:, middle].mean(axis=1)
+    return of_draws(1 / values if inverse else values)

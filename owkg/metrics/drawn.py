@@ -10,12 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from owkg.keys import reproducible
-from owkg.metrics.chance import DRAWS, Chance
+from owkg.metrics.chance import DRAWS, Chance, affordable, of_draws
 from owkg.metrics.sums import padded_size
 
-# Ranks that are drawn in all, at most.
-_RANKS = 2**27
-_FEWEST_DRAWS = 2**8
 # Ranks in memory at a time.
 _CHUNK = 2**20
 
@@ -85,7 +82,7 @@ def drawn_chance(
     candidates, weight = candidates[order], None if weight is None else weight[order]
     count = len(candidates)
     size = padded_size(count)
-    draws = int(min(draws, max(_FEWEST_DRAWS, _RANKS // size)))
+    draws = affordable(draws, size)
     share = np.zeros(size)
     share[:count] = 1 / count if weight is None else weight / weight.sum()
     padded = np.ones(size, np.int32)
@@ -93,11 +90,4 @@ def drawn_chance(
     with jax.enable_x64(True):
         batch = max(1, _CHUNK // size)
         values = np.asarray(_drawn(key, statistic, jnp.asarray(padded), jnp.asarray(share), draws, batch))
-    centred = values - values.mean()
-    second, fourth = np.mean(centred**2), np.mean(centred**4)
-    return Chance(
-        float(values.mean()),
-        float(second * draws / (draws - 1)),
-        float(np.sqrt(second / draws)),
-        float(np.sqrt(max(fourth - second**2, 0.0) / draws)),
-    )
+    return of_draws(values)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owkg import checks
-from owkg.keys import is_key, reproducible, seeded, split
+from owkg.keys import as_key, generator, is_key, reproducible, split
 from owkg.metrics import chance, median
 from owkg.metrics.blocks import Block, whole_block
 from owkg.metrics.catalogue import GMR, IGMR, Power
@@ -111,16 +111,27 @@ def median_chance(
     inverse: bool,
     draws: int = chance.DRAWS,
 ) -> Chance:
-    """Chance level of the median, or its inverse: drawn for few tasks, by a normal law for many."""
+    """Chance level of the median, or its inverse: drawn for few tasks, by a normal law for many.
+
+    Args:
+        candidates: of each task.
+        weight: of each task, some above 0; None: equal.
+        key: a seed, or a key of `jax.random.key`, for what has to be drawn.
+        inverse: of 1 / median.
+        draws: how often.
+    """
     weight = _unless_equal(weight)
     # A few heavy tasks are few tasks, however many light ones there are.
     effective = len(candidates) if weight is None else weight.sum() ** 2 / np.dot(weight, weight)
     if effective > _MANY_TASKS:
         return chance.median_chance(candidates, weight, inverse=inverse)
+    if weight is None:
+        return chance.drawn_median(generator(key), candidates, inverse=inverse, draws=draws)
     from owkg.metrics import drawn
 
     steps = int(candidates.max()).bit_length()
-    return drawn.drawn_chance(key, _median_statistic(steps, inverse), candidates, weight, draws=draws)
+    statistic = _median_statistic(steps, inverse)
+    return drawn.drawn_chance(split(as_key(key))[1], statistic, candidates, weight, draws=draws)
 
 
 class _Job(NamedTuple):
@@ -198,12 +209,13 @@ def evaluate(
     is_seed = isinstance(key, int) and not isinstance(key, bool) and key >= 0
     if not (key is None or is_seed or is_key(key)):
         raise ValueError(f"`key` must be one key of jax.random.key, or a seed, got {key!r}.")
+    key = 0 if key is None else key
     resampled = level is not None and interval is not Interval.ANALYTIC
 
     @cache
     def keys() -> Any:
         # Made when something is drawn: with all defaults nothing is.
-        return split(key if is_key(key) else seeded(key or 0))
+        return split(as_key(key))
 
     groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
     for summary in summaries:
@@ -230,9 +242,7 @@ def evaluate(
         if isinstance(measure, Median) or (isinstance(measure, Metric) and measure.link is not None):
             weight = task_weight(tasks, weighting)
             chance_of_all = (
-                median_chance(
-                    tasks.candidates, weight, lambda: keys()[1], inverse=measure.inverse, draws=draws
-                )
+                median_chance(tasks.candidates, weight, key, inverse=measure.inverse, draws=draws)
                 if isinstance(measure, Median)
                 else linked_chance(measure, tasks.candidates, weight, lambda: keys()[1], draws=draws)
             )
