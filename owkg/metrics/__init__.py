@@ -29,7 +29,7 @@ from owkg.metrics.measures import (
     stratified_mrr,
 )
 from owkg.metrics.metric import Metric
-from owkg.metrics.names import FORMS, adjusted, checked, metric, pykeen_key, summary
+from owkg.metrics.names import FORMS, adjusted, metric, pykeen_key, summary
 from owkg.metrics.published import adjusted_from
 from owkg.metrics.report import (
     Breakdown,
@@ -82,7 +82,6 @@ __all__ = [
     "adjusted_from",
     "average_precision",
     "bpref",
-    "checked",
     "default_group_summaries",
     "default_summaries",
     "evaluate",

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from owkg.metrics import Metric, checked
+from owkg.metrics import Metric
+from owkg.metrics.names import checked
 
 
 def checked_metrics(metrics: Any) -> tuple[Metric, ...]:

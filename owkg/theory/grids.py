@@ -12,7 +12,8 @@ from jaxtyping import Array, Float
 from scipy import special
 
 from owkg import checks
-from owkg.metrics import Metric, checked, sums
+from owkg.metrics import Metric, sums
+from owkg.metrics.names import checked
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.

@@ -6,7 +6,8 @@ import numpy as np
 from scipy import stats
 
 from owkg import checks
-from owkg.metrics import Metric, checked
+from owkg.metrics import Metric
+from owkg.metrics.names import checked
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.theory.moments import covariance, moments

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import stats
 
 from owkg import checks
-from owkg.metrics import Metric, checked, tie_expectation
+from owkg.metrics import Metric, tie_expectation
+from owkg.metrics.names import checked
 from owkg.theory import covariance, moments
 
 

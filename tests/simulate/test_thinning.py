@@ -373,7 +373,7 @@ def test_a_bad_full_test_is_refused(change, named):
     [
         ({"key": 0}, "key"),
         ({"full": 1}, "full"),
-        ({"metrics": "mrr"}, "metrics"),
+        ({"metrics": None}, "metrics"),
         ({"metrics": metrics.GMR}, "metric"),
         ({"sparsity": 1}, "sparsity"),
         ({"sparsity": -0.1}, "sparsity"),
