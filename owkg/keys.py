@@ -29,7 +29,7 @@ def is_key(key: Any) -> bool:
 def generator(key: Any) -> np.random.Generator:
     """NumPy's generator of a seed, or of a key of `jax.random.key`; equal ones draw equal numbers."""
     if not is_key(key):
-        return np.random.default_rng(key)
+        return np.random.default_rng([key >> 32, key & 0xFFFFFFFF])  # as of the key of the seed
     return np.random.default_rng(np.asarray(sys.modules["jax"].random.key_data(key)).tolist())
 
 
