@@ -31,8 +31,8 @@ import typer
 
 from benchmarks import accelerator_parts as parts
 from benchmarks.accelerator_page import page
-from owkg.cli.script import Out, run_script
 from owkg.files import writable_folder, written_aside
+from simulations.script import Out, run_script
 
 NAME, PAGE = "accelerator.json", "performance.md"
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")

@@ -36,7 +36,7 @@ longer. "Known at hand" is the same without finding the known answers and making
 """,
     "training": """## Steps of training
 
-{questions:,} questions with {negatives:,} negatives each, self-adversarial loss, Adam, a graph of
+{queries:,} queries with {negatives:,} negatives each, self-adversarial loss, Adam, a graph of
 {entities:,} entities. The limit is to move the rows of all candidates, their gradients, and the arrays of the
 optimiser, or the products with a model's own matrices, whichever takes longer. A table that the cache holds
 can be moved faster than that.
@@ -160,7 +160,7 @@ def _together(own: dict[str, Any], _: Any) -> str:
     columns = [
         "size",
         "dim",
-        "questions",
+        "queries",
         "negatives",
         "one, ms a step",
         "together, ms a step",
@@ -168,7 +168,7 @@ def _together(own: dict[str, Any], _: Any) -> str:
     ]
     rows = [
         (
-            *(name, found["dim"], found["questions"], found["negatives"]),
+            *(name, found["dim"], found["queries"], found["negatives"]),
             *(1e3 * found["one_step_s"], 1e3 * found["together_step_s"], found["times_faster_than_in_turn"]),
         )
         for name, found in own.items()

@@ -21,8 +21,8 @@ from owkg.evaluation.memory import block_bytes
 from owkg.models import MODELS, SIDES, model
 from owkg.sampling import sample, write_worlds
 from owkg.train import Training, training
-from owkg.train.questions import questions
-from owkg.train.step import State, advance, advance_many, all_finite, begun, ordered, rates
+from owkg.train.queries import queries
+from owkg.train.step import State, advance, advance_many, all_finite, init_state, ordered, rates
 from simulations.open_world.presets import PRESETS, Configuration
 from simulations.open_world.record import record
 from simulations.open_world.world import ClosedWorld, read_worlds
@@ -53,7 +53,7 @@ class Scale:
         together: trainings in one call.
         configurations: that are projected.
         families: of the world that the configurations learn, where the published one is not there.
-        queries: asked of that world.
+        drawn: asked of that world.
     """
 
     repeats: int = 5
@@ -74,7 +74,7 @@ class Scale:
     together: int = 8
     configurations: tuple[Configuration, ...] = PRESETS["paper"]
     families: tuple[tuple[str, int], ...] = ()
-    queries: tuple[int, int] = (500, 10)
+    drawn: tuple[int, int] = (500, 10)
 
 
 QUICK = Scale(
@@ -96,7 +96,7 @@ QUICK = Scale(
     together=2,
     configurations=tuple(replace(one, looks=(5, 10)) for one in PRESETS["quick"][1:]),
     families=(("num_trees", 4), ("max_tree_size", 60)),
-    queries=(20, 2),
+    drawn=(20, 2),
 )
 """Sizes at which everything takes seconds on a processor, and no number means anything."""
 
@@ -173,7 +173,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
     def table() -> None:
         evaluation.ranks(scorer, params, statistics, graph)
 
-    asked, width = sum(speed.questions(graph)), scorer.candidates(params, jnp.arange(1)).shape[-1]
+    asked, width = sum(speed.queries(graph)), scorer.candidates(params, jnp.arange(1)).shape[-1]
     pairs = asked * graph.num_entities
     # Operations a pair and real number: the length of a difference takes six for two numbers (two
     # differences, a product, a multiply-add, a root, a sum), its absolute value two for one.
@@ -185,7 +185,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
     found = {
         "entities": graph.num_entities,
         "ranks": 2 * len(test),
-        "questions": asked,
+        "queries": asked,
         "first_s": once(table),
     }
     found |= {"seconds": fastest(table, scale.repeats), "arrays_s": fastest(arrays, scale.repeats)}
@@ -216,7 +216,7 @@ def _against(seconds: float, limit: float) -> Numbers:
 
 def sampled(name: str, **settings: Any) -> Training:
     """A training against drawn negatives, of any model."""
-    fixed = {"regime": "negatives", "loss": "self_adversarial", "optimiser": "adam", "valid_every": 0}
+    fixed = {"training_loop": "negatives", "loss": "self_adversarial", "optimiser": "adam", "valid_every": 0}
     fixed |= {"subsampling": False, "label_smoothing": 0.0, "n3": 0.0, "l2": 0.0}
     return training(name, **(fixed | settings))
 
@@ -225,13 +225,13 @@ def walked(
     graph: kg.KnowledgeGraph, config: Training, steps: int, repeats: int, seeds: int = 0
 ) -> tuple[Numbers, State]:
     """Seconds of compiling, and of a step in calls of so many; `seeds`: of as many trainings together."""
-    parts, sizes = questions(graph, config)
+    parts, sizes = queries(graph, config)
     many = [rates(replace(config, seed=seed)) for seed in range(max(1, seeds))]
     numbers = jax.tree.map(lambda *x: jnp.stack(x), *many) if seeds else many[0]
     mapped: Callable[..., Any] = jax.vmap if seeds else lambda function: function
     begin = time.perf_counter()
-    orders = mapped(lambda one: ordered(one, 0, asked=sizes.questions))(numbers)
-    state, step = mapped(lambda one: begun(config, sizes, one))(numbers), 0
+    orders = mapped(lambda one: ordered(one, 0, asked=sizes.queries))(numbers)
+    state, step = mapped(lambda one: init_state(config, sizes, one))(numbers), 0
     run, finite = (advance_many if seeds else advance)(config, sizes), jax.jit(mapped(all_finite))
     state = jax.block_until_ready(run(state, 0, 0, orders, parts, numbers))
     compiled = time.perf_counter() - begin
@@ -249,7 +249,7 @@ def step_limits(config: Training, state: State, limit: Numbers) -> Numbers:
 
     Rows of candidates, of entities and relations are read, their gradients read and written; gradients are
     set to 0 and read, and Adam reads and writes two means and the parameters. All other parameters multiply
-    each question once, and twice more in the gradient.
+    each query once, and twice more in the gradient.
     """
     params, batch = state.params, config.batch_size
     width = config.built().candidates(params, jnp.arange(1)).shape[-1]
@@ -269,7 +269,7 @@ def training_steps(scale: Scale, name: str, limit: Numbers) -> Numbers:
     settings = dict(scale.step)
     config = sampled(name, **(settings | {"dim": dict(scale.sizes).get(name, settings["dim"])}))
     found, state = walked(random_graph(*scale.trained), config, scale.steps, scale.repeats)
-    sizes = {"entities": scale.trained[0], "questions": config.batch_size, "negatives": config.num_negatives}
+    sizes = {"entities": scale.trained[0], "queries": config.batch_size, "negatives": config.num_negatives}
     found = sizes | {"dim": dict(config.options)["dim"]} | found | step_limits(config, state, limit)
     return found | _against(found["step_s"], max(found["memory_limit_s"], found["products_limit_s"]))
 
@@ -280,7 +280,7 @@ def trained_together(scale: Scale, name: str, settings: Numbers) -> Numbers:
     one = walked(graph, config, scale.steps, scale.repeats)[0]
     all_ = walked(graph, config, scale.steps, scale.repeats, scale.together)[0]
     return {
-        "questions": config.batch_size,
+        "queries": config.batch_size,
         "negatives": config.num_negatives,
         "dim": dict(config.options)["dim"],
         "together": scale.together,
@@ -297,7 +297,7 @@ def studied_world(scale: Scale, out: Path) -> ClosedWorld:
     place = data / "family_tree_published" if data else out / "accelerator_worlds"
     if not place.is_dir():
         closed = closed_graph(sample_people(**dict(scale.families)), ontology("published"))
-        num, least = scale.queries
+        num, least = scale.drawn
         drawn = sample(closed, density=0.75, train_rate=0.7, num_queries=num, min_answers=least, seed=0)
         write_worlds([drawn], place)
     return read_worlds(place, [0.75])[0]

@@ -1,4 +1,5 @@
-"""Coverage of confidence intervals: how often a nominal 95 % interval holds the metric of endless queries.
+"""Coverage of confidence intervals: how often a nominal 95 % interval holds the metric of infinitely many
+queries.
 
 Samples of queries are drawn from populations whose metrics are known: one answer a query, or uneven numbers
 of answers (lognormal, or as many as FB15k-237's test set has, where `OWKG_DATA` is set); ranks of a model of
@@ -28,9 +29,9 @@ from scipy import special, stats
 
 from benchmarks.timing import machine
 from owkg import kg, metrics
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
+from owkg.terminal.progress import progress
+from simulations.script import Out, Quick, run_script, save_table
 
 # Candidates of every task: FB15k-237's entities.
 _CANDIDATES = 14_541
@@ -100,7 +101,7 @@ def drawn(population: Population, count: int, rng: np.random.Generator) -> metri
     normal = shared + np.sqrt(1 - population.alike) * rng.normal(size=len(query))
     normal += population.harder * np.log(answers[query])
     ranks = ranks_of(population.name, special.ndtr(normal))
-    return metrics.tasks(ranks, candidates=_CANDIDATES, question=query)
+    return metrics.tasks(ranks, candidates=_CANDIDATES, query=query)
 
 
 def populations() -> list[Population]:
@@ -132,11 +133,11 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
     population, config = job
     rng = np.random.default_rng([config.seed, *str(population).encode()])
     names = [name for name in _METRICS if not name.startswith("macro") or population.answers != "one answer"]
-    wanted = [metrics.summary(name) for name in names]
+    wanted = [metrics.metric(name) for name in names]
     exact = (metrics.Ties.EXACT,)
     everything = drawn(population, config.population, rng)
     truth = metrics.evaluate(everything, wanted, ties=exact, level=None)[exact[0]]
-    whole = np.bincount(np.asarray(everything.question)).astype(float)
+    whole = np.bincount(np.asarray(everything.query)).astype(float)
     share = whole.sum() ** 2 / np.dot(whole, whole) / len(whole)
     rows = []
     for effective in config.effective:

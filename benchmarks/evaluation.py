@@ -2,14 +2,14 @@
 
 ComplEx of 256 complex numbers with random parameters ranks the test set of FB15k-237 among all its entities,
 both sides, filtered by train, valid and test. The limit is what the matrix products alone take, of the same
-questions in blocks with all entities, in turn with the evaluation; blocks are of 16 or 64 MiB of scores, and
+queries in blocks with all entities, in turn with the evaluation; blocks are of 16 or 64 MiB of scores, and
 the faster counts. Beside them stands the best that the machine does on square matrices. PyKEEN has a process
 and an interpreter of its own; it evaluates the same triples, beside its own bare products (it scores a
-question once a triple).
+query once a triple).
 
     python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
 
-Last, a million entities: ranks a second by the size of blocks, beside NumPy's product of 64 questions.
+Last, a million entities: ranks a second by the size of blocks, beside NumPy's product of 64 queries.
 
 Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
 """
@@ -33,15 +33,15 @@ import typer
 
 from benchmarks.timing import fastest, machine, measured_elsewhere, once, peak_gib
 from owkg import evaluation, kg
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.models import model
+from simulations.script import Out, Quick, run_script, save_table
 
 _DIM = 256
 _SQUARE = 4096
 # Bytes of scores.
 _BLOCKS = (2**24, 2**26)
-# Of many entities: how many, numbers an entity, questions, and questions of a product of NumPy.
+# Of many entities: how many, numbers an entity, queries, and queries of a product of NumPy.
 _MANY, _MANY_DIM, _ASKED, _ROWS = 1_000_000, 64, 512, 64
 _MANY_BLOCKS = {"16 MiB": 2**24, "256 MiB": 2**28, "1 GiB": 2**30, "as chosen": None}
 _SIZES = {"entities": 14_541, "relations": 237, "train": 272_115, "valid": 17_535, "test": 20_466}
@@ -64,8 +64,8 @@ def graph_at(folder: Path | None, sizes: Sequence[int] = tuple(_SIZES.values()))
     return kg.KnowledgeGraph(tuple(map(str, range(n))), tuple(map(str, range(m))), splits)
 
 
-def questions(graph: kg.KnowledgeGraph) -> list[int]:
-    """How many different questions the test set asks, of heads and of tails."""
+def queries(graph: kg.KnowledgeGraph) -> list[int]:
+    """How many different queries the test set asks, of heads and of tails."""
     test = graph.splits["test"]
     return [len(np.unique(test[:, columns], axis=0)) for columns in ([1, 2], [0, 1])]
 
@@ -84,7 +84,7 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
     # In turn, so that what else the machine does weighs on all.
     seconds, *alone = zip(*((once(rank), *map(once, bare)) for _ in range(repeats)), strict=True)
     limit = min(map(min, alone))
-    flops = 2 * sum(questions(graph)) * graph.num_entities * 2 * _DIM
+    flops = 2 * sum(queries(graph)) * graph.num_entities * 2 * _DIM
     square = jax.random.normal(jax.random.key(1), (_SQUARE, _SQUARE))
     multiply = jax.jit(jnp.matmul)
     most = 2 * _SQUARE**3 / fastest(lambda: multiply(square, square).block_until_ready(), repeats)
@@ -118,7 +118,7 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
     calls: dict[str, Callable[[], None]] = {
         f"blocks, {name}": partial(rank, size) for name, size in _MANY_BLOCKS.items()
     }
-    calls[f"NumPy's product of {_ROWS} questions"] = multiply
+    calls[f"NumPy's product of {_ROWS} queries"] = multiply
     for call in calls.values():
         call()
     # In turn, so that what else the machine does weighs on all.
@@ -140,7 +140,7 @@ def products(graph: kg.KnowledgeGraph, block_bytes: int) -> Callable[[], None]:
     keys = jax.random.split(jax.random.key(2))
     entities = jax.random.normal(keys[0], (graph.num_entities, 2 * _DIM))
     blocks = []
-    for count in questions(graph):
+    for count in queries(graph):
         number = -(-count // most)
         blocks += [jax.random.normal(keys[1], (-(-count // number), 2 * _DIM))] * number
     product = jax.jit(lambda asked, entities: jnp.einsum("qd,nd->qn", asked, entities, precision="highest"))
@@ -184,9 +184,9 @@ def main(
         return
     writable_folder(out)
     print(machine())
-    counts = " + ".join(f"{count:,}" for count in questions(graph))
+    counts = " + ".join(f"{count:,}" for count in queries(graph))
     print(
-        f"{folder or 'a random graph'}: {2 * len(graph.splits['test']):,} ranks, {counts} questions, "
+        f"{folder or 'a random graph'}: {2 * len(graph.splits['test']):,} ranks, {counts} queries, "
         f"{graph.num_entities:,} entities"
     )
     command = [sys.executable, __file__, "--only", *(["--quick"] if quick else [])]

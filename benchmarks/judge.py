@@ -1,6 +1,6 @@
-"""Speed of rankings on parts of the questions and of the randomisation test, beside loops, SciPy and limits.
+"""Speed of rankings on parts of the queries and of the randomisation test, beside loops, SciPy and limits.
 
-13 systems, 20,000 questions. Stability: 6 metrics, 20 sizes, 50 draws (the aim: at most 60 seconds). The
+13 systems, 20,000 queries. Stability: 6 metrics, 20 sizes, 50 draws (the aim: at most 60 seconds). The
 randomisation test: all 78 pairs, 10,000 draws. The baselines are a loop over draws and sizes with
 scipy.stats.kendalltau; a loop over draws in NumPy; scipy.stats.permutation_test; and, where it is installed,
 the Fisher test of ranx. What takes long is timed on a part and multiplied up. The limits are the random bits
@@ -22,33 +22,33 @@ import typer
 from scipy import stats
 
 from benchmarks.timing import fastest, machine, once, peak_gib
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.judge.scores import Scores
 from owkg.judge.significance import contributions, pairwise
 from owkg.judge.stability import stability
-from owkg.simulate.words import random_words
+from owkg.simulate.numerics import random_bits
+from simulations.script import Out, Quick, run_script, save_table
 
 _SYSTEMS = 13
 _SIZES = np.arange(1, 21) / 21
 _HITS = (1, 3, 10)
 
 
-def example(questions: int) -> Scores:
+def example(queries: int) -> Scores:
     """Reciprocal ranks and hits of systems that are close to each other, micro and macro."""
     rng = np.random.default_rng(0)
-    answers = rng.integers(1, 6, questions).astype(np.float64)
+    answers = rng.integers(1, 6, queries).astype(np.float64)
     ability = np.linspace(0, 0.3, _SYSTEMS)[:, None]
-    hard = rng.normal(2, 2, questions) + rng.normal(0, 1, (_SYSTEMS, questions))
+    hard = rng.normal(2, 2, queries) + rng.normal(0, 1, (_SYSTEMS, queries))
     rank = np.floor(np.exp(np.maximum(0, hard - ability)))
     macro = np.stack([1 / rank, *(rank <= k for k in _HITS)])
     metrics = np.concatenate([macro, answers * macro[:2]])
-    ones = np.ones((len(macro), questions))
+    ones = np.ones((len(macro), queries))
     return Scores(
         systems=tuple(f"system {i}" for i in range(_SYSTEMS)),
         metrics=("macro mrr", *(f"macro hits@{k}" for k in _HITS), "mrr", "hits@1"),
         larger_is_better=(True,) * len(metrics),
-        questions=pl.DataFrame({"side": "tail", "entity": np.arange(questions), "relation": 0}),
+        queries=pl.DataFrame({"side": "tail", "entity": np.arange(queries), "relation": 0}),
         value=metrics,
         weight=np.concatenate([ones, np.stack([answers, answers])]),
     )
@@ -57,13 +57,13 @@ def example(questions: int) -> Scores:
 def loop_over_parts(scores: Scores, draws: int) -> np.ndarray:
     """Tau of every draw, size and metric, one after the other, [draws, sizes, metrics]."""
     rng = np.random.default_rng(1)
-    questions = scores.value.shape[2]
+    queries = scores.value.shape[2]
     whole = scores.strength
     tau = np.empty((draws, len(_SIZES), len(scores.metrics)))
     for draw in range(draws):
-        order = rng.permutation(questions)
+        order = rng.permutation(queries)
         for size, share in enumerate(_SIZES):
-            part = order[: round(share * questions)]
+            part = order[: round(share * queries)]
             read = scores.value[:, :, part].sum(2) / scores.weight[:, part].sum(1)[:, None]
             tau[draw, size] = [
                 np.asarray(stats.kendalltau(*pair))[0] for pair in zip(read, whole, strict=True)
@@ -72,7 +72,7 @@ def loop_over_parts(scores: Scores, draws: int) -> np.ndarray:
 
 
 def loop_over_signs(gaps: np.ndarray, draws: int) -> np.ndarray:
-    """P-values of the pairs with differences [pairs, questions], draw by draw."""
+    """P-values of the pairs with differences [pairs, queries], draw by draw."""
     rng = np.random.default_rng(1)
     observed = np.abs(gaps.sum(1)) - 1e-9
     far = np.zeros(len(gaps), np.int64)
@@ -112,7 +112,7 @@ def seconds_of_bits(words: int, repeats: int) -> float:
     @jax.jit
     def draw(keys: jax.Array) -> jax.Array:
         def step(keys: jax.Array) -> jax.Array:
-            drawn = jax.vmap(lambda key: random_words(key, size))(keys)
+            drawn = jax.vmap(lambda key: random_bits(key, size))(keys)
             return jax.lax.reduce(drawn, np.uint32(0), jax.lax.bitwise_xor, (0, 1))
 
         return jax.lax.map(step, keys)
@@ -125,7 +125,7 @@ def seconds_of_bits(words: int, repeats: int) -> float:
 
 
 def seconds_of_products(rows: int, columns: np.ndarray, repeats: int) -> float:
-    """Seconds of [rows, questions] @ [questions, columns] of numbers that are there, some rows at a time."""
+    """Seconds of [rows, queries] @ [queries, columns] of numbers that are there, some rows at a time."""
     block = np.random.default_rng(0).integers(0, 2, (128, len(columns))).astype(np.float64)
     taken = fastest(lambda: block @ columns, repeats)
     return taken * rows / len(block)
@@ -136,7 +136,7 @@ Row = tuple[str, float, float | None, float | None, float, float]
 
 def of_stability(scores: Scores, draws: int, repeats: int) -> list[Row]:
     """Of rankings on parts: what, seconds, of the first call, times faster, times bits, times product."""
-    questions = scores.value.shape[2]
+    queries = scores.value.shape[2]
     call = partial(stability, jax.random.key(0), scores, _SIZES, draws)
     first, taken = once(call), fastest(call, repeats)
     few = max(1, draws // 25)
@@ -144,8 +144,8 @@ def of_stability(scores: Scores, draws: int, repeats: int) -> list[Row]:
     loop = once(lambda: kept.append(loop_over_parts(scores, few))) / few * draws
     gap = np.abs(call().mean.T - kept[0].mean(0)).max()
     print(f"stability: mean tau differs from that of {few} draws of the loop by at most {gap:.3f}")
-    bits = seconds_of_bits(2 * draws * questions, repeats)
-    columns = np.concatenate([scores.value.reshape(-1, questions), scores.weight])
+    bits = seconds_of_bits(2 * draws * queries, repeats)
+    columns = np.concatenate([scores.value.reshape(-1, queries), scores.weight])
     product = seconds_of_products(draws * len(_SIZES), np.ascontiguousarray(columns.T), repeats)
     rows = (
         ("parts: owkg", taken, first),
@@ -189,12 +189,12 @@ def of_randomisation(scores: Scores, draws: int, repeats: int) -> list[Row]:
     return [(what, time, begin, loop / time, time / bits, time / product) for what, time, begin in rows]
 
 
-def run(questions: int, parts: int, draws: int, repeats: int) -> pl.DataFrame:
+def run(queries: int, parts: int, draws: int, repeats: int) -> pl.DataFrame:
     """The table of both."""
-    scores = example(questions)
+    scores = example(queries)
     pairs = _SYSTEMS * (_SYSTEMS - 1) // 2
     print(
-        f"{_SYSTEMS} systems x {questions:,} questions; parts: {len(_SIZES)} sizes x {parts} draws x "
+        f"{_SYSTEMS} systems x {queries:,} queries; parts: {len(_SIZES)} sizes x {parts} draws x "
         f"{len(scores.metrics)} metrics; signs: {pairs} pairs x {draws:,} draws"
     )
     rows = of_stability(scores, parts, repeats) + of_randomisation(scores, draws, repeats)
@@ -207,7 +207,7 @@ def main(
     quick: Quick = False,
     repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 3,
 ) -> None:
-    """Times rankings on parts of the questions and randomisation tests, and writes the table."""
+    """Times rankings on parts of the queries and randomisation tests, and writes the table."""
     writable_folder(out)
     print(machine())
     table = run(2000, 50, 1000, repeats) if quick else run(20_000, 50, 10_000, repeats)

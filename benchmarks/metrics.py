@@ -2,7 +2,7 @@
 
 The limit of a pass over ranks or scores is the time that the machine needs to read the same bytes once; that
 of the bootstrap, to draw the same random numbers. PyKEEN computes the same metrics of the same ranks, one tie
-rule; its bootstrap draws single ranks, ours whole questions.
+rule; its bootstrap draws single ranks, ours whole queries.
 
     python benchmarks/metrics.py --out out
 
@@ -25,10 +25,10 @@ import polars as pl
 import typer
 
 from benchmarks.timing import fastest, machine, once, peak_gib
-from owkg import metrics, ranks
-from owkg.cli.script import Out, Quick, run_script, save_table
+from owkg import ir, metrics, ranks
 from owkg.files import writable_folder
 from owkg.metrics import chance
+from simulations.script import Out, Quick, run_script, save_table
 
 _PLAIN = ("mr", "mrr", "imr", "hmr", "gmr", "igmr", "median_rank", "hits@1", "hits@3", "hits@5", "hits@10")
 _NAMES = (
@@ -51,21 +51,21 @@ class Config:
     ranks: int = 10_000_000
     replicates: int = 1000
     peer_replicates: int = 20
-    queries: int = 4096
-    questions: int = 1000
+    scored: int = 4096
+    queries: int = 1000
     depth: int = 1000
     repeats: int = 3
 
 
 def drawn_ranks(count: int, *, tied: float = 0.2) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Optimistic and pessimistic ranks, candidates and questions of a model that is better than chance."""
+    """Optimistic and pessimistic ranks, candidates and queries of a model that is better than chance."""
     rng = np.random.default_rng(0)
     candidates = (_ENTITIES - rng.integers(0, 1500, count)).astype(np.int32)
     optimistic = np.clip(np.ceil(candidates * rng.random(count) ** 4), 1, candidates).astype(np.int32)
     width = np.where(rng.random(count) < tied, rng.integers(1, 50, count), 0)
     pessimistic = np.minimum(optimistic + width, candidates).astype(np.int32)
-    question = np.sort(rng.integers(0, max(1, count * 7 // 10), count)).astype(np.int32)
-    return optimistic, pessimistic, candidates, question
+    query = np.sort(rng.integers(0, max(1, count * 7 // 10), count)).astype(np.int32)
+    return optimistic, pessimistic, candidates, query
 
 
 def pykeen_metrics() -> list[Any] | None:
@@ -79,25 +79,25 @@ def pykeen_metrics() -> list[Any] | None:
 
 def time_metrics(config: Config, rows: list[tuple]) -> None:
     """All metrics of many ranks, without and with intervals."""
-    optimistic, pessimistic, candidates, question = drawn_ranks(config.ranks)
-    summaries = [metrics.summary(name) for name in _NAMES]
+    optimistic, pessimistic, candidates, query = drawn_ranks(config.ranks)
+    wanted = [metrics.metric(name) for name in _NAMES]
     columns = (optimistic, pessimistic, candidates)
     read = fastest(lambda: [int(column.sum()) for column in columns], config.repeats)
     what = f"{len(_NAMES)} metrics of {config.ranks:,} ranks"
 
     def from_arrays() -> None:
-        metrics.evaluate(metrics.tasks(*columns, question=question), summaries, level=None)
+        metrics.evaluate(metrics.tasks(*columns, query=query), wanted, level=None)
 
     seconds = fastest(from_arrays, config.repeats)
     rows.append((f"{what}, 4 tie rules, checks and all", config.ranks, seconds, seconds / read, peak_gib()))
-    tasks = metrics.tasks(*columns, question=question)
+    tasks = metrics.tasks(*columns, query=query)
     exact = (metrics.Ties.EXACT,)
-    seconds = fastest(lambda: metrics.evaluate(tasks, summaries, ties=exact, level=None), config.repeats)
+    seconds = fastest(lambda: metrics.evaluate(tasks, wanted, ties=exact, level=None), config.repeats)
     rows.append((f"{what}, 1 tie rule", config.ranks, seconds, seconds / read, peak_gib()))
-    seconds = once(lambda: metrics.evaluate(tasks, summaries, ties=exact))
+    seconds = once(lambda: metrics.evaluate(tasks, wanted, ties=exact))
     rows.append(
         (
-            f"{what}, 1 tie rule, intervals over {tasks.num_questions:,} questions",
+            f"{what}, 1 tie rule, intervals over {tasks.num_queries:,} queries",
             config.ranks,
             seconds,
             seconds / read,
@@ -164,11 +164,11 @@ def time_command(config: Config, rows: list[tuple]) -> None:
 
 def time_bootstrap(config: Config, rows: list[tuple]) -> None:
     """Replicates of five metrics on as many ranks as FB15k-237's test triples give."""
-    optimistic, pessimistic, candidates, question = drawn_ranks(_TEST_RANKS)
-    tasks = metrics.tasks(optimistic, pessimistic, candidates, question=question)
-    summaries = [metrics.summary(name) for name in _FIVE]
+    optimistic, pessimistic, candidates, query = drawn_ranks(_TEST_RANKS)
+    tasks = metrics.tasks(optimistic, pessimistic, candidates, query=query)
+    wanted = [metrics.metric(name) for name in _FIVE]
     key = jax.random.key(0)
-    count = tasks.num_questions
+    count = tasks.num_queries
 
     @jax.jit
     def draws(key: jax.Array) -> jax.Array:
@@ -180,7 +180,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
     def bootstrap() -> object:
         return metrics.evaluate(
             tasks,
-            summaries,
+            wanted,
             ties=(metrics.Ties.REALISTIC,),
             interval=metrics.Interval.BCA,
             replicates=config.replicates,
@@ -189,7 +189,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
 
     what = f"{config.replicates:,} replicates of 5 metrics on {_TEST_RANKS:,} ranks"
     seconds = fastest(bootstrap, config.repeats)
-    rows.append((f"{what}, whole questions, BCa", config.replicates, seconds, seconds / limit, peak_gib()))
+    rows.append((f"{what}, whole queries, BCa", config.replicates, seconds, seconds / limit, peak_gib()))
     rows.append(("drawing these random numbers", config.replicates, limit, 1.0, None))
     if find_spec("pykeen") is None:
         return
@@ -245,11 +245,11 @@ def time_chance(config: Config, rows: list[tuple]) -> None:
 def time_ranking(config: Config, rows: list[tuple]) -> None:
     """Scores to ranks, raw, beside reading the scores once."""
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(config.queries, _ENTITIES)).astype(np.float32)
-    target = rng.integers(0, _ENTITIES, config.queries)
+    scores = rng.normal(size=(config.scored, _ENTITIES)).astype(np.float32)
+    target = rng.integers(0, _ENTITIES, config.scored)
     read = fastest(lambda: float(scores.sum()), config.repeats)
     seconds = fastest(lambda: ranks.ranks_from_scores(scores, target), config.repeats)
-    what = f"ranks of {config.queries:,} x {_ENTITIES:,} scores"
+    what = f"ranks of {config.scored:,} x {_ENTITIES:,} scores"
     rows.append((what, scores.size, seconds, seconds / read, peak_gib()))
     rows.append(("reading these scores once", scores.size, read, 1.0, None))
 
@@ -258,27 +258,27 @@ def time_retrieval(config: Config, rows: list[tuple]) -> None:
     """AP, nDCG@20 and reciprocal rank of judged lists, beside ranx and trec_eval."""
     rng = np.random.default_rng(0)
     names = np.array([f"d{i:06d}" for i in range(config.depth)])
-    questions = np.repeat([f"q{i:05d}" for i in range(config.questions)], config.depth)
-    answers, scores = np.tile(names, config.questions), rng.random(config.questions * config.depth)
-    grades = (rng.random(scores.size) < 0.02).astype(np.int64)
-    run = pl.DataFrame({"question": questions, "answer": answers, "score": scores})
-    qrels = pl.DataFrame({"question": questions, "answer": answers, "grade": grades})
+    queries = np.repeat([f"q{i:05d}" for i in range(config.queries)], config.depth)
+    answers, scores = np.tile(names, config.queries), rng.random(config.queries * config.depth)
+    relevances = (rng.random(scores.size) < 0.02).astype(np.int64)
+    run = pl.DataFrame({"query": queries, "answer": answers, "score": scores})
+    qrels = pl.DataFrame({"query": queries, "answer": answers, "relevance": relevances})
     qrels = qrels.filter(rng.random(scores.size) < 0.5)
 
     def ours() -> None:
-        judged = metrics.judge(run, qrels)
-        _ = metrics.average_precision(judged), metrics.ndcg(judged, 20), metrics.reciprocal_rank(judged)
+        judged = ir.judge(run, qrels)
+        _ = ir.average_precision(judged), ir.ndcg(judged, 20), ir.reciprocal_rank(judged)
 
-    what = f"AP, nDCG@20, RR of {config.questions:,} lists of {config.depth:,}"
+    what = f"AP, nDCG@20, RR of {config.queries:,} lists of {config.depth:,}"
     rows.append((what, scores.size, fastest(ours, config.repeats), None, peak_gib()))
     if find_spec("ranx") is None and find_spec("pytrec_eval") is None:
         print("neither ranx nor pytrec_eval is installed: not timed")
         return
     as_dict: list[dict] = []
-    for frame, value in ((run, "score"), (qrels, "grade")):
+    for frame, value in ((run, "score"), (qrels, "relevance")):
         nested: dict[str, dict[str, Any]] = {}
-        for question, answer, number in frame.select("question", "answer", value).iter_rows():
-            nested.setdefault(question, {})[answer] = number
+        for query, answer, number in frame.select("query", "answer", value).iter_rows():
+            nested.setdefault(query, {})[answer] = number
         as_dict.append(nested)
     if find_spec("ranx") is not None:
         import ranx  # pyright: ignore[reportMissingImports]
@@ -317,7 +317,7 @@ def main(
 ) -> None:
     """Times rank metrics, intervals and ranking, and writes the table."""
     writable_folder(out)
-    sizes = {"ranks": 1_000_000, "replicates": 200, "queries": 512, "questions": 200} if quick else {}
+    sizes = {"ranks": 1_000_000, "replicates": 200, "scored": 512, "queries": 200} if quick else {}
     print(machine())
     table = run(Config(repeats=repeats, **sizes))
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=180, fmt_str_lengths=80,

@@ -20,9 +20,9 @@ import typer
 
 from benchmarks.timing import fastest, machine, peak_gib
 from owkg import metrics, openworld, simulate, theory
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
-from owkg.simulate.words import random_words
+from owkg.simulate.numerics import random_bits
+from simulations.script import Out, Quick, run_script, save_table
 from simulations.yang2022.points import PublishedGrid
 
 # Trials of one setting, as many as the command line draws when nothing else is said.
@@ -91,7 +91,7 @@ def time_random_bits(config: Config, trials: int, *, block: int = 8192) -> float
     @jax.jit
     def draw(keys: jax.Array) -> jax.Array:
         def step(key: jax.Array) -> jax.Array:
-            words = jax.vmap(lambda k: random_words(k, count))(jax.random.split(key, block))
+            words = jax.vmap(lambda k: random_bits(k, count))(jax.random.split(key, block))
             return jax.lax.reduce(words, np.uint32(0), jax.lax.bitwise_xor, (0, 1))
 
         return jax.lax.map(step, keys)

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from benchmarks.timing import machine
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
+from simulations.script import Out, Quick, run_script, save_table
 
 _INPUT = Path(__file__).parents[1] / "tests" / "golden" / "input"
 _SETTING = "--strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505"

@@ -1,9 +1,10 @@
-"""How often intervals of Kendall's tau between two label sets hold the tau that endless questions would give.
+"""How often intervals of Kendall's tau between two qrels hold the tau that infinitely many queries would
+give.
 
-Systems have true values drawn anew in each trial, with spread `spread` under the first label set and moved by
-`moved` under the second; a question adds a difficulty that all share, and noise of deviation 1, in half of
+Systems have true values drawn anew in each trial, with spread `spread` under the first qrels and moved by
+`moved` under the second; a query adds a difficulty that all share, and noise of deviation 1, in half of
 the settings heavy-tailed. Of each setting: the share of trials whose confidence interval
-(`owkg.judge.sure_tau`) and whose replication interval hold the true tau, and how wide the former is.
+(`owkg.stats.sure_tau`) and whose replication interval hold the true tau, and how wide the former is.
 
     python benchmarks/tau_coverage.py --out out
 """
@@ -15,14 +16,14 @@ import jax
 import numpy as np
 import polars as pl
 
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.judge.agreement import agreement
-from owkg.judge.rankings import kendall_tau
 from owkg.judge.scores import Scores
+from owkg.stats.rank_correlation import kendall_tau
+from owkg.terminal.progress import progress
+from simulations.script import Out, Quick, run_script, save_table
 
-# Systems, questions, spread, moved.
+# Systems, queries, spread, moved.
 _SETTINGS = (
     (8, 30, 0.1, 0.0),
     (8, 200, 0.05, 0.0),
@@ -38,16 +39,16 @@ _TAIL = 1.5  # of the lognormal noise
 def trial(
     rng: np.random.Generator, setting: tuple[int, int, float, float], *, heavy: bool
 ) -> dict[str, float]:
-    """One sample of questions, and whether its intervals hold the truth."""
-    systems, questions, spread, moved = setting
+    """One sample of queries, and whether its intervals hold the truth."""
+    systems, queries, spread, moved = setting
     true = rng.normal(0, spread, systems)
     other = true + rng.normal(0, moved, systems)
-    shared = rng.normal(size=questions) + _noise(rng, (systems, questions), heavy=heavy)
-    own = _noise(rng, (2, systems, questions), heavy=heavy) / 2
-    asked = pl.DataFrame({"side": "tail", "entity": np.arange(questions), "relation": "r"})
+    shared = rng.normal(size=queries) + _noise(rng, (systems, queries), heavy=heavy)
+    own = _noise(rng, (2, systems, queries), heavy=heavy) / 2
+    asked = pl.DataFrame({"side": "tail", "entity": np.arange(queries), "relation": "r"})
     names = tuple(map(str, range(systems)))
     first, second = (
-        Scores(names, ("m",), (True,), asked, (mean[:, None] + shared + noise)[None], np.ones((1, questions)))
+        Scores(names, ("m",), (True,), asked, (mean[:, None] + shared + noise)[None], np.ones((1, queries)))
         for mean, noise in zip((true, other), own, strict=True)
     )
     found = agreement(jax.random.key(int(rng.integers(2**31))), first, second, replicates=400)
@@ -88,7 +89,7 @@ def run(trials: int) -> pl.DataFrame:
 
 
 def main(out: Out = Path("out"), quick: Quick = False) -> None:
-    """How often intervals of tau hold the tau of endless questions."""
+    """How often intervals of tau hold the tau of infinitely many queries."""
     folder = writable_folder(out)
     found = run(20 if quick else 300)
     save_table(found, folder / "tau_coverage.csv")

@@ -1,7 +1,7 @@
-"""Speed of redrawn test sets: sparse test sets of one trained model a second, beside a loop and a limit.
+"""Speed of resampled test sets: sparse test sets of one trained model a second, beside a loop and a limit.
 
-500 questions with some 7,000 answers, ten metrics. The baseline is a loop over draws in NumPy, each draw
-without a loop over questions. The limit is the time that the machine needs to draw the same number of random
+500 queries with some 7,000 answers, ten metrics. The baseline is a loop over draws in NumPy, each draw
+without a loop over queries. The limit is the time that the machine needs to draw the same number of random
 bits and do nothing with them.
 
     python benchmarks/thinning.py --out out
@@ -19,11 +19,11 @@ import typer
 
 from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import metrics, openworld, simulate
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
-from owkg.simulate.words import random_words
+from owkg.simulate.numerics import random_bits
+from simulations.script import Out, Quick, run_script, save_table
 
-_QUESTIONS = 500
+_QUERIES = 500
 _ENTITIES = 20_000
 _SPARSITY = 0.25
 _METRICS = (
@@ -39,21 +39,21 @@ def example(tied: bool = False) -> simulate.FullTest:
         tied: whether scores are so coarse that most candidates tie with others.
     """
     rng = np.random.default_rng(0)
-    counts = rng.integers(1, 28, _QUESTIONS)
-    question = np.repeat(np.arange(_QUESTIONS), counts)
-    size = len(question)
+    counts = rng.integers(1, 28, _QUERIES)
+    query = np.repeat(np.arange(_QUERIES), counts)
+    size = len(query)
     score = rng.normal(2, 1, size)
-    others = rng.normal(0, 1, (_QUESTIONS, 1000))
+    others = rng.normal(0, 1, (_QUERIES, 1000))
     if tied:
         score, others = np.round(score, 1), np.round(others, 1)
-    above = np.array([(others[q] > s).sum() for q, s in zip(question, score, strict=True)])
-    level = np.array([(others[q] >= s).sum() for q, s in zip(question, score, strict=True)])
+    above = np.array([(others[q] > s).sum() for q, s in zip(query, score, strict=True)])
+    level = np.array([(others[q] >= s).sum() for q, s in zip(query, score, strict=True)])
     people = rng.integers(0, _ENTITIES, size)
-    fact = np.stack([question + _ENTITIES, question % 28, people], axis=1)
-    keep = np.unique(np.column_stack([question, fact]), axis=0, return_index=True)[1]
-    popularity = np.bincount(fact[:, [0, 2]].reshape(-1), minlength=_ENTITIES + _QUESTIONS)
+    fact = np.stack([query + _ENTITIES, query % 28, people], axis=1)
+    keep = np.unique(np.column_stack([query, fact]), axis=0, return_index=True)[1]
+    popularity = np.bincount(fact[:, [0, 2]].reshape(-1), minlength=_ENTITIES + _QUERIES)
     return simulate.full_test(
-        question[keep],
+        query[keep],
         1 + above[keep],
         1 + level[keep],
         score[keep],
@@ -62,20 +62,20 @@ def example(tied: bool = False) -> simulate.FullTest:
     )
 
 
-def baseline(full: simulate.FullTest, measured: tuple[metrics.Metric, ...], draws: int) -> np.ndarray:
+def baseline(full: simulate.FullTest, measured: tuple[metrics.RankWeight, ...], draws: int) -> np.ndarray:
     """A plain loop over draws, [draws, metrics], for ranks without ties."""
     rng = np.random.default_rng(1)
     table = [np.asarray(metric.weight(jax.numpy.arange(1.0, _ENTITIES))) for metric in measured]
-    order = np.lexsort((-full.score[0], full.question))
-    question, ranks = full.question[order], full.optimistic[0, order]
-    begin = np.searchsorted(question, question)
+    order = np.lexsort((-full.score[0], full.query))
+    query, ranks = full.query[order], full.optimistic[0, order]
+    begin = np.searchsorted(query, query)
     values = np.empty((draws, len(measured)))
     for draw in range(draws):
-        missing = rng.random(len(question)) < _SPARSITY
+        missing = rng.random(len(query)) < _SPARSITY
         before = np.cumsum(missing) - missing
         rank = (ranks + before - before[begin])[~missing]
-        left = question[~missing]
-        counts = np.bincount(left, minlength=_QUESTIONS)
+        left = query[~missing]
+        counts = np.bincount(left, minlength=_QUERIES)
         share = 1 / (counts[left] * np.count_nonzero(counts))
         values[draw] = [weight[rank - 1] @ share for weight in table]
     return values
@@ -88,7 +88,7 @@ def seconds_of_bits(words: int, repeats: int) -> float:
     @jax.jit
     def draw(keys: jax.Array) -> jax.Array:
         def step(keys: jax.Array) -> jax.Array:
-            drawn = jax.vmap(lambda key: random_words(key, size))(keys)
+            drawn = jax.vmap(lambda key: random_bits(key, size))(keys)
             return jax.lax.reduce(drawn, np.uint32(0), jax.lax.bitwise_xor, (0, 1))
 
         return jax.lax.map(step, keys)
@@ -102,18 +102,22 @@ def seconds_of_bits(words: int, repeats: int) -> float:
 
 def run(draws: int, repeats: int) -> pl.DataFrame:
     """The table: what, seconds, draws a second, and the ratios to baseline and limit."""
-    measured = tuple(metrics.metric(name) for name in _METRICS)
+    measured = tuple(metrics.rank_weight(name) for name in _METRICS)
     full, tied = example(), example(tied=True)
     untied = full._replace(pessimistic=full.optimistic)
-    answers = len(full.question)
-    print(f"{draws:,} draws, {_QUESTIONS} questions, {answers:,} answers, {len(measured)} metrics, one model")
-    redraw = partial(simulate.redraw, jax.random.key(0), metrics=measured, sparsity=_SPARSITY, draws=draws)
+    answers = len(full.query)
+    print(f"{draws:,} draws, {_QUERIES} queries, {answers:,} answers, {len(measured)} metrics, one model")
+    resample = partial(
+        simulate.resample, jax.random.key(0), metrics=measured, sparsity=_SPARSITY, draws=draws
+    )
     few = max(10, draws // 20)
     begin = time.perf_counter()
     by_loop = baseline(untied, measured, few).mean(0)
     loop = (time.perf_counter() - begin) / few * draws
-    gap = np.abs(redraw(full=untied).mean[0] / by_loop - 1).max()
-    print(f"means of the loop and of the redraws differ by {gap:.1e}, relative, of {few:,} draws of the loop")
+    gap = np.abs(resample(full=untied).mean[0] / by_loop - 1).max()
+    print(
+        f"means of the loop and of the resamples differ by {gap:.1e}, relative, of {few:,} draws of the loop"
+    )
     bits = seconds_of_bits(draws * answers, repeats)
     rows: list[tuple[Any, ...]] = [("NumPy, a loop over draws", loop, None, 1.0, loop / bits)]
     rows.append(("their random bits alone", bits, None, None, 1.0))
@@ -125,7 +129,7 @@ def run(draws: int, repeats: int) -> pl.DataFrame:
         ("correlated with a model", untied, simulate.Correlated(full.score[0])),
         ("independent, coarse scores", tied, openworld.INDEPENDENT),
     ):
-        call = partial(redraw, full=test, missing=missing)
+        call = partial(resample, full=test, missing=missing)
         first = once(call)
         taken = fastest(call, repeats)
         rows.append((what, taken, first, loop / taken, taken / bits))
@@ -140,7 +144,7 @@ def main(
     quick: Quick = False,
     repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 3,
 ) -> None:
-    """Times redrawn test sets and writes the table."""
+    """Times resampled test sets and writes the table."""
     writable_folder(out)
     print(machine())
     table = run(1000 if quick else 10_000, repeats)

@@ -1,11 +1,11 @@
 """Seconds of a training step of RotatE and ComplEx, beside PyTorch and beside the memory.
 
-A random graph of 6,004 entities, d = 500, 1,024 questions a step, 128 negatives for each, self-adversarial
+A random graph of 6,004 entities, d = 500, 1,024 queries a step, 128 negatives for each, self-adversarial
 loss, Adam. The limit is the time to move, at the bandwidth measured in the same run, what a step has to move
 if no cache keeps it: the rows of all candidates, their gradients into the table, and the optimiser's arrays.
 On a CPU the table may fit the cache, and a step can be faster than that.
 
-Then the first steps of a graph of the size of FB15k-237, as `owkg train` takes them: the questions of an
+Then the first steps of a graph of the size of FB15k-237, as `owkg train` takes them: the queries of an
 epoch are permuted once; beside it, the same steps with a permutation at every call of one step.
 
     python benchmarks/training.py --out out --torch torch-env/bin/python
@@ -26,13 +26,13 @@ import polars as pl
 import typer
 
 from benchmarks.timing import fastest, machine, measured_elsewhere
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.train import training
 from owkg.train.loop import snapshots
-from owkg.train.questions import questions
-from owkg.train.step import advance, begun, ordered, rates
+from owkg.train.queries import queries
+from owkg.train.step import advance, init_state, ordered, rates
+from simulations.script import Out, Quick, run_script, save_table
 
 _ENTITIES, _RELATIONS, _FACTS = 6004, 28, 150_000
 _BATCH, _NEGATIVES, _DIM = 1024, 128, 500
@@ -58,7 +58,7 @@ def step_seconds(graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> f
         model,
         dim=dim,
         reciprocal=False,
-        regime="negatives",
+        training_loop="negatives",
         loss="self_adversarial",
         batch_size=_BATCH,
         num_negatives=_NEGATIVES,
@@ -66,10 +66,10 @@ def step_seconds(graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> f
         n3=0.0,
         valid_every=0,
     )
-    parts, sizes = questions(graph, config)
+    parts, sizes = queries(graph, config)
     numbers, run = rates(config), advance(config, sizes)
-    orders = ordered(numbers, 0, asked=sizes.questions)
-    state, step = begun(config, sizes, numbers), 0
+    orders = ordered(numbers, 0, asked=sizes.queries)
+    state, step = init_state(config, sizes, numbers), 0
 
     def steps() -> None:
         nonlocal state, step
@@ -82,7 +82,7 @@ def step_seconds(graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> f
 def first_steps(graph: KnowledgeGraph, model: str, dim: int, steps: int, repeats: int) -> dict[str, float]:
     """Seconds of the first steps, permuted once, and permuted at every call of one step."""
     config = training(model, dim=dim, steps=steps, valid_every=0)
-    parts, sizes = questions(graph, config)
+    parts, sizes = queries(graph, config)
     numbers, run = rates(config), advance(config, sizes)
 
     def once() -> float:
@@ -90,9 +90,9 @@ def first_steps(graph: KnowledgeGraph, model: str, dim: int, steps: int, repeats
         return float(last.rows[-1]["seconds"] or 0)
 
     def every_call() -> None:
-        state = begun(config, sizes, numbers)
+        state = init_state(config, sizes, numbers)
         for step in range(steps):
-            orders = ordered(numbers, step // sizes.per_epoch, asked=sizes.questions)
+            orders = ordered(numbers, step // sizes.per_epoch, asked=sizes.queries)
             state = jax.block_until_ready(run(state, step, step + 1, orders, parts, numbers))
 
     return {

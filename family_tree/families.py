@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from family_tree.people import People, people_checked
 from owkg import checks
+from owkg.checks import ArgumentError
 
 
 def family_numbers(people: Any) -> Int32[np.ndarray, "people"]:
@@ -74,10 +75,10 @@ def family(people: Any, tree: Any) -> People:
     """
     numbers = family_numbers(people)
     if not numbers.size:
-        raise ValueError("`people` must hold somebody, got nobody.")
+        raise ArgumentError("people", "must hold somebody, got nobody.")
     count, chosen = int(numbers.max()) + 1, checks.scalar("tree", checks.integer("tree", tree, -(2**53)))
     if not 0 <= chosen < count:
-        raise ValueError(f"`tree` must be the number of a family, in [0, {count}), got {chosen}.")
+        raise ArgumentError("tree", f"must be the number of a family, in [0, {count}), got {chosen}.")
     mine = numbers == chosen
     ids = np.cumsum(mine, dtype=np.int32) - 1
     return People(

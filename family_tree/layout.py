@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from family_tree.families import numbers_of
 from family_tree.order import Parentage, ordered, parentage
 from family_tree.people import People, people_checked
+from owkg.checks import ArgumentError
 
 # The time that it takes grows with the square of their number, and nobody could read more.
 _MOST_PEOPLE = 400
@@ -69,7 +70,7 @@ def layout(people: Any) -> Layout:
         )
     number = int(numbers_of(people).max(initial=-1)) + 1
     if number != 1:
-        raise ValueError(f"`people` must be one family, got {number}.")
+        raise ArgumentError("people", f"must be one family, got {number}.")
     families, row = parentage(people), _rows(people)
     order = ordered(families, row)
     x = _places(families, order)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from family_tree.plan import planned
 from family_tree.rules import GENDERS, PARENT, Rule, is_name, near, parse_rule
 from family_tree.strata import Stratum, groups, stratum
+from owkg.checks import ArgumentError
 from owkg.kg.lines import line_error
 
 # The inventories that come with the package.
@@ -81,7 +82,7 @@ def ontology_of(name: str, source: Any) -> Ontology:
         shipped = files("family_tree") / "relations" / f"{source}.toml"
         return read_ontology(Path(str(shipped)))
     if not isinstance(source, str | PathLike) or not Path(source).is_file():
-        raise ValueError(f"`{name}` must be {', '.join(SHIPPED)} or a TOML file, got {str(source)!r}.")
+        raise ArgumentError(name, f"must be {', '.join(SHIPPED)} or a TOML file, got {str(source)!r}.")
     return read_ontology(Path(source))
 
 

@@ -8,6 +8,8 @@ from jaxtyping import Bool, Int32
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from owkg.checks import ArgumentError
+
 # Enough of a cycle's people to find it by.
 _SHOWN = 6
 # A line of a file, or a part of one between tabs.
@@ -52,7 +54,7 @@ def people_checked(people: Any) -> People:
         'eve'
     """
     if not isinstance(people, People):
-        raise ValueError(f"`people` must be People, got {people!r}.")
+        raise ArgumentError("people", f"must be People, got {people!r}.")
     labels, female, parents = people
     _check_labels(labels)
     _require("female", female, np.dtype(np.bool_), (len(labels),))
@@ -60,11 +62,11 @@ def people_checked(people: Any) -> People:
     _require("parents", parents, np.dtype(np.int32), (rows, 2))
     outside = (parents < 0) | (parents >= len(labels))
     if outside.any():
-        raise ValueError(f"`parents` must be ids in [0, {len(labels)}), got {parents[outside][0]}.")
+        raise ArgumentError("parents", f"must be ids in [0, {len(labels)}), got {parents[outside][0]}.")
     keys = parents[:, 0] * np.int64(len(labels)) + parents[:, 1]
     if (row := _first(keys[1:] <= keys[:-1])) is not None:
         message = f"rows in increasing order, got {parents[row + 1].tolist()} after {parents[row].tolist()}"
-        raise ValueError(f"`parents` must be {message}.")
+        raise ArgumentError("parents", f"must be {message}.")
     if found := parents_fault(people):
         raise ValueError(f"`parents`: {found.message}")
     return people
@@ -116,19 +118,19 @@ def _cycle(people: People) -> Fault | None:
 
 def _check_labels(labels: Any) -> None:
     if not isinstance(labels, pl.Series) or labels.dtype != pl.String:
-        raise ValueError(f"`labels` must be a series of text, got {labels!r}.")
+        raise ArgumentError("labels", f"must be a series of text, got {labels!r}.")
     bad = ~labels.str.contains(_LABEL).fill_null(False)
     if (row := _first(bad.to_numpy())) is not None:
-        raise ValueError(f"`labels` must be text without tabs and line ends, got {labels[row]!r}.")
+        raise ArgumentError("labels", f"must be text without tabs and line ends, got {labels[row]!r}.")
     if (row := _first((labels[1:] <= labels[:-1]).to_numpy())) is not None:
         got = f"{labels[row + 1]!r} after {labels[row]!r}"
-        raise ValueError(f"`labels` must be in strictly increasing order, got {got}.")
+        raise ArgumentError("labels", f"must be in strictly increasing order, got {got}.")
 
 
 def _require(name: str, array: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
         got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
-        raise ValueError(f"`{name}` must be an array of {dtype} of shape {shape}, got {got}.")
+        raise ArgumentError(name, f"must be an array of {dtype} of shape {shape}, got {got}.")
 
 
 def _first(bad: np.ndarray) -> int | None:

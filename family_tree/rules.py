@@ -52,7 +52,7 @@ def is_name(text: str) -> bool:
 
 
 def near(word: str, known: Collection[str]) -> str:
-    """A question that names what `word` may have been meant to be; empty if nothing is near."""
+    """A query that names what `word` may have been meant to be; empty if nothing is near."""
     found = get_close_matches(word, sorted(known))
     return f" (did you mean {' or '.join(found)}?)" if found else ""
 

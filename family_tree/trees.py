@@ -9,6 +9,7 @@ import polars as pl
 from family_tree.growth import Limits, Trees, grow
 from family_tree.people import People
 from owkg import checks
+from owkg.checks import ArgumentError
 
 # A label gives the number of its tree six digits.
 _MOST_TREES = 1_000_000
@@ -108,7 +109,7 @@ def people_blocks(
     trees, first = _whole("num_trees", num_trees, 1), _whole("first_tree", first_tree, 0)
     if first + trees > _MOST_TREES:
         got = f"{trees} with `first_tree` {first}"
-        raise ValueError(f"`num_trees` must leave the last tree a number of six digits, got {got}.")
+        raise ArgumentError("num_trees", f"must leave the last tree a number of six digits, got {got}.")
     limits = Limits(
         _whole("max_tree_size", max_tree_size, 1),
         _whole("max_depth", max_depth, 1),

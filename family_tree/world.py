@@ -14,6 +14,7 @@ from family_tree.generations import generations_of
 from family_tree.ontology import Ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
+from owkg.checks import ArgumentError
 from owkg.provenance import checksums, versions, write_metadata
 
 ONTOLOGY_FILE = "relations.toml"
@@ -108,7 +109,7 @@ def write_facts(table: pl.DataFrame, file: BinaryIO | BytesIO) -> None:
 def format_checked(facts_format: Any) -> str:
     """`facts_format`, if there is such a format; else a ValueError."""
     if not isinstance(facts_format, str) or facts_format not in FACTS_FORMATS:
-        raise ValueError(f"`facts_format` must be {' or '.join(FACTS_FORMATS)}, got {facts_format!r}.")
+        raise ArgumentError("facts_format", f"must be {' or '.join(FACTS_FORMATS)}, got {facts_format!r}.")
     return facts_format
 
 

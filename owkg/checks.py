@@ -14,6 +14,22 @@ import numpy as np
 _EXACT = 2**53
 
 
+class ArgumentError(ValueError):
+    """A bad argument, shown as "`name` message".
+
+    Attributes:
+        name: of the argument.
+        message: what it must be, and what it is.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(name, message)
+        self.name, self.message = name, message
+
+    def __str__(self) -> str:
+        return f"`{self.name}` {self.message}"
+
+
 def is_traced(*values: Any) -> bool:
     """Whether JAX is tracing any of `values`, so that their numbers are not known yet."""
     jax = sys.modules.get("jax")  # where nobody has imported it, it traces nothing
@@ -29,10 +45,10 @@ def _shown(array: np.ndarray, bad: np.ndarray) -> str:
 
 
 def require(name: str, array: np.ndarray, good: Any, expected: str) -> None:
-    """Raises ValueError naming `name` and its first entry for which `good` is false."""
+    """Raises ArgumentError naming `name` and its first entry for which `good` is false."""
     bad = np.broadcast_to(~np.asarray(good), array.shape)
     if bad.any():
-        raise ValueError(f"`{name}` must be {expected}, got {_shown(array, bad)}.")
+        raise ArgumentError(name, f"must be {expected}, got {_shown(array, bad)}.")
 
 
 def _numeric(name: str, value: Any, expected: str, *, large: bool = False) -> np.ndarray:
@@ -40,13 +56,13 @@ def _numeric(name: str, value: Any, expected: str, *, large: bool = False) -> np
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
-        raise ValueError(f"`{name}` must be {expected}, got {value!r}.") from None
+        raise ArgumentError(name, f"must be {expected}, got {value!r}.") from None
     # Booleans, text and complex numbers are none of these kinds; masked entries have no value.
     numbers = array.dtype.kind in "iuf" or (large and all(type(entry) is int for entry in array.flat))
     if isinstance(value, np.ma.MaskedArray) or not numbers:
-        raise ValueError(f"`{name}` must be {expected}, got {value!r}.")
+        raise ArgumentError(name, f"must be {expected}, got {value!r}.")
     if array.size == 0:
-        raise ValueError(f"`{name}` must be {expected}, got an empty array.")
+        raise ArgumentError(name, f"must be {expected}, got an empty array.")
     return array
 
 
@@ -90,21 +106,21 @@ def seed(name: str, value: Any) -> int:
 def flag(name: str, value: Any) -> bool:
     """`value` as True or False; nothing else counts as either."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"`{name}` must be True or False, got {value!r}.")
+        raise ArgumentError(name, f"must be True or False, got {value!r}.")
     return bool(value)
 
 
 def path(name: str, value: Any) -> Path:
     """`value`, text or a path, as a path."""
     if not isinstance(value, str | PathLike):
-        raise ValueError(f"`{name}` must be a path, got {value!r}.")
+        raise ArgumentError(name, f"must be a path, got {value!r}.")
     return Path(value)
 
 
 def scalar(name: str, array: np.ndarray) -> Any:
     """The one number of `array` as a Python number; ValueError if it has an axis."""
     if array.ndim:
-        raise ValueError(f"`{name}` must be a single number, got an array of shape {array.shape}.")
+        raise ArgumentError(name, f"must be a single number, got an array of shape {array.shape}.")
     return array.item()
 
 

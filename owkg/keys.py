@@ -7,6 +7,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from owkg.checks import ArgumentError
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -26,23 +28,37 @@ def is_key(key: Any) -> bool:
     return jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()
 
 
-def generator(key: Any) -> np.random.Generator:
-    """NumPy's generator of a seed, or of a key of `jax.random.key`; equal ones draw equal numbers."""
-    if not is_key(key):
-        return np.random.default_rng([key >> 32, key & 0xFFFFFFFF])  # as of the key of the seed
-    return np.random.default_rng(np.asarray(sys.modules["jax"].random.key_data(key)).tolist())
-
-
-def checked_key(key: Any) -> Any:
-    """`key`, one of `jax.random.key`; ValueError for anything else."""
-    if not is_key(key):
-        raise ValueError(f"`key` must be one key of jax.random.key, got {key!r}.")
+def checked_key(key: Any, name: str = "key") -> Any:
+    """A seed, one key of `jax.random.key`, or one of their `children`; ValueError for anything else."""
+    is_seed = isinstance(key, int | np.integer) and not isinstance(key, bool) and key >= 0
+    if not (is_seed or is_key(key) or isinstance(key, np.random.SeedSequence)):
+        raise ArgumentError(name, f"must be one key of jax.random.key, or a seed, got {key!r}.")
     return key
 
 
 def as_key(key: Any) -> Any:
-    """A key as it is, or that of a seed."""
-    return key if is_key(key) else seeded(key)
+    """A key of `jax.random.key` as it is, or that of a seed; ValueError for anything else."""
+    return key if is_key(checked_key(key)) else seeded(int(key))
+
+
+def children(key: Any, num: int) -> list[np.random.SeedSequence]:
+    """Independent seeds of generators, out of a seed or a key."""
+    of = _sequence(key)
+    # `spawn` would give others the next time.
+    return [np.random.SeedSequence(of.entropy, spawn_key=(*of.spawn_key, i)) for i in range(num)]
+
+
+def generator(key: Any) -> np.random.Generator:
+    """NumPy's generator of a seed, a key or one of their `children`; equal ones draw equal numbers."""
+    return np.random.default_rng(_sequence(key))
+
+
+def _sequence(key: Any) -> np.random.SeedSequence:
+    if isinstance(key, np.random.SeedSequence):
+        return key
+    if is_key(checked_key(key)):
+        return np.random.SeedSequence(np.asarray(sys.modules["jax"].random.key_data(key)).tolist())
+    return np.random.SeedSequence([int(key) >> 32, int(key) & 0xFFFFFFFF])  # as of the key of the seed
 
 
 def reproducible(function: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -97,7 +97,7 @@ def made_folder(
     if held := [file for file in inputs if place.resolve() in file.resolve().parents]:
         raise ValueError(f"{path}: holds {held[0]}, which is read; it is not replaced.")
     aside, old = (place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}") for kind in ("new", "old"))
-    _remove_begun(place)
+    remove_begun(place)
     try:
         aside.mkdir(parents=True)
     except OSError as error:
@@ -124,7 +124,7 @@ def made_folder(
             os.close(lock)
 
 
-def _remove_begun(place: Path) -> None:
+def remove_begun(place: Path) -> None:
     """Removes what killed processes left beside `place`: half a new folder, or an old one that was replaced.
 
     A process that is at work holds a lock on its folder. Where an old folder stands aside and nothing stands

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from owkg.cli.script import Out, Quick, Seed, run_script
 from owkg.files import writable_folder
 from owkg.judge import qrels_from_graph, write_judgements
 from owkg.kg import KnowledgeGraph, joined_splits, write_labelled
-from owkg.metrics import Ties, evaluate, summary, tasks_of
+from owkg.metrics import Ties, evaluate, metric, tasks_of
 from owkg.ranks import rank_table, write_ranks
+from simulations.script import Out, Quick, Seed, run_script
 
 SIDES = ("head", "tail")
 
@@ -79,25 +79,25 @@ def made_graph(config: Config, rng: np.random.Generator) -> KnowledgeGraph:
 def scored(graph: KnowledgeGraph, side: str, noise: float, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """By the name of the scorer, a score of every entity in the place of each test answer of one side.
 
-    Answers to one question are scored alike: a scorer sees the question only.
+    Answers to one query are scored alike: a scorer sees the query only.
     """
     test, entities = graph.splits["test"], graph.num_entities
     answer, known = (2, 0) if side == "tail" else (0, 2)
-    questions, question = np.unique(test[:, [known, 1]], axis=0, return_inverse=True)
-    shape = (len(questions), entities)
+    queries, query = np.unique(test[:, [known, 1]], axis=0, return_inverse=True)
+    shape = (len(queries), entities)
     seen = np.zeros((graph.num_relations, entities))
     np.add.at(seen, (graph.splits["train"][:, 1], graph.splits["train"][:, answer]), 1)
     facts = joined_splits(graph, list(graph.splits))
     true = np.zeros((entities, graph.num_relations, entities))
     true[facts[:, known], facts[:, 1], facts[:, answer]] = 1
-    oracle = true[questions[:, 0], questions[:, 1]] + noise * rng.standard_normal(shape)
+    oracle = true[queries[:, 0], queries[:, 1]] + noise * rng.standard_normal(shape)
     scores = {
         "constant": np.zeros(shape),
         "random": rng.random(shape),
-        "frequency": seen[questions[:, 1]],
+        "frequency": seen[queries[:, 1]],
         "oracle": oracle.round(1),
     }
-    return {name: of[question] for name, of in scores.items()}
+    return {name: of[query] for name, of in scores.items()}
 
 
 def labels(graph: KnowledgeGraph, share: float) -> dict[str, pl.DataFrame]:
@@ -137,7 +137,7 @@ def printed_table(tables: dict[str, pl.DataFrame]) -> None:
     """MRR under each tie rule, and AMRR under the exact one."""
     print(f"{'scorer':>10}" + "".join(f"{rule:>13}" for rule in Ties) + f"{'exact AMRR':>13}")
     for name, table in tables.items():
-        found = evaluate(tasks_of(table)[0], [summary("mrr"), summary("amrr")], level=None)
+        found = evaluate(tasks_of(table)[0], [metric("mrr"), metric("amrr")], level=None)
         values = [found[rule]["mrr"].value for rule in Ties] + [found[Ties.EXACT]["amrr"].value]
         print(f"{name:>10}" + "".join(f"{round(value, 4) + 0.0:13.4f}" for value in values))
 

@@ -1,9 +1,9 @@
-"""Generated family trees beside the published one: facts by relation, generations, answers of questions.
+"""Generated family trees beside the published one: facts by relation, generations, answers of queries.
 
 The generator runs with the published parameters under several seeds, as published and with strict depth. The
 published graph is recovered from its splits where OWKG_DATA is set. Each graph is sampled at density .75, and
-questions with at least 10 full-test answers and one sparse-test answer are counted, as in the experiments of
-Yang et al. (2022); "benchmark" are the 500 questions that they published.
+queries with at least 10 full-test answers and one sparse-test answer are counted, as in the experiments of
+Yang et al. (2022); "benchmark" are the 500 queries that they published.
 
     python simulations/family_tree_statistics.py --out out
 """
@@ -24,12 +24,12 @@ from family_tree import (
     published_people,
     sample_people,
 )
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, Seed, run_script, save_table
 from owkg.files import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.sampling.sample import sample
+from owkg.terminal.progress import progress
 from simulations.data import data_folder
+from simulations.script import Out, Quick, Seed, run_script, save_table
 
 GENERATED, STRICT, PUBLISHED = "generated", "strict depth", "published"
 STYLE = {
@@ -38,7 +38,7 @@ STYLE = {
     STRICT: {"color": COLOURS[1], "marker": "^", "ms": 3.5},
 }
 DENSITIES = (0.95, 0.85, 0.75, 0.65)
-# Questions with more answers are counted together.
+# Queries with more answers are counted together.
 MOST = 30
 
 
@@ -69,7 +69,7 @@ def run(config: Config) -> pl.DataFrame:
     return pl.DataFrame(counts, schema_overrides={"value": pl.Float64})
 
 
-def summary(counts: pl.DataFrame) -> pl.DataFrame:
+def overview(counts: pl.DataFrame) -> pl.DataFrame:
     """Mean and standard deviation over graphs, a row for each count, a pair of columns for each kind."""
     long = counts.group_by("count", "of", "kind", maintain_order=True).agg(
         pl.col("value").mean().alias("mean"), pl.col("value").std().alias("sd")
@@ -113,7 +113,7 @@ def _counts(people: People, seed: int, config: Config) -> Iterator[dict]:
     spread = np.bincount(np.minimum(answers, MOST), minlength=MOST + 1)[config.min_answers :] / len(answers)
     bins = enumerate(spread, start=config.min_answers)
     yield from (
-        _row("share of questions", f"{n}{'+' if n == MOST else ''} answers", share) for n, share in bins
+        _row("share of queries", f"{n}{'+' if n == MOST else ''} answers", share) for n, share in bins
     )
 
 
@@ -122,14 +122,14 @@ def _row(count: str, of: str, value: float) -> dict:
 
 
 def _published_answers(folder: Path) -> np.ndarray:
-    """Full-test answers of each published question of one density."""
+    """Full-test answers of each published query of one density."""
     full = published_graph(folder).splits["test_full"]
     return np.unique(full[:, :2], axis=0, return_counts=True)[1]
 
 
 def readable(table: pl.DataFrame) -> pl.DataFrame:
     """`table` without single numbers of answers, a column for each kind: mean ± standard deviation."""
-    part = table.filter(pl.col("count") != "share of questions")
+    part = table.filter(pl.col("count") != "share of queries")
     kinds = [name.removeprefix("mean_") for name in table.columns if name.startswith("mean_")]
     cells = [
         pl.Series(kind, [_cell(*row) for row in part.select("of", f"mean_{kind}", f"sd_{kind}").rows()])
@@ -150,12 +150,12 @@ def _cell(of: str, mean: float | None, deviation: float | None) -> str:
 
 
 def draw(table: pl.DataFrame, out: Path) -> list[Path]:
-    """Facts by relation, generations, and answers of questions, one panel each."""
+    """Facts by relation, generations, and answers of queries, one panel each."""
     kinds = [kind for kind in STYLE if f"mean_{kind}" in table.columns]
     panels = (
         ("facts", "facts", "log"),
         ("generations above", "people", "linear"),
-        ("share of questions", "share of questions", "linear"),
+        ("share of queries", "share of queries", "linear"),
     )
     with figure(1, 3, (11, 4.2), width_ratios=(2, 1, 1.4)) as (fig, axes):
         for axis, (count, label, scale) in zip(axes, panels, strict=True):
@@ -181,7 +181,7 @@ def draw(table: pl.DataFrame, out: Path) -> list[Path]:
 def main(seed: Seed = 0, out: Out = Path("out"), quick: Quick = False) -> None:
     """Generated family trees beside the published one."""
     writable_folder(out)
-    table = summary(run(Config(graphs=3 if quick else 20, seed=seed)))
+    table = overview(run(Config(graphs=3 if quick else 20, seed=seed)))
     save_table(table, out / "family_tree_statistics.csv")
     with pl.Config(
         tbl_rows=-1, tbl_width_chars=120, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True

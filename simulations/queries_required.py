@@ -16,9 +16,9 @@ import polars as pl
 import typer
 
 from owkg import metrics, theory
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
+from simulations.script import Out, Quick, run_script, save_table
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ def run(config: Config) -> pl.DataFrame:
             {
                 "metric": name,
                 "sparsity": sparsity,
-                "required_queries": theory.required_queries(metrics.metric(name), **setting),
+                "required_queries": theory.required_queries(metrics.rank_weight(name), **setting),
                 "required_queries_paired": theory.required_queries(
-                    metrics.metric(name), **setting, paired=True
+                    metrics.rank_weight(name), **setting, paired=True
                 ),
             }
         )

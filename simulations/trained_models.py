@@ -22,11 +22,11 @@ import typer
 from family_tree import closed_graph, ontology, sample_people
 from owkg import evaluation, metrics, sampling
 from owkg import train as training
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, run_script, save_table
 from owkg.files import writable_folder
 from owkg.kg import KnowledgeGraph, read_graph
 from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.terminal.progress import progress
+from simulations.script import Out, Quick, run_script, save_table
 
 FAMILIES = "families"
 METRICS = ("mrr", "hits@1", "hits@10")
@@ -77,7 +77,7 @@ def families() -> KnowledgeGraph:
     return KnowledgeGraph(world.entities, world.relations, splits)
 
 
-def summary(rows: pl.DataFrame) -> pl.DataFrame:
+def overview(rows: pl.DataFrame) -> pl.DataFrame:
     """Mean and standard deviation over seeds, a row a graph."""
     values = [column for column in rows.columns if column not in ("graph", "seed")]
     return rows.group_by("graph", maintain_order=True).agg(
@@ -106,8 +106,8 @@ def _trained(name: str, graph: KnowledgeGraph, seed: int, config: Config) -> tup
         resume = folder.is_dir()
         done = training.train(graph, how, folder, resume=resume, on_progress=update)
     ranks = evaluation.ranks(done.model, done.params, done.statistics, graph)
-    summaries = [metrics.summary(metric) for metric in METRICS]
-    found = metrics.evaluate(metrics.tasks_of(ranks)[0], summaries, ties=[metrics.Ties.REALISTIC], level=None)
+    wanted = [metrics.metric(metric) for metric in METRICS]
+    found = metrics.evaluate(metrics.tasks_of(ranks)[0], wanted, ties=[metrics.Ties.REALISTIC], level=None)
     values = {metric: found[metrics.Ties.REALISTIC][metric].value for metric in METRICS}
     best = done.path.filter(pl.col("step") == done.step)
     row = {"graph": name, "seed": seed} | values
@@ -153,7 +153,7 @@ def main(
     epochs = 20 if quick else None
     runs = out / "runs" / ("quick" if quick else "whole")
     rows, paths = run(Config(chosen, data, runs, seeds, most_epochs=epochs))
-    table = summary(rows)
+    table = overview(rows)
     save_table(rows, out / "trained_models_runs.csv")
     save_table(table, out / "trained_models.csv")
     for row in table.to_dicts():

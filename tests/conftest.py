@@ -1,8 +1,10 @@
 """What every test shares: a backend without a display, runtime type checks, the data folder."""
 
 import os
+import signal
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,14 @@ settings.load_profile("owkg")
 _UNCHECKED = {
     "owkg.cli.main",  # `version: bool` is None unless given
     "owkg.judge.compare",  # choices are refused by ValueError
+    "owkg.judge.systems",  # refuses by ValueError
     "owkg.kg.categories",  # refuses by ValueError
     "owkg.kg.known",  # refuses by ValueError
     "owkg.kg.popularity",  # refuses by ValueError
-    "owkg.metrics.catalogue",  # `k: int` is given floats; refuses by ValueError
+    "owkg.rank_weights.catalogue",  # `k: int` is given floats; refuses by ValueError
+    "owkg.metrics.front",  # refuses by ValueError
     "owkg.metrics.measures",  # `cutoff: int` is given floats; refuses by ValueError
-    "owkg.metrics.metric",  # refuses by ValueError
+    "owkg.rank_weights.rank_weight",  # refuses by ValueError
     "owkg.metrics.names",  # refuses by ValueError
     "owkg.models.betae",  # options of other types are refused by ValueError
     "owkg.models.complex",  # options of other types are refused by ValueError
@@ -40,6 +44,7 @@ _UNCHECKED = {
     "owkg.models.tucker",  # options of other types are refused by ValueError
     "owkg.openworld.missing",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.openworld.prediction",  # `np.ndarray` where NumPy scalars come and go
+    "owkg.ranks.files",  # refuses by ValueError
     "owkg.simulate.classification",  # strengths are `""`, and work for `[size]` as well
     "owkg.simulate.estimate",  # `np.ndarray` where NumPy scalars come and go; refuses by ValueError
     "owkg.simulate.missing",  # refuses by ValueError
@@ -86,6 +91,15 @@ jaxtyping.jaxtyped = _jaxtyped
 install_import_hook(_checked_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 
+# The files that take longest are begun first, so that workers that share out the files end together.
+_LONGEST = ("test_notebooks.py", "models/test_scores.py", "simulations/test_scripts.py", "train/test_run.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    longest = [Path(__file__).parent / name for name in _LONGEST]
+    items.sort(key=lambda item: longest.index(item.path) if item.path in longest else len(longest))
+
+
 @pytest.fixture(scope="session")
 def owkg_data() -> Path:
     """The folder of data sets that the environment variable OWKG_DATA names."""
@@ -96,3 +110,29 @@ def owkg_data() -> Path:
     if not path.is_dir():
         pytest.fail(f"OWKG_DATA names no folder: {folder!r}")
     return path
+
+
+@pytest.fixture(scope="module")
+def quick_compilation() -> Iterator[None]:
+    """Compiles with few optimisations, for tests of many programs that each run for a moment.
+
+    What is compared to the bit is compiled as users compile it.
+    """
+    import jax
+
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+    jax.clear_caches()  # which do not tell these programs from optimised ones
+
+
+@pytest.fixture
+def signals():
+    """The numbers of those that a process of its own hears; what hears them is in the end as before."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before, hook = [signal.getsignal(number) for number in numbers], sys.unraisablehook
+    yield numbers
+    sys.unraisablehook = hook
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)

@@ -1,5 +1,6 @@
 """What the checks at the public boundary let pass, and what they say of the rest."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -66,3 +67,11 @@ def test_a_level_that_has_no_quantile_is_refused(level):
     with pytest.raises(ValueError, match=r"`ci` must be in \[1e-06, 0.999999\]"):
         checks.level("ci", level)
     assert checks.level("ci", 1e-6) == 1e-6
+
+
+def test_an_argument_error_names_its_argument():
+    with pytest.raises(checks.ArgumentError, match=r"^`n` must be True or False, got 3\.$") as caught:
+        checks.flag("n", 3)
+    assert isinstance(caught.value, ValueError)
+    copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own, as between processes
+    assert (copy.name, str(copy)) == ("n", str(caught.value))

@@ -1,5 +1,6 @@
 """What the documentation prints is what the commands print, and its examples run."""
 
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -101,3 +102,20 @@ def test_links_and_pictures_are_there(path):
 def test_every_picture_is_shown():
     shown = {(path.parent / target).resolve() for path in WRITTEN for target, _ in links(path) if target}
     assert set((ROOT / "docs" / "images").iterdir()) <= shown
+
+
+def test_names_of_the_library_are_there():
+    """Every `owkg.room.name` in backquotes, on pages and in docstrings."""
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "owkg").rglob("*.py"))
+    names = {name for page in pages for name in re.findall(r"`(owkg(?:\.\w+)+)", page.read_text())}
+    assert len(names) > 50
+    assert [name for name in sorted(names) if not resolves(name)] == []
+    assert not resolves("owkg.judge.pool")
+
+
+def resolves(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.cli.script import save_table
 from owkg.files import (
     MAX_UNPACKED,
     opened,
@@ -24,6 +23,7 @@ from owkg.kg.lines import read_lines
 from owkg.models.embeddings_npz import read_npz
 from owkg.ranks import ranks_from_matrix, read_ranks
 from owkg.sampling import read_facts
+from simulations.script import save_table
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path):

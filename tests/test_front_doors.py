@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import owkg
+from owkg.checks import ArgumentError
 from owkg.ranks import validated
 
 GRAPH = "tests/golden/input/graph"
@@ -108,15 +109,24 @@ def test_evaluate_takes_frames_and_usual_metrics(systems):
         ([], {}, "`metrics` must name at least one metric"),
         ("mrr", {"by": "colour"}, "`by` must be of side, ties, relation, category, popularity"),
         ("mrr", {"by": ("relation", "category")}, "and one of the last three"),
-        ("mrr", {"side": "left"}, "`sides` must be of head, tail, both"),
+        ("mrr", {"side": "left"}, "`side` must be of head, tail, both, got left"),
+        (3, {}, "`metrics` must be names of metrics, got 3"),
+        ("mrr", {"seed": -1}, "`seed` must be one key of jax.random.key, or a seed, got -1"),
         ("mrr", {"ties": "best"}, "`ties` must be one of"),
-        ("mrr", {"ci": 2}, "`level`"),
+        ("mrr", {"ci": 2}, "`ci`"),
     ],
 )
 def test_evaluate_refuses(systems, arguments, options, message):
     with pytest.raises(ValueError, match=r"must|unknown|level") as error:
         owkg.evaluate(systems["oracle"], arguments, **options)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("ranks", [None, "oracle.csv", 3])
+def test_evaluate_takes_no_path(ranks):
+    with pytest.raises(ArgumentError, match=r"`ranks` must be of owkg\.read_ranks") as error:
+        owkg.evaluate(ranks, "mrr")
+    assert error.value.name == "ranks"
 
 
 def test_compare(systems, root):
@@ -149,6 +159,8 @@ def test_compare(systems, root):
         ({"qrels": "test"}, "`qrels` must be a file, or a split of `graph`"),
         ({"metrics": "zmrr"}, "must be means"),
         ({"ci": 1}, "`ci`"),
+        ({"seed": None}, "`seed` must be"),
+        ({"qrels": 3}, "`qrels` must be frames, files or splits, got int"),
     ],
 )
 def test_compare_refuses(systems, options, message):
@@ -159,11 +171,21 @@ def test_compare_refuses(systems, options, message):
         owkg.compare({"one": systems["oracle"]})
 
 
+@pytest.mark.parametrize("systems", [3, "oracle.csv", {"one": 4, "other": 5}])
+def test_what_are_no_systems(systems):
+    with pytest.raises(ArgumentError, match="`systems` must be"):
+        owkg.compare(systems)
+
+
 def test_rank_refuses(graph):
     with pytest.raises(ValueError, match="`split` must be one of train, valid, test"):
         owkg.rank(np.zeros((1, 1)), graph, split="tests")
     with pytest.raises(ValueError, match="`scores` must be of shape"):
         owkg.rank(np.zeros((1, 1)), graph)
+    with pytest.raises(ValueError, match="`side` must be head or tail, got 'both'"):
+        owkg.rank(np.zeros((1, 1)), graph, side="both")
+    with pytest.raises(ValueError, match="`path` must be a path, got 3"):
+        owkg.read_ranks(3)
     with pytest.raises(ValueError, match="`scores` must be of the sides"):
         owkg.rank({"left": np.zeros((1, 1))}, graph)
 

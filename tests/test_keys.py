@@ -19,8 +19,8 @@ from owkg import judge, metrics, ranks, simulate
 from owkg.cli.main import main
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
-from owkg.simulate import full_test, redraw
-from simulations.yang2022.resampling import question_counts
+from owkg.simulate import full_test, resample
+from simulations.yang2022.resampling import query_counts
 from owkg.train import Training, train
 
 folder = Path(sys.argv[1])
@@ -46,16 +46,18 @@ for prediction in ("classification", "score"):
     main(["simulate", *world, "--trials", "100", "--prediction", prediction, "--format", "json"])
 main(["compare", a, b, "--metric", "mrr", "--format", "json"])
 main(["stability", a, b, "--metric", "mrr", "--draws", "20", "--format", "json"])
-print(metrics.report(table, [metrics.summary("zgmr")]).rows())
+print(metrics.report(table, [metrics.metric("zgmr")]).rows())
 print(ranks.random_ranks(seeded(3), low, low + 2))
-print(redraw(seeded(4), full_test(low, low, low, -1.0 * low), metrics.MRR, sparsity=0.3, draws=5).values)
-print(question_counts(seeded(5), 9, 3))
+print(resample(seeded(4), full_test(low, low, low, -1.0 * low), metrics.MRR, sparsity=0.3, draws=5).values)
+print(query_counts(seeded(5), 9, 3))
 triples = np.stack([r.integers(0, 9, 40), r.integers(0, 2, 40), r.integers(0, 9, 40)], 1).astype(np.int32)
 graph = KnowledgeGraph(tuple(map(str, range(9))), ("r", "s"), {"train": np.unique(triples, axis=0)})
-for regime, loss in {"1vsall": "cross_entropy", "negatives": "margin"}.items():
-    config = Training(options=(("dim", 4),), regime=regime, loss=loss, epochs=2, batch_size=16, valid_every=0)
-    train(graph, config, folder / regime)
-    print(pl.read_parquet(folder / regime / "path.parquet")["loss"].to_list())
+for loop, loss in {"1vsall": "cross_entropy", "negatives": "margin"}.items():
+    config = Training(
+        options=(("dim", 4),), training_loop=loop, loss=loss, epochs=2, batch_size=16, valid_every=0
+    )
+    train(graph, config, folder / loop)
+    print(pl.read_parquet(folder / loop / "path.parquet")["loss"].to_list())
 """
 
 

@@ -89,8 +89,8 @@ def test_closed_forms_covers_every_formula():
     assert formulas | models <= used, sorted((formulas | models) - used)
 
 
-# What the functions of these modules take is no rank table: judged lists, and a user's rank weight.
-OTHER_MATTERS = {"owkg.metrics.judged", "owkg.metrics.retrieval", "owkg.metrics.metric"}
+# What the functions of these modules take is no rank table, but a rank weight.
+OTHER_MATTERS = {"owkg.rank_weights.rank_weight"}
 
 
 def test_rank_metrics_covers_every_function_of_rank_tables():
@@ -99,13 +99,13 @@ def test_rank_metrics_covers_every_function_of_rank_tables():
     used = {
         node.attr
         for node in nodes
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "metrics"
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("metrics", "ir")
     }
     functions = {name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))}
     expected = {name for name in functions if getattr(metrics, name).__module__ not in OTHER_MATTERS}
     assert {"evaluate", "reweighted", "tie_expectation"} <= expected
     assert expected <= used, sorted(expected - used)
-    # The witnesses of the macro metrics are judged lists.
+    # Macro metrics are checked against measures of judged lists.
     assert {"judge", "average_precision", "ndcg"} <= used
 
 
@@ -128,9 +128,9 @@ def test_train_and_evaluate_covers_what_trains_and_ranks():
     assert {"evaluation.ranks", "family_tree.closed_graph", "sampling.sample"} <= used
 
 
-def test_sparse_vs_full_covers_what_is_redrawn_and_predicted():
+def test_sparse_vs_full_covers_what_is_resampled_and_predicted():
     cells = code_cells(nbformat.read(ROOT / "notebooks" / "sparse_vs_full.ipynb", as_version=4))
     called = {name for cell in cells for name in calls(ast.parse(cell.source).body)}
-    assert {"read_world", "record", "readings", "flattening"} <= called
-    assert {"thin", "redraw", "quantiles", "misordered"} <= called
-    assert {"measured_strength", "predicted", "predicted_misorder"} <= called
+    assert {"read_world", "record", "query_values", "flattening"} <= called
+    assert {"thin", "resample", "quantiles", "inversions"} <= called
+    assert {"measured_strength", "predicted", "predicted_inversions"} <= called

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from owkg.cli.progress import progress
-from owkg.cli.script import Seed
+from owkg.cli.options import Seed
 from owkg.cli.systems import (
     Files,
     Graph,
@@ -20,6 +19,7 @@ from owkg.cli.systems import (
     noted,
     split_list,
 )
+from owkg.terminal.progress import progress
 
 
 class TestName(StrEnum):
@@ -56,9 +56,7 @@ def compare(
     by: Annotated[
         str, typer.Option(help="Also rank the systems by side, relation, category; several with commas.")
     ] = "",
-    test: Annotated[
-        TestName, typer.Option(help="Paired, two-sided, over questions.")
-    ] = TestName.RANDOMISATION,
+    test: Annotated[TestName, typer.Option(help="Paired, two-sided, over queries.")] = TestName.RANDOMISATION,
     correction: Annotated[
         Correction, typer.Option(help="Of the p-values of all pairs by one metric.")
     ] = Correction.HOLM,
@@ -77,8 +75,8 @@ def compare(
 ) -> None:
     """Which systems differ and by how much, what they read, and how far labels agree on their order.
 
-    A replication interval of tau says where it falls when as many questions are drawn again; where the tau
-    of endless questions is, says the confidence interval beside it. Whole questions are the sampling unit
+    A replication interval of tau says where it falls when as many queries are drawn again; where the tau
+    of infinitely many queries is, says the confidence interval beside it. Whole queries are the sampling unit
     throughout. Of rank tables, judgements may leave out answers that are ranked: nothing is scored again.
     """
     from owkg.cli import compare_output as output

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.output import number, written_together
-from owkg.cli.tables import line, printed
+from owkg.terminal.tables import line, printed
 
 _PAIRS = 15
 """Pairs of systems that a table shows; of more, those with the best system."""
@@ -71,12 +71,12 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
         names = part["coefficient"].unique(maintain_order=True).to_list()
         line(
             f"{labels} against {first}: agreement on the order of systems, {part['questions'][0]:,} shared "
-            "questions",
+            "queries",
             "bold",
         )
-        line(f"[{ci:.0%} replication interval]: where it falls when as many questions are drawn again", "dim")
-        line(f"endless questions: {ci:.0%} confidence interval of the tau that they would give", "dim")
-        printed("", ["metric", *names, "tau, endless questions"], rows)
+        line(f"[{ci:.0%} replication interval]: where it falls when as many queries are drawn again", "dim")
+        line(f"infinitely many queries: {ci:.0%} confidence interval of the tau that they would give", "dim")
+        printed("", ["metric", *names, "tau, infinitely many queries"], rows)
     if len(found["parts"]):
         table = found["parts"]
         rows = [[_cell(value) for value in row] for row in table.rows()]
@@ -159,7 +159,7 @@ _TIDY = [
 
 
 def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
-    r"""Two booktabs tables of each label set: what systems read, and how they differ."""
+    r"""Two booktabs tables of each qrels: what systems read, and how they differ."""
     from owkg.cli.metrics_output import latex
 
     print(f"% {ci:.0%} intervals, p-values of the {test} test; needs \\usepackage{{booktabs}}")

@@ -21,11 +21,10 @@ _OPTIONS = {
     "source": "NAME|FILE",
     "scores": "FILE",
     "sizes": "--size",
-    "summaries": "--metric",
+    "metrics": "--metric",
     "tables": "FILE",
     "systems": "FILE",
     "graph": "--kg",
-    "metrics": "--metric",
     "k": "K",
     "p": "P",
 }

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.evaluate_output import filter_note, filtered_by, show_ranks, unseen_note
-from owkg.cli.evaluate_source import Embedded, Scorer, check_source, of_embeddings, of_run
-from owkg.cli.inputs import check_readable, check_writable
-from owkg.cli.options import Format, OutputFormat, named_values
-from owkg.cli.progress import progress
+from owkg.cli.inputs import check_readable, check_writable, collected, graph_in
+from owkg.cli.options import Format, OutputFormat, named_values, naming_options
+from owkg.terminal.progress import progress
 
 _ONLY_PARQUET = "only .parquet keeps by which splits"
 
@@ -63,7 +62,7 @@ def evaluate(
     ] = None,
     queries: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Ask only these questions, such as queries.tsv of owkg sample."),
+        typer.Option(metavar="FILE", help="Ask only these queries, such as queries.tsv of owkg sample."),
     ] = None,
     unseen: Annotated[
         str,
@@ -87,7 +86,7 @@ def evaluate(
     ] = False,
     lists: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the best answers to each question as a TREC run."),
+        typer.Option(metavar="FILE", help="Also write the best answers to each query as a TREC run."),
     ] = None,
     depth: Annotated[int, typer.Option(min=1, help="How many of them, of --lists.")] = 100,
     block_mib: Annotated[
@@ -105,11 +104,12 @@ def evaluate(
     from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
     from owkg.ranks.unseen import unseen_checked
+    from owkg.train.scorer import Embedded, check_source, of_embeddings, of_run
 
     out = path_checked(out)
     unseen = unseen_checked(unseen)
     if raw and filter_ is not None:
-        raise ValueError(f"`filter` says nothing with --raw, got {filter_!r}.")
+        raise ValueError(f"`filter` has no effect with --raw, got {filter_!r}.")
     filters = [] if raw else _filters(filter_)
     given: dict[str, Any] = {} if norm is None else {"norm": norm}
     given |= named_values(option or [], taken=given)
@@ -120,9 +120,14 @@ def evaluate(
     check_readable([queries])
     check_writable([out, lists])
     if file is not None and kg is not None:
-        source, (scorer, notes) = file.path, of_embeddings(file, kg, unseen)
+        source = file.path
+        flags = ("model", "norm", "embeddings", "kg", "layout", "relation_layout", "unseen")
+        with collected() as notes, naming_options(flags):
+            scorer = of_embeddings(file, kg, unseen, read=graph_in)
     else:
-        source, (scorer, notes) = Path(str(run)), of_run(Path(str(run)), kg, step or "best", unseen)
+        source = Path(str(run))
+        with collected() as notes:
+            scorer = of_run(source, kg, step or "best", unseen, read=graph_in)
     if filters is None:
         filters = default_filters(scorer.graph, split)
     asked, about = _asked(scorer, queries, split, filters, unseen)
@@ -150,7 +155,7 @@ def evaluate(
     kept = "" if out.suffix.lower() == ".parquet" else f" ({_ONLY_PARQUET})"
     written = [f"wrote {out}: {table.height:,} ranks, {filtered_by(filters)}{kept}"]
     if lists is not None:
-        from owkg.cli.evaluate_lists import write_lists
+        from owkg.pools.lists import write_lists
 
         count = write_lists(
             lists,
@@ -162,7 +167,7 @@ def evaluate(
             name=name or source.name.partition(".")[0],
             queries=asked,
         )
-        written.append(f"wrote {lists}: the best {depth} answers to {count:,} questions")
+        written.append(f"wrote {lists}: the best {depth} answers to {count:,} queries")
     notes += filter_note(table, split, filters) + unseen_note(about.get("unseen", {}), split)
     show_ranks(source, table, out, about, notes, form)
     if form is Format.TABLE:
@@ -171,7 +176,7 @@ def evaluate(
 
 
 def _asked(
-    scorer: Scorer, queries: Path | None, split: str, filters: list[str], unseen: str
+    scorer: Any, queries: Path | None, split: str, filters: list[str], unseen: str
 ) -> tuple[Any, dict[str, Any]]:
     """(the queries that are asked, None for all; what the rank table says of how it was made)."""
     from owkg.evaluation import read_queries

@@ -21,7 +21,7 @@ def filter_note(table: Any, split: str | None, names: Sequence[str]) -> list[str
         return []
     what = "some answers that are ranked are" if split is None else f"{split} is"
     return [
-        f"{what} not among what filters ({', '.join(names)}): the other answers of a question stay candidates"
+        f"{what} not among what filters ({', '.join(names)}): the other answers of a query stay candidates"
     ]
 
 
@@ -46,13 +46,13 @@ def show_ranks(
     tasks, rows = metrics.tasks_of(table)
     side = rows["side"].to_numpy()
     results = []
-    names = {name: metrics.summary(name) for name in _METRICS}
+    names = {name: metrics.metric(name) for name in _METRICS}
     parts = {one: metrics.part_of(tasks, side == one) for one in dict.fromkeys(side.tolist())}
     if len(parts) > 1:
         parts["both"] = tasks
-    for name, summary in names.items():
+    for name, metric in names.items():
         values = {
-            which: metrics.evaluate(part, [summary], ties=[metrics.Ties.REALISTIC], level=None)
+            which: metrics.evaluate(part, [metric], ties=[metrics.Ties.REALISTIC], level=None)
             for which, part in parts.items()
         }
         found = {which: value[metrics.Ties.REALISTIC][name].value for which, value in values.items()}

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
-from owkg.cli.progress import progress
-from owkg.cli.tables import line, new_table, plain, printed, put
+from owkg.terminal.progress import progress
+from owkg.terminal.tables import line, new_table, plain, printed, put
 
 family_tree_app = typer.Typer(
     name="family-tree",
@@ -161,7 +161,7 @@ def draw(
     """
     import family_tree
     from family_tree.families import family
-    from owkg.cli.family_tree_figure import draw_family
+    from family_tree.figure import draw_family
 
     if out.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"`out` must end in .png, .pdf or .svg, got {out}.")

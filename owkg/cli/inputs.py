@@ -1,11 +1,12 @@
 """What a command reads and where it writes, looked at before the work and not after it."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from owkg.cli.progress import progress
+from owkg.terminal.progress import progress
 
 
 def check_readable(paths: Iterable[Path | None]) -> None:
@@ -28,14 +29,25 @@ def check_writable(paths: Iterable[Path | None]) -> None:
             raise OSError(f"{out}: cannot be written: {error.strerror}.") from None
 
 
-def graph_and_notes(folder: Path, **options: Any) -> tuple[Any, list[str]]:
-    """The graph in a folder, as `read_graph` takes the options, and the warnings about it; tells progress."""
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """The warnings of the library within, as notes."""
+    notes: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: notes.append(str(message))
+        yield notes
+
+
+def graph_in(folder: Path, **options: Any) -> Any:
+    """The graph in a folder, as `read_graph` takes the options; tells progress."""
     from owkg.kg import read_graph
 
-    with (
-        progress(f"Reading {folder}", "steps") as update,
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always", UserWarning)
-        graph = read_graph(folder, on_progress=update, **options)
-    return graph, [str(warning.message) for warning in caught]
+    with progress(f"Reading {folder}", "steps") as update:
+        return read_graph(folder, on_progress=update, **options)
+
+
+def graph_and_notes(folder: Path, **options: Any) -> tuple[Any, list[str]]:
+    """The graph in a folder, and the warnings about it."""
+    with collected() as notes:
+        return graph_in(folder, **options), notes

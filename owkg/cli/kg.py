@@ -9,8 +9,8 @@ import typer
 
 from owkg.cli import options
 from owkg.cli.inputs import graph_and_notes
-from owkg.cli.progress import progress
-from owkg.cli.tables import line, new_table, plain, put
+from owkg.terminal.progress import progress
+from owkg.terminal.tables import line, new_table, plain, put
 
 kg_app = typer.Typer(
     name="kg",
@@ -31,11 +31,11 @@ def info(
     ] = None,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
-    """Sizes, duplicates, leakage between splits, relation categories, questions and popularity.
+    """Sizes, duplicates, leakage between splits, relation categories, queries and popularity.
 
     Duplicates are triples that stand in a split already. Reversed: (h, r, t) where train links t to h by
     any relation. Unseen: not in any training triple. Categories and popularity count training triples;
-    questions ask the distinct facts of all splits. Splits of false triples (CoDEx) are no facts.
+    queries ask the distinct facts of all splits. Splits of false triples (CoDEx) are no facts.
     """
     from owkg import kg
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.errors import renamed
-from owkg.cli.inputs import check_readable, graph_and_notes
-from owkg.cli.progress import progress
+from owkg.cli.inputs import check_readable, graph_in
+from owkg.cli.systems import note, noted
+from owkg.terminal.progress import progress
 
 
 class MetricsFormat(StrEnum):
@@ -53,7 +54,7 @@ def metrics(
     ci: Annotated[float, typer.Option(help="Level of the confidence intervals, in (0, 1).")] = 0.95,
     interval: Annotated[
         IntervalName,
-        typer.Option(help="By the central limit theorem, or a bootstrap; both over whole questions."),
+        typer.Option(help="By the central limit theorem, or a bootstrap; both over whole queries."),
     ] = IntervalName.ANALYTIC,
     replicates: Annotated[int, typer.Option(help="Of the bootstrap.", min=2)] = 1000,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0, max=2**32 - 1)] = 0,
@@ -84,7 +85,7 @@ def metrics(
 ) -> None:
     """Rank metrics of one or several models: value, confidence interval, chance level.
 
-    A confidence interval is for other questions of the same kind: whole questions are the sampling unit.
+    A confidence interval is for other queries of the same kind: whole queries are the sampling unit.
     The chance level is the mean under random ranking, with each task's own number of candidates.
 
     Tables show both sides together and realistic ranks, unless divided --by side,ties. JSON and CSV have
@@ -159,14 +160,18 @@ def _computed(
     from owkg import checks
     from owkg.files import writable_folder
     from owkg.metrics import Ties
+    from owkg.ranks.together import read_shares, read_tables
 
     checks.level("ci", ci)
     divisions = _divisions(by)
-    summaries = _summaries(metric)
+    wanted = _metrics(metric)
     if figures is not None:
         writable_folder(figures)
-    with progress("reading"):
-        tables = _tables(files, kg, reweight)
+    check_readable(files)
+    with progress("reading"), noted():
+        graph = None if kg is None else graph_in(kg)
+        shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
+        tables = list(zip(files, read_tables(files, graph, shares=shares), strict=True))
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     shown = {"ties": tuple(Ties) if everything or "ties" in divisions else (Ties.REALISTIC,)}
     if figures is not None:
@@ -176,7 +181,7 @@ def _computed(
             print(f"wrote {path}", file=sys.stderr)
     return _found(
         tables,
-        summaries,
+        wanted,
         seed,
         by=[name for name in divisions if name not in ("side", "ties")],
         sides=("head", "tail", "both") if everything or "side" in divisions else ("both",),
@@ -196,14 +201,14 @@ def _divisions(text: str) -> list[str]:
     return names
 
 
-def _summaries(names: list[str] | None):
-    """The summaries that --metric names, each once; None when it is not given."""
-    from owkg.metrics import summary
+def _metrics(names: list[str] | None):
+    """The wanted that --metric names, each once; None when it is not given."""
+    from owkg.metrics import metric
 
     if not names:
         return None
     try:
-        found = [summary(part) for name in names for part in split_names(name)]
+        found = [metric(part) for name in names for part in split_names(name)]
     except ValueError as error:
         raise ValueError(f"--metric: {error}") from None
     return list({one.name: one for one in found}.values())
@@ -221,78 +226,8 @@ def split_names(text: str) -> list[str]:
     return names
 
 
-def _tables(files: list[Path], kg: Path | None, reweight: str | None) -> list[tuple[Path, Any]]:
-    """The rank tables of the files, with what the graph adds, reweighted where asked, and with a model."""
-    import polars as pl
-
-    from owkg.metrics import reweighted
-    from owkg.ranks import annotated, other_candidates, read_ranks
-
-    check_readable(files)
-    graph = None
-    if kg is not None:
-        graph, notes = graph_and_notes(kg)
-        for text in notes:
-            _note(text)
-    shares = None if reweight in (None, "uniform") else _shares(Path(str(reweight)))
-    stems = [path.name.partition(".")[0] for path in files]
-    tables = []
-    for path, stem in zip(files, stems, strict=True):
-        read = read_ranks(path)
-        table = read.frame
-        if graph is not None:
-            splits = read.about.get("filter")
-            try:
-                table = annotated(read, graph)
-                known = "unseen" not in read.about  # else the table was ranked among fewer entities
-                different = other_candidates(table, graph, filter_splits=splits) if known else 0
-            except ValueError as error:
-                raise ValueError(f"{path}, with the graph {kg}: {error}") from None
-            if different:
-                _note(
-                    f"{path}: {different:,} of {len(table):,} tasks have another number of candidates than "
-                    f"{kg} filtered by {_filters(splits)} gives them."
-                )
-        if reweight is not None:
-            table = reweighted(table, shares)
-        if len(files) > 1 and "model" not in table.columns:
-            name = stem if stems.count(stem) == 1 else str(path)
-            table = table.with_columns(model=pl.lit(name))
-        tables.append((path, table))
-    models = [set(table["model"].unique()) for _, table in tables if len(files) > 1]
-    for i, (path, _) in enumerate(tables):
-        for earlier in range(i if models else 0):
-            if both := models[i] & models[earlier]:
-                raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
-    return tables
-
-
-def _filters(splits: list[str] | None) -> str:
-    return "train, valid, test and the table's own answers" if splits is None else ", ".join(splits) or "none"
-
-
-def _shares(path: Path) -> dict[str, float]:
-    """Relation and share of each line of a file."""
-    from owkg.kg.lines import read_lines
-
-    shares: dict[str, float] = {}
-    for number, line in enumerate(read_lines(path), start=1):
-        relation, _, share = line.rpartition("\t")
-        try:
-            value = float(share)
-        except ValueError:
-            value = -1.0
-        if not relation or not 0 <= value < float("inf") or relation in shares:
-            raise ValueError(
-                f"{path}, line {number}: must be a relation, each once, a tab and a share of at least 0, "
-                f"got {line!r}."
-            )
-        shares[relation] = value
-    return shares
-
-
 def _found(
-    tables: list[tuple[Path, Any]], summaries: Any, seed: int, **options: Any
+    tables: list[tuple[Path, Any]], wanted: Any, seed: int, **options: Any
 ) -> tuple[list[tuple[int, int]], Any]:
     """Tasks and tied tasks of each table, and the reports, one under the other; the tables are used up."""
     import polars as pl
@@ -308,15 +243,15 @@ def _found(
                 del table  # ten million ranks take half a GiB
                 rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
                 sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
-                frames.append(report((tasks, rows), summaries, key=seed, on_progress=update, **options))
+                frames.append(report((tasks, rows), wanted, key=seed, on_progress=update, **options))
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from None
             _note_few(path, frames[-1])
-            missing = [s.name for s in summaries or () if s.name not in frames[-1]["metric"]]
+            missing = [s.name for s in wanted or () if s.name not in frames[-1]["metric"]]
             if missing:
                 raise ValueError(f"--metric: {path} has no {', '.join(missing)}: {_NO_LIST}")
-            if "macro-mrr" not in frames[-1]["metric"] and summaries is None:
-                _note(f"{path}: no macro metrics: {_NO_LIST}")
+            if "macro-mrr" not in frames[-1]["metric"] and wanted is None:
+                note(f"{path}: no macro metrics: {_NO_LIST}")
     return sizes, pl.concat(frames)
 
 
@@ -347,11 +282,11 @@ def _note_few(path: Path, found: Any) -> None:
         if worst["heaviest_query"] > HEAVY_QUERY:
             why.append(f"one query carries {worst['heaviest_query']:.0%} of the weight")
         whose = path if model is None else model
-        _note(f"{whose}: {' and '.join(why)} ({named}): the intervals may be too narrow.")
+        note(f"{whose}: {' and '.join(why)} ({named}): the intervals may be too narrow.")
     groups = known.filter(pl.col("by").is_not_null())
     groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
     if groups["few"].any():
-        _note(
+        note(
             f"{path}: {groups['few'].sum():,} of {len(groups):,} groups rest on fewer than {FEW_QUERIES} "
             f"effective queries, or on one that weighs more than {HEAVY_QUERY:.0%}: their intervals may be "
             "too narrow."
@@ -359,10 +294,6 @@ def _note_few(path: Path, found: Any) -> None:
 
 
 _NO_LIST = (
-    "the answers of a question are in no one list, for its tasks differ in their number of candidates, "
+    "the answers of a query are in no one list, for its tasks differ in their number of candidates, "
     "or its other answers are not filtered."
 )
-
-
-def _note(text: str) -> None:
-    print(f"owkg: note: {text}", file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from owkg.cli.output import number
-from owkg.cli.tables import line, new_table, plain, put
+from owkg.terminal.tables import line, new_table, plain, put
 
 # What a table with a row a model shows when nothing is asked by name.
 _SHORT = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "amrr", "ahits@10", "macro-mrr")
@@ -37,9 +37,9 @@ def _nested(found: pl.DataFrame) -> dict[str, Any]:
 
 def _pykeen(found: pl.DataFrame) -> dict[str, Any]:
     """PyKEEN's keys, side.ties.metric, and its values; what PyKEEN does not know is left out."""
-    from owkg.metrics import pykeen_key, summary
+    from owkg.metrics import metric, pykeen_key
 
-    keys = {name: pykeen_key(summary(name)) for name in found["metric"].unique()}
+    keys = {name: pykeen_key(metric(name)) for name in found["metric"].unique()}
     return {
         f"{row['side']}.{row['ties']}.{key}": None if row["value"] is None else number(row["value"])
         for row in found.iter_rows(named=True)
@@ -106,9 +106,9 @@ def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]
     single = models == 1 and len(found) == len(whole)
     head = f"{tasks:,} ranking tasks"
     if single:
-        head += f", {whole['questions'].max():,} questions"
+        head += f", {whole['questions'].max():,} queries"
     line("Rank metrics", "bold")
-    line(f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over questions", "dim")
+    line(f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over queries", "dim")
     if single:
         for (side, ties), rows in whole.group_by(["side", "ties"], maintain_order=True):
             _vertical(f"side {side}, {ties} ranks", rows)
@@ -188,20 +188,20 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
         found: what `owkg.metrics.report` returns.
         ci: level of the intervals.
     """
-    from owkg.metrics import summary
+    from owkg.metrics import metric
 
     names = list(found["metric"].unique(maintain_order=True))
     if len(names) > _MOST_COLUMNS:
         names = [name for name in _SHORT if name in names]
     keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
-    print(f"% values and {100 * ci:g}% confidence intervals over questions; needs \\usepackage{{booktabs}}")
+    print(f"% values and {100 * ci:g}% confidence intervals over queries; needs \\usepackage{{booktabs}}")
     print(rf"\begin{{tabular}}{{{'l' * len(keys)}{'r' * len(names)}}}" + "\n" + r"\toprule")
     print(" & ".join([*keys, *(latex(name) for name in names)]) + r" \\" + "\n" + r"\midrule")
     comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
     best: dict[tuple[str, str, str], float] = {}
     for row in comparable.iter_rows(named=True):
         at = (row["metric"], row["side"], row["ties"])
-        better = max if summary(row["metric"]).larger_is_better else min
+        better = max if metric(row["metric"]).larger_is_better else min
         best[at] = better(best.get(at, row["value"]), row["value"])
     several = comparable["model"].n_unique() > 1
     for _, part in found.group_by(["model", "by", "group", "side", "ties"], maintain_order=True):

@@ -3,7 +3,7 @@
 import json
 
 from owkg.cli.options import Format, OutputFormat
-from owkg.cli.tables import console, new_table
+from owkg.terminal.tables import console, new_table
 
 
 def models(form: OutputFormat = Format.TABLE) -> None:

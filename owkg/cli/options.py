@@ -44,6 +44,7 @@ OtherStrength = Annotated[
 Sparsity = Annotated[
     float, typer.Option("--sparsity", help="P(an answer is missing from the test set), in (0, 1).")
 ]
+Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0, max=2**32 - 1)]
 NumAnswers = Annotated[int, typer.Option("--num-answers", help="Full-test answers of a query, at least 1.")]
 AnswerHistogram = Annotated[
     str,
@@ -100,10 +101,10 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
 
 def metrics_named(names: list[str]):
     """The metrics that `--metric` names."""
-    from owkg.metrics import metric
+    from owkg.rank_weights import rank_weight
 
     try:
-        return [metric(name) for name in names]
+        return [rank_weight(name) for name in names]
     except ValueError as error:
         raise ValueError(f"--metric: {error}") from None
 

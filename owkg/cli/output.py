@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.options import Format
-from owkg.cli.tables import line, new_table, plain, put
+from owkg.terminal.tables import line, new_table, plain, put
 
 
 def number(value: Any) -> float | None:
@@ -82,3 +82,13 @@ def _readable(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def save_table(table: Any, path: Path) -> Path:
+    """Writes a polars frame as CSV and prints its path."""
+    from owkg.files import written_aside
+
+    with written_aside(path) as aside:
+        table.write_csv(aside)
+    print(f"wrote {path}")
+    return path

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
-from owkg.cli.tables import line, printed
+from owkg.terminal.tables import line, printed
 
-MADE_BY = "owkg pool"
 _SHOWN = 10  # relations that lose most by the rules
 
 
@@ -49,7 +48,7 @@ def pool(
         ),
     ] = None,
     covered: Annotated[
-        bool, typer.Option("--covered", help="Pool only the questions that --truth judges.")
+        bool, typer.Option("--covered", help="Pool only the queries that --truth judges.")
     ] = False,
     rule: Annotated[
         list[RuleName] | None,
@@ -69,13 +68,13 @@ def pool(
     budget: Annotated[
         int | None,
         typer.Option(
-            help="At most so many candidates in the sheet: the shallowest depths first, of each question a "
+            help="At most so many candidates in the sheet: the shallowest depths first, of each query a "
             "depth as a whole. The others stay unjudged.",
             min=1,
         ),
     ] = None,
     intersect: Annotated[
-        bool, typer.Option("--intersect", help="Leave out questions that some system does not answer.")
+        bool, typer.Option("--intersect", help="Leave out queries that some system does not answer.")
     ] = False,
     names: Annotated[
         Path | None,
@@ -102,10 +101,10 @@ def pool(
     """Pools the best answers of several systems for judging, as TREC does.
 
     The folder OUT holds pool.tsv (every candidate, the depth at which it entered, its systems, rule and
-    grade, and whether truth or rule gave it), pool.qrels (grade -1: not judged yet), runs.trec.gz (the pooled
-    lists), sheet.tsv (for annotators, what is not judged yet), metadata.json.
+    relevance, and whether truth or rule gave it), pool.qrels (relevance -1: not judged yet), runs.trec.gz
+    (the pooled lists), sheet.tsv (for annotators, what is not judged yet), metadata.json.
 
-    The answers of --truth to the questions asked are all in pool.qrels, pooled or not. With --closed-world
+    The answers of --truth to the queries asked are all in pool.qrels, pooled or not. With --closed-world
     only pooled ones are: truth stands for annotators, who see nothing but the pool.
 
     With --read, the labels of filled-in sheets go into the judgements of a pool: of several annotators, what
@@ -115,21 +114,21 @@ def pool(
     if out is None:
         raise ValueError("`out` must say where to write.")
     if read:
-        from owkg.cli.pool_read import read_back
+        from owkg.cli.pool_read import read_sheets
 
         given = {"RUN": runs, "`depth`": depth, "`kg`": kg, "`truth`": truth, "`filter`": filter_}
         given |= {"`names`": names, "`intersect`": intersect, "`closed_world`": closed_world}
         given |= {"`covered`": covered, "`rule`": rule, "`budget`": budget}
         for name, value in given.items():
             if value:
-                raise ValueError(f"{name} says nothing with --read.")
+                raise ValueError(f"{name} has no effect with --read.")
         if pool_ is None:
             raise ValueError("`pool` must name the folder of the pool that --read belongs to.")
-        read_back(read, pool_, out, form, overwrite=overwrite, changed=changed)
+        read_sheets(read, pool_, out, form, overwrite=overwrite, changed=changed)
         return
     for name, value in {"pool": pool_, "changed": changed}.items():
         if value:
-            raise ValueError(f"`{name}` says nothing without --read.")
+            raise ValueError(f"`{name}` has no effect without --read.")
     if not runs:
         raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
     for name, value in {"depth": depth, "kg": kg}.items():
@@ -138,7 +137,7 @@ def pool(
     for name, value in {"closed_world": closed_world, "covered": covered}.items():
         if value and truth is None:
             raise ValueError(f"`{name}` needs --truth.")
-    from owkg.cli.pool_folder import write_pool
+    from owkg.pools.folder import write_pool
 
     settings = {
         "depth": depth,

@@ -104,7 +104,7 @@ def convert(
         bool,
         typer.Option(
             "--unanswered",
-            help="Take relevant answers to questions that the run does not hold as not retrieved, "
+            help="Take relevant answers to queries that the run does not hold as not retrieved, "
             "instead of an error.",
         ),
     ] = False,
@@ -123,13 +123,13 @@ def convert(
     triples (head, relation, tail), side ("head" or "tail" is predicted), and
     perhaps entity_labels and relation_labels. Larger scores are better.
 
-    Runs: lines of question, Q0, answer, rank, score, tag. A question is
+    Runs: lines of query, Q0, answer, rank, score, tag. A query is
     "head|relation|?" or "?|relation|tail". Scores count, not ranks.
     """
     from owkg import ranks
     from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
-    from owkg.ranks.kinds import kind_of
+    from owkg.ranks.formats import kind_of
     from owkg.ranks.lists import converted as converted_list
     from owkg.ranks.matrices import converted as converted_matrix
 

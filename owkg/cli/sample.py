@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
-from owkg.cli.tables import plain, printed
+from owkg.terminal.tables import plain, printed
 
 
 class FactsMissing(StrEnum):
@@ -20,7 +20,7 @@ class FactsMissing(StrEnum):
     POPULARITY = "popularity"
 
 
-# Questions that are asked where none say how many.
+# Queries that are asked where none say how many.
 _QUERIES = 500
 # What each model is told, and by which option.
 _PARAMETERS = {
@@ -47,12 +47,12 @@ def sample(
     train_rate: Annotated[float, typer.Option(help="Share of the known facts that trains, in (0, 1).")] = 0.7,
     valid_rate: Annotated[float, typer.Option(help="Share of the known facts that validates.")] = 0.0,
     min_answers: Annotated[
-        int, typer.Option(help="Full-test answers that a question must have to be asked, at least 1.")
+        int, typer.Option(help="Full-test answers that a query must have to be asked, at least 1.")
     ] = 10,
     num_queries: Annotated[
         str | None,
         typer.Option(
-            help="How many questions are asked; all: every one that may be.",
+            help="How many queries are asked; all: every one that may be.",
             show_default="500, or all there are",
         ),
     ] = None,
@@ -101,13 +101,13 @@ def sample(
     """Draws an open-world benchmark with dialled incompleteness from a closed world.
 
     Each fact is known with the given probability. Some known facts train, the others are the sparse test;
-    with all that is missing they are the full test. OUT holds the sets, the questions and their TREC
+    with all that is missing they are the full test. OUT holds the sets, the queries and their TREC
     judgements, label maps, OpenKE and LibKGE layouts, and a card: README.md, metadata.json, card.png.
     Several densities go into OUT/d0.95, OUT/d0.85, ...
     """
     from owkg import sampling
-    from owkg.cli.progress import progress
     from owkg.plots.sampling import draw_card
+    from owkg.terminal.progress import progress
 
     densities = _densities(density)
     given = {
@@ -142,7 +142,7 @@ def sample(
                 world = sampling.sample(graph, density=each, **given)
                 if given["fewer"] and world.num_eligible < _QUERIES:
                     notes.append(
-                        f"density {each:g}: {world.num_eligible} questions are asked, all that have "
+                        f"density {each:g}: {world.num_eligible} queries are asked, all that have "
                         f"{min_answers} full-test answers and a sparse one; {_QUERIES} where there are more."
                     )
                 yield world

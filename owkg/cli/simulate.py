@@ -34,9 +34,9 @@ def simulate(
     With --other-strength two models meet the same missing facts, and their covariance is printed too.
     """
 
-    from owkg.cli.progress import progress
     from owkg.keys import seeded
     from owkg.simulate import estimate, estimate_pair
+    from owkg.terminal.progress import progress
 
     chosen = options.metrics_named(metric)
     if other_correlation is not None and other_strength is None:

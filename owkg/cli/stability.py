@@ -1,4 +1,4 @@
-"""`owkg stability`: how the order of systems changes when fewer questions are asked."""
+"""`owkg stability`: how the order of systems changes when fewer queries are asked."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat
+from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import number
-from owkg.cli.progress import progress
-from owkg.cli.script import Seed
 from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, graph_of, metrics_named, noted
+from owkg.terminal.progress import progress
 
 _SIZES = "0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95"
 # Orders that agree so well are taken for the same in the field.
@@ -28,7 +27,7 @@ def stability(
     size: Annotated[
         str | None,
         typer.Option(
-            help=f"Shares of the questions, with commas. Absent: those of {_SIZES} that are one at least."
+            help=f"Shares of the queries, with commas. Absent: those of {_SIZES} that are one at least."
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=2, help="Of each size.")] = 50,
@@ -41,29 +40,28 @@ def stability(
     ] = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """The order of systems on random parts of the questions against that on all of them.
+    """The order of systems on random parts of the queries against that on all of them.
 
-    Section 5 of Zhou et al. (2022). Parts are drawn without replacement, whole questions at a time.
+    Section 5 of Zhou et al. (2022). Whole queries are drawn without replacement.
     """
 
     from owkg.files import writable_folder
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
-    from owkg.judge.systems import label_sets, tie_rule
-    from owkg.keys import seeded
+    from owkg.judge.systems import qrels_ranks, tie_rule
 
     chosen, sizes = metrics_named(metric), _numbers(size or _SIZES)
     if out is not None:
         writable_folder(out)
     with noted():
-        (one,) = label_sets(files, qrels, graph_of(kg), intersect=intersect)
+        (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
         if len(one.tables) < 2:
             raise ValueError("`systems` must name two systems at least: a single one cannot be ranked.")
         read, _ = scores(one.tables, chosen, ties=tie_rule(ties, [one]))
     if size is None:
-        sizes = [share for share in sizes if 0 < round(share * len(read.questions)) < len(read.questions)]
+        sizes = [share for share in sizes if 0 < round(share * len(read.queries)) < len(read.queries)]
     with progress("drawing", "draws") as update:
-        found = measured(seeded(seed), read, sizes, draws, coefficient=coefficient, on_progress=update)
+        found = measured(seed, read, sizes, draws, coefficient=coefficient, on_progress=update)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)
@@ -77,7 +75,7 @@ def stability(
             )
         )
     else:
-        _print(found, table, coefficient, len(read.questions))
+        _print(found, table, coefficient, len(read.queries))
 
 
 def _numbers(text: str) -> list[float]:
@@ -95,7 +93,7 @@ def _table(found: Any) -> Any:
         {
             "metric": metric,
             "share": float(share),
-            "questions": int(found.questions[s]),
+            "questions": int(found.queries[s]),
             "mean": float(found.mean[m, s]),
             "deviation": float(found.standard_deviation[m, s]),
             "lower": float(low[m, s]),
@@ -129,11 +127,11 @@ def _write(found: Any, table: Any, coefficient: str, out: Path) -> None:
     with written_together(out) as aside:
         table.write_csv(aside / "stability.csv")
         every.write_csv(aside / "stability_draws.csv")
-        stability_figure(drawn, aside / "stability", ylabel=f"{label} with all questions")
+        stability_figure(drawn, aside / "stability", ylabel=f"{label} with all queries")
 
 
-def _print(found: Any, table: Any, coefficient: str, questions: int) -> None:
-    from owkg.cli.tables import printed
+def _print(found: Any, table: Any, coefficient: str, queries: int) -> None:
+    from owkg.terminal.tables import printed
 
     rows, enough = [], []
     for (share,), own in table.group_by("share", maintain_order=True):
@@ -144,7 +142,7 @@ def _print(found: Any, table: Any, coefficient: str, questions: int) -> None:
         shares = [row["share"] for row in own.iter_rows(named=True) if row["mean"] >= _SAME]
         never = "no order" if number(own["mean"].max()) is None else f"more than {found.sizes[-1]:g}"
         enough.append([metric, f"{shares[0]:g}" if shares else never])
-    title = f"{coefficient} of the order on a share of {questions:,} questions with that on all"
+    title = f"{coefficient} of the order on a share of {queries:,} queries with that on all"
     printed(f"{title}: mean [95 % of draws]", ["share", *found.metrics], rows)
     printed(f"the smallest of these shares with a mean of at least {_SAME}", ["metric", "share"], enough)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.tables import plain
+from owkg.terminal.tables import plain
 
 Files = Annotated[
     list[Path],
@@ -37,19 +37,17 @@ Ties = Annotated[
 ]
 Intersect = Annotated[
     bool,
-    typer.Option(
-        "--intersect", help="Leave out questions and answers that some system lacks, and count them."
-    ),
+    typer.Option("--intersect", help="Leave out queries and answers that some system lacks, and count them."),
 ]
 
 
 def metrics_named(names: list[str] | None) -> list[Any]:
-    """The summaries that --metric names, each once; the usual ones where it is not given."""
+    """The metrics that --metric names, each once; the usual ones where it is not given."""
     from owkg.cli.metrics import split_names
     from owkg.judge.compare import DEFAULT
-    from owkg.metrics.front import summaries_named
+    from owkg.metrics.front import metrics_named
 
-    return summaries_named([part for name in names or DEFAULT for part in split_names(name)]) or []
+    return metrics_named([part for name in names or DEFAULT for part in split_names(name)]) or []
 
 
 def graph_of(folder: Path | None) -> Any:

@@ -61,7 +61,7 @@ def _mean(values: Any, weights: list[float] | None) -> float | None:
 
 
 def _classified(metric: Any, setting: dict[str, Any], model: Any, weights: Any) -> dict[str, Any]:
-    from owkg import metrics, openworld, theory
+    from owkg import openworld, rank_weights, theory
 
     exact = theory.moments(metric, **setting, missing=model, answer_weights=weights)
     result = dict.fromkeys(_KEYS) | {
@@ -72,7 +72,7 @@ def _classified(metric: Any, setting: dict[str, Any], model: Any, weights: Any) 
         return result  # the lemma and what follows from it assume independently missing facts
     result["lemma_expectation"] = _mean(theory.lemma_expectation(metric, **setting), weights)
     result["derivative"] = _mean(theory.lemma_derivative(metric, **setting), weights)
-    if metric == metrics.MRR:
+    if metric == rank_weights.MRR:
         result["log_approximation"] = _mean(theory.log_approximation(**setting), weights)
         bound = theory.log_approximation_error_bound(**setting)
         result["log_approximation_error_bound"] = _mean(bound, weights)

@@ -36,19 +36,21 @@ def train(
         int | None,
         typer.Option(help="Dimension of the model; of complex, rotate and protate in complex numbers."),
     ] = None,
-    regime: Annotated[
+    training_loop: Annotated[
         str | None,
         typer.Option(
+            "--training-loop",
+            "--regime",
             help="What answers are compared with: all entities, one answer (1vsall) or all known "
-            "answers (kvsall) at a time, or entities drawn at random (negatives)."
+            "answers (kvsall) at a time, or entities drawn at random (negatives).",
         ),
     ] = None,
     loss: Annotated[
         str | None,
         typer.Option(help="cross_entropy or bce; with negatives: margin, logistic or self_adversarial."),
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Questions a step.")] = None,
-    num_negatives: Annotated[int | None, typer.Option(help="Drawn for each question.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Queries a step.")] = None,
+    num_negatives: Annotated[int | None, typer.Option(help="Drawn for each query.")] = None,
     label_smoothing: Annotated[float | None, typer.Option(help="In [0, 1).")] = None,
     optimiser: Annotated[str | None, typer.Option(help="adagrad, adam or sgd.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="At its peak.")] = None,
@@ -93,7 +95,7 @@ def train(
     given = {
         "model": model,
         "dim": dim,
-        "regime": regime,
+        "training_loop": training_loop,
         "loss": loss,
         "batch_size": batch_size,
         "num_negatives": num_negatives,
@@ -115,13 +117,13 @@ def train(
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= named_values(option or [], taken=settings)
     from owkg import train as training
-    from owkg.cli.progress import progress
     from owkg.kg import read_graph
+    from owkg.terminal.progress import progress
 
     if resume and overwrite:
         raise ValueError("`overwrite` must not be given with --resume: the run is gone on with.")
     if resume and config is not None:
-        raise ValueError("`config` says nothing with --resume: the run has its own.")
+        raise ValueError("`config` has no effect with --resume: the run has its own.")
     source = training.config_file(out) if resume else config
     with (
         naming_options((*given, *_OTHERS)),

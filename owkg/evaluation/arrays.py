@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.evaluation.blocks import Block, blocks
 from owkg.evaluation.counts import counts
 from owkg.evaluation.memory import block_bytes as enough_bytes
@@ -23,7 +24,7 @@ _LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
 
 
 class ScoredRanks(NamedTuple):
-    """The columns of `owkg.ranks.Ranks`, and what orders the answers to one question.
+    """The columns of `owkg.ranks.Ranks`, and what orders the answers to one query.
 
     Attributes:
         optimistic: 1-based rank, ties counted for the answer.
@@ -57,8 +58,8 @@ def rank_arrays(
         optimistic  = 1 + #{candidates with score > answer's score + tolerance}
         pessimistic =     #{candidates with score >= answer's score - tolerance}
 
-    as `owkg.ranks.ranks_from_scores`, of scores that are never all there: a block of questions at a time is
-    scored against all entities, and counted. Answers to one question share its scores. Entities are shared
+    as `owkg.ranks.ranks_from_scores`, of scores that are never all there: a block of queries at a time is
+    scored against all entities, and counted. Answers to one query share its scores. Entities are shared
     out among the devices; their number does not change a rank. Where JAX is distributed, all processes call
     this together, and all get the ranks.
 
@@ -72,8 +73,8 @@ def rank_arrays(
         tolerance: scores that differ from the answer's by at most this are ties; absolute; 0 or at least
             1e-30.
         devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores that are there at a time, at least those of two questions; None: those of
-            64 to 256 questions, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of
+        block_bytes: of the scores that are there at a time, at least those of two queries; None: those of
+            64 to 256 queries, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of
             what is free. It changes no rank but of scores that differ in their last bits.
         named: what messages call the query of a triple; None: by its number.
         on_progress: told after each block how many triples are ranked, and of how many.
@@ -95,18 +96,20 @@ def rank_arrays(
     size = checks.scalar("block_bytes", checks.integer("block_bytes", block_bytes, 1))
     params, statistics = everywhere(mesh, (params, statistics))
     count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))
-    dealt = blocks(triples, side, known, most=max(1, size // (4 * num_entities)))
+    shares = blocks(triples, side, known, most=max(1, size // (4 * num_entities)))
     # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
-    stack, width = everywhere(mesh, (_stacked([block for _, block in dealt]), width))
+    stack, width = everywhere(mesh, (_stacked([block for _, block in shares]), width))
     above, level = np.empty((2, len(triples)), np.int64)
     score = np.empty(len(triples))
     done = 0
-    for rows, found in _one_behind(_counted(count, dealt, stack, width, mesh)):
+    for rows, found in _one_behind(_counted(count, shares, stack, width, mesh)):
         above[rows], level[rows], bad, score[rows] = (np.asarray(part)[: len(rows)] for part in found)
         if bad.any():
             row = int(rows[np.argmax(bad > 0)])
             name = named(row) if named else f"the {side} of triple {row}"
-            raise ValueError(f"`params` must give scores that are finite, got NaN or infinity for {name}.")
+            raise ArgumentError(
+                "params", f"must give scores that are finite, got NaN or infinity for {name}."
+            )
         done += len(rows)
         if on_progress:
             on_progress(done, len(triples))
@@ -118,15 +121,15 @@ def rank_arrays(
 
 
 def _counted(
-    count: Callable[..., Any], dealt: list[tuple[np.ndarray, Block]], stack: Any, width: Any, mesh: Any
+    count: Callable[..., Any], shares: list[tuple[np.ndarray, Block]], stack: Any, width: Any, mesh: Any
 ) -> Iterator[tuple[np.ndarray, Any]]:
     """The rows of each block, and their counts; all blocks are scored in one place."""
-    if not dealt:
+    if not shares:
         return
     shaped = partial(jax.ShapeDtypeStruct, (), np.int32)
     _, scores = jax.eval_shape(count, stack, shaped(), width, None)
     scratch = scratch_of(mesh, scores.shape, scores.dtype)
-    for i, (rows, _) in enumerate(dealt):
+    for i, (rows, _) in enumerate(shares):
         found, scratch = count(stack, np.int32(i), width, scratch)
         yield rows, found
 
@@ -157,7 +160,7 @@ def _check_known(known: Any, side: str, num_entities: int, num_relations: int) -
     if known is None:
         return
     if not isinstance(known, KnownAnswers):
-        raise ValueError(f"`known` must be KnownAnswers, or None for raw ranks, got {known!r}.")
+        raise ArgumentError("known", f"must be KnownAnswers, or None for raw ranks, got {known!r}.")
     wanted, got = (side, num_entities, num_relations), (known.side, known.num_entities, known.num_relations)
     if wanted != got:
-        raise ValueError(f"`known` must be of side, entities and relations {wanted}, got those of {got}.")
+        raise ArgumentError("known", f"must be of side, entities and relations {wanted}, got those of {got}.")

@@ -1,4 +1,4 @@
-"""The questions that triples ask, each once, in blocks of one shape."""
+"""The queries that triples ask, each once, in blocks of one shape."""
 
 from typing import Any, NamedTuple
 
@@ -10,17 +10,17 @@ from owkg.ranks import EntitySets, known_sets
 
 
 class Block(NamedTuple):
-    """Some questions of one side, their answers that are ranked, and those that are known.
+    """Some queries of one side, their answers that are ranked, and those that are known.
 
-    All blocks of a side have one shape, so that they share compiled code. Where there is less, question 0 is
-    asked again, its first answer is ranked again, and what is known belongs to the question after the last.
+    All blocks of a side have one shape, so that they share compiled code. Where there is less, query 0 is
+    asked again, its first answer is ranked again, and what is known belongs to the query after the last.
 
     Attributes:
-        entity: that each question gives, [q].
-        relation: of each question, [q].
-        row: the question of each answer that is ranked, [p].
+        entity: that each query gives, [q].
+        relation: of each query, [q].
+        row: the query of each answer that is ranked, [p].
         answer: entity id, [p].
-        known_row: the question of each known answer, [k].
+        known_row: the query of each known answer, [k].
         known: entity id, [k].
     """
 
@@ -35,13 +35,13 @@ class Block(NamedTuple):
 def blocks(
     triples: Int32[np.ndarray, "triples 3"], side: str, known: KnownAnswers | None, *, most: int
 ) -> list[tuple[Int64[np.ndarray, "p"], Block]]:
-    """Blocks of at most `most` questions, and which triple each answer is of.
+    """Blocks of at most `most` queries, and which triple each answer is of.
 
     Args:
         triples: int [triples, 3].
         side: the side that is asked for.
         known: the answers that leave the candidates; None: none.
-        most: questions in a block.
+        most: queries in a block.
 
     Returns:
         (rows of triples, block) of each block; a block may rank more answers than it has rows of triples, and
@@ -51,13 +51,13 @@ def blocks(
         return []
     head, relation, tail = triples.T
     entity, answer = (head, tail) if side == "tail" else (tail, head)
-    questions, of = np.unique(np.stack([entity, relation], axis=1), axis=0, return_inverse=True)
+    queries, of = np.unique(np.stack([entity, relation], axis=1), axis=0, return_inverse=True)
     of = of.ravel()
-    sets = _sets(known, questions)
-    numbers = -(-len(questions) // most)
+    sets = _sets(known, queries)
+    numbers = -(-len(queries) // most)
     # Dealt out like cards, those with most known answers first: no block has many more than another.
     hands = np.argsort(sets.start - sets.stop, kind="stable")
-    number, place = np.empty((2, len(questions)), np.int64)
+    number, place = np.empty((2, len(queries)), np.int64)
     number[hands], place[hands] = np.arange(len(hands)) % numbers, np.arange(len(hands)) // numbers
     rows = [np.flatnonzero(number[of] == i) for i in range(numbers)]
     asked = [hands[i::numbers] for i in range(numbers)]
@@ -68,7 +68,7 @@ def blocks(
         (
             own,
             Block(
-                *_padded(questions[hand].T, q, questions[hand[0]]),
+                *_padded(queries[hand].T, q, queries[hand[0]]),
                 *_padded([place[of[own]], answer[own]], p, (0, answer[own[0]])),
                 *_padded(_flat(sets, hand), k, (q, 0)),
             ),
@@ -77,15 +77,15 @@ def blocks(
     ]
 
 
-def _sets(known: KnownAnswers | None, questions: np.ndarray) -> EntitySets:
+def _sets(known: KnownAnswers | None, queries: np.ndarray) -> EntitySets:
     if known is None:
-        none = np.zeros(len(questions), np.int64)
+        none = np.zeros(len(queries), np.int64)
         return EntitySets(none, none, np.empty(0, np.int32))
-    return known_sets(known, *questions.T)
+    return known_sets(known, *queries.T)
 
 
 def _flat(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(place in the hand, entity) of every known answer to the questions of a hand."""
+    """(place in the hand, entity) of every known answer to the queries of a hand."""
     sizes = (sets.stop - sets.start)[hand]
     place = np.repeat(np.arange(len(hand)), sizes)
     within = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -1,4 +1,4 @@
-"""How many candidates score above the answers to a block of questions, and how many no less."""
+"""How many candidates score above the answers to a block of queries, and how many no less."""
 
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The best answers of a model to questions: the top of its lists, as for a pool."""
+"""The best answers of a model to queries: the top of its lists, as for a pool."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float32, Int32
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.evaluation.memory import block_bytes
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
@@ -20,15 +21,15 @@ _BYTES = 2**26
 
 
 class TopAnswers(NamedTuple):
-    """The best candidates of each question, best first.
+    """The best candidates of each query, best first.
 
     Attributes:
-        answer: entity ids, [questions, depth]; -1 behind the last candidate.
-        score: of each, [questions, depth]; minus infinity behind the last candidate.
+        answer: entity ids, [queries, depth]; -1 behind the last candidate.
+        score: of each, [queries, depth]; minus infinity behind the last candidate.
     """
 
-    answer: Int32[np.ndarray, "questions depth"]
-    score: Float32[np.ndarray, "questions depth"]
+    answer: Int32[np.ndarray, "queries depth"]
+    score: Float32[np.ndarray, "queries depth"]
 
 
 def top_answers(
@@ -42,20 +43,20 @@ def top_answers(
     known: Any,
     depth: Any,
 ) -> TopAnswers:
-    """The `depth` best candidates of each question, of equal scores those with the smaller id.
+    """The `depth` best candidates of each query, of equal scores those with the smaller id.
 
     Args:
         model: what scores.
         params: of the model.
         statistics: of the model.
-        entity: id of what is known of each question, [questions].
-        relation: id of its relation, [questions].
+        entity: id of what is known of each query, [queries].
+        relation: id of its relation, [queries].
         side: the side that is asked for, "head" or "tail".
         known: the `KnownAnswers` that leave the candidates, as those of train; None: all are candidates.
         depth: of the lists, at most the number of entities.
 
     Raises:
-        ValueError: if an argument is out of range, or a score is no finite number, naming the question.
+        ValueError: if an argument is out of range, or a score is no finite number, naming the query.
 
     Examples:
         >>> import jax
@@ -69,17 +70,17 @@ def top_answers(
     num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
     entity, relation = ids("entity", entity, num_entities), ids("relation", relation, num_relations)
     if entity.ndim != 1 or entity.shape != relation.shape:
-        raise ValueError(
-            f"`entity` and `relation` must be one id a question, got the shapes {entity.shape} and "
-            f"{relation.shape}."
+        raise ArgumentError(
+            "entity",
+            f"and `relation` must be one id a query, got the shapes {entity.shape} and {relation.shape}.",
         )
     deep = int(checks.scalar("depth", checks.integer("depth", depth, 1)))
     if deep > num_entities:
-        raise ValueError(f"`depth` must be at most {num_entities}, the entities, got {deep}.")
+        raise ArgumentError("depth", f"must be at most {num_entities}, the entities, got {deep}.")
     if known is not None and not isinstance(known, KnownAnswers):
-        raise ValueError(f"`known` must be KnownAnswers, or None, got {known!r}.")
+        raise ArgumentError("known", f"must be KnownAnswers, or None, got {known!r}.")
     if known is not None and known.side != side:
-        raise ValueError(f"`known` must be of the side {side}, got {known.side}.")
+        raise ArgumentError("known", f"must be of the side {side}, got {known.side}.")
     answer = np.empty((len(entity), deep), np.int32)
     score = np.empty((len(entity), deep), np.float32)
     # Two at least: the product of a single row is rounded otherwise than the same row among others.
@@ -98,9 +99,10 @@ def top_answers(
         best, found, finite = top(entity[filled], relation[filled], *gone)
         if not (whole := np.asarray(finite)).all():
             at = int(filled[np.argmin(whole)])
-            raise ValueError(
-                f"`params` must give scores that are finite, got NaN or infinity for the {side} of "
-                f"entity {entity[at]}, relation {relation[at]}."
+            raise ArgumentError(
+                "params",
+                f"must give scores that are finite, got NaN or infinity for the {side} of "
+                f"entity {entity[at]}, relation {relation[at]}.",
             )
         answer[own], score[own] = (np.asarray(part)[: own.stop - begin] for part in (best, found))
     return TopAnswers(answer, score)
@@ -109,7 +111,7 @@ def top_answers(
 def _known(
     known: KnownAnswers | None, entity: np.ndarray, relation: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(question, entity) of every known answer, questions in order."""
+    """(query, entity) of every known answer, queries in order."""
     if known is None:
         return np.empty(0, np.int64), np.empty(0, np.int32)
     sets = known_sets(known, entity, relation)
@@ -131,7 +133,7 @@ def _top(
     row: Array,
     out: Array,
 ) -> tuple[Array, Array, Array]:
-    """Best candidates, their scores, and whether all scores of a question are finite."""
+    """Best candidates, their scores, and whether all scores of a query are finite."""
     queries, _ = model.query(params, statistics, entity, relation, side)
     scores = model.similarity.all(queries, model.candidates(params)).astype(jnp.float32)
     finite = jnp.isfinite(scores).all(axis=1)

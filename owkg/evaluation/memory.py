@@ -7,7 +7,7 @@ from typing import Any
 _MEMINFO = Path("/proc/meminfo")
 # On a processor as much as its caches hold, elsewhere enough to outweigh the call.
 _CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
-# Questions that outweigh the reading of all entities for them: where caches still hold so many scores, and
+# Queries that outweigh the reading of all entities for them: where caches still hold so many scores, and
 # where they do not and more is better. Blocks above so many bytes are asked of the system anew each time.
 _FEW, _MANY, _REUSED_BYTES = 64, 256, 2**25
 # Bounds on what they may take: bytes, and a share of what is free.
@@ -15,9 +15,9 @@ _MOST_BYTES, _SHARE = 2**30, 8
 
 
 def block_bytes(device: Any, num_entities: int) -> int:
-    """Bytes of scores of a block of questions.
+    """Bytes of scores of a block of queries.
 
-    What 64 questions take, or 256 where 64 take more than 32 MiB; at most 1 GiB and an eighth of what is
+    What 64 queries take, or 256 where 64 take more than 32 MiB; at most 1 GiB and an eighth of what is
     free, at least 16 MiB. On an accelerator what 256 take, and at least 256 MiB.
 
     Args:

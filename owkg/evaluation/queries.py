@@ -1,4 +1,4 @@
-"""The queries of a benchmark: which questions are asked."""
+"""The queries of a benchmark: which queries are asked."""
 
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ _QUERY = ("side", "entity", "relation")
 
 
 def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFrame:
-    """The questions in a file such as the `queries.tsv` of `owkg sample`.
+    """The queries in a file such as the `queries.tsv` of `owkg sample`.
 
     Args:
         path: of a table between tabs, without quotes, whose first line names the columns side ("head" or
@@ -23,7 +23,7 @@ def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFra
         graph: that has these labels.
 
     Returns:
-        Columns side, entity, relation, each question once.
+        Columns side, entity, relation, each query once.
 
     Raises:
         ValueError: naming file and line, if a column is missing, a line is malformed, or a label is not in
@@ -53,7 +53,7 @@ def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFra
 def is_asked(
     graph: KnowledgeGraph, triples: np.ndarray, side: str, queries: pl.DataFrame
 ) -> Bool[np.ndarray, "triples"]:
-    """Whether some query of the side is the question that each triple answers."""
+    """Whether some query of the side is the query that each triple answers."""
     labels = (graph.entities, graph.relations, graph.entities)
     columns = {
         name: pl.Series(of, dtype=pl.String).gather(ids)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import ArgumentError
 from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.queries import is_asked
 from owkg.kg import KnowledgeGraph, KnownAnswers, is_known, joined_splits, known_answers
@@ -51,7 +52,7 @@ def ranks(
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         name: for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
-        score: add the column score: of each answer, which orders the answers to one question. Not with a
+        score: add the column score: of each answer, which orders the answers to one query. Not with a
             tolerance.
         queries: of `read_queries`: triples that answer none of them are not ranked. None: all are.
         seen: what the model has seen of the graph, where that is not all (`owkg.kg.seen_part`). The
@@ -85,17 +86,19 @@ def ranks(
     with_score = score_checked(score, tolerance)
     _check_sizes(model, params, part)
     if name == "":
-        raise ValueError(f"`name` must not be empty, got {name!r}.")
+        raise ArgumentError("name", f"must not be empty, got {name!r}.")
     if filter_splits is None:
         filter_splits = default_filters(graph, split)
     sides = _sides_checked(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):
-        raise ValueError(f"`split` must have triples to rank, got {split!r}, which has none.")
+        raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
     asked = {side: triples if queries is None else _asked(graph, triples, side, queries) for side in sides}
     asked = {side: own for side, own in asked.items() if len(own)}
     if not asked:
-        raise ValueError(f"`queries` must ask for {' or '.join(sides)} that {split} answers, got none such.")
+        raise ArgumentError(
+            "queries", f"must ask for {' or '.join(sides)} that {split} answers, got none such."
+        )
     total = sum(map(len, asked.values()))
     parts: list[ScoredRanks] = []
     filtered = bool(filter_splits)
@@ -186,7 +189,7 @@ def _onward(tell: Callable[[int, int], None], before: int, total: int, done: int
 def _sides_checked(sides: Any) -> list[str]:
     names = list(sides) if isinstance(sides, list | tuple) else [sides]
     if not names or any(name not in SIDES or names.count(name) > 1 for name in names):
-        raise ValueError(f"`sides` must be head, tail, or both, each once, got {sides!r}.")
+        raise ArgumentError("sides", f"must be head, tail, or both, each once, got {sides!r}.")
     return names
 
 
@@ -194,7 +197,8 @@ def _check_sizes(model: Model, params: Params, graph: KnowledgeGraph) -> None:
     relations = graph.num_relations * (2 if model.config.reciprocal else 1)
     for array, rows in (("entity", graph.num_entities), ("relation", relations)):
         if len(params[array]) != rows:
-            raise ValueError(
-                f"`params` must have {rows} rows in {array} for a graph of {graph.num_entities} entities and "
-                f"{graph.num_relations} relations, got {len(params[array])}."
+            raise ArgumentError(
+                "params",
+                f"must have {rows} rows in {array} for a graph of {graph.num_entities} entities and "
+                f"{graph.num_relations} relations, got {len(params[array])}.",
             )

@@ -1,4 +1,4 @@
-"""Agreement of two label sets on the ranking of the same systems, with intervals over questions."""
+"""Agreement of two qrels on the ranking of the same systems, with intervals over queries."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,10 +9,12 @@ import polars as pl
 from jaxtyping import Float64
 
 from owkg import checks
-from owkg.judge.rankings import COEFFICIENTS, settled
-from owkg.judge.scores import QUESTION, Scores
-from owkg.judge.sure_tau import sure_tau
-from owkg.keys import checked_key, reproducible, split
+from owkg.checks import ArgumentError
+from owkg.judge.scores import QUERY, Scores
+from owkg.keys import checked_key, children
+from owkg.stats.bootstrap import resampled_sums
+from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
+from owkg.stats.sure_tau import sure_tau
 
 
 class Interval(StrEnum):
@@ -23,18 +25,18 @@ class Interval(StrEnum):
 
 
 class Agreement(NamedTuple):
-    """How two label sets agree; nan where one of them orders nothing (or some resample of it, of intervals).
+    """How two qrels agree; nan where one of them orders nothing (or some resample of it, of intervals).
 
     Attributes:
         metrics, coefficients: their names.
-        value: of the questions as they are, [metrics, coefficients].
+        value: of the queries as they are, [metrics, coefficients].
         corrected: 2 value - mean of the resamples, cut to [-1, 1], [metrics, coefficients].
         low, high: ends of the replication interval, [metrics, coefficients]: where the coefficient falls when
-            as many questions are drawn again. No confidence interval of what endless questions would say.
-        tau_low, tau_high: ends of a confidence interval of the tau that endless questions would give,
+            as many queries are drawn again. No confidence interval of what infinitely many queries would say.
+        tau_low, tau_high: ends of a confidence interval of the tau that infinitely many queries would give,
             [metrics].
         resamples: the coefficient of each, [replicates, metrics, coefficients].
-        shared, only_first, only_second: how many questions are in both label sets and in one of them.
+        shared, only_first, only_second: how many queries are in both qrels and in one of them.
     """
 
     metrics: tuple[str, ...]
@@ -51,7 +53,6 @@ class Agreement(NamedTuple):
     only_second: int
 
 
-@reproducible
 def agreement(
     key: Any,
     first: Scores | Any,
@@ -61,28 +62,28 @@ def agreement(
     level: Any = 0.95,
     interval: Any = Interval.CENTRED,
 ) -> Agreement:
-    """Correlations of the rankings of the systems by two label sets, by metric, and how far to trust them.
+    """Correlations of the rankings of the systems by two qrels, by metric, and how far to trust them.
 
-    A resample draws as many questions as there are, with replacement, the same ones from both label sets
-    where both have them. Questions that only one label set has are drawn by themselves, as many as they are.
+    A resample draws as many queries as there are, with replacement, the same ones from both qrels
+    where both have them. Queries that only one qrels has are drawn by themselves, as many as they are.
 
-    A resample has the noise of a sample twice, and noise swaps systems: where label sets agree, correlations
+    A resample has the noise of a sample twice, and noise swaps systems: where qrels agree, correlations
     of resamples are lower, on average, than that of the sample, as that is lower than that of endless
-    questions. Plain percentiles hold that bias twice: they may lie below `value`, and miss 1 where the label
+    queries. Plain percentiles hold that bias twice: they may lie below `value`, and miss 1 where the label
     sets agree in the end. Moved so that their median is `value`, they are an interval for what samples of so
-    many questions say on average. In tests with 8 systems and 200 questions, of nominal 95%, they held that
-    average in 91% to 97% of samples, plain percentiles in 99% to 100%; the tau of endless questions, if 1,
-    in 26% (systems hardly apart) to 95% (well apart) and 0% to 100%. `corrected` takes the bias off once:
-    nearer to endless questions unless systems are hardly apart, and it varies more.
+    many queries say on average. In tests with 8 systems and 200 queries, of nominal 95%, they held that
+    average in 91% to 97% of samples, plain percentiles in 99% to 100%; the tau of infinitely many queries, if
+    1, in 26% (systems hardly apart) to 95% (well apart) and 0% to 100%. `corrected` takes the bias off once:
+    nearer to infinitely many queries unless systems are hardly apart, and it varies more.
 
-    `tau_low` and `tau_high` hold the tau of endless questions, by the pairs whose order is sure under both
-    label sets (`owkg.judge.sure_tau`): of nominal 95%, in all of 300 samples of each of the 14 settings
-    of `benchmarks/tau_coverage.py`. They are wide, up to [-1, 1], where systems are hardly apart.
+    `tau_low` and `tau_high` hold the tau of infinitely many queries, by the pairs whose order is sure under
+    both qrels (`owkg.stats.sure_tau`): of nominal 95%, in all of 300 samples of each of the 14 settings of
+    `benchmarks/tau_coverage.py`. They are wide, up to [-1, 1], where systems are hardly apart.
 
-    The intervals speak of other questions of the same kind, asked to the same systems.
+    The intervals speak of other queries of the same kind, asked to the same systems.
 
     Args:
-        key: of `jax.random.key`; consumed.
+        key: a seed, or a key of `jax.random.key`.
         first: the truth of tau-ap; at least two systems.
         second: of the same systems and metrics, in any order.
         replicates: resamples, at least 2.
@@ -98,9 +99,8 @@ def agreement(
         >>> value = rng.random((1, 3, 500)) + np.array([0.1, 0.05, 0.0])[:, None]
         >>> asked = pl.DataFrame({"side": "tail", "entity": map(str, range(500)), "relation": "r"})
         >>> full = Scores(("a", "b", "c"), ("mrr",), (True,), asked, value, np.ones((1, 500)))
-        >>> half = full._replace(questions=asked[:250], value=value[..., :250], weight=full.weight[:, :250])
-        >>> import jax
-        >>> found = agreement(jax.random.key(0), full, half)
+        >>> half = full._replace(queries=asked[:250], value=value[..., :250], weight=full.weight[:, :250])
+        >>> found = agreement(0, full, half)
         >>> found.coefficients, found.value.tolist(), found.shared, found.only_first
         (('tau', 'tau-ap', 'spearman'), [[1.0, 1.0, 1.0]], 250, 250)
 
@@ -110,17 +110,19 @@ def agreement(
     key = checked_key(key)
     for name, scores in (("first", first), ("second", second)):
         if not isinstance(scores, Scores):
-            raise ValueError(f"`{name}` must be of owkg.judge.scores, got {scores!r}.")
+            raise ArgumentError(
+                name, f"must be of owkg.judge.scores, the first of its pair, got {type(scores).__name__}."
+            )
         if not (weight := scores.weight.sum(1)).all():
             none = scores.metrics[int(weight.argmin())]
-            raise ValueError(f"`{name}` must have questions of some weight, got none of {none}.")
+            raise ArgumentError(name, f"must have queries of some weight, got none of {none}.")
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
     level = checks.level("level", level)
     if interval not in list(Interval):
-        raise ValueError(f"`interval` must be one of {', '.join(Interval)}, got {interval!r}.")
+        raise ArgumentError("interval", f"must be one of {', '.join(Interval)}, got {interval!r}.")
     first, second = _sorted("first", first), _sorted("second", _in_order(first, second))
-    shared_key, first_key, second_key = split(key, 3)
-    here, there = _shared(first.questions, second.questions)
+    shared_key, first_key, second_key = children(key, 3)
+    here, there = _shared(first.queries, second.queries)
     both = np.concatenate([_columns(first)[:, here], _columns(second)[:, there]])
     half = len(both) // 2
     rest = [np.delete(_columns(s), found, axis=1) for s, found in ((first, here), (second, there))]
@@ -131,7 +133,7 @@ def agreement(
             (again[:, :half], again[:, half:]), (first_key, second_key), rest, strict=True
         )
     ]
-    strength = [settled(scores.strength) for scores in (first, second)]
+    strength = [round_ties(scores.strength) for scores in (first, second)]
     value = _correlations(*strength)
     drawn = [_strength(first, part) for part in sums]
     resamples = _correlations(*drawn)
@@ -159,7 +161,7 @@ def agreement_of_values(
 
     Args:
         first: what each system reads, larger is better, by its name; the truth of tau-ap.
-        second: the same of the other label set, in any order.
+        second: the same of the other qrels, in any order.
 
     Returns:
         tau, tau-ap and spearman.
@@ -173,7 +175,7 @@ def agreement_of_values(
     """
     for name, values in (("first", first), ("second", second)):
         if not isinstance(values, Mapping) or not values:
-            raise ValueError(f"`{name}` must map systems to numbers, got {values!r}.")
+            raise ArgumentError(name, f"must map systems to numbers, got {values!r}.")
     _same("systems", first, second)
     one = checks.real("first", list(first.values()), -np.inf, np.inf)
     two = checks.real("second", [second[system] for system in first], -np.inf, np.inf)
@@ -185,11 +187,13 @@ def _in_order(first: Scores, second: Scores) -> Scores:
     _same("systems", first.systems, second.systems)
     _same("metrics", first.metrics, second.metrics)
     if len(first.systems) < 2:
-        raise ValueError("`first` must have at least two systems: a single system cannot be ranked.")
+        raise ArgumentError("first", "must have at least two systems: a single system cannot be ranked.")
     systems = [second.systems.index(system) for system in first.systems]
     metrics = [second.metrics.index(metric) for metric in first.metrics]
     if tuple(second.larger_is_better[m] for m in metrics) != first.larger_is_better:
-        raise ValueError("`first` and `second` must agree on whether larger is better, got other metrics.")
+        raise ArgumentError(
+            "first", "and `second` must agree on whether larger is better, got other metrics."
+        )
     return second._replace(
         systems=first.systems,
         metrics=first.metrics,
@@ -202,34 +206,34 @@ def _in_order(first: Scores, second: Scores) -> Scores:
 def _same(what: str, first: Any, second: Any) -> None:
     for name, lacking in (("second", set(first) - set(second)), ("first", set(second) - set(first))):
         if lacking:
-            raise ValueError(
-                f"`first` and `second` must have the same {what}: `{name}` lacks {min(lacking)}."
+            raise ArgumentError(
+                "first", f"and `second` must have the same {what}: `{name}` lacks {min(lacking)}."
             )
 
 
 def _sorted(name: str, scores: Scores) -> Scores:
-    """With questions in the order of their texts: the order that they come in changes no resample."""
-    asked = scores.questions.select(pl.col(QUESTION).cast(pl.String))
+    """With queries in the order of their texts: the order that they come in changes no resample."""
+    asked = scores.queries.select(pl.col(QUERY).cast(pl.String))
     if (again := asked.is_duplicated()).any():
         row = "|".join(map(str, asked.filter(again).row(0)))
-        raise ValueError(f"`{name}` must have each question once, got {row} again.")
-    asked = asked.with_row_index("place").sort(QUESTION)
+        raise ArgumentError(name, f"must have each query once, got {row} again.")
+    asked = asked.with_row_index("place").sort(QUERY)
     place = asked["place"].to_numpy()
     return scores._replace(
-        questions=asked.drop("place"), value=scores.value[..., place], weight=scores.weight[:, place]
+        queries=asked.drop("place"), value=scores.value[..., place], weight=scores.weight[:, place]
     )
 
 
 def _shared(first: pl.DataFrame, second: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Where the questions of both stand in the one and in the other."""
+    """Where the queries of both stand in the one and in the other."""
     found = first.with_row_index("here").join(
-        second.with_row_index("there"), on=list(QUESTION), how="inner", nulls_equal=True
+        second.with_row_index("there"), on=list(QUERY), how="inner", nulls_equal=True
     )
     found = found.sort("here")
     return found["here"].to_numpy(), found["there"].to_numpy()
 
 
-def _columns(scores: Scores) -> Float64[np.ndarray, "columns questions"]:
+def _columns(scores: Scores) -> Float64[np.ndarray, "columns queries"]:
     return np.concatenate([scores.value.reshape(-1, scores.value.shape[2]), scores.weight])
 
 
@@ -237,8 +241,6 @@ def _resampled(key: Any, columns: np.ndarray, replicates: int) -> np.ndarray:
     """Sums of the columns, [replicates, columns]."""
     if not columns.shape[1]:
         return np.zeros((replicates, len(columns)))
-    from owkg.metrics.bootstrap import resampled_sums
-
     return resampled_sums(key, columns, replicates)
 
 
@@ -249,7 +251,7 @@ def _strength(scores: Scores, sums: np.ndarray) -> np.ndarray:
     weight = sums[:, metrics * systems :, None]
     # Without weight there is no ranking: all systems tie.
     ratio = np.divide(value, weight, out=np.zeros_like(value), where=weight > 0)
-    return settled(ratio * np.where(scores.larger_is_better, 1.0, -1.0)[:, None])
+    return round_ties(ratio * np.where(scores.larger_is_better, 1.0, -1.0)[:, None])
 
 
 def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -10,18 +10,19 @@ import polars as pl
 import polars.selectors as cs
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.judge.agreement import agreement
-from owkg.judge.corrections import benjamini_hochberg, holm
-from owkg.judge.power import detectable_difference
-from owkg.judge.rankings import kendall_tau
 from owkg.judge.scores import scores
 from owkg.judge.significance import difference_intervals, pairwise
-from owkg.judge.systems import Labels, LabelSet, System, label_sets, tie_rule
-from owkg.keys import seeded, split
+from owkg.judge.systems import Labels, QrelsRanks, System, qrels_ranks, tie_rule
+from owkg.keys import checked_key, children
 from owkg.kg import KnowledgeGraph
-from owkg.metrics import Summary, Ties, evaluate, tasks_of
-from owkg.metrics.front import summaries_named
+from owkg.metrics import Metric, Ties, evaluate, tasks_of
+from owkg.metrics.front import metrics_named
 from owkg.ranks import RankTable
+from owkg.stats.corrections import benjamini_hochberg, holm
+from owkg.stats.power import detectable_difference
+from owkg.stats.rank_correlation import kendall_tau
 
 DEFAULT = ("mrr", "hits@1", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
 """Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
@@ -41,10 +42,10 @@ class Comparison:
     """Systems side by side, as polars frames.
 
     Attributes:
-        values: of each label set, metric and system: value, interval (lower, upper), rank (1: best).
+        values: of each qrels, metric and system: value, interval (lower, upper), rank (1: best).
         pairs: of each pair: difference, interval, p-value, corrected p-value, what a t test detects.
         metrics: how many pairs each metric tells apart.
-        agreement: of each further label set with the first: rank correlations of the order of systems.
+        agreement: of each further qrels with the first: rank correlations of the order of systems.
         parts: the same of parts of the queries, where asked for.
     """
 
@@ -67,7 +68,7 @@ class Comparison:
 
 def compare(
     systems: Mapping[str, System] | Iterable[str | PathLike[str]],
-    metrics: str | Summary | Iterable[str | Summary] | None = None,
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
     *,
     qrels: Mapping[str, Labels] | Sequence[Labels] | Labels | None = None,
     graph: KnowledgeGraph | None = None,
@@ -82,7 +83,7 @@ def compare(
     seed: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Which systems differ and by how much, their values, and how far label sets agree on their order.
+    """Which systems differ and by how much, their values, and how far qrels agree on their order.
 
     Whole queries are the sampling unit throughout. Warns (UserWarning) of what the numbers rest on: answers
     nobody judged, ranks that labels leave open, queries that are left out.
@@ -117,20 +118,21 @@ def compare(
         [0.667]
     """
     checks.level("ci", ci)
+    checked_key(seed, "seed")
     divisions = [by] if isinstance(by, str) else list(by)
     for name in divisions:
         if name not in DIVISIONS:
-            raise ValueError(f"`by` must be of {', '.join(DIVISIONS)}, got {name!r}.")
+            raise ArgumentError("by", f"must be of {', '.join(DIVISIONS)}, got {name!r}.")
     if correction not in _CORRECTIONS:
-        raise ValueError(f"`correction` must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
-    chosen = summaries_named(DEFAULT if metrics is None else metrics) or []
-    sets = label_sets(systems, qrels, graph, intersect=intersect)
+        raise ArgumentError("correction", f"must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
+    chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
+    sets = qrels_ranks(systems, qrels, graph, intersect=intersect)
     if len(sets[0].tables) < 2:
-        raise ValueError(
-            "`systems` must name two systems at least: a single one has nothing to be compared with."
+        raise ArgumentError(
+            "systems", "must name two systems at least: a single one has nothing to be compared with."
         )
     rule = tie_rule(ties, sets)
-    test_key, order_key = split(seeded(seed))
+    test_key, order_key = children(seed, 2)
     values, pairs, read = [], [], []
     for i, one in enumerate(sets):
         of_set, _ = scores(one.tables, chosen, ties=rule)
@@ -161,7 +163,7 @@ _AGREEMENT: dict[str, Any] = {
 }
 
 
-def _values(one: LabelSet, read: Any, chosen: list[Any], ci: float, ties: str) -> Any:
+def _values(one: QrelsRanks, read: Any, chosen: list[Any], ci: float, ties: str) -> Any:
     """What each system reads, with its interval and its place: 1 for the best."""
     rows = []
     for s, system in enumerate(read.systems):
@@ -200,7 +202,7 @@ def _pairs(
     varies = found.deviation > 0
     detectable = np.full(len(varies), np.nan)
     if varies.any():
-        detectable[varies] = detectable_difference(found.deviation[varies], found.questions)
+        detectable[varies] = detectable_difference(found.deviation[varies], found.queries)
     return pl.DataFrame(
         {
             "labels": [labels] * len(found.p),
@@ -246,8 +248,8 @@ def _agreement_rows(first: str, second: str, found: Any) -> list[dict[str, Any]]
     ]
 
 
-def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: str) -> Any:
-    """Per part of the questions: how many, and tau of the order on it with that on all."""
+def _parts(sets: list[QrelsRanks], chosen: list[Any], divisions: list[str], ties: str) -> Any:
+    """Per part of the queries: how many, and tau of the order on it with that on all."""
     import polars as pl
 
     schema = dict.fromkeys(divisions, pl.String) | {"labels": pl.String, "metric": pl.String}
@@ -257,7 +259,7 @@ def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: 
         return pl.DataFrame(schema=schema)
     for one in sets:
         if lacking := [d for d in divisions for t in one.tables.values() if d not in t.columns]:
-            raise ValueError(f"`by` {lacking[0]} needs `graph`.")
+            raise ArgumentError("by", f"{lacking[0]} needs `graph`.")
     whole = scores(sets[0].tables, chosen, ties=ties)[0]
     rows = []
     keys = [t.select(divisions).unique() for one in sets for t in one.tables.values()]
@@ -273,6 +275,6 @@ def _parts(sets: list[LabelSet], chosen: list[Any], divisions: list[str], ties: 
             with_first = nothing if first is None else kendall_tau(first.strength, own.strength)
             for m, metric in enumerate(own.metrics):
                 numbers = {"tau_with_all": with_all[m], "tau_with_first_labels": with_first[m]}
-                counted = {"labels": one.name, "metric": metric, "questions": len(own.questions)}
+                counted = {"labels": one.name, "metric": metric, "questions": len(own.queries)}
                 rows.append({k: str(v) for k, v in part.items()} | counted | numbers)
     return pl.DataFrame(rows, schema=schema).with_columns(cs.float().fill_nan(None))

@@ -6,13 +6,14 @@ import numpy as np
 from jaxtyping import Float64
 
 from owkg import checks
+from owkg.checks import ArgumentError
 
 
 def discriminative_power(p: Any, alpha: Any = 0.05) -> Float64[np.ndarray, "*metrics"]:
     """The share of the pairs whose difference is significant: p < alpha.
 
     Args:
-        p: p-values of the pairs, [..., pairs]; corrected ones (`owkg.judge.corrections`) bound the errors
+        p: p-values of the pairs, [..., pairs]; corrected ones (`owkg.stats.corrections`) bound the errors
             among all pairs.
         alpha: significance level, in (0, 1).
 
@@ -72,7 +73,7 @@ def asl_area(p: Any, *, trapezoid: Any = False) -> Float64[np.ndarray, "*metrics
     if not checks.flag("trapezoid", trapezoid):
         return np.asarray(curve.mean(-1))
     if curve.shape[-1] < 2:
-        raise ValueError("`p` must be of at least two pairs to be joined by lines, got 1.")
+        raise ArgumentError("p", "must be of at least two pairs to be joined by lines, got 1.")
     middle = (curve[..., 1:] + curve[..., :-1]) / 2
     return np.asarray(middle.mean(-1))
 
@@ -80,5 +81,5 @@ def asl_area(p: Any, *, trapezoid: Any = False) -> Float64[np.ndarray, "*metrics
 def _p_values(p: Any) -> np.ndarray:
     values = checks.real("p", p, 0, 1)
     if not values.ndim:
-        raise ValueError(f"`p` must have an axis of pairs, got {values.item()}.")
+        raise ArgumentError("p", f"must have an axis of pairs, got {values.item()}.")
     return values

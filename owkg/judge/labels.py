@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.judge.frames import asked_entity, known_entity, question_text
+from owkg.checks import ArgumentError
+from owkg.judge.schema import asked_entity, known_entity, query_text
 from owkg.metrics import tasks_of
 from owkg.ranks import realistic
 
@@ -18,7 +19,7 @@ class Relabelled(NamedTuple):
 
     Attributes:
         table: the rows of the relevant answers, with their ranks among more candidates.
-        unlabelled: how many lists (a question of a system) have no relevant answer, and so no row.
+        unlabelled: how many lists (a query of a system) have no relevant answer, and so no row.
         undetermined: the share of rows whose rank is known between two ends only, as the order of answers of
             equal rank is not; 0 where scores tell it, be it that they are equal.
     """
@@ -42,11 +43,11 @@ def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
         table: ranks of all answers that any labels call relevant, filtered by each other; of one system, or
             of several by the columns model and seed. With a column score, larger is better,
             and equal is tied: ranks that were made with a tolerance do not fit.
-        qrels: columns side, entity, relation, answer and grade, as of `owkg.ranks.trec.read_qrels`.
-        level: the lowest grade that is relevant.
+        qrels: columns side, entity, relation, answer and relevance, as of `owkg.ranks.trec.read_qrels`.
+        level: the lowest relevance that is relevant.
 
     Raises:
-        ValueError: if a table is malformed or unfiltered, its answers to a question cannot be of one scoring,
+        ValueError: if a table is malformed or unfiltered, its answers to a query cannot be of one scoring,
             `level` is no whole number of at least 1, `qrels` lacks a column, calls an answer relevant that
             the table does not rank, or leaves nothing.
 
@@ -55,7 +56,7 @@ def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
         >>> ranks = pl.DataFrame(
         ...     [row | {"tail": t, "optimistic": r, "pessimistic": r} for t, r in (("a", 1), ("b", 2))]
         ... )
-        >>> labels = {"side": "tail", "entity": "h", "relation": "r", "answer": "b", "grade": 1}
+        >>> labels = {"side": "tail", "entity": "h", "relation": "r", "answer": "b", "relevance": 1}
         >>> relabelled(ranks, pl.DataFrame([labels])).table.select("tail", "optimistic", "candidates").row(0)
         ('b', 3, 10)
     """
@@ -64,19 +65,20 @@ def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
 
     tasks, rows = tasks_of(table)
     if tasks.filtered is not None and not tasks.filtered.all():
-        raise ValueError("`table` must hold ranks filtered by the question's other answers, got others.")
+        raise ArgumentError("table", "must hold ranks filtered by the query's other answers, got others.")
     present = _present(rows, qrels, level)
     if tasks.ranking is not None:
         ranking = tasks.ranking
     else:
-        ranking = np.arange(len(rows)) if tasks.question is None else tasks.question
+        ranking = np.arange(len(rows)) if tasks.query is None else tasks.query
     best, worst = rows["optimistic"].to_numpy(), rows["pessimistic"].to_numpy()
     scored = "score" in rows.columns
     score = rows["score"].to_numpy() if scored else -realistic(best, worst)
     if (pair := contradiction(ranking, best, worst, score)) is not None:
-        raise ValueError(
-            "`table` must rank the answers to a question by one scoring, filtered by each other, without a "
-            f"tolerance for ties; it has {_told(rows[pair[0]])}, but {_told(rows[pair[1]])}."
+        raise ArgumentError(
+            "table",
+            "must rank the answers to a query by one scoring, filtered by each other, without a "
+            f"tolerance for ties; it has {_told(rows[pair[0]])}, but {_told(rows[pair[1]])}.",
         )
     full = full_test(ranking, best, worst, score)
     low, high = thin(full, present)
@@ -93,43 +95,48 @@ def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
 
 def _told(row: pl.DataFrame) -> str:
     """An answer with its ranks, and its score where there is one."""
-    of = row.with_columns(known_entity(), asked_entity()).with_columns(question_text()).row(0, named=True)
+    of = row.with_columns(known_entity(), asked_entity()).with_columns(query_text()).row(0, named=True)
     run = "".join(f" of {name} {of[name]!r}" for name in ("model", "seed") if name in of)
     low, high = of["optimistic"], of["pessimistic"]
     ranks = f"rank {low}" if low == high else f"ranks {low} to {high}"
     score = f", score {of['score']:g}," if "score" in of else ""
-    return f"{of['answer']!r} to {of['question']}{run}{score} at {ranks}"
+    return f"{of['answer']!r} to {of['query']}{run}{score} at {ranks}"
 
 
 def _present(rows: pl.DataFrame, qrels: Any, level: Any) -> np.ndarray:
     """Which rows the labels call relevant."""
-    wanted = (*_KEY, "grade")
+    wanted = (*_KEY, "relevance")
     if not isinstance(qrels, pl.DataFrame) or any(name not in qrels.columns for name in wanted):
         got = ", ".join(qrels.columns) if isinstance(qrels, pl.DataFrame) else repr(qrels)
-        raise ValueError(f"`qrels` must have the columns {', '.join(wanted)}, got {got}.")
+        raise ArgumentError("qrels", f"must have the columns {', '.join(wanted)}, got {got}.")
     asked = rows.select(
         "side",
         entity=known_entity().cast(pl.String),
         relation=pl.col("relation").cast(pl.String),
         answer=asked_entity().cast(pl.String),
     )
-    if not qrels["grade"].dtype.is_integer():
-        raise ValueError(f"`qrels` must hold each grade as a whole number, got {qrels['grade'].dtype}.")
+    if not qrels["relevance"].dtype.is_integer():
+        raise ArgumentError(
+            "qrels", f"must hold each relevance as a whole number, got {qrels['relevance'].dtype}."
+        )
     least = checks.scalar("level", checks.integer("level", level, 1))
-    relevant = qrels.filter(pl.col("grade") >= least).select(pl.col(name).cast(pl.String) for name in _KEY)
+    relevant = qrels.filter(pl.col("relevance") >= least).select(
+        pl.col(name).cast(pl.String) for name in _KEY
+    )
     unranked = relevant.join(asked, on=_KEY, how="anti")
     if len(unranked):
         side, entity, relation, answer = unranked.sort(*_KEY).row(0)
-        question = f"{entity}|{relation}|?" if side == "tail" else f"?|{relation}|{entity}"
-        raise ValueError(
-            f"`qrels` must call relevant what is ranked; {len(unranked):,} answers in it are not, such as "
-            f"{answer!r} to {question}. A run has them where the system lists them (owkg compare RUN... "
-            "--kg DIR)."
+        query = f"{entity}|{relation}|?" if side == "tail" else f"?|{relation}|{entity}"
+        raise ArgumentError(
+            "qrels",
+            f"must call relevant what is ranked; {len(unranked):,} answers in it are not, such as "
+            f"{answer!r} to {query}. A run has them where the system lists them (owkg compare RUN... "
+            "--kg DIR).",
         )
     marked = asked.join(
         relevant.unique().with_columns(present=True), on=_KEY, how="left", maintain_order="left"
     )
     present = marked["present"].fill_null(False).to_numpy()
     if not present.any():
-        raise ValueError("`qrels` must call some answer relevant, got none.")
+        raise ArgumentError("qrels", "must call some answer relevant, got none.")
     return present

@@ -1,4 +1,4 @@
-"""Runs: the ranked answers of one system or several to the same questions."""
+"""Runs: the ranked answers of one system or several to the same queries."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,14 +8,15 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.judge.frames import (
+from owkg.checks import ArgumentError
+from owkg.judge.schema import (
     ASKED,
     RUN,
     asked_entity,
     checked,
     known_entity,
     once,
-    with_questions,
+    with_queries,
     write_fields,
 )
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
@@ -26,7 +27,7 @@ from owkg.ranks.build import sides_checked
 from owkg.ranks.delimited import is_rank_table
 from owkg.ranks.trec import read_run
 
-_LIST = ("model", "question")
+_LIST = ("model", "query")
 
 
 def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
@@ -42,7 +43,7 @@ def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
         depth: how many answers of each list are kept, the best; None: all.
 
     Returns:
-        Columns model, question, side, entity, relation, answer, score.
+        Columns model, query, side, entity, relation, answer, score.
 
     Raises:
         ValueError: naming the file, and the line where there is one: if it is malformed, an answer stands
@@ -50,7 +51,7 @@ def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
         OSError: if a file cannot be opened.
     """
     if isinstance(paths, str | Path) or not isinstance(paths, Iterable):
-        raise ValueError(f"`paths` must be several paths, got {paths!r}.")
+        raise ArgumentError("paths", f"must be several paths, got {paths!r}.")
     frames, owner = [], {}
     for path in [checks.path("paths", path) for path in paths]:
         frame = _read(path)
@@ -60,7 +61,7 @@ def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
             owner[model] = path
         frames.append(frame if depth is None else top(frame, depth))
     if not frames:
-        raise ValueError("`paths` must name at least one file, got none.")
+        raise ArgumentError("paths", "must name at least one file, got none.")
     return pl.concat(frames)
 
 
@@ -75,42 +76,43 @@ def run_from_lists(
     entities: Sequence[str],
     relations: Sequence[str],
 ) -> pl.DataFrame:
-    """The run of one system, from the best answers to each question.
+    """The run of one system, from the best answers to each query.
 
     Args:
         model: the name of the system.
-        side: the side that is asked for, "head" or "tail"; one for all questions, or one each.
-        entity: id of what is known of each question, [questions].
-        relation: id of its relation, [questions].
-        answers: entity ids, [questions, depth]; -1 where a list has no more answers.
-        scores: of the answers, [questions, depth]; larger is better.
+        side: the side that is asked for, "head" or "tail"; one for all queries, or one each.
+        entity: id of what is known of each query, [queries].
+        relation: id of its relation, [queries].
+        answers: entity ids, [queries, depth]; -1 where a list has no more answers.
+        scores: of the answers, [queries, depth]; larger is better.
         entities: labels by id.
         relations: labels by id.
 
     Raises:
-        ValueError: if a shape is another one, an id is out of range, a score is NaN, a question or an answer
+        ValueError: if a shape is another one, an id is out of range, a score is NaN, a query or an answer
             of a list stands there twice, or an entity's label holds a bar.
 
     Examples:
         >>> labels = {"entities": ["a", "b", "c"], "relations": ["r"]}
         >>> run = run_from_lists("m", "tail", [0], [0], [[2, 1, -1]], [[0.9, 0.5, 0]], **labels)
-        >>> run.select("question", "answer", "score").rows()
+        >>> run.select("query", "answer", "score").rows()
         [('a|r|?', 'c', 0.9), ('a|r|?', 'b', 0.5)]
     """
     if not isinstance(model, str) or not model:
-        raise ValueError(f"`model` must be the name of the system, got {model!r}.")
+        raise ArgumentError("model", f"must be the name of the system, got {model!r}.")
     known, of = ids("entity", entity, len(entities)), ids("relation", relation, len(relations))
     if known.ndim != 1 or of.shape != known.shape:
-        raise ValueError(
-            f"`entity` and `relation` must be one id a question, got the shapes {known.shape} and {of.shape}."
+        raise ArgumentError(
+            "entity", f"and `relation` must be one id a query, got the shapes {known.shape} and {of.shape}."
         )
     # From 0 when the end of a list is -1.
     found = ids("answers", np.asarray(answers) + 1, len(entities) + 1) - 1
     score = np.asarray(scores, np.float64)
     if found.ndim != 2 or len(found) != len(known) or score.shape != found.shape:
-        raise ValueError(
-            f"`answers` and `scores` must be of shape [questions, depth] with {len(known)} questions, "
-            f"got {found.shape} and {score.shape}."
+        raise ArgumentError(
+            "answers",
+            f"and `scores` must be of shape [queries, depth] with {len(known)} queries, "
+            f"got {found.shape} and {score.shape}.",
         )
     asked = pl.DataFrame(
         {
@@ -119,10 +121,10 @@ def run_from_lists(
             "relation": pl.Series(list(relations), dtype=pl.String).gather(of),
         }
     )
-    asked = with_questions("entities", asked)
-    if len(asked) > asked["question"].n_unique():
-        again = asked.filter(~pl.col("question").is_first_distinct())["question"][0]
-        raise ValueError(f"`entity` and `relation` must ask each question once, got {again!r} twice.")
+    asked = with_queries("entities", asked)
+    if len(asked) > asked["query"].n_unique():
+        again = asked.filter(~pl.col("query").is_first_distinct())["query"][0]
+        raise ArgumentError("entity", f"and `relation` must ask each query once, got {again!r} twice.")
     row, place = np.nonzero(found >= 0)
     frame = asked[row].with_columns(
         model=pl.lit(model),
@@ -133,13 +135,13 @@ def run_from_lists(
 
 
 def ranked(run: Any, *, depth: Any = None) -> pl.DataFrame:
-    """The run with a column rank, 1 for the best answer of a list; lists by model and question.
+    """The run with a column rank, 1 for the best answer of a list; lists by model and query.
 
     Lists are ordered as trec_eval orders them: by score, highest first, answers of equal score by their
     names as text, last first ("b" before "a").
 
     Args:
-        run: columns model, question, side, entity, relation, answer, score.
+        run: columns model, query, side, entity, relation, answer, score.
         depth: the largest rank that is kept; None: all.
 
     Raises:
@@ -177,18 +179,18 @@ def without_known(run: Any, graph: KnowledgeGraph, splits: Sequence[str]) -> pl.
     """The run without the answers that some splits know, as the filtered setting has it.
 
     Args:
-        run: columns model, question, side, entity, relation, answer, score.
+        run: columns model, query, side, entity, relation, answer, score.
         graph: whose labels the run uses.
         splits: of the graph, whose facts leave the lists.
 
     Raises:
         ValueError: if the run is malformed or the graph has no such facts.
     """
-    return checked("run", run, RUN).join(known_pairs(graph, splits), on=["question", "answer"], how="anti")
+    return checked("run", run, RUN).join(known_pairs(graph, splits), on=["query", "answer"], how="anti")
 
 
 def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
-    """Every question that some splits answer, with its answers: columns question to relation, and answer.
+    """Every query that some splits answer, with its answers: columns query to relation, and answer.
 
     Raises:
         ValueError: if the graph has no facts under such a name.
@@ -196,7 +198,7 @@ def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
     facts = fact_splits(graph_checked(graph))
     for name in splits:
         if name not in facts:
-            raise ValueError(f"`splits` must be among {', '.join(facts)}, got {name!r}.")
+            raise ArgumentError("splits", f"must be among {', '.join(facts)}, got {name!r}.")
     triples = np.unique(joined_splits(graph, list(splits)), axis=0)
     entities, relations = (pl.Series(names, dtype=pl.String) for names in (graph.entities, graph.relations))
     head, relation, tail = (
@@ -208,55 +210,56 @@ def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
         )
         for side, known, answer in (("head", tail, head), ("tail", head, tail))
     ]
-    return with_questions("graph", pl.concat(frames)).select(*ASKED, "answer")
+    return with_queries("graph", pl.concat(frames)).select(*ASKED, "answer")
 
 
 def write_run(run: Any, path: Any) -> None:
-    """Writes a TREC run, lines `question Q0 answer rank score tag`, the tag the model; .gz packs it.
+    """Writes a TREC run, lines `query Q0 answer rank score tag`, the tag the model; .gz packs it.
 
     Fields are separated by spaces, or by tabs where a label holds a space. `read_runs` reads it again.
 
     Raises:
         ValueError: if the run is malformed, or a label cannot be written.
     """
-    lines = with_questions("run", ranked(run)).select(
-        "question", pl.lit("Q0").alias("q0"), "answer", "rank", "score", "model"
+    lines = with_queries("run", ranked(run)).select(
+        "query", pl.lit("Q0").alias("q0"), "answer", "rank", "score", "model"
     )
     write_fields("run", lines, path)
 
 
 def aligned(run: Any, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
-    """The run, in which all systems answer the same questions.
+    """The run, in which all systems answer the same queries.
 
     Args:
-        run: columns model, question, side, entity, relation, answer, score.
-        intersect: keep the questions that every system answers, where they differ; else that is an error.
+        run: columns model, query, side, entity, relation, answer, score.
+        intersect: keep the queries that every system answers, where they differ; else that is an error.
 
     Returns:
-        (run, number of questions that some system lacks and that were left out).
+        (run, number of queries that some system lacks and that were left out).
 
     Raises:
-        ValueError: if the run is malformed, the systems do not answer the same questions, or there is no
-            question that all answer.
+        ValueError: if the run is malformed, the systems do not answer the same queries, or there is no
+            query that all answer.
     """
     frame = checked("run", run, RUN)
     if frame.is_empty():
-        raise ValueError("`run` must have at least one row, got none.")
+        raise ArgumentError("run", "must have at least one row, got none.")
     models = frame["model"].n_unique()
-    by_question = frame.group_by("question", maintain_order=True).agg(pl.col("model").n_unique().alias("n"))
-    lacking = by_question.filter(pl.col("n") < models).select("question")
-    if len(lacking) == len(by_question):
-        raise ValueError(f"`run` must have a question that all {models} systems answer, got none.")
+    by_query = frame.group_by("query", maintain_order=True).agg(pl.col("model").n_unique().alias("n"))
+    lacking = by_query.filter(pl.col("n") < models).select("query")
+    if len(lacking) == len(by_query):
+        raise ArgumentError("run", f"must have a query that all {models} systems answer, got none.")
     if lacking.is_empty():
         return frame, 0
     if not checks.flag("intersect", intersect):
-        question = lacking["question"][0]
-        who = set(frame["model"].unique()) - set(frame.filter(question=question)["model"])
-        raise ValueError(
-            f"`run` must answer the same questions in every system: {len(lacking):,} of {len(by_question):,} "
-            f"are missing in some, such as {question!r} in {min(who)!r}; `intersect` leaves them out."
+        query = lacking["query"][0]
+        who = set(frame["model"].unique()) - set(frame.filter(query=query)["model"])
+        raise ArgumentError(
+            "run",
+            f"must answer the same queries in every system: {len(lacking):,} of {len(by_query):,} "
+            f"are missing in some, such as {query!r} in {min(who)!r}; `intersect` leaves them out.",
         )
-    return frame.join(lacking, on="question", how="anti", maintain_order="left"), len(lacking)
+    return frame.join(lacking, on="query", how="anti", maintain_order="left"), len(lacking)
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -278,6 +281,6 @@ def _read(path: Path) -> pl.DataFrame:
         score=pl.col("score") if "score" in table.columns else rank,
     )
     try:
-        return once("table", with_questions("table", frame).select(RUN), *_LIST, "answer")
+        return once("table", with_queries("table", frame).select(RUN), *_LIST, "answer")
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

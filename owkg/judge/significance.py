@@ -1,4 +1,4 @@
-"""Whether two systems differ beyond the chance of the questions: p-values of all pairs."""
+"""Whether two systems differ beyond the chance of the queries: p-values of all pairs."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -9,19 +9,20 @@ from jaxtyping import Float64, Int64
 from scipy import special
 
 from owkg import checks
-from owkg.judge.rankings import settled
+from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
-from owkg.judge.sign_flips import randomisation
-from owkg.metrics.interval import student
+from owkg.stats.interval import student
+from owkg.stats.rank_correlation import round_ties
+from owkg.stats.sign_flips import randomisation
 
-# Questions added at each end of the values, for what a sample does not show.
+# Queries added at each end of the values, for what a sample does not show.
 _ADDED = 0.5
-# Differences of questions at a time.
+# Differences of queries at a time.
 _CHUNK = 2**22
 
 
 class PairTest(StrEnum):
-    """A paired test over questions, two-sided."""
+    """A paired test over queries, two-sided."""
 
     T = "t"
     WILCOXON = "wilcoxon"
@@ -37,9 +38,9 @@ class Pairwise(NamedTuple):
         systems: their names.
         first, second: indices of the systems of a pair, first < second, [pairs].
         difference: what the first reads less what the second reads, turned where smaller is better, [pairs].
-        deviation: standard deviation of the contributions of the questions to it, [pairs].
+        deviation: standard deviation of the contributions of the queries to it, [pairs].
         p: two-sided p-values, in [0, 1], [pairs].
-        questions: how many there are.
+        queries: how many there are.
     """
 
     metric: str
@@ -50,7 +51,7 @@ class Pairwise(NamedTuple):
     difference: Float64[np.ndarray, "pairs"]
     deviation: Float64[np.ndarray, "pairs"]
     p: Float64[np.ndarray, "pairs"]
-    questions: int
+    queries: int
 
     @property
     def matrix(self) -> Float64[np.ndarray, "systems systems"]:
@@ -60,19 +61,19 @@ class Pairwise(NamedTuple):
         return found
 
 
-def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "systems questions"]:
-    """What each question adds to what a system reads, larger is better: value / mean weight of a question.
+def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "systems queries"]:
+    """What each query adds to what a system reads, larger is better: value / mean weight of a query.
 
-    The mean over the questions is what the system reads (`Scores.strength`). Of a macro metric, these are
-    the values of the questions; of a micro metric, sums over the answers of a question in units of the mean
-    number of answers, so that the unit that varies is the question, and its answers stay together.
+    The mean over the queries is what the system reads (`Scores.strength`). Of a macro metric, these are
+    the values of the queries; of a micro metric, sums over the answers of a query in units of the mean
+    number of answers, so that the unit that varies is the query, and its answers stay together.
 
     Args:
         scores: of `owkg.judge.scores`.
         metric: one of `scores.metrics`.
 
     Raises:
-        ValueError: if the metric is not known, or the questions have no weight.
+        ValueError: if the metric is not known, or the queries have no weight.
 
     Examples:
         >>> import polars as pl
@@ -82,13 +83,15 @@ def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "sys
         [[0.5, 0.75], [0.25, 1.5]]
     """
     if not isinstance(scores, Scores):
-        raise ValueError(f"`scores` must be of owkg.judge.scores, got {scores!r}.")
+        raise ArgumentError(
+            "scores", f"must be of owkg.judge.scores, the first of its pair, got {type(scores).__name__}."
+        )
     if metric not in scores.metrics:
-        raise ValueError(f"`metric` must be one of {', '.join(scores.metrics)}, got {metric!r}.")
+        raise ArgumentError("metric", f"must be one of {', '.join(scores.metrics)}, got {metric!r}.")
     which = scores.metrics.index(metric)
     weight = scores.weight[which].mean()
     if not weight > 0:
-        raise ValueError(f"`scores` must have questions of some weight, got none of {metric}.")
+        raise ArgumentError("scores", f"must have queries of some weight, got none of {metric}.")
     turned = 1.0 if scores.larger_is_better[which] else -1.0
     return turned * scores.value[which] / weight
 
@@ -101,28 +104,28 @@ def pairwise(
     key: Any = None,
     draws: Any = 10_000,
 ) -> Pairwise:
-    """Two-sided p-values of the difference of each pair of systems, over the questions they share.
+    """Two-sided p-values of the difference of each pair of systems, over the queries they share.
 
-    Tests are of `contributions`, one difference d_q of each question:
+    Tests are of `contributions`, one difference d_q of each query:
 
     - "t": Student's paired t, mean(d) / (s / sqrt(n)) with n - 1 degrees of freedom.
     - "wilcoxon": signed ranks; differences of 0 are dropped, the normal approximation with its correction
       for ties and without one for continuity (SciPy's `zero_method="wilcox"`, `method="asymptotic"`).
-    - "randomisation": Fisher's sign flips, see `owkg.judge.sign_flips.randomisation`.
+    - "randomisation": Fisher's sign flips, see `owkg.stats.sign_flips.randomisation`.
 
-    Questions are taken as independent. The weights of a micro metric are taken as given: that their mean
+    Queries are taken as independent. The weights of a micro metric are taken as given: that their mean
     would be another one in another sample is left out, which is exact for the sign flips and does not matter
     for the others where the systems do not differ.
 
     Args:
-        scores: of at least two systems on at least two questions.
+        scores: of at least two systems on at least two queries.
         metric: one of `scores.metrics`.
         test: one of `PairTest`.
-        key: of `jax.random.key`, consumed; of the randomisation test.
+        key: a seed, or a key of `jax.random.key`; of the randomisation test.
         draws: of the randomisation test.
 
     Raises:
-        ValueError: if an argument is none of these, there is one system or one question only, or the
+        ValueError: if an argument is none of these, there is one system or one query only, or the
             randomisation test has no key.
 
     Examples:
@@ -139,13 +142,13 @@ def pairwise(
         information retrieval evaluation".
     """
     each = contributions(scores, metric)
-    systems, questions = each.shape
+    systems, queries = each.shape
     if systems < 2:
-        raise ValueError(f"`scores` must have at least two systems, got {systems}: no pair to compare.")
-    if questions < 2:
-        raise ValueError(f"`scores` must have at least two questions, got {questions}: nothing varies.")
+        raise ArgumentError("scores", f"must have at least two systems, got {systems}: no pair to compare.")
+    if queries < 2:
+        raise ArgumentError("scores", f"must have at least two queries, got {queries}: nothing varies.")
     if test not in list(PairTest):
-        raise ValueError(f"`test` must be one of {', '.join(PairTest)}, got {test!r}.")
+        raise ArgumentError("test", f"must be one of {', '.join(PairTest)}, got {test!r}.")
     if test == PairTest.RANDOMISATION and key is None:
         raise ValueError('`key` must be one of jax.random.key for the test "randomisation", got None.')
     first, second = np.triu_indices(systems, 1)
@@ -153,30 +156,30 @@ def pairwise(
     for part, gaps in _gaps(each, first, second):
         difference[part], deviation[part] = gaps.mean(1), gaps.std(1, ddof=1)
         if test == PairTest.T:
-            p[part] = _student(difference[part], deviation[part], questions)
+            p[part] = _student(difference[part], deviation[part], queries)
         elif test == PairTest.WILCOXON:
             p[part] = _wilcoxon(gaps)
     if test == PairTest.RANDOMISATION:
         p = randomisation(key, each, draws=draws)
     return Pairwise(
-        metric, str(PairTest(test)), scores.systems, first, second, difference, deviation, p, questions
+        metric, str(PairTest(test)), scores.systems, first, second, difference, deviation, p, queries
     )
 
 
 def difference_intervals(
     scores: Scores | Any, metric: Any, *, level: Any = 0.95
 ) -> tuple[Float64[np.ndarray, "pairs"], Float64[np.ndarray, "pairs"]]:
-    """(low, high): confidence intervals of the difference of each pair of systems, over the questions.
+    """(low, high): confidence intervals of the difference of each pair of systems, over the queries.
 
-    D = sum d_q / sum w_q, d_q the difference of the values of a question and w_q its weight; by Student's t
-    with the deviation of d_q - D w_q over the mean weight, so that questions of many answers count for as
-    much as they move D. Student's t has the degrees of freedom of the effective number of questions,
-    (sum w)^2 / sum w^2. Half a question at each end of the values is added to the variance (Agresti and Min
-    2005), so that systems that agree on every question of a sample have an interval too. Of each pair by
+    D = sum d_q / sum w_q, d_q the difference of the values of a query and w_q its weight; by Student's t
+    with the deviation of d_q - D w_q over the mean weight, so that queries of many answers count for as
+    much as they move D. Student's t has the degrees of freedom of the effective number of queries,
+    (sum w)^2 / sum w^2. Half a query at each end of the values is added to the variance (Agresti and Min
+    2005), so that systems that agree on every query of a sample have an interval too. Of each pair by
     itself: no correction for many pairs.
 
     Args:
-        scores: of at least two systems on at least two questions.
+        scores: of at least two systems on at least two queries.
         metric: one of `scores.metrics`.
         level: of confidence, in (0, 1).
 
@@ -200,10 +203,10 @@ def difference_intervals(
         Agresti and Min (2005), "Simple improved confidence intervals for comparing matched proportions".
     """
     each = contributions(scores, metric)
-    systems, questions = each.shape
-    if systems < 2 or questions < 2:
-        raise ValueError(
-            f"`scores` must have two systems and questions at least, got {systems}, {questions}."
+    systems, queries = each.shape
+    if systems < 2 or queries < 2:
+        raise ArgumentError(
+            "scores", f"must have two systems and queries at least, got {systems}, {queries}."
         )
     wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
     weight = scores.weight[scores.metrics.index(metric)]
@@ -216,34 +219,34 @@ def difference_intervals(
     t = student(wanted, effective)
     for part, gaps in _gaps(each, first, second):
         middle = gaps.mean(1)
-        seen = (gaps - middle[:, None] * relative).var(1, ddof=1) / questions
+        seen = (gaps - middle[:, None] * relative).var(1, ddof=1) / queries
         half = t * np.sqrt(seen + unseen)
         low[part], high[part] = middle - half, middle + half
     return low, high
 
 
 def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Differences of the contributions, [pairs, questions], a bounded number of pairs at a time."""
+    """Differences of the contributions, [pairs, queries], a bounded number of pairs at a time."""
     size = max(1, _CHUNK // each.shape[1])
     for start in range(0, len(first), size):
         part = slice(start, start + size)
         yield part, each[first[part]] - each[second[part]]
 
 
-def _student(mean: np.ndarray, deviation: np.ndarray, questions: int) -> np.ndarray:
-    """1 where the systems read the same; 0 where every question differs by the same amount."""
+def _student(mean: np.ndarray, deviation: np.ndarray, queries: int) -> np.ndarray:
+    """1 where the systems read the same; 0 where every query differs by the same amount."""
     t = np.full(mean.shape, np.inf)
-    np.divide(np.abs(mean), deviation / np.sqrt(questions), out=t, where=deviation > 0)
-    return 2 * special.stdtr(questions - 1, -np.where(mean == 0, 0.0, t))
+    np.divide(np.abs(mean), deviation / np.sqrt(queries), out=t, where=deviation > 0)
+    return 2 * special.stdtr(queries - 1, -np.where(mean == 0, 0.0, t))
 
 
 def _wilcoxon(gaps: np.ndarray) -> np.ndarray:
-    """Of SciPy; 1 where there is no difference on any question."""
+    """Of SciPy; 1 where there is no difference on any query."""
     from scipy import stats  # a quarter of a second, that no other test needs
 
     p = np.ones(len(gaps))
     # Equal differences have equal ranks, whatever their last digits.
-    gaps = settled(gaps)
+    gaps = round_ties(gaps)
     if (some := gaps.any(1)).any():
         p[some] = np.asarray(stats.wilcoxon(gaps[some], axis=1, method="asymptotic"))[1]
     return p

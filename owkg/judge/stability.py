@@ -1,4 +1,4 @@
-"""Data sensitivity: how the ranking of systems changes when only a part of the questions is asked."""
+"""Data sensitivity: how the ranking of systems changes when only a part of the queries is asked."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -7,27 +7,28 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from owkg import checks
-from owkg.judge.rankings import COEFFICIENTS, settled
+from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
-from owkg.keys import checked_key, reproducible
+from owkg.keys import checked_key, generator
+from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
 
-# Products of one call, about a second on two CPU cores.
-_CALL = 2**34
+# Entries of the subsets in memory at a time.
+_ENTRIES = 2**21
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 """Of the draws, unless others are asked for."""
 
 
 class Stability(NamedTuple):
-    """Agreement of the ranking on a part of the questions with that on all of them.
+    """Agreement of the ranking on a part of the queries with that on all of them.
 
     A draw on which a metric orders nothing (all systems tie, or nothing has weight) has tau nan; mean,
     standard deviation and quantiles are those of the other draws.
 
     Attributes:
         metrics: their names.
-        sizes: shares of the questions, [sizes].
-        questions: how many are drawn, [sizes].
+        sizes: shares of the queries, [sizes].
+        queries: how many are drawn, [sizes].
         tau: the coefficient, [metrics, sizes, draws].
         mean: over the draws, [metrics, sizes].
         standard_deviation: over the draws, divisor draws - 1, [metrics, sizes].
@@ -37,7 +38,7 @@ class Stability(NamedTuple):
 
     metrics: tuple[str, ...]
     sizes: Float64[np.ndarray, "sizes"]
-    questions: Int64[np.ndarray, "sizes"]
+    queries: Int64[np.ndarray, "sizes"]
     tau: Float64[np.ndarray, "metrics sizes draws"]
     mean: Float64[np.ndarray, "metrics sizes"]
     standard_deviation: Float64[np.ndarray, "metrics sizes"]
@@ -45,7 +46,6 @@ class Stability(NamedTuple):
     at: tuple[float, ...]
 
 
-@reproducible
 def stability(
     key: Any,
     scores: Scores | Any,
@@ -56,20 +56,20 @@ def stability(
     quantiles: Any = QUANTILES,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Stability:
-    """Ranks the systems on random parts of the questions and compares with the ranking on all.
+    """Ranks the systems on random parts of the queries and compares with the ranking on all.
 
     A part is drawn without replacement. What a system reads on it is sum of value over sum of weight of its
-    questions, so that a micro metric is that of a test set of these questions. One order of the questions a
+    queries, so that a micro metric is that of a test set of these queries. One order of the queries a
     draw serves all sizes and metrics: the smaller parts of a draw lie inside its larger ones, so that its
     taus are correlated along the sizes; draws are independent of each other.
 
     Args:
-        key: of `jax.random.key`; consumed. Of fewer draws, the first ones; the part of a size is the same
-            whatever other sizes are asked for.
+        key: a seed, or a key of `jax.random.key`. Fewer draws are the first ones, and
+            the part of a size is the same whatever other sizes are asked for.
         scores: of at least two systems.
-        sizes: shares of the questions in (0, 1); rounded to whole questions, of which at least one.
+        sizes: shares of the queries in (0, 1); rounded to whole queries, of which at least one.
         draws: at least 2.
-        coefficient: "tau", "tau-ap" (the ranking on all questions is the truth) or "spearman".
+        coefficient: "tau", "tau-ap" (the ranking on all queries is the truth) or "spearman".
         quantiles: probabilities in [0, 1].
         on_progress: called with (draws done, draws in all) after each call.
 
@@ -82,8 +82,7 @@ def stability(
         >>> value = rng.random((1, 3, 500)) + np.array([0.1, 0.05, 0.0])[:, None]
         >>> asked = pl.DataFrame({"side": "tail", "entity": map(str, range(500)), "relation": "r"})
         >>> scores = Scores(("a", "b", "c"), ("mrr",), (True,), asked, value, np.ones((1, 500)))
-        >>> import jax
-        >>> found = stability(jax.random.key(0), scores, [0.1, 0.9], draws=100)
+        >>> found = stability(0, scores, [0.1, 0.9], draws=100)
         >>> found.tau.shape, bool(found.mean[0, 0] < found.mean[0, 1])
         ((1, 2, 100), True)
 
@@ -92,45 +91,42 @@ def stability(
     """
     key = checked_key(key)
     if not isinstance(scores, Scores):
-        raise ValueError(f"`scores` must be of owkg.judge.scores, got {scores!r}.")
+        raise ArgumentError(
+            "scores", f"must be of owkg.judge.scores, the first of its pair, got {type(scores).__name__}."
+        )
     metrics, systems, count = scores.value.shape
     if systems < 2:
-        raise ValueError(f"`scores` must have at least two systems, got {systems}: it cannot be ranked.")
+        raise ArgumentError("scores", f"must have at least two systems, got {systems}: it cannot be ranked.")
     if not (weight := scores.weight.sum(1)).all():
         none = scores.metrics[int(weight.argmin())]
-        raise ValueError(f"`scores` must have questions of some weight, got none of {none}.")
+        raise ArgumentError("scores", f"must have queries of some weight, got none of {none}.")
     shares = np.atleast_1d(checks.real("sizes", sizes, 0, 1, closed=False)).reshape(-1)
     taken = np.rint(shares * count).astype(np.int64)
-    checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} questions")
-    checks.require("sizes", shares, taken < count, f"small enough to leave out one of the {count} questions")
+    checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} queries")
+    checks.require("sizes", shares, taken < count, f"small enough to leave out one of the {count} queries")
     draws = checks.scalar("draws", checks.integer("draws", draws, 2))
     at = np.atleast_1d(checks.real("quantiles", quantiles, 0, 1)).reshape(-1)
     if not isinstance(coefficient, str) or coefficient not in COEFFICIENTS:
-        raise ValueError(f"`coefficient` must be one of {', '.join(COEFFICIENTS)}, got {coefficient!r}.")
+        raise ArgumentError("coefficient", f"must be one of {', '.join(COEFFICIENTS)}, got {coefficient!r}.")
     columns = np.concatenate([scores.value.reshape(-1, count), scores.weight])
-    calls = -(-draws * len(shares) * columns.size // _CALL)
-    in_a_call = -(-draws // calls)
     turned = np.where(scores.larger_is_better, 1.0, -1.0)[:, None]
-    whole = settled(scores.strength)
+    whole = round_ties(scores.strength)
     tau = np.empty((metrics, len(shares), draws))
-    import jax
-
-    from owkg.judge.kernels import subset_sums
-
-    with jax.enable_x64(True):
-        placed = jax.device_put(columns)
-        for start in range(0, draws, in_a_call):
-            sums = np.asarray(subset_sums(key, start, taken, placed, draws=in_a_call))
-            stop = min(start + in_a_call, draws)
-            parts = sums[: stop - start].transpose(1, 0, 2)  # [sizes, draws, columns]
-            value = parts[..., : metrics * systems].reshape(*parts.shape[:2], metrics, systems)
-            weight = parts[..., metrics * systems :, None]
-            # Without weight there is no ranking: all systems tie.
-            strength = turned * np.divide(value, weight, out=np.zeros_like(value), where=weight > 0)
-            found = COEFFICIENTS[coefficient](whole, settled(strength))
-            tau[..., start:stop] = found.transpose(2, 0, 1)
-            if on_progress is not None:
-                on_progress(stop, draws)
+    rng, size = generator(key), max(1, _ENTRIES // (len(shares) * count))
+    for start in range(0, draws, size):
+        stop = min(start + size, draws)
+        # Queries with the smallest numbers come first; of 64 bits, no two are equal.
+        number = rng.integers(0, 2**64, (stop - start, count), np.uint64)
+        last = np.partition(number, taken - 1, axis=1)[:, taken - 1].T
+        sums = (number <= last[..., None]).astype(np.float64) @ columns.T  # [sizes, draws, columns]
+        value = sums[..., : metrics * systems].reshape(*sums.shape[:2], metrics, systems)
+        weight = sums[..., metrics * systems :, None]
+        # Without weight there is no ranking: all systems tie.
+        strength = turned * np.divide(value, weight, out=np.zeros_like(value), where=weight > 0)
+        found = COEFFICIENTS[coefficient](whole, round_ties(strength))
+        tau[..., start:stop] = found.transpose(2, 0, 1)
+        if on_progress is not None:
+            on_progress(stop, draws)
     mean, deviation, spread = _described(tau, at)
     return Stability(scores.metrics, shares, taken, tau, mean, deviation, spread, tuple(at.tolist()))
 

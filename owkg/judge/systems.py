@@ -1,4 +1,4 @@
-"""The systems of a comparison: rank tables and TREC runs, under one label set or several."""
+"""The systems of a comparison: rank tables and TREC runs, under one qrels or several."""
 
 import re
 import warnings
@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg.judge.frames import known_entity
+from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.judge.labels import relabelled
 from owkg.judge.qrels import qrels_from_graph, read_judgements
+from owkg.judge.schema import known_entity
 from owkg.judge.scores import intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.ranks import RankTable, annotated, ranks_from_run, read_ranks
@@ -25,7 +27,7 @@ Labels = pl.DataFrame | str | PathLike[str]
 """Which answers are relevant: qrels, their path, or the name of a split of the graph."""
 
 
-class LabelSet(NamedTuple):
+class QrelsRanks(NamedTuple):
     """The rank table of every system where some answers are the relevant ones.
 
     `undetermined` is the largest share of ranks, of any file, that are known between two ends only.
@@ -43,13 +45,13 @@ class _Read(NamedTuple):
     undetermined: float = 0.0
 
 
-def label_sets(
+def qrels_ranks(
     systems: Mapping[str, System] | Iterable[str | PathLike[str]],
     qrels: Mapping[str, Labels] | Sequence[Labels] | Labels | None,
     graph: KnowledgeGraph | None,
     *,
     intersect: bool = False,
-) -> list[LabelSet]:
+) -> list[QrelsRanks]:
     """The systems under each of `qrels`, or as they are ranked where there are none.
 
     Args:
@@ -57,38 +59,43 @@ def label_sets(
             the name of the file.
         qrels: by name; or one or several, called by the names of their files. None: as ranked.
         graph: for splits, for TREC runs, and for relation categories.
-        intersect: whether systems may leave out questions and answers, which then leave all.
+        intersect: whether systems may leave out queries and answers, which then leave all.
 
     Raises:
         ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
             judgements call an answer relevant that a table does not rank.
     """
+    if isinstance(systems, str | PathLike | pl.DataFrame) or not isinstance(systems, Iterable):
+        must = "must be several: rank tables or paths by name, or a list of paths"
+        raise ArgumentError("systems", f"{must}, got {type(systems).__name__}.")
     by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
     pairs = by_name.items() if by_name else [(None, path) for path in systems]
-    sources = [(n, of if isinstance(of, RankTable | pl.DataFrame) else Path(of)) for n, of in pairs]
+    sources = [
+        (n, of if isinstance(of, RankTable | pl.DataFrame) else checks.path("systems", of)) for n, of in pairs
+    ]
     if not sources:
-        raise ValueError("`systems` must name two systems at least, got none.")
+        raise ArgumentError("systems", "must name two systems at least, got none.")
     given = _named(qrels) or {"as ranked": None}
     sets = [_systems(name, sources, labels, graph, intersect) for name, labels in given.items()]
     return _intersected(sets) if intersect else sets
 
 
-def _intersected(sets: list[LabelSet]) -> list[LabelSet]:
-    """The label sets with what every system ranks; notes of what is left of each where one loses some."""
+def _intersected(sets: list[QrelsRanks]) -> list[QrelsRanks]:
+    """The qrels with what every system ranks; notes of what is left of each where one loses some."""
     found = []
     for one in sets:
         tables, left = intersected(one.tables)
         rows = left.rows(named=True) if (left["answers"] < left["of_answers"]).any() else []
         for row in rows:
             note(
-                f"{one.name}: of {row['system']}, {row['questions']:,} of {row['of_questions']:,} questions "
+                f"{one.name}: of {row['system']}, {row['queries']:,} of {row['of_queries']:,} queries "
                 f"and {row['answers']:,} of {row['of_answers']:,} answers are left, which every system ranks."
             )
         found.append(one._replace(tables=tables))
     return found
 
 
-def tie_rule(ties: str | None, sets: list[LabelSet]) -> str:
+def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
     """The rule that was asked for, or else the one that the tables need."""
     open_ = max(one.undetermined for one in sets)
     if open_:
@@ -102,14 +109,16 @@ def tie_rule(ties: str | None, sets: list[LabelSet]) -> str:
 
 
 def _named(qrels: Any) -> dict[str, Any]:
-    """Label sets by name: given, or those of their files without endings, where these are different."""
+    """Qrels by name: given, or those of their files without endings, where these are different."""
     if qrels is None or isinstance(qrels, Mapping):
         return dict(qrels or {})
+    if not isinstance(qrels, Iterable | PathLike):
+        raise ArgumentError("qrels", f"must be frames, files or splits, got {type(qrels).__name__}.")
     given = [qrels] if isinstance(qrels, pl.DataFrame | str | PathLike) else list(qrels)
     texts = [f"qrels {i + 1}" if isinstance(one, pl.DataFrame) else str(one) for i, one in enumerate(given)]
     stems = [Path(text).name.partition(".")[0] for text in texts]
     if len(set(texts)) < len(texts):
-        raise ValueError(f"`qrels` must be different, got {', '.join(texts)}.")
+        raise ArgumentError("qrels", f"must be different, got {', '.join(texts)}.")
     return dict(zip(stems if len(set(stems)) == len(stems) else texts, given, strict=True))
 
 
@@ -119,7 +128,7 @@ def _systems(
     labels: Labels | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
-) -> LabelSet:
+) -> QrelsRanks:
     found: dict[str, Any] = {}
     owner: dict[str, Any] = {}
     undetermined = 0.0
@@ -134,7 +143,7 @@ def _systems(
     _refuse_raw_beside_filtered(found)
     if judged is not None:
         _note_unasked(_called(labels), judged, list(found.values()))
-    return LabelSet(name, found, undetermined)
+    return QrelsRanks(name, found, undetermined)
 
 
 def _is_table(source: RankTable | pl.DataFrame | Path) -> bool:
@@ -142,12 +151,12 @@ def _is_table(source: RankTable | pl.DataFrame | Path) -> bool:
 
 
 def _called(labels: Any) -> str:
-    """What messages call a label set."""
+    """What messages call a qrels."""
     return "qrels" if isinstance(labels, pl.DataFrame) else str(labels)
 
 
 def _refuse_raw_beside_filtered(tables: dict[str, Any]) -> None:
-    """ValueError if the other answers to a question left the candidates of some systems only."""
+    """ValueError if the other answers to a query left the candidates of some systems only."""
     raw = [
         name for name, table in tables.items() if "filtered" in table.columns and not table["filtered"].all()
     ]
@@ -159,14 +168,14 @@ def _refuse_raw_beside_filtered(tables: dict[str, Any]) -> None:
 
 
 def _note_unasked(qrels: str, judged: Any, tables: list[Any]) -> None:
-    """Says how many judged questions no system answers."""
+    """Says how many judged queries no system answers."""
     keys = ["side", "entity", "relation"]
     asked = [
         t.select("side", known_entity().cast(pl.String), pl.col("relation").cast(pl.String)) for t in tables
     ]
     unasked = judged.select(keys).unique().join(pl.concat(asked), on=keys, how="anti")
     if len(unasked):
-        note(f"{qrels}: {len(unasked):,} judged questions are answered by no system.")
+        note(f"{qrels}: {len(unasked):,} judged queries are answered by no system.")
 
 
 def _judged(labels: Labels | None) -> pl.DataFrame | None:
@@ -177,7 +186,7 @@ def _judged(labels: Labels | None) -> pl.DataFrame | None:
         return None
     else:
         judged = read_judgements(labels)
-    if unjudged := int((judged["grade"] < 0).sum()):
+    if unjudged := int((judged["relevance"] < 0).sum()):
         said = f"{unjudged:,} answers are pooled and not judged; ranks take them for not relevant."
         note(f"{_called(labels)}: {said}")
     return judged
@@ -207,7 +216,7 @@ def _tables(
             table, undetermined = _relabelled(where, table, labels, judged, graph)
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
-            raise ValueError(f"`systems` must hold one model each, got several in {called!r}.")
+            raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
         return _Read({called: table}, undetermined)
     if "model" not in table.columns:
         return _Read({Path(str(where)).name.partition(".")[0]: table}, undetermined)
@@ -217,7 +226,7 @@ def _tables(
 
 
 def _of_run(path: Path, qrels: Labels | None, graph: KnowledgeGraph | None, intersect: bool) -> pl.DataFrame:
-    """The rank table of a TREC run; where questions may be left out, of those that it asks."""
+    """The rank table of a TREC run; where queries may be left out, of those that it asks."""
     if graph is None or qrels is None:
         raise ValueError(
             f"{path}: is taken for a TREC run, and of a run `graph` must say what the candidates are and "
@@ -243,7 +252,7 @@ def _of_run(path: Path, qrels: Labels | None, graph: KnowledgeGraph | None, inte
     except ValueError as error:
         text = str(error)
         raise ValueError(
-            re.sub("with `unanswered` .*", "`intersect` leaves such questions out.", text)
+            re.sub("with `unanswered` .*", "`intersect` leaves such queries out.", text)
         ) from None
     for text in notes:
         note(f"{path}, under {qrels}: {text}.")
@@ -274,12 +283,14 @@ def _relabelled(
 def _graph_of(name: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
     """The graph, which has a split of that name."""
     if graph is None:
-        raise ValueError(
-            f"`qrels` must be a file, or a split of `graph`; {name!r} is no file, and there is no graph."
+        raise ArgumentError(
+            "qrels", f"must be a file, or a split of `graph`; {name!r} is no file, and there is no graph."
         )
     known = fact_splits(graph)
     if name not in known:
-        raise ValueError(f"`qrels` must be a file, or a split of `graph` ({', '.join(known)}), got {name!r}.")
+        raise ArgumentError(
+            "qrels", f"must be a file, or a split of `graph` ({', '.join(known)}), got {name!r}."
+        )
     return graph
 
 

@@ -51,7 +51,7 @@ def relation_categories(triples: Any, num_relations: int, *, threshold: float = 
     return categories
 
 
-def _letter(questions: str, limit: float) -> pl.Expr:
-    """What a side is called that answers questions about the entities of the other side."""
-    many = pl.col("facts") / pl.col(questions) >= limit
+def _letter(queries: str, limit: float) -> pl.Expr:
+    """What a side is called that answers queries about the entities of the other side."""
+    many = pl.col("facts") / pl.col(queries) >= limit
     return pl.when(many).then(pl.lit("N")).otherwise(pl.lit("1"))

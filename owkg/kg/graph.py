@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int32
 
+from owkg.checks import ArgumentError
+
 # Splits of false triples (CoDEx): kept beside the others, never counted as facts.
 _NEGATIVES = "_negatives"
 
@@ -38,7 +40,7 @@ class KnowledgeGraph(NamedTuple):
 def graph_checked(graph: Any) -> KnowledgeGraph:
     """`graph` if it is a KnowledgeGraph; ValueError otherwise."""
     if not isinstance(graph, KnowledgeGraph):
-        raise ValueError(f"`graph` must be a KnowledgeGraph, got {graph!r}.")
+        raise ArgumentError("graph", f"must be a KnowledgeGraph, got {graph!r}.")
     return graph
 
 
@@ -59,6 +61,6 @@ def joined_splits(graph: KnowledgeGraph, names: Sequence[str]) -> Int32[np.ndarr
     """
     for name in names:
         if name not in graph.splits:
-            raise ValueError(f"`split` must be one of {', '.join(graph.splits)}, got {name!r}.")
+            raise ArgumentError("split", f"must be one of {', '.join(graph.splits)}, got {name!r}.")
     chosen = [graph.splits[name] for name in names]
     return np.concatenate([np.empty((0, 3), np.int32), *chosen])

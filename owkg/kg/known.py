@@ -1,4 +1,4 @@
-"""The known answers of every question: which entities leave the candidates when ranks are filtered."""
+"""The known answers of every query: which entities leave the candidates when ranks are filtered."""
 
 from typing import Any, NamedTuple
 
@@ -10,29 +10,29 @@ from owkg.kg.triples import ids, side_checked, size, triples_checked
 
 
 class KnownAnswers(NamedTuple):
-    """The distinct answers of every question (head, relation, ?) or (?, relation, tail), in CSR form.
+    """The distinct answers of every query (head, relation, ?) or (?, relation, tail), in CSR form.
 
-    The answers of question i are `answers[offsets[i]:offsets[i + 1]]`. Memory is linear in the facts.
+    The answers of query i are `answers[offsets[i]:offsets[i + 1]]`. Memory is linear in the facts.
 
     Attributes:
         side: the side that is predicted, "head" or "tail".
-        keys: of the questions, increasing: known entity * num_relations + relation.
-        offsets: where the answers of each question begin, and at last the number of facts.
-        answers: entity ids, increasing within a question.
+        keys: of the queries, increasing: known entity * num_relations + relation.
+        offsets: where the answers of each query begin, and at last the number of facts.
+        answers: entity ids, increasing within a query.
         num_entities: of the graph.
         num_relations: of the graph.
     """
 
     side: str
-    keys: Int64[np.ndarray, "questions"]
-    offsets: Int64[np.ndarray, "questions+1"]
+    keys: Int64[np.ndarray, "queries"]
+    offsets: Int64[np.ndarray, "queries+1"]
     answers: Int32[np.ndarray, "facts"]
     num_entities: int
     num_relations: int
 
 
 def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
-    """Indexes the answers of every question that some triple answers.
+    """Indexes the answers of every query that some triple answers.
 
     Args:
         triples: int [triples, 3], columns head, relation, tail; a triple that stands there twice counts once.
@@ -50,8 +50,8 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
     """
     side = side_checked(side)
     entities, relations = size("num_entities", num_entities), size("num_relations", num_relations)
-    question, answer = _distinct(*_question(triples_checked(triples, entities, relations), side, relations))
-    keys, counts = np.unique(question, return_counts=True)
+    query, answer = _distinct(*_query(triples_checked(triples, entities, relations), side, relations))
+    keys, counts = np.unique(query, return_counts=True)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return KnownAnswers(side, keys, offsets, answer.astype(np.int32), entities, relations)
 
@@ -81,16 +81,16 @@ def is_known(known: KnownAnswers, triples: Any) -> Bool[np.ndarray, "triples"]:
     """Whether each of `triples`, int [triples, 3], is among the facts of `known`."""
     entity, relation, answer = _parts(known, triples)
     position, found = _positions(known, entity, relation)
-    # A question's number and an answer fit into 64 bits, and so ordered, the facts are increasing.
-    questions = np.repeat(np.arange(len(known.keys), dtype=np.int64), np.diff(known.offsets))
-    facts = questions * known.num_entities + known.answers
+    # A query's number and an answer fit into 64 bits, and so ordered, the facts are increasing.
+    queries = np.repeat(np.arange(len(known.keys), dtype=np.int64), np.diff(known.offsets))
+    facts = queries * known.num_entities + known.answers
     return found & _contained(facts, position * known.num_entities + answer)[1]
 
 
 def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "triples"]:
     """How many candidates are left when the answer of each triple is ranked, filtered.
 
-    All entities but the other known answers of its question. The answer itself always counts, whether
+    All entities but the other known answers of its query. The answer itself always counts, whether
     it is known or not.
 
     Args:
@@ -110,8 +110,8 @@ def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "trip
     return known.num_entities - (stop - start) + is_known(known, triples)
 
 
-def _question(triples: np.ndarray, side: str, num_relations: int) -> tuple[np.ndarray, np.ndarray]:
-    """(question key, answer) of each triple."""
+def _query(triples: np.ndarray, side: str, num_relations: int) -> tuple[np.ndarray, np.ndarray]:
+    """(query key, answer) of each triple."""
     head, relation, tail = triples.T
     entity, answer = (head, tail) if side == "tail" else (tail, head)
     return entity.astype(np.int64) * num_relations + relation, answer
@@ -123,21 +123,21 @@ def _parts(known: KnownAnswers, triples: Any) -> tuple[np.ndarray, np.ndarray, n
     return (head, relation, tail) if known.side == "tail" else (tail, relation, head)
 
 
-def _distinct(question: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct pairs, ordered by question, then answer."""
+def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct pairs, ordered by query, then answer."""
     below = int(answer.max(initial=0)) + 1
-    if (int(question.max(initial=0)) + 1) * below < 2**63:
+    if (int(query.max(initial=0)) + 1) * below < 2**63:
         # One number a pair sorts several times faster than two.
-        pairs = np.sort(question * below + answer)
+        pairs = np.sort(query * below + answer)
         return np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], below)
-    order = np.lexsort((answer, question))
-    question, answer = question[order], answer[order]
-    new = (np.diff(question, prepend=-1) != 0) | (np.diff(answer, prepend=-1) != 0)
-    return question[new], answer[new]
+    order = np.lexsort((answer, query))
+    query, answer = query[order], answer[order]
+    new = (np.diff(query, prepend=-1) != 0) | (np.diff(answer, prepend=-1) != 0)
+    return query[new], answer[new]
 
 
 def _positions(known: KnownAnswers, entity: Any, relation: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where the question of each query stands or would stand in `known.keys`, and whether it does."""
+    """Where the query of each query stands or would stand in `known.keys`, and whether it does."""
     entity = ids("entity", entity, known.num_entities)
     relation = ids("relation", relation, known.num_relations)
     checks.common_shape(entity=entity, relation=relation)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
+from owkg.checks import ArgumentError
 from owkg.kg.factory import read_factory
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.labels import read_labels
@@ -103,11 +104,11 @@ def read_graph(
             begins with the file and, where there is one, the line.
     """
     if duplicates not in DUPLICATES:
-        raise ValueError(f"`duplicates` must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
+        raise ArgumentError("duplicates", f"must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
     if layout is not None and layout not in LAYOUTS:
-        raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
+        raise ArgumentError("layout", f"must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
     if not isinstance(folder, str | PathLike):
-        raise ValueError(f"`folder` must be the path of a folder, got {folder!r}.")
+        raise ArgumentError("folder", f"must be the path of a folder, got {folder!r}.")
     folder = Path(folder)
     tell = on_progress or (lambda done, total: None)
     tables = _tables(folder, layout, tell)

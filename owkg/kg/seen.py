@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int32, Int64
 
+from owkg.checks import ArgumentError
 from owkg.kg.graph import KnowledgeGraph, graph_checked
 
 
@@ -49,9 +50,9 @@ def seen_ids(
     ):
         place = {label: row for row, label in enumerate(labels)}
         if len(place) < len(labels):
-            raise ValueError(f"`{what}` must be different labels, got one twice.")
+            raise ArgumentError(what, "must be different labels, got one twice.")
         if strangers := place.keys() - set(known):
-            raise ValueError(f"`{what}` must be in the graph, got {min(strangers)!r}, which is not.")
+            raise ArgumentError(what, f"must be in the graph, got {min(strangers)!r}, which is not.")
         found.append(np.array([place.get(label, -1) for label in known], np.int64))
     return found[0], found[1]
 

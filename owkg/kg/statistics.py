@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.kg.categories import CATEGORIES, relation_categories
 from owkg.kg.graph import KnowledgeGraph, fact_splits, graph_checked, joined_splits
 from owkg.kg.known import known_answers
@@ -14,7 +15,7 @@ from owkg.kg.triples import COLUMNS
 
 
 def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
-    """Sizes, duplicates, leakage between splits, relation categories, questions and popularity.
+    """Sizes, duplicates, leakage between splits, relation categories, queries and popularity.
 
     Args:
         graph: a KnowledgeGraph with a train split that is not empty.
@@ -33,7 +34,7 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
         - `false_triples`: by split of false triples, `triples`, and how many of them stand in a split of
           facts (`also_facts`).
         - `categories`: by category, how many relations and training triples; `no_training_triple` last.
-        - `answers_per_question`: by the side that is predicted, over the distinct facts of all splits.
+        - `answers_per_query`: by the side that is predicted, over the distinct facts of all splits.
         - `popularity`: in train, of `entities` and `relations`: `min`, `median`, `max`, `gini`.
 
     Raises:
@@ -42,7 +43,7 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
     graph = graph_checked(graph)
     facts = fact_splits(graph)
     if "train" not in facts or not len(facts["train"]):
-        raise ValueError(f"`graph` must have training triples, got splits {', '.join(facts) or 'none'}.")
+        raise ArgumentError("graph", f"must have training triples, got splits {', '.join(facts) or 'none'}.")
     train = facts["train"]
     evaluated = {name: triples for name, triples in facts.items() if not name.startswith("train")}
     everything = joined_splits(graph, list(facts))
@@ -64,7 +65,7 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
             if name not in facts
         },
         "categories": _categories(train, graph.num_relations, threshold),
-        "answers_per_question": {side: _questions(everything, side, graph) for side in ("head", "tail")},
+        "answers_per_question": {side: _queries(everything, side, graph) for side in ("head", "tail")},
         "popularity": {
             "entities": _spread(entity_popularity(train, graph.num_entities)),
             "relations": _spread(relation_popularity(train, graph.num_relations)),
@@ -138,7 +139,7 @@ def _categories(train: np.ndarray, num_relations: int, threshold: float) -> dict
     return found | {"no_training_triple": found.pop("")}
 
 
-def _questions(facts: np.ndarray, side: str, graph: KnowledgeGraph) -> dict[str, Any]:
+def _queries(facts: np.ndarray, side: str, graph: KnowledgeGraph) -> dict[str, Any]:
     sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
     answers = np.diff(known_answers(facts, side, **sizes).offsets)
     return {"questions": len(answers), "mean": float(answers.mean()), "max": int(answers.max())}

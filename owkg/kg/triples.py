@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64
 
 from owkg import checks
+from owkg.checks import ArgumentError
 
 COLUMNS = ("head", "relation", "tail")
 # Ids are int32.
@@ -41,14 +42,14 @@ def triples_checked(
     if array.ndim == 1 and array.size == 0:
         array = array.reshape(0, 3)
     if array.ndim != 2 or array.shape[1] != 3:
-        raise ValueError(f"`{name}` must be of shape [triples, 3], got {array.shape}.")
+        raise ArgumentError(name, f"must be of shape [triples, 3], got {array.shape}.")
     bounds = [_MOST if n is None else n for n in (num_entities, num_relations, num_entities)]
     for i, (column, bound) in enumerate(zip(COLUMNS, bounds, strict=True)):
         bad = _outside(array[:, i], bound)
         if bad.any():
             row = int(np.argmax(bad))
-            raise ValueError(
-                f"`{name}` must hold {column} ids in [0, {bound}), got {array[row, i]} in row {row}."
+            raise ArgumentError(
+                name, f"must hold {column} ids in [0, {bound}), got {array[row, i]} in row {row}."
             )
     return array.astype(np.int32, copy=False)
 
@@ -65,5 +66,5 @@ def _whole(name: str, value: Any) -> np.ndarray:
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int64)
     if isinstance(value, np.ma.MaskedArray) or array.dtype.kind not in "iu":
-        raise ValueError(f"`{name}` must be whole numbers (an integer array), got {value!r}.")
+        raise ArgumentError(name, f"must be whole numbers (an integer array), got {value!r}.")
     return array

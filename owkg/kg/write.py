@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import ArgumentError
 from owkg.files import written_aside
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.layouts import SPLIT_NAME, graph_files
@@ -65,7 +66,9 @@ def write_openke(graph: KnowledgeGraph, folder: Any) -> None:
     for kind, labels in (("entity", graph.entities), ("relation", graph.relations)):
         for label in labels:
             if label.endswith(" "):
-                raise ValueError(f"`graph` must have no {kind} label that ends in a space, got {label!r}.")
+                raise ArgumentError(
+                    "graph", f"must have no {kind} label that ends in a space, got {label!r}."
+                )
         tables[f"{kind}2id.txt"] = pl.DataFrame({"label": labels, "id": range(len(labels))})
     for name, triples in graph.splits.items():
         head, relation, tail = triples.T
@@ -75,22 +78,24 @@ def write_openke(graph: KnowledgeGraph, folder: Any) -> None:
 
 def _check(graph: KnowledgeGraph) -> None:
     if "train" not in graph.splits:
-        raise ValueError(f"`graph` must have the split train, got {', '.join(graph.splits) or 'no splits'}.")
+        raise ArgumentError(
+            "graph", f"must have the split train, got {', '.join(graph.splits) or 'no splits'}."
+        )
     for kind, labels in (("entity", graph.entities), ("relation", graph.relations)):
         if len(set(labels)) < len(labels):
-            raise ValueError(f"`graph` must have each {kind} label once, got one twice.")
+            raise ArgumentError("graph", f"must have each {kind} label once, got one twice.")
         for label in labels:
             if _BREAKS.search(label):
                 message = f"`graph` must have {kind} labels without tabs and line ends, and none empty"
                 raise ValueError(f"{message}, got {label!r}.")
     for name, triples in graph.splits.items():
         if not re.fullmatch(SPLIT_NAME, name) or name == "dev":
-            raise ValueError(
-                "`graph` must have splits whose names begin with train, valid, test or missing, "
-                f"got {name!r}."
+            raise ArgumentError(
+                "graph",
+                f"must have splits whose names begin with train, valid, test or missing, got {name!r}.",
             )
         if not triples_checked(triples, graph.num_entities, graph.num_relations, name="graph").size:
-            raise ValueError(f"`graph` must have triples in every split, got none in {name}.")
+            raise ArgumentError("graph", f"must have triples in every split, got none in {name}.")
 
 
 def _write(folder: Path, tables: dict[str, pl.DataFrame], *, counts: bool) -> None:

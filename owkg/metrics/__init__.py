@@ -1,6 +1,30 @@
 """Rank metrics as data, and what they say of a table of ranks: value, chance level, interval."""
 
-from owkg.metrics.catalogue import (
+from owkg.metrics.estimate import Estimate
+from owkg.metrics.evaluate import evaluate
+from owkg.metrics.measures import (
+    Adjustment,
+    Metric,
+    Weighting,
+    macro,
+    macro_map,
+    macro_ndcg,
+    micro,
+    probe,
+    stratified,
+    stratified_mrr,
+)
+from owkg.metrics.names import adjusted, metric, pykeen_key
+from owkg.metrics.published import adjusted_from
+from owkg.metrics.report import (
+    Breakdown,
+    default_group_metrics,
+    default_metrics,
+    report,
+)
+from owkg.metrics.ties import Ties
+from owkg.rank_weights import (
+    FORMS,
     GMR,
     HMR,
     IGMR,
@@ -8,52 +32,16 @@ from owkg.metrics.catalogue import (
     LOG_MRR,
     MR,
     MRR,
+    RankWeight,
     hits_at,
-    power,
+    p_mrr,
     power_mean,
+    rank_weight,
+    tie_expectation,
 )
-from owkg.metrics.estimate import Estimate
-from owkg.metrics.evaluate import evaluate
-from owkg.metrics.interval import FEW_QUERIES, HEAVY_QUERY, Interval
-from owkg.metrics.judged import POOLED, UNJUDGED, Judged, judge
-from owkg.metrics.measures import (
-    Adjustment,
-    Summary,
-    Weighting,
-    macro,
-    macro_map,
-    macro_ndcg,
-    of,
-    probe,
-    stratified,
-    stratified_mrr,
-)
-from owkg.metrics.metric import Metric
-from owkg.metrics.names import FORMS, adjusted, metric, pykeen_key, summary
-from owkg.metrics.published import adjusted_from
-from owkg.metrics.report import (
-    Breakdown,
-    default_group_summaries,
-    default_summaries,
-    report,
-)
-from owkg.metrics.retrieval import (
-    average_precision,
-    bpref,
-    inf_ap,
-    judged_at,
-    ndcg,
-    precision,
-    r_precision,
-    rbp,
-    rbp_residual,
-    recall,
-    reciprocal_rank,
-    success,
-)
-from owkg.metrics.reweight import reweighted
-from owkg.metrics.tasks import Tasks, part_of, tasks, tasks_of
-from owkg.metrics.ties import Ties, tie_expectation
+from owkg.ranks.reweight import reweighted
+from owkg.ranks.tasks import Tasks, part_of, tasks, tasks_of
+from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY, Interval
 
 __all__ = [
     "FEW_QUERIES",
@@ -66,52 +54,36 @@ __all__ = [
     "LOG_MRR",
     "MR",
     "MRR",
-    "POOLED",
-    "UNJUDGED",
     "Adjustment",
     "Breakdown",
     "Estimate",
     "Interval",
-    "Judged",
     "Metric",
-    "Summary",
+    "RankWeight",
     "Tasks",
     "Ties",
     "Weighting",
     "adjusted",
     "adjusted_from",
-    "average_precision",
-    "bpref",
-    "default_group_summaries",
-    "default_summaries",
+    "default_group_metrics",
+    "default_metrics",
     "evaluate",
     "hits_at",
-    "inf_ap",
-    "judge",
-    "judged_at",
     "macro",
     "macro_map",
     "macro_ndcg",
     "metric",
-    "ndcg",
-    "of",
+    "micro",
+    "p_mrr",
     "part_of",
-    "power",
     "power_mean",
-    "precision",
     "probe",
     "pykeen_key",
-    "r_precision",
-    "rbp",
-    "rbp_residual",
-    "recall",
-    "reciprocal_rank",
+    "rank_weight",
     "report",
     "reweighted",
     "stratified",
     "stratified_mrr",
-    "success",
-    "summary",
     "tasks",
     "tasks_of",
     "tie_expectation",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from owkg.metrics.tasks import NARROW, Tasks, dense
+from owkg.ranks.tasks import NARROW, Tasks, dense
 
 # Tasks of a block: its arrays stay in the second-level cache.
 _TASKS = 2**16
@@ -158,10 +158,10 @@ def _narrow(tasks: Tasks) -> Tasks:
 
 def ordered(tasks: Tasks) -> Tasks:
     """The tasks sorted by query, list, optimistic and pessimistic rank."""
-    keys = [tasks.pessimistic, tasks.optimistic, tasks.ranking, tasks.question]
+    keys = [tasks.pessimistic, tasks.optimistic, tasks.ranking, tasks.query]
     columns = [column for column in keys[1 if keys[0] is keys[1] else 0 :] if column is not None]
     untied = tasks.optimistic is tasks.pessimistic
-    if tasks.question is None:
+    if tasks.query is None:
         return _narrow(tasks)
     if not _is_sorted(columns[::-1]):
         spans = [int(column.max()) + 1 for column in columns]
@@ -197,15 +197,15 @@ def whole_block(tasks: Tasks) -> Block:
     """All tasks as one block."""
     tasks = ordered(tasks)
     n = len(tasks.optimistic)
-    question = None if tasks.question is None else tasks.question
-    ranking = question if tasks.ranking is None else tasks.ranking
+    query = None if tasks.query is None else tasks.query
+    ranking = query if tasks.ranking is None else tasks.ranking
     listed = tasks.filtered is None or bool(tasks.filtered.all())
     if ranking is None:
         first = np.arange(n)
     else:
         new = np.diff(ranking, prepend=-1) != 0
-        if question is not ranking and question is not None:
-            new |= np.diff(question, prepend=-1) != 0
+        if query is not ranking and query is not None:
+            new |= np.diff(query, prepend=-1) != 0
         first = np.flatnonzero(new)
         inside = tasks.candidates[1:] == tasks.candidates[:-1]
         listed = listed and bool((inside | new[1:]).all())
@@ -217,10 +217,10 @@ def whole_block(tasks: Tasks) -> Block:
     case = dense(dense(sizes).astype(np.int64) * most + answers)
     cases = Cases(np.zeros(int(case.max()) + 1, np.int64), np.zeros(int(case.max()) + 1, np.int64))
     cases.candidates[case], cases.answers[case] = sizes, answers
-    several = question is not None and (not listed or tasks.ranking is not None)
-    query = question[first].astype(np.int64) if several and question is not None else None
-    num_queries = n if question is None else int(question[-1]) + 1
-    return Block(tasks, cases, case, first, query, num_queries, listed)
+    several = query is not None and (not listed or tasks.ranking is not None)
+    of_list = query[first].astype(np.int64) if several and query is not None else None
+    num_queries = n if query is None else int(query[-1]) + 1
+    return Block(tasks, cases, case, first, of_list, num_queries, listed)
 
 
 def blocks(whole: Block) -> Iterator[Block]:

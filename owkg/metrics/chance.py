@@ -2,26 +2,19 @@
 
 Means of a rank weight have them in closed form. So have the geometric mean and its inverse, a product of
 independent factors; the reciprocal of a mean, and its powers, come from the Laplace transform of that mean by
-a quadrature that converges exponentially. The rest is drawn (`owkg.metrics.drawn`).
+a quadrature that converges exponentially. The rest is drawn (`owkg.metrics.monte_carlo`).
 """
 
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy import special
 
-from owkg.metrics.metric import Metric
-from owkg.metrics.sums import kept_by_size, padded_size, prefix_sums, rank_weights
-
-# Draws of a whole test set that leave the variance with a relative standard error below 0.5%
-# (sqrt(2 / draws) for a nearly normal statistic), where no closed form is at hand.
-DRAWS = 2**17
-# Ranks that are drawn in all, at most, and draws that there are at least.
-_RANKS, _FEWEST_DRAWS = 2**27, 2**8
-# Ranks in memory at a time.
-_CHUNK = 2**20
+from owkg.checks import ArgumentError
+from owkg.rank_weights.rank_weight import RankWeight
+from owkg.rank_weights.tables import kept_by_size, padded_size, prefix_sums, rank_weights
 
 
 class Chance(NamedTuple):
@@ -36,20 +29,7 @@ class Chance(NamedTuple):
     variance_standard_error: float = 0.0
 
 
-def of_draws(values: Float[np.ndarray, "draws"]) -> Chance:
-    """The chance level that draws of a statistic give, with its standard errors."""
-    draws = len(values)
-    centred = values - values.mean()
-    second, fourth = np.mean(centred**2), np.mean(centred**4)
-    return Chance(
-        float(values.mean()),
-        float(second * draws / (draws - 1)),
-        float(np.sqrt(second / draws)),
-        float(np.sqrt(max(fourth - second**2, 0.0) / draws)),
-    )
-
-
-def _new_moments(metric: Metric, size: int) -> Float[np.ndarray, "2 ranks"]:
+def _new_moments(metric: RankWeight, size: int) -> Float[np.ndarray, "2 ranks"]:
     first, second = prefix_sums(metric, size)[:, : size + 1] / np.maximum(np.arange(size + 1), 1)
     variance = second - first**2
     # What is left of equal weights is rounding.
@@ -61,7 +41,7 @@ def _new_moments(metric: Metric, size: int) -> Float[np.ndarray, "2 ranks"]:
 _moments = kept_by_size(_new_moments)
 
 
-def rank_moments(metric: Metric, largest: int) -> Float[np.ndarray, "2 candidates"]:
+def rank_moments(metric: RankWeight, largest: int) -> Float[np.ndarray, "2 candidates"]:
     """Mean and variance of h(rank), rank uniform on 1 .. N, at index N = 1 .. `largest` or beyond.
 
     E = S1(N) / N and V = S2(N) / N - E^2 with S_i(N) the sum of h^i over 1 .. N (Hoyt et al. 2022,
@@ -181,7 +161,7 @@ def _weight_cumulants(
 _SPACING = 0.25
 
 
-def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> Chance:
+def reciprocal_chance(metric: RankWeight, power: float, candidates: np.ndarray) -> Chance:
     """Mean and variance of (mean of h(r_i))^-s over independent random ranks, each of equal weight.
 
     E[M^-s] = 1/Gamma(s) * integral of t^(s-1) L(t) dt with L(t) = E[exp(-t M)] = prod_i L_i(t / n); the
@@ -200,9 +180,10 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
     weights = rank_weights(metric, ranks)
     lowest = float(weights.min())
     if not lowest > 1e-300:
-        raise ValueError(
-            f"`metric` must weigh all {len(ranks):,} ranks with numbers above 1e-300 for its chance level, "
-            f"got {lowest:g} from {metric.name}."
+        raise ArgumentError(
+            "metric",
+            f"must weigh all {len(ranks):,} ranks with numbers above 1e-300 for its chance level, "
+            f"got {lowest:g} from {metric.name}.",
         )
     mean = float(np.dot(counts, rank_moments(metric, int(sizes[-1]))[0][sizes])) / total
 
@@ -249,10 +230,10 @@ def reciprocal_chance(metric: Metric, power: float, candidates: np.ndarray) -> C
 
 
 def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse: bool = False) -> Chance:
-    """Mean and variance of the weighted median of many random ranks, by the normal law of a count.
+    """Mean and variance of the weighted median of many random ranks, by the normal distribution of a count.
 
     The median is above x when less than half of the weight lies on ranks up to x. That weight is a sum of
-    independent terms with known mean and variance; the normal law with the two at every x leaves a
+    independent terms with known mean and variance; the normal distribution with the two at every x leaves a
     relative error of order 1/n in the variance and less in the mean. Of an even number of equal weights the
     median is the mean of two ranks; when exactly half lies up to x, x is between them.
 
@@ -292,36 +273,3 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse:
         gap = float(np.sum(between * (1 + np.exp(-expected)) / -np.expm1(-expected)))
         spread -= gap / 4 * (first**4 if inverse else 1.0)
     return Chance(first, max(spread, 0.0))
-
-
-def affordable(draws: int, tasks: int) -> int:
-    """`draws` of that many tasks, fewer where they would take more than 134 million ranks in all."""
-    return int(min(draws, max(_FEWEST_DRAWS, _RANKS // tasks)))
-
-
-def drawn_median(
-    rng: np.random.Generator,
-    candidates: Int[np.ndarray, "tasks"],
-    *,
-    inverse: bool = False,
-    draws: int = DRAWS,
-) -> Chance:
-    """The chance level of the median rank of tasks of equal weight, or of its inverse, by drawing ranks.
-
-    Args:
-        rng: what draws.
-        candidates: of each task; their order does not matter.
-        inverse: 1 / median.
-        draws: of a whole test set; fewer where they would take more than 134 million ranks in all.
-    """
-    candidates = np.sort(candidates)
-    count = len(candidates)
-    middle = [(count - 1) // 2, count // 2]
-    draws, size = affordable(draws, count), max(1, _CHUNK // count)
-    values = np.empty(draws)
-    for start in range(0, draws, size):
-        part = values[start : start + size]
-        ranks = rng.integers(1, candidates + 1, (len(part), count))
-        ranks.partition(middle, axis=1)
-        part[:] = ranks[:, middle].mean(axis=1)
-    return of_draws(1 / values if inverse else values)

@@ -1,4 +1,4 @@
-"""From the sums over questions to a number: value, chance level, and how far it may be off."""
+"""From the sums over queries to a number: value, chance level, and how far it may be off."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from owkg.metrics.catalogue import Exponential, Power
 from owkg.metrics.chance import Chance
-from owkg.metrics.interval import BoundedMean, student
-from owkg.metrics.measures import Adjustment, Summary, rises
-from owkg.metrics.metric import Metric
-from owkg.metrics.parts import Moments
-from owkg.metrics.sums import on_numpy
+from owkg.metrics.measures import Adjustment, Metric, rises
+from owkg.metrics.query_sums import Moments
+from owkg.rank_weights.catalogue import Exponential, Power
+from owkg.rank_weights.rank_weight import RankWeight
+from owkg.rank_weights.tables import on_numpy
+from owkg.stats.interval import BoundedMean, student
 
 NAN = float("nan")
 
@@ -25,7 +25,7 @@ class Estimate(NamedTuple):
     Attributes:
         value: the metric.
         expectation, variance: of the metric under random ranking.
-        standard_error: of `value`, as an estimate for all questions of which these are a sample.
+        standard_error: of `value`, as an estimate for all queries of which these are a sample.
         ci_low, ci_high: confidence interval of `value`.
         expectation_standard_error, variance_standard_error: of the chance level; 0 where it is exact.
         effective_queries: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
@@ -44,14 +44,14 @@ class Estimate(NamedTuple):
     heaviest_query: float = NAN
 
 
-def linked(metric: Metric | None, mean):
+def linked(metric: RankWeight | None, mean):
     """The link of a metric at a mean, in float64; the mean itself where there is none."""
     if metric is None or metric.link is None:
         return mean
     return on_numpy(metric.link, mean)[()]
 
 
-def _slope(metric: Metric, mean: float) -> float:
+def _slope(metric: RankWeight, mean: float) -> float:
     """The derivative of the link at a mean."""
     if isinstance(metric.link, Power | Exponential):
         return metric.link.slope(float(mean))
@@ -77,49 +77,49 @@ def _divided(above, below) -> Any:
     return above / np.where(below != 0, below, np.nan)
 
 
-def adjusted_value(summary: Summary, value, chance: Chance, best) -> Any:
+def adjusted_value(metric: Metric, value, chance: Chance, best) -> Any:
     """M, M / E, (M - E) / (B - E) or (M - E) / sqrt(V); NaN where the divisor is 0: nothing to rank.
 
     Args:
-        summary: says which.
+        metric: says which.
         value: M of the plain metric.
         chance: E and V of the plain metric.
         best: B, what a perfect ranking gets.
     """
     mean, variance = chance.expectation, chance.variance
-    if summary.adjustment is Adjustment.NONE:
+    if metric.adjustment is Adjustment.NONE:
         return value
-    if summary.adjustment is Adjustment.RATIO:
+    if metric.adjustment is Adjustment.RATIO:
         return _divided(value, np.asarray(mean))
-    if summary.adjustment is Adjustment.INDEX:
+    if metric.adjustment is Adjustment.INDEX:
         return _divided(value - mean, np.where(_differ(best, mean), best - mean, 0.0))
-    return _divided(value - mean, np.sqrt(variance)) * (1.0 if rises(summary.measure) else -1.0)
+    return _divided(value - mean, np.sqrt(variance)) * (1.0 if rises(metric.measure) else -1.0)
 
 
-def adjusted_chance(summary: Summary, chance: Chance, best: float) -> Chance:
+def adjusted_chance(metric: Metric, chance: Chance, best: float) -> Chance:
     """Mean and variance of the adjusted metric under random ranking."""
     mean, variance = chance.expectation, chance.variance
-    if summary.adjustment is Adjustment.NONE:
+    if metric.adjustment is Adjustment.NONE:
         return chance
-    if summary.adjustment is Adjustment.RATIO:
+    if metric.adjustment is Adjustment.RATIO:
         return Chance(1.0, variance / mean**2)
-    if summary.adjustment is Adjustment.INDEX:
+    if metric.adjustment is Adjustment.INDEX:
         return Chance(0.0, variance / (best - mean) ** 2) if _differ(best, mean) else Chance(NAN, NAN)
     return Chance(0.0, 1.0) if variance > 0 else Chance(NAN, NAN)
 
 
-def slopes(totals: Float[np.ndarray, "5"], summary: Summary | None, value: Any) -> Float[np.ndarray, "5"]:
+def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: Any) -> Float[np.ndarray, "5"]:
     """How fast the number changes with the sums of weight, value, chance, variance and best.
 
-    The chance level is a function of the questions too: a question that is left out takes its candidates
+    The chance level is a function of the queries too: a query that is left out takes its candidates
     along.
 
     Args:
         totals: the sums.
-        summary: without a link; None: the plain mean.
-        value: of the summary.
+        metric: without a link; None: the plain mean.
+        value: of the metric.
     """
-    adjustment = Adjustment.NONE if summary is None else summary.adjustment
+    adjustment = Adjustment.NONE if metric is None else metric.adjustment
     weight, _, chance, variance, best = totals
     if adjustment is Adjustment.NONE:
         return np.array([-value, 1.0, 0.0, 0.0, 0.0]) / weight
@@ -127,13 +127,13 @@ def slopes(totals: Float[np.ndarray, "5"], summary: Summary | None, value: Any) 
         return np.array([0.0, 1.0, -value, 0.0, 0.0]) / chance
     if adjustment is Adjustment.INDEX:
         return np.array([0.0, 1.0, value - 1.0, 0.0, -value]) / (best - chance)
-    sign = (1.0 if summary is None or rises(summary.measure) else -1.0) / np.sqrt(variance)
+    sign = (1.0 if metric is None or rises(metric.measure) else -1.0) / np.sqrt(variance)
     return np.array([0.0, sign, -sign, -value / (2 * variance), 0.0])
 
 
 def _error(moments: Moments, slope: Float[np.ndarray, "5"]) -> float:
-    """Standard error of a function of the sums, by linearisation; questions are the sampling units."""
-    count = moments.questions
+    """Standard error of a function of the sums, by linearisation; queries are the sampling units."""
+    count = moments.queries
     square = slope @ moments.gram @ slope
     size = np.abs(moments.gram) + np.outer(np.abs(moments.totals), np.abs(moments.totals)) / count
     # What is left when everything cancels is rounding.
@@ -157,55 +157,55 @@ class Averaged(NamedTuple):
 
 
 def averaged_estimate(
-    moments: Moments, summary: Summary, chance: Chance | None, level: float | None
+    moments: Moments, metric: Metric, chance: Chance | None, level: float | None
 ) -> Averaged:
     """What an averaged metric gives, its chance level, its standard error, and what its interval is made of.
 
-    Questions are independent, ranks within one are not: the standard error is the sandwich (linearisation)
-    estimate over questions. Metrics with a link have the interval of their mean mapped through it.
+    Queries are independent, ranks within one are not: the standard error is the sandwich (linearisation)
+    estimate over queries. Metrics with a link have the interval of their mean mapped through it.
 
     Args:
-        moments: over questions.
-        summary: what is shown.
+        moments: over queries.
+        metric: what is shown.
         chance: level of a metric with a link, held fixed; None: that of the mean.
         level: of confidence; None: no interval.
     """
-    totals, count = moments.totals, moments.questions
+    totals, count = moments.totals, moments.queries
     if not totals[0] > 0:
         return Averaged(Estimate(NAN), None, lambda low, high: Estimate(NAN))
-    metric = summary.measure if isinstance(summary.measure, Metric) else None
+    weights = metric.measure if isinstance(metric.measure, RankWeight) else None
     mean, top, bottom = (x / totals[0] for x in (totals[1], totals[4], moments.worst))
-    best = float(linked(metric, top))
+    best = float(linked(weights, top))
 
     def weighed(estimate: Estimate) -> Estimate:
         return estimate._replace(effective_queries=moments.effective, heaviest_query=moments.heaviest)
 
     if chance is not None:
-        value = float(linked(metric, mean))
-        plain = weighed(fixed_estimate(summary, value, best, chance, NAN, NAN, NAN))
-        if metric is None or level is None or count < 2:
+        value = float(linked(weights, mean))
+        plain = weighed(fixed_estimate(metric, value, best, chance, NAN, NAN, NAN))
+        if weights is None or level is None or count < 2:
             return Averaged(plain, None, lambda low, high: plain)
         width = _error(moments, slopes(totals, None, mean))
-        error = width * abs(_slope(metric, float(mean)))
+        error = width * abs(_slope(weights, float(mean)))
 
         def through_link(low: float, high: float) -> Estimate:
-            ends = sorted(float(linked(metric, end)) for end in (low, high))
-            return weighed(fixed_estimate(summary, value, best, chance, error, *ends))
+            ends = sorted(float(linked(weights, end)) for end in (low, high))
+            return weighed(fixed_estimate(metric, value, best, chance, error, *ends))
 
         bounded = BoundedMean(float(mean), width, bottom, top, moments.effective, bool(top > bottom))
         return Averaged(through_link(NAN, NAN), bounded, through_link)
     plain = plain_chance(totals)
-    value = float(adjusted_value(summary, mean, plain, top))
-    estimate = weighed(Estimate(value, *(float(x) for x in adjusted_chance(summary, plain, best)[:2])))
+    value = float(adjusted_value(metric, mean, plain, top))
+    estimate = weighed(Estimate(value, *(float(x) for x in adjusted_chance(metric, plain, best)[:2])))
     if level is None or count < 2 or not np.isfinite(value):
         return Averaged(estimate, None, lambda low, high: estimate)
-    error = _error(moments, slopes(totals, summary, value))
+    error = _error(moments, slopes(totals, metric, value))
     estimate = estimate._replace(standard_error=error)
-    lowest, highest = (float(adjusted_value(summary, x, plain, top)) for x in (bottom, top))
-    bounded = BoundedMean(value, error, lowest, highest, moments.effective, rises(summary.measure))
+    lowest, highest = (float(adjusted_value(metric, x, plain, top)) for x in (bottom, top))
+    bounded = BoundedMean(value, error, lowest, highest, moments.effective, rises(metric.measure))
 
     def finished(low: float, high: float) -> Estimate:
-        if summary.adjustment is Adjustment.Z and low < high:
+        if metric.adjustment is Adjustment.Z and low < high:
             # z grows with the number of tasks: with more of them even its best value is larger.
             reach = float(student(level, moments.effective)) * error
             low, high = min(low, value - reach), max(high, value + reach)
@@ -215,15 +215,15 @@ def averaged_estimate(
 
 
 def fixed_estimate(
-    summary: Summary, value: float, best: float, chance: Chance, error: float, low: float, high: float
+    metric: Metric, value: float, best: float, chance: Chance, error: float, low: float, high: float
 ) -> Estimate:
-    """The estimate of a summary from the plain metric's value and interval, its chance level held fixed."""
-    ends = [float(adjusted_value(summary, x, chance, best)) for x in (value, low, high)]
+    """The estimate of a metric from the plain metric's value and interval, its chance level held fixed."""
+    ends = [float(adjusted_value(metric, x, chance, best)) for x in (value, low, high)]
     # The adjustments are straight lines: two points give the slope.
     slope = float(
-        adjusted_value(summary, value + 1.0, chance, best) - adjusted_value(summary, value, chance, best)
+        adjusted_value(metric, value + 1.0, chance, best) - adjusted_value(metric, value, chance, best)
     )
-    shifted = adjusted_chance(summary, chance, best)
+    shifted = adjusted_chance(metric, chance, best)
     return Estimate(
         ends[0],
         float(shifted.expectation),

@@ -1,15 +1,14 @@
-"""Every summary of a set of ranking tasks, under every tie rule, in one pass over the ranks."""
+"""Every metric of a set of ranking tasks, under every tie rule, in one pass over the ranks."""
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from owkg import checks
-from owkg.keys import as_key, generator, is_key, reproducible, split
+from owkg.checks import ArgumentError
+from owkg.keys import checked_key, children
 from owkg.metrics import chance, median
 from owkg.metrics.blocks import Block, whole_block
-from owkg.metrics.catalogue import GMR, IGMR, Power
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import (
     NAN,
@@ -22,25 +21,28 @@ from owkg.metrics.estimate import (
     plain_chance,
     slopes,
 )
-from owkg.metrics.interval import Interval, intervals
-from owkg.metrics.measures import Dispersion, Measure, Median, Summary, Weighting
-from owkg.metrics.metric import Metric
-from owkg.metrics.parts import (
+from owkg.metrics.measures import Dispersion, Measure, Median, Metric, Weighting
+from owkg.metrics.monte_carlo import DRAWS, monte_carlo_chance, weighted_median
+from owkg.metrics.query_sums import (
     Moments,
-    Parts,
+    QuerySums,
     moments_by_block,
     moments_of,
-    parts_by_ties,
+    query_sums_by_ties,
     reader,
     task_weight,
 )
-from owkg.metrics.sums import padded_size
-from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties
+from owkg.rank_weights.catalogue import GMR, IGMR, Power
+from owkg.rank_weights.rank_weight import RankWeight
+from owkg.rank_weights.tables import padded_size, rank_weights
+from owkg.ranks.tasks import Tasks
+from owkg.stats.bootstrap import bounds, resampled_sums
+from owkg.stats.interval import Interval, intervals
 
 ALL_TIES = tuple(Ties)
 
-# Tasks of equal weight from which on the normal law of `chance.median_chance` is exact enough.
+# Tasks of equal weight from which on the normal distribution of `chance.median_chance` is exact enough.
 _MANY_TASKS = 512
 
 # Candidates of one task, whose weights of ranks are all summed.
@@ -49,40 +51,17 @@ _MOST = 10**8
 Estimates = dict[Ties, dict[str, Estimate]]
 
 
-@cache
-def _median_statistic(steps: int, inverse: bool):
-    from owkg.metrics import drawn
-
-    def statistic(ranks, weight):
-        value = drawn.weighted_median(ranks, weight, steps)
-        return 1 / value if inverse else value
-
-    return statistic
-
-
-@cache
-def _linked_statistic(metric: Metric):
-    from owkg.metrics import drawn
-
-    link = metric.link or (lambda mean: mean)
-
-    def statistic(ranks, weight):
-        return link(drawn.weighted_mean(metric.weight(ranks.astype(float)), weight))
-
-    return statistic
-
-
 def _unless_equal(weight: np.ndarray | None) -> np.ndarray | None:
     return None if weight is None or (weight == weight[0]).all() else weight
 
 
 def linked_chance(
-    metric: Metric,
+    metric: RankWeight,
     candidates: np.ndarray,
     weight: np.ndarray | None,
     key: Any,
     *,
-    draws: int = chance.DRAWS,
+    draws: int = DRAWS,
 ) -> Chance:
     """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
 
@@ -90,7 +69,7 @@ def linked_chance(
         metric: with a link.
         candidates: of each task.
         weight: of each task, some above 0; None: equal.
-        key: of `jax.random.key`, or what gives one, for what has to be drawn.
+        key: a seed, or a key of `jax.random.key`, for what has to be drawn.
         draws: how often.
     """
     weight = _unless_equal(weight)
@@ -98,9 +77,11 @@ def linked_chance(
         return chance.geometric_chance(candidates, weight, inverse=metric == IGMR)
     if weight is None and isinstance(metric.link, Power) and metric.link.exponent < 0:
         return chance.reciprocal_chance(metric, -metric.link.exponent, candidates)
-    from owkg.metrics import drawn
 
-    return drawn.drawn_chance(key, _linked_statistic(metric), candidates, weight, draws=draws)
+    def statistic(ranks: np.ndarray, share: np.ndarray) -> np.ndarray:
+        return linked(metric, rank_weights(metric, ranks) @ share)
+
+    return monte_carlo_chance(key, statistic, candidates, weight, draws=draws)
 
 
 def median_chance(
@@ -109,9 +90,9 @@ def median_chance(
     key: Any,
     *,
     inverse: bool,
-    draws: int = chance.DRAWS,
+    draws: int = DRAWS,
 ) -> Chance:
-    """Chance level of the median, or its inverse: drawn for few tasks, by a normal law for many.
+    """Chance level of the median, or its inverse: drawn for few tasks, by a normal distribution for many.
 
     Args:
         candidates: of each task.
@@ -125,28 +106,26 @@ def median_chance(
     effective = len(candidates) if weight is None else weight.sum() ** 2 / np.dot(weight, weight)
     if effective > _MANY_TASKS:
         return chance.median_chance(candidates, weight, inverse=inverse)
-    if weight is None:
-        return chance.drawn_median(generator(key), candidates, inverse=inverse, draws=draws)
-    from owkg.metrics import drawn
 
-    steps = int(candidates.max()).bit_length()
-    statistic = _median_statistic(steps, inverse)
-    return drawn.drawn_chance(split(as_key(key))[1], statistic, candidates, weight, draws=draws)
+    def statistic(ranks: np.ndarray, share: np.ndarray) -> np.ndarray:
+        found = weighted_median(ranks, share)
+        return 1 / found if inverse else found
+
+    return monte_carlo_chance(key, statistic, candidates, weight, draws=draws)
 
 
 class _Job(NamedTuple):
-    """An averaged summary under a tie rule, to be resampled."""
+    """An averaged metric under a tie rule, to be resampled."""
 
     rule: Ties
-    summary: Summary
-    parts: Parts
+    metric: Metric
+    parts: QuerySums
     chance: Chance | None
 
 
-@reproducible
 def evaluate(
     tasks: Any,
-    summaries: Any,
+    metrics: Any,
     *,
     ties: Any = ALL_TIES,
     level: Any = 0.95,
@@ -154,17 +133,17 @@ def evaluate(
     replicates: Any = 1000,
     key: Any = None,
     num_entities: Any = None,
-    draws: Any = chance.DRAWS,
+    draws: Any = DRAWS,
 ) -> Estimates:
-    """Value, chance level, standard error and confidence interval of each summary under each tie rule.
+    """Value, chance level, standard error and confidence interval of each metric under each tie rule.
 
     Args:
         tasks: `Tasks`, at least one, each with at most 10**8 candidates.
-        summaries: one, or several of different names.
+        metrics: one, or several of different names.
         ties: the rule or rules.
         level: of confidence, in [1e-6, 1 - 1e-6]; None: no intervals, which is faster.
-        interval: mid-P limits on the effective number of questions (`owkg.metrics.interval`), or the
-            bootstrap over questions.
+        interval: mid-P limits on the effective number of queries (`owkg.stats.interval`), or the
+            bootstrap over queries.
         replicates: of the bootstrap.
         key: a seed, or a key of `jax.random.key`, for the bootstrap and for chance levels that have to be
             drawn; equal keys give equal numbers. None: seed 0.
@@ -173,30 +152,34 @@ def evaluate(
             standard error of about sqrt(2 / draws).
 
     Returns:
-        Estimates by tie rule and by name. Summaries that the tasks do not have are left out: macro metrics
-        of questions whose tasks differ in their number of candidates.
+        Estimates by tie rule and by name. Metrics that the tasks do not have are left out: macro metrics
+        of queries whose tasks differ in their number of candidates.
 
     Raises:
-        ValueError: if a summary needs a popularity that the tasks lack, or an argument is out of range.
+        ValueError: if a metric needs a popularity that the tasks lack, or an argument is out of range.
 
     Examples:
-        >>> from owkg.metrics import summary, tasks
+        >>> from owkg.metrics import metric, tasks
         >>> ranks = tasks([1, 4, 2], candidates=90)
-        >>> found = evaluate(ranks, [summary("mrr"), summary("amri")])
+        >>> found = evaluate(ranks, [metric("mrr"), metric("amri")])
         >>> round(found[Ties.REALISTIC]["mrr"].value, 4), round(found[Ties.EXACT]["amri"].value, 4)
         (0.5833, 0.97)
     """
-    if not isinstance(tasks, Tasks) or not len(tasks.optimistic):
-        raise ValueError(f"`tasks` must be Tasks, at least one, got {tasks!r}.")
+    if not isinstance(tasks, Tasks):
+        raise ArgumentError(
+            "tasks", f"must be the first that owkg.metrics.tasks_of gives, got {type(tasks).__name__}."
+        )
+    if not len(tasks.optimistic):
+        raise ArgumentError("tasks", "must be at least one, got none.")
     checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
-    summaries = (summaries,) if isinstance(summaries, Summary) or summaries is None else tuple(summaries)
-    for summary in summaries:
-        if not isinstance(summary, Summary):
-            raise ValueError(f"`summaries` must be of owkg.metrics.summary, got {summary!r}.")
+    metrics = (metrics,) if isinstance(metrics, Metric) or metrics is None else tuple(metrics)
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise ArgumentError("metrics", f"must be of owkg.metrics.metric, got {metric!r}.")
     ties = (ties,) if isinstance(ties, str) else ties
     rules = tuple(_member("ties", Ties, rule) for rule in ties)
     if not rules:
-        raise ValueError("`ties` must name at least one rule, got none.")
+        raise ArgumentError("ties", "must name at least one rule, got none.")
     interval = _member("interval", Interval, interval)
     if level is not None:
         level = checks.level("level", level)
@@ -205,61 +188,54 @@ def evaluate(
     if num_entities is not None:
         num_entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1))
         if num_entities > _MOST:
-            raise ValueError(f"`num_entities` must be at most {_MOST:,}, got {num_entities:,}.")
-    is_seed = isinstance(key, int) and not isinstance(key, bool) and key >= 0
-    if not (key is None or is_seed or is_key(key)):
-        raise ValueError(f"`key` must be one key of jax.random.key, or a seed, got {key!r}.")
-    key = 0 if key is None else key
+            raise ArgumentError("num_entities", f"must be at most {_MOST:,}, got {num_entities:,}.")
+    key = checked_key(0 if key is None else key)
+    bootstrap_key, chance_key = children(key, 2)
     resampled = level is not None and interval is not Interval.ANALYTIC
 
-    @cache
-    def keys() -> Any:
-        # Made when something is drawn: with all defaults nothing is.
-        return split(as_key(key))
-
-    groups: dict[tuple[Measure, Weighting], list[Summary]] = {}
-    for summary in summaries:
-        groups.setdefault((summary.measure, summary.weighting), []).append(summary)
+    groups: dict[tuple[Measure, Weighting], list[Metric]] = {}
+    for metric in metrics:
+        groups.setdefault((metric.measure, metric.weighting), []).append(metric)
     # In the order of the queries where sums over each are asked for.
     whole = tasks if level is None else whole_block(tasks)
     tasks = whole.tasks if isinstance(whole, Block) else whole
     found: Estimates = {rule: {} for rule in rules}
     jobs: list[_Job] = []
-    tallies: dict[Weighting, dict[Any, np.ndarray]] = {}
-    averaged: dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]] = (
-        _moments(whole, list(groups), rules, resampled, num_entities, tallies)
+    histograms: dict[Weighting, dict[Any, np.ndarray]] = {}
+    averaged: dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, QuerySums] | None]] = (
+        _moments(whole, list(groups), rules, resampled, num_entities, histograms)
     )
     pending: list[tuple[Ties, str, Averaged]] = []
     for (measure, weighting), group in groups.items():
         if isinstance(measure, Dispersion):
             for rule in rules:
                 value = Estimate(median.scatter(measure.kind, tasks, rule))
-                found[rule] |= {summary.name: value for summary in group}
+                found[rule] |= {metric.name: value for metric in group}
             continue
         if not isinstance(measure, Median) and (measure, weighting) not in averaged:
             continue
         chance_of_all = None
-        if isinstance(measure, Median) or (isinstance(measure, Metric) and measure.link is not None):
+        if isinstance(measure, Median) or (isinstance(measure, RankWeight) and measure.link is not None):
             weight = task_weight(tasks, weighting)
             chance_of_all = (
                 median_chance(tasks.candidates, weight, key, inverse=measure.inverse, draws=draws)
                 if isinstance(measure, Median)
-                else linked_chance(measure, tasks.candidates, weight, lambda: keys()[1], draws=draws)
+                else linked_chance(measure, tasks.candidates, weight, chance_key, draws=draws)
             )
             if isinstance(measure, Median):
-                tally = tallies.setdefault(weighting, {})
+                histogram = histograms.setdefault(weighting, {})
                 found = _with_medians(
-                    found, measure, group, tasks, rules, weight, tally, chance_of_all, level, interval,
-                    replicates if resampled else None, lambda: keys()[0],
+                    found, measure, group, tasks, rules, weight, histogram, chance_of_all, level, interval,
+                    replicates if resampled else None, bootstrap_key,
                 )  # fmt: skip
                 continue
         moments, parts = averaged[measure, weighting]
         for rule in rules:
-            for summary in group:
-                made = averaged_estimate(moments[rule], summary, chance_of_all, level)
-                pending.append((rule, summary.name, made))
+            for metric in group:
+                made = averaged_estimate(moments[rule], metric, chance_of_all, level)
+                pending.append((rule, metric.name, made))
                 if parts is not None:
-                    jobs.append(_Job(rule, summary, parts[rule], chance_of_all))
+                    jobs.append(_Job(rule, metric, parts[rule], chance_of_all))
     ends: dict[int, tuple[float, float]] = {}
     if level is not None:
         wanted = [i for i, (_, _, made) in enumerate(pending) if made.mean is not None]
@@ -269,13 +245,13 @@ def evaluate(
         found[rule][name] = made.finish(*ends[i]) if i in ends else made.estimate
     if resampled:
         for job, (low, high) in zip(
-            jobs, _resampled_bounds(keys()[0], jobs, replicates, interval, level), strict=True
+            jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
         ):
-            estimate = found[job.rule][job.summary.name]
+            estimate = found[job.rule][job.metric.name]
             # Replicates that are all alike say nothing: the interval stays that of the effective queries.
             if np.isnan(low) or high - low > 1e-9 * abs(estimate.value):
-                found[job.rule][job.summary.name] = estimate._replace(ci_low=low, ci_high=high)
-    names = [summary.name for summary in summaries]
+                found[job.rule][job.metric.name] = estimate._replace(ci_low=low, ci_high=high)
+    names = [metric.name for metric in metrics]
     return {rule: {name: by[name] for name in names if name in by} for rule, by in found.items()}
 
 
@@ -289,32 +265,32 @@ def _moments(
     rules: tuple[Ties, ...],
     keep: bool,
     num_entities: int | None,
-    tallies: dict[Weighting, dict[Any, np.ndarray]],
-) -> dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, Parts] | None]]:
+    histograms: dict[Weighting, dict[Any, np.ndarray]],
+) -> dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, QuerySums] | None]]:
     """The moments of every averaged measure that the tasks have, and its parts where they are kept.
 
     Args:
         whole: all tasks; in a block, for sums over queries, else only totals are asked for.
         measures: with their weightings.
         rules: of ties.
-        keep: whether the parts of each question are kept, for the bootstrap.
+        keep: whether the parts of each query are kept, for the bootstrap.
         num_entities: N of PROBE's rank transformer.
-        tallies: how much weight lies on each rank, by weighting, counted once.
+        histograms: how much weight lies on each rank, by weighting, counted once.
     """
     wanted = [one for one in measures if not isinstance(one[0], Median | Dispersion)]
     if keep or not isinstance(whole, Block):
         result = {}
         for measure, weighting in wanted:
-            if not isinstance(measure, Metric) and not isinstance(whole, Block):
+            if not isinstance(measure, RankWeight) and not isinstance(whole, Block):
                 whole = whole_block(whole)  # lists are sorted for all measures together
-            parts = parts_by_ties(
+            parts = query_sums_by_ties(
                 measure,
                 weighting,
                 whole,
                 rules,
-                by_question=keep,
+                by_query=keep,
                 num_entities=num_entities,
-                tallies=tallies.setdefault(weighting, {}),
+                histograms=histograms.setdefault(weighting, {}),
             )
             if parts is not None:
                 result[measure, weighting] = moments_of(parts), parts if keep else None
@@ -334,42 +310,40 @@ def _moments(
 def _with_medians(
     found: Estimates,
     measure: Median,
-    group: list[Summary],
+    group: list[Metric],
     tasks: Tasks,
     rules: tuple[Ties, ...],
     weight: np.ndarray | None,
-    tally: dict[Any, np.ndarray],
+    histogram: dict[Any, np.ndarray],
     level_of_chance: Chance,
     level: Any,
     interval: Interval,
     replicates: int | None,
     key: Any,
 ) -> Estimates:
-    """`found` with the summaries of the median rank."""
+    """`found` with the metrics of the median rank."""
     weights = median.query_weights(tasks, weight)
     total = weights.sum()
     for rule in rules if tasks.tied else rules[:1]:
-        if rule not in tally:
-            tally[rule] = median.mass(tasks, rule, weight)
+        if rule not in histogram:
+            histogram[rule] = median.rank_histogram(tasks, rule, weight)
         medians = None
         if replicates is not None:
-            from owkg.metrics.bootstrap import resampled_medians
-
-            medians = resampled_medians(key(), tasks, rule, weight, replicates)
+            medians = median.resampled_medians(key, tasks, rule, weight, replicates)
         value, *uncertainty = _median_estimate(
-            measure, tasks, rule, weight, tally[rule], level, interval, medians
+            measure, tasks, rule, weight, histogram[rule], level, interval, medians
         )
-        for summary in group:
-            found[rule][summary.name] = (
+        for metric in group:
+            found[rule][metric.name] = (
                 Estimate(NAN)  # no weight
                 if np.isnan(value)
-                else fixed_estimate(summary, value, 1.0, level_of_chance, *uncertainty)._replace(
+                else fixed_estimate(metric, value, 1.0, level_of_chance, *uncertainty)._replace(
                     effective_queries=float(total**2 / np.dot(weights, weights)),
                     heaviest_query=float(weights.max() / total),
                 )
             )
     for rule in () if tasks.tied else rules[1:]:
-        found[rule] |= {summary.name: found[rules[0]][summary.name] for summary in group}
+        found[rule] |= {metric.name: found[rules[0]][metric.name] for metric in group}
     return found
 
 
@@ -378,7 +352,7 @@ def _member(name: str, kind: Any, value: Any) -> Any:
         return kind(value)
     except ValueError:
         known = ", ".join(member.value for member in kind)
-        raise ValueError(f"`{name}` must be one of {known}, got {value!r}.") from None
+        raise ArgumentError(name, f"must be one of {known}, got {value!r}.") from None
 
 
 def _median_estimate(
@@ -400,13 +374,11 @@ def _median_estimate(
     if by_rank.rank.size == 0:
         return NAN, NAN, NAN, NAN
     value = shown(median.quantile(by_rank, 0.5))
-    if level is None or tasks.num_questions < 2:
+    if level is None or tasks.num_queries < 2:
         return value, NAN, NAN, NAN
     error, ends = median.woodruff(tasks, rule, weight, by_rank, level)
     low, high = sorted(shown(end) for end in ends)
     if draws is not None:
-        from owkg.metrics.bootstrap import bounds
-
         low, high = bounds(interval, value, shown(draws), level)
     return value, error * (value**2 if measure.inverse else 1.0), low, high
 
@@ -414,9 +386,7 @@ def _median_estimate(
 def _resampled_bounds(
     key: Any, jobs: list[_Job], replicates: int, interval: Interval, level: Any
 ) -> list[tuple[float, float]]:
-    """Bootstrap intervals of averaged summaries; all are computed on the same replicates."""
-    from owkg.metrics.bootstrap import bounds, resampled_sums
-
+    """Bootstrap intervals of averaged metrics; all are computed on the same replicates."""
     distinct = {id(array): array for job in jobs for array in job.parts[:-1]}
     if not distinct:
         return []
@@ -432,7 +402,7 @@ def _resampled_bounds(
             result.append((NAN, NAN))
             continue
         moved = slopes(
-            totals, None if job.chance else job.summary, totals[1] / totals[0] if job.chance else value
+            totals, None if job.chance else job.metric, totals[1] / totals[0] if job.chance else value
         )
         # Of a metric with a link: the same up to a factor, whose sign is that of a step.
         sign = np.sign(_value(job, totals * [1, 1 + 1e-6, 1, 1, 1]) - value) if job.chance else 1.0
@@ -444,10 +414,10 @@ def _resampled_bounds(
 
 
 def _value(job: _Job, totals: np.ndarray) -> Any:
-    """The summary's value at the sums of weight, value, chance, variance and best, or at arrays of them."""
-    measure = job.summary.measure
-    metric = measure if isinstance(measure, Metric) else None
+    """The metric's value at the sums of weight, value, chance, variance and best, or at arrays of them."""
+    measure = job.metric.measure
+    metric = measure if isinstance(measure, RankWeight) else None
     with np.errstate(divide="ignore", invalid="ignore"):
         mean, best = totals[1] / totals[0], totals[4] / totals[0]
         level = job.chance or plain_chance(totals)
-        return adjusted_value(job.summary, linked(metric, mean), level, linked(metric, best))
+        return adjusted_value(job.metric, linked(metric, mean), level, linked(metric, best))

@@ -5,8 +5,11 @@ from typing import Literal
 
 import polars as pl
 
-from owkg.metrics.measures import Summary
-from owkg.metrics.names import summary
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.keys import checked_key
+from owkg.metrics.measures import Metric
+from owkg.metrics.names import metric
 from owkg.metrics.report import SIDES, Breakdown, report
 from owkg.metrics.ties import Ties
 from owkg.ranks import RankTable
@@ -15,19 +18,21 @@ from owkg.ranks import RankTable
 _ALWAYS = {"side": SIDES[:2], "ties": tuple(Ties)}
 
 
-def summaries_named(metrics: "str | Summary | Iterable[str | Summary] | None") -> list[Summary] | None:
-    """The summaries of names, each once; None of None.
+def metrics_named(metrics: "str | Metric | Iterable[str | Metric] | None") -> list[Metric] | None:
+    """The metrics of names, each once; None of None.
 
     Raises:
         ValueError: if a name is not known; the message has the near ones.
     """
     if metrics is None:
         return None
-    names = [metrics] if isinstance(metrics, str | Summary) else list(metrics)
+    if not isinstance(metrics, str | Metric | Iterable):
+        raise ArgumentError("metrics", f"must be names of metrics, got {metrics!r}.")
+    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     if not names:
-        raise ValueError("`metrics` must name at least one metric, got none.")
+        raise ArgumentError("metrics", "must name at least one metric, got none.")
     try:
-        found = [name if isinstance(name, Summary) else summary(name) for name in names]
+        found = [name if isinstance(name, Metric) else metric(name) for name in names]
     except ValueError as error:
         raise ValueError(f"`metrics`: {error}") from None
     return list({one.name: one for one in found}.values())
@@ -35,7 +40,7 @@ def summaries_named(metrics: "str | Summary | Iterable[str | Summary] | None") -
 
 def evaluate(
     ranks: RankTable | pl.DataFrame,
-    metrics: str | Summary | Iterable[str | Summary] | None = None,
+    metrics: str | Metric | Iterable[str | Metric] | None = None,
     *,
     by: str | Sequence[str] = (),
     side: str | Sequence[str] = "both",
@@ -66,7 +71,7 @@ def evaluate(
     Returns:
         One row for each model, group, side, tie rule and metric. Columns: `model` (where the table has one),
         that of `by`, `side`, `ties`, `metric`, `value`, `ci_low`, `ci_high`, `expectation` (the chance
-        level), the other fields of `owkg.metrics.Estimate`, `tasks`, `questions`. Null where there is
+        level), the other fields of `owkg.metrics.Estimate`, `tasks`, `queries`. Null where there is
         no number.
 
     Raises:
@@ -79,18 +84,29 @@ def evaluate(
         >>> evaluate(pl.DataFrame(rows), ["mrr", "hits@3"])["value"].to_list()
         [0.625, 0.5]
     """
-    chosen = summaries_named(metrics)
+    chosen = metrics_named(metrics)
+    if not isinstance(ranks, RankTable | pl.DataFrame):
+        must = "must be of owkg.read_ranks or owkg.rank, or a polars DataFrame"
+        raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
     table = RankTable.of(ranks)
+    if ci is not None:
+        checks.level("ci", ci)
+    checked_key(seed, "seed")
+    sides = (side,) if isinstance(side, str) else tuple(side)
+    if not sides or set(sides) - {"head", "tail", "both"}:
+        raise ArgumentError(
+            "side", f"must be of head, tail, both, got {', '.join(map(str, sides)) or 'none'}."
+        )
     names = [by] if isinstance(by, str) else list(by)
     groups = [name for name in names if name not in _ALWAYS]
     if len(groups) > 1 or set(groups) - set(Breakdown):
         of = ", ".join([*_ALWAYS, *Breakdown])
-        raise ValueError(f"`by` must be of {of}, and one of the last three, got {', '.join(groups)}.")
+        raise ArgumentError("by", f"must be of {of}, and one of the last three, got {', '.join(groups)}.")
     found = report(
         table,
         chosen,
         by=groups,
-        sides=_ALWAYS["side"] if "side" in names else (side,) if isinstance(side, str) else side,
+        sides=_ALWAYS["side"] if "side" in names else sides,
         ties=_ALWAYS["ties"] if "ties" in names else ties,
         level=ci,
         interval=interval,

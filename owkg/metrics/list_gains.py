@@ -42,7 +42,7 @@ GAINS = {
             (),
             lambda position: 1 / np.log2(1 + position),
             _of_perfect_list,
-            "mean over questions of sum of 1/log2(1+p_i) over p_i <= K, over that of a perfect list",
+            "mean over queries of sum of 1/log2(1+p_i) over p_i <= K, over that of a perfect list",
             "Zhou et al. 2022, trec_eval",
         ),
         ListGain(
@@ -50,7 +50,7 @@ GAINS = {
             ("r",),
             lambda position: np.ones(np.shape(position)),
             lambda added, answers: answers.astype(float),
-            "mean over questions of the number of p_i <= K, over the number of answers",
+            "mean over queries of the number of p_i <= K, over the number of answers",
             "trec_eval",
         ),
     )

@@ -10,8 +10,8 @@ class Entry(NamedTuple):
 
     Attributes:
         name: with letters for parameters.
-        example: a name that `owkg.metrics.summary` takes.
-        formula: r ranks, N candidates, n tasks, w weights, Q questions, M plain metric, E and V its mean and
+        example: a name that `owkg.metrics.metric` takes.
+        formula: r ranks, N candidates, n tasks, w weights, Q queries, M plain metric, E and V its mean and
             variance under random ranking, B its best value.
         range: of the values.
         better: larger or smaller; - for none.
@@ -41,14 +41,16 @@ LISTING = (
     Entry("hmr", "hmr", "1 / mrr", "[1, N]", "smaller", "quadrature", _HOYT),
     Entry("gmr", "gmr", "exp(sum w ln r / sum w)", "[1, N]", "smaller", "closed", _HOYT),
     Entry("igmr", "igmr", "1 / gmr", "(0, 1]", "larger", "closed", _HOYT),
-    Entry("median_rank", "median_rank", "median of r", "[1, N]", "smaller", "normal law, drawn", _HOYT),
+    Entry(
+        "median_rank", "median_rank", "median of r", "[1, N]", "smaller", "normal distribution, drawn", _HOYT
+    ),
     Entry(
         "inverse_median_rank",
         "inverse_median_rank",
         "1 / median_rank",
         "(0, 1]",
         "larger",
-        "normal law, drawn",
+        "normal distribution, drawn",
         _HOYT,
     ),
     Entry(
@@ -104,7 +106,7 @@ LISTING = (
     Entry(
         "macro-M",
         "macro-mrr",
-        "mean over questions of h(best answer's r)",
+        "mean over queries of h(best answer's r)",
         "as M",
         "as M",
         "closed",
@@ -113,7 +115,7 @@ LISTING = (
     Entry(
         "macro-map@K",
         "macro-map@20",
-        "mean over questions of sum of i/p_i over p_i <= K, over the answers; p_i position of the i-th",
+        "mean over queries of sum of i/p_i over p_i <= K, over the answers; p_i position of the i-th",
         "[0, 1]",
         "larger",
         "closed",

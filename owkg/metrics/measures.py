@@ -1,4 +1,4 @@
-"""What a table of ranks is summarised by, as data: a measure, whom it weighs, how chance is taken out."""
+"""What a table of ranks is measured by, as data: a measure, whom it weighs, how chance is taken out."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from owkg import checks
-from owkg.metrics.catalogue import MRR, shown
+from owkg.checks import ArgumentError
 from owkg.metrics.list_gains import GAINS
-from owkg.metrics.metric import Metric, probed
+from owkg.rank_weights.catalogue import MRR, shown
+from owkg.rank_weights.rank_weight import RankWeight, probed
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,21 @@ class Probe:
 
 @dataclass(frozen=True)
 class BestAnswer:
-    """Of each question, the weight of its best answer's rank; a mean over questions."""
+    """Of each query, the weight of its best answer's rank; a mean over queries."""
 
-    metric: Metric
+    metric: RankWeight
 
 
 @dataclass(frozen=True)
 class AveragePrecision:
-    """Of each question, AP@k over its answers as trec_eval's map_cut_k; a mean over questions."""
+    """Of each query, AP@k over its answers as trec_eval's map_cut_k; a mean over queries."""
 
     cutoff: int
 
 
 @dataclass(frozen=True)
 class DiscountedGain:
-    """Of each question, gains of the answers in the first k positions; a mean over questions.
+    """Of each query, gains of the answers in the first k positions; a mean over queries.
 
     nDCG@k as trec_eval's ndcg_cut_k, or another of `owkg.metrics.list_gains.GAINS`.
     """
@@ -61,7 +62,7 @@ class Spread(StrEnum):
     COUNT = "count"
     STANDARD_DEVIATION = "standard deviation"
     VARIANCE = "variance"
-    MEDIAN_ABSOLUTE_DEVIATION = "median absolute deviation"  # times 1.4826, as of a normal law
+    MEDIAN_ABSOLUTE_DEVIATION = "median absolute deviation"  # times 1.4826, as of a normal distribution
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Dispersion:
     kind: Spread
 
 
-Measure = Metric | Median | Dispersion | Probe | BestAnswer | AveragePrecision | DiscountedGain
+Measure = RankWeight | Median | Dispersion | Probe | BestAnswer | AveragePrecision | DiscountedGain
 MACRO = (BestAnswer, AveragePrecision, DiscountedGain)
 
 
@@ -80,7 +81,7 @@ def rises(measure: Measure) -> bool:
     if isinstance(measure, Median):
         return measure.inverse
     metric = measure.metric if isinstance(measure, BestAnswer) else measure
-    return not isinstance(metric, Metric) or metric.larger_is_better
+    return not isinstance(metric, RankWeight) or metric.larger_is_better
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Adjustment(StrEnum):
 
 
 @dataclass(frozen=True)
-class Summary:
+class Metric:
     """One number about a table of ranks.
 
     Attributes:
@@ -131,17 +132,17 @@ class Summary:
 EQUAL = Weighting()
 
 
-def of(metric: Any) -> Summary:
+def micro(metric: Any) -> Metric:
     """The plain micro average of a metric: over ranking tasks, each with its own weight.
 
     Raises:
-        ValueError: if `metric` is no Metric.
+        ValueError: if `metric` is no RankWeight.
     """
     probed(metric)
-    return Summary(metric.name, metric)
+    return Metric(metric.name, metric)
 
 
-def probe(sharpness: float, robustness: float = 0.0, relation_robustness: float = 0.0) -> Summary:
+def probe(sharpness: float, robustness: float = 0.0, relation_robustness: float = 0.0) -> Metric:
     """PROBE: the rank transformer of a sharpness, averaged with weights that fall with popularity.
 
     Args:
@@ -166,10 +167,10 @@ def probe(sharpness: float, robustness: float = 0.0, relation_robustness: float 
     )
     parameters = [a, b] + ([c] if c else [])
     name = f"probe@{','.join(shown(x) for x in parameters)}"
-    return Summary(name, Probe(a), Weighting(popularity=b, relation_popularity=c))
+    return Metric(name, Probe(a), Weighting(popularity=b, relation_popularity=c))
 
 
-def stratified(metric: Any, exponent: float) -> Summary:
+def stratified(metric: Any, exponent: float) -> Metric:
     """A metric whose tasks weigh (popularity of the answer + 1)^-b (Mohamed et al. 2020).
 
     The one added is the test triple itself: an answer that training never shows is met once.
@@ -179,55 +180,57 @@ def stratified(metric: Any, exponent: float) -> Summary:
     """
     probed(metric)
     b = checks.scalar("exponent", checks.real("exponent", exponent, 0, float("inf")))
-    return Summary(f"strat-{metric.name}@{shown(b)}", metric, Weighting(popularity=b))
+    return Metric(f"strat-{metric.name}@{shown(b)}", metric, Weighting(popularity=b))
 
 
-def stratified_mrr(exponent: float) -> Summary:
+def stratified_mrr(exponent: float) -> Metric:
     """strat-mrr@B, `stratified` of the mean reciprocal rank."""
     return stratified(MRR, exponent)
 
 
-def macro(metric: Any) -> Summary:
-    """The mean over questions of the weight of the best answer's rank (Zhou et al. 2022).
+def macro(metric: Any) -> Metric:
+    """The mean over queries of the weight of the best answer's rank (Zhou et al. 2022).
 
     Raises:
-        ValueError: if the metric has a link: what would be averaged over questions is not clear.
+        ValueError: if the metric has a link: what would be averaged over queries is not clear.
     """
     if probed(metric).link is not None:
-        raise ValueError(f"`metric` of a macro mean must be a mean of a rank weight, got {metric.name!r}.")
-    return Summary(f"macro-{metric.name}", BestAnswer(metric))
+        raise ArgumentError(
+            "metric", f"of a macro mean must be a mean of a rank weight, got {metric.name!r}."
+        )
+    return Metric(f"macro-{metric.name}", BestAnswer(metric))
 
 
 # The variance of AP@k by chance takes k steps over up to k answers met.
 _DEEPEST = 1000
 
 
-def macro_map(cutoff: int) -> Summary:
-    """The mean over questions of AP@k (Zhou et al. 2022 use k = 20), k at most 1,000 as trec_eval's.
+def macro_map(cutoff: int) -> Metric:
+    """The mean over queries of AP@k (Zhou et al. 2022 use k = 20), k at most 1,000 as trec_eval's.
 
     Raises:
         ValueError: if `cutoff` is no whole number in [1, 1000].
     """
     k = _cutoff(cutoff)
     if k > _DEEPEST:
-        raise ValueError(f"`k` of macro-map must be at most {_DEEPEST:,}, got {k}.")
-    return Summary(f"macro-map@{k}", AveragePrecision(k))
+        raise ArgumentError("k", f"of macro-map must be at most {_DEEPEST:,}, got {k}.")
+    return Metric(f"macro-map@{k}", AveragePrecision(k))
 
 
-def macro_ndcg(cutoff: int) -> Summary:
-    """The mean over questions of nDCG@k (Zhou et al. 2022 use k = 20)."""
+def macro_ndcg(cutoff: int) -> Metric:
+    """The mean over queries of nDCG@k (Zhou et al. 2022 use k = 20)."""
     return macro_gain("ndcg", cutoff)
 
 
-def macro_gain(gain: str, cutoff: int) -> Summary:
-    """The mean over questions of a metric of `owkg.metrics.list_gains.GAINS` at a cutoff.
+def macro_gain(gain: str, cutoff: int) -> Metric:
+    """The mean over queries of a metric of `owkg.metrics.list_gains.GAINS` at a cutoff.
 
     Raises:
         ValueError: if there is no such metric, or `cutoff` is no whole number of at least 1.
     """
     if gain not in GAINS:
-        raise ValueError(f"`gain` must be one of {', '.join(GAINS)}, got {gain!r}.")
-    return Summary(f"macro-{gain}@{_cutoff(cutoff)}", DiscountedGain(_cutoff(cutoff), gain))
+        raise ArgumentError("gain", f"must be one of {', '.join(GAINS)}, got {gain!r}.")
+    return Metric(f"macro-{gain}@{_cutoff(cutoff)}", DiscountedGain(_cutoff(cutoff), gain))
 
 
 def _cutoff(k: int) -> int:
@@ -235,13 +238,15 @@ def _cutoff(k: int) -> int:
 
 
 @cache
-def probe_loss(sharpness: float) -> Metric:
+def probe_loss(sharpness: float) -> RankWeight:
     """g of PROBE's score 1 - g(r) / g(N), as a rank weight: 1 - r^-a, computed stably; ln r at a = 0."""
     if sharpness == 0:
-        return Metric("log rank", lambda rank: rank.__array_namespace__().log(rank), larger_is_better=False)
+        return RankWeight(
+            "log rank", lambda rank: rank.__array_namespace__().log(rank), larger_is_better=False
+        )
     if sharpness == np.inf:
-        return Metric("missed", lambda rank: (rank > 1).astype(rank.dtype), larger_is_better=False)
-    return Metric(
+        return RankWeight("missed", lambda rank: (rank > 1).astype(rank.dtype), larger_is_better=False)
+    return RankWeight(
         f"1 - r^-{shown(sharpness)}",
         lambda rank: -(xp := rank.__array_namespace__()).expm1(-sharpness * xp.log(rank)),
         larger_is_better=False,

@@ -1,14 +1,16 @@
 """The median rank under every tie rule, its interval, and how ranks scatter."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy import sparse
 
-from owkg.metrics.interval import student
 from owkg.metrics.measures import Spread
-from owkg.metrics.tasks import Tasks
 from owkg.metrics.ties import Ties
+from owkg.ranks.tasks import Tasks
+from owkg.stats.bootstrap import batches
+from owkg.stats.interval import student
 
 # Running sums of weights are known up to this share of the whole.
 _ROUNDING = 1e-12
@@ -39,7 +41,7 @@ def span(tasks: Tasks, ties: Ties) -> tuple[Int[np.ndarray, "tasks"], Int[np.nda
     return low, high
 
 
-def mass(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float[np.ndarray, "halves"]:
+def rank_histogram(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float[np.ndarray, "halves"]:
     """The weight that lies on each rank, in halves: index 2 r is rank r; whole counts without weights.
 
     Under `Ties.EXACT` that of a tie lies evenly on its ranks.
@@ -68,7 +70,7 @@ def mass(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float[np.ndarra
 
 
 def distribution(on_halves: Float[np.ndarray, "halves"]) -> Distribution:
-    """How the weight lies on the ranks, from what `mass` has."""
+    """How the weight lies on the ranks, from what `rank_histogram` has."""
     present = np.flatnonzero(on_halves > 0)
     share = np.cumsum(on_halves[present])
     return Distribution(present / 2, share / share[-1:])  # nothing where no rank has weight
@@ -99,13 +101,13 @@ def share_below(
 def woodruff(
     tasks: Tasks, ties: Ties, weight: np.ndarray | None, by_rank: Distribution, level: float
 ) -> tuple[float, tuple[float, float]]:
-    """Standard error and confidence interval of the median, questions being independent (Woodruff 1952).
+    """Standard error and confidence interval of the median, queries being independent (Woodruff 1952).
 
-    The share of weight up to the median has a standard error over questions; the ends are the ranks up
+    The share of weight up to the median has a standard error over queries; the ends are the ranks up
     to which so much less and so much more than half of the weight lies.
 
     Args:
-        tasks: of at least two questions.
+        tasks: of at least two queries.
         ties: the rule.
         weight: of each task; None: equal.
         by_rank: `distribution` of the same.
@@ -113,8 +115,8 @@ def woodruff(
     """
     below = share_below(tasks, ties, weight, quantile(by_rank, 0.5))
     whole = query_weights(tasks, weight)
-    if tasks.question is not None:
-        below = np.bincount(tasks.question, below, len(whole))
+    if tasks.query is not None:
+        below = np.bincount(tasks.query, below, len(whole))
     moved = below - below.sum() / whole.sum() * whole
     count = len(moved)
     error = np.sqrt(count / (count - 1) * np.dot(moved, moved)) / whole.sum()
@@ -126,9 +128,9 @@ def woodruff(
 
 def query_weights(tasks: Tasks, weight: np.ndarray | None) -> Float[np.ndarray, "queries"]:
     """The sum of the weights of each query's tasks."""
-    if tasks.question is None:
+    if tasks.query is None:
         return np.ones(len(tasks.optimistic)) if weight is None else weight
-    return np.bincount(tasks.question, weight, tasks.num_questions).astype(np.float64)
+    return np.bincount(tasks.query, weight, tasks.num_queries).astype(np.float64)
 
 
 def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
@@ -139,7 +141,7 @@ def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
     """
     if kind is Spread.COUNT:
         return float(len(tasks.optimistic))
-    rank, share = distribution(mass(tasks, ties, tasks.weight))
+    rank, share = distribution(rank_histogram(tasks, ties, tasks.weight))
     if rank.size == 0:
         return float("nan")
     shares = np.diff(share, prepend=0.0)
@@ -150,3 +152,27 @@ def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
     mean = np.dot(shares, rank)
     variance = float(np.dot(shares, (rank - mean) ** 2))
     return variance if kind is Spread.VARIANCE else float(np.sqrt(variance))
+
+
+def resampled_medians(
+    key: Any, tasks: Tasks, ties: Ties, weight: np.ndarray | None, replicates: int
+) -> Float[np.ndarray, "replicates"]:
+    """The median rank of each replicate, of the queries that `resampled_sums` draws with the same key."""
+    low, high = span(tasks, ties)
+    each = (np.ones(len(low)) if weight is None else weight) / ((high - low) // 2 + 1)
+    query = np.arange(len(low)) if tasks.query is None else tasks.query
+    # Whole and half ranks alternate on the grid; a tie covers every second entry, from low to high.
+    grid = 2 * (int(high.max()) // 2 + 2)
+    ends = np.concatenate([low, high + 2]), np.tile(query, 2)
+    steps = sparse.csr_array((np.concatenate([each, -each]), ends), shape=(grid, tasks.num_queries))
+    medians = np.empty(replicates)
+    for start, drawn in batches(key, tasks.num_queries, replicates, grid):
+        found = (steps @ drawn.T).T.reshape(len(drawn), -1, 2)
+        share = np.cumsum(np.cumsum(found, axis=1).reshape(len(drawn), -1), axis=1)
+        with np.errstate(invalid="ignore"):
+            share /= share[:, -1:].copy()
+        middle = [(share <= half).sum(1) for half in (0.5 - 1e-9, 0.5 + 1e-9)]
+        median = np.minimum(middle, grid - 1).sum(0) / 4.0
+        # A replicate that draws no weight has no median.
+        medians[start : start + len(drawn)] = np.where(np.isfinite(share[:, -1]), median, np.nan)
+    return medians

@@ -1,4 +1,4 @@
-"""What a rank table says: every summary by model, side, tie rule, relation, category and popularity."""
+"""What a rank table says: every metric by model, side, tie rule, relation, category and popularity."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import ArgumentError
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate
-from owkg.metrics.measures import Summary
-from owkg.metrics.names import summary
-from owkg.metrics.tasks import Tasks, part_of, tasks_of
+from owkg.metrics.measures import Metric
+from owkg.metrics.names import metric
+from owkg.ranks.tasks import Tasks, part_of, tasks_of
 
 SIDES = ("head", "tail", "both")
 
@@ -39,19 +40,19 @@ _GROUP_DRAWS = 2**13
 _GROUPED = ("mrr", "hits@1", "hits@10", "amri", "amrr", "ahits@10", "macro-mrr")
 
 
-def default_summaries(*, popularity: bool) -> list[Summary]:
+def default_metrics(*, popularity: bool) -> list[Metric]:
     """What is reported when nothing else is asked.
 
     Args:
         popularity: whether the popularity of the answers is known.
     """
     names = (*_PLAIN, *(_BY_POPULARITY if popularity else ()), *_MACRO, *_SPREAD)
-    return [summary(name) for name in names]
+    return [metric(name) for name in names]
 
 
-def default_group_summaries() -> list[Summary]:
+def default_group_metrics() -> list[Metric]:
     """What is reported of each relation, category or popularity when nothing else is asked."""
-    return [summary(name) for name in _GROUPED]
+    return [metric(name) for name in _GROUPED]
 
 
 def popularity_bins(popularity: pl.Series) -> pl.Series:
@@ -68,9 +69,10 @@ def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
         ValueError: if the table lacks what it takes.
     """
     if breakdown.value not in rows.columns:
-        raise ValueError(
-            f"`by` must name a column of the rank table, got {breakdown.value}, which it lacks; given the "
-            "graph (`kg`), it is counted there."
+        raise ArgumentError(
+            "by",
+            f"must name a column of the rank table, got {breakdown.value}, which it lacks; given the "
+            "graph (`kg`), it is counted there.",
         )
     column = rows[breakdown.value]
     return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)
@@ -95,31 +97,31 @@ _ALL = slice(None)
 
 def report(
     table: Any,
-    summaries: Any = None,
+    metrics: Any = None,
     *,
     by: Any = (),
-    group_summaries: Iterable[Summary] | None = None,
+    group_metrics: Iterable[Metric] | None = None,
     sides: Sequence[str] = SIDES,
     on_progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> pl.DataFrame:
-    """Every summary of a rank table, for each model, side and tie rule, and for each group of its tasks.
+    """Every metric of a rank table, for each model, side and tie rule, and for each group of its tasks.
 
     Args:
         table: a rank table; checked. Or what `tasks_of` returns, of whose rows `side` is needed, and where
             they are there `model` and the columns of `by`. Each model is reported by itself.
-        summaries: what to compute; `default_summaries` when None.
+        metrics: what to compute; `default_metrics` when None.
         by: a `Breakdown` or several; each divides the tasks by itself.
-        group_summaries: what to compute of each group; `summaries`, or `default_group_summaries` where
+        group_metrics: what to compute of each group; `metrics`, or `default_group_metrics` where
             these are None.
         sides: of head, tail and both; sides that the table lacks are left out.
         on_progress: called with (done, total) parts of the table.
         options: of `evaluate`.
 
     Returns:
-        One row for each model, group, side, tie rule and summary, with the columns `model` (null without
+        One row for each model, group, side, tie rule and metric, with the columns `model` (null without
         one), `by` and `group` (null for the whole table), `side`, `ties`, `metric`, the fields of
-        `Estimate` (null where there is no number), `tasks` and `questions`.
+        `Estimate` (null where there is no number), `tasks` and `queries`.
 
     Raises:
         ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
@@ -129,12 +131,12 @@ def report(
     del table  # ten million ranks take half a GiB
     for side in sides:
         if side not in SIDES:
-            raise ValueError(f"`sides` must be of {', '.join(SIDES)}, got {side!r}.")
+            raise ArgumentError("sides", f"must be of {', '.join(SIDES)}, got {side!r}.")
     breakdowns = [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
-    asked = list(summaries) if summaries is not None else None
-    whole = asked or default_summaries(popularity=tasks.popularity is not None)
-    grouped = list(group_summaries) if group_summaries is not None else asked or default_group_summaries()
-    parts: list[tuple[str | None, str | None, str | None, Any, list[Summary]]] = []
+    asked = list(metrics) if metrics is not None else None
+    whole = asked or default_metrics(popularity=tasks.popularity is not None)
+    grouped = list(group_metrics) if group_metrics is not None else asked or default_group_metrics()
+    parts: list[tuple[str | None, str | None, str | None, Any, list[Metric]]] = []
     several = "model" in rows.columns and rows["model"].n_unique() > 1
     named = rows["model"][0] if "model" in rows.columns else None
     models = _slices(rows["model"]) if several else [(named, _ALL)]
@@ -156,7 +158,7 @@ def report(
         if on_progress is not None:
             on_progress(done + 1, len(jobs))
     if not frames:
-        raise ValueError(f"`sides` must name a side that the table has, got {', '.join(sides)}.")
+        raise ArgumentError("sides", f"must name a side that the table has, got {', '.join(sides)}.")
     return pl.concat(frames)
 
 
@@ -165,7 +167,7 @@ def _breakdown(name: Any) -> Breakdown:
         return Breakdown(name)
     except ValueError:
         known = ", ".join(breakdown.value for breakdown in Breakdown)
-        raise ValueError(f"`by` must be of {known}, got {name!r}.") from None
+        raise ArgumentError("by", f"must be of {known}, got {name!r}.") from None
 
 
 _SCHEMA: Any = {
@@ -183,15 +185,15 @@ _SCHEMA: Any = {
 
 def _frame(
     tasks: Tasks,
-    summaries: list[Any],
+    metrics: list[Any],
     model: str | None,
     by: str | None,
     group: str | None,
     side: str,
     options: dict[str, Any],
 ) -> pl.DataFrame:
-    found = evaluate(tasks, summaries, **options)
-    sizes = (len(tasks.optimistic), tasks.num_questions)
+    found = evaluate(tasks, metrics, **options)
+    sizes = (len(tasks.optimistic), tasks.num_queries)
     rows = [
         (model, by, group, side, rule.value, name, *estimate, *sizes)
         for rule, estimates in found.items()

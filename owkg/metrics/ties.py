@@ -1,15 +1,20 @@
 """The weight of a rank when candidates are tied: four rules, one of them exact."""
 
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from owkg import checks
-from owkg.metrics.metric import Metric
-from owkg.metrics.sums import kept_by_size, padded_size, prefix_sums, rank_weights
-from owkg.metrics.tasks import Tasks
+from owkg.rank_weights.rank_weight import RankWeight
+from owkg.rank_weights.tables import (
+    kept_by_size,
+    mean_over_tie,
+    padded_size,
+    prefix_sums,
+    rank_weights,
+)
+from owkg.ranks.tasks import Tasks
 
 
 class Ties(StrEnum):
@@ -27,7 +32,7 @@ class Ties(StrEnum):
     EXACT = "exact"
 
 
-def _new_half_rank_weights(metric: Metric, largest: int) -> np.ndarray:
+def _new_half_rank_weights(metric: RankWeight, largest: int) -> np.ndarray:
     weights = rank_weights(metric, np.maximum(np.arange(2 * largest + 1), 2) / 2)
     weights.flags.writeable = False
     return weights
@@ -36,32 +41,9 @@ def _new_half_rank_weights(metric: Metric, largest: int) -> np.ndarray:
 _half_rank_weights = kept_by_size(_new_half_rank_weights)
 
 
-def half_rank_weights(metric: Metric, largest_rank: int) -> Float[np.ndarray, "halves"]:
+def half_rank_weights(metric: RankWeight, largest_rank: int) -> Float[np.ndarray, "halves"]:
     """h(k / 2) at index k, for k = 2 .. 2 `largest_rank` or beyond; the first two entries mean nothing."""
     return _half_rank_weights(metric, padded_size(largest_rank))
-
-
-def tie_expectation(metric: Metric, optimistic: Any, pessimistic: Any) -> Float[np.ndarray, "*tasks"]:
-    """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
-
-    Args:
-        metric: gives h; a link is not applied.
-        optimistic: first rank of each tie, int, of any shape.
-        pessimistic: last rank of each tie, int, of the same shape.
-
-    Raises:
-        ValueError: if a rank is no whole number of at least 1, or the ranks are out of order.
-    """
-    low = checks.integer("optimistic", optimistic, 1)
-    high = checks.integer("pessimistic", pessimistic, 1)
-    if low.shape != high.shape:
-        raise ValueError(f"`pessimistic` must have the shape of `optimistic`, {low.shape}, got {high.shape}.")
-    checks.require("pessimistic", high, low <= high, "at least the optimistic rank")
-    return _tie_expectation(prefix_sums(metric, padded_size(np.max(high, initial=1)))[0], low, high)
-
-
-def _tie_expectation(sums: np.ndarray, optimistic: np.ndarray, pessimistic: np.ndarray) -> np.ndarray:
-    return (sums[pessimistic] - sums[optimistic - 1]) / (pessimistic - optimistic + 1)
 
 
 class RankTables(NamedTuple):
@@ -76,7 +58,7 @@ class RankTables(NamedTuple):
     sums: Float[np.ndarray, "ranks"]
 
 
-def rank_tables(metric: Metric, largest_rank: int) -> RankTables:
+def rank_tables(metric: RankWeight, largest_rank: int) -> RankTables:
     """The tables of a metric up to a rank."""
     return RankTables(half_rank_weights(metric, largest_rank), prefix_sums(metric, largest_rank)[0])
 
@@ -98,5 +80,5 @@ def weights_of_ranks(tables: RankTables, tasks: Tasks, ties: Ties) -> Float[np.n
     if ties is Ties.EXACT and low is not high:
         tied = np.flatnonzero(low < high)
         if tied.size:
-            weights[tied] = _tie_expectation(tables.sums, low[tied], high[tied])
+            weights[tied] = mean_over_tie(tables.sums, low[tied], high[tied])
     return weights

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from owkg.checks import ArgumentError
 from owkg.models import initial, layers, options
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
-from owkg.models.precision import HIGHEST
-from owkg.models.similarity import DOT
+from owkg.models.similarity import DOT, HIGHEST
 
 _KERNEL = 3
 
@@ -46,9 +46,9 @@ class ConvE:
             options.share(self, name)
         options.only_reciprocal(self, "conve")
         if self.dim % self.height or self.dim // self.height < _KERNEL:
-            raise ValueError(
-                f"`height` must divide `dim` into rows of at least {_KERNEL}, got {self.height} for "
-                f"{self.dim}."
+            raise ArgumentError(
+                "height",
+                f"must divide `dim` into rows of at least {_KERNEL}, got {self.height} for {self.dim}.",
             )
 
 

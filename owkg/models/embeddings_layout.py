@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from owkg.checks import ArgumentError
 from owkg.models.embeddings import Embeddings
 from owkg.models.kinds import kind
 from owkg.models.model import Model
@@ -30,7 +31,7 @@ _HOW_RELATION = (
 def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tuple[str, ...]) -> str | None:
     """The layout that an option or else the file says; ValueError if it is unknown or they differ."""
     if given is not None and given not in allowed:
-        raise ValueError(f"`{option}` must be one of {', '.join(allowed)}, got {given!r}.")
+        raise ArgumentError(option, f"must be one of {', '.join(allowed)}, got {given!r}.")
     said = getattr(found, option)
     if said is not None and said not in allowed:
         raise ValueError(f"{found.source}: {option!r} must be one of {', '.join(allowed)}, got {said!r}.")
@@ -39,7 +40,7 @@ def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tup
     has = complex_arrays(name) if option == "layout" else name == "rotate"
     if given is not None and not has:
         what = "are real" if option == "layout" else "are no rotations"
-        raise ValueError(f"`{option}` says nothing about {name}, whose embeddings {what}, got {given!r}.")
+        raise ArgumentError(option, f"says nothing about {name}, whose embeddings {what}, got {given!r}.")
     return given or said
 
 

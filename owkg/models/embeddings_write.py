@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from owkg.checks import ArgumentError
 from owkg.files import written_aside
 from owkg.models.embeddings import LABELS
 from owkg.models.embeddings_npz import write_npz
@@ -43,7 +44,7 @@ def write_embeddings(
         ("relations", relations, rows),
     ):
         if len(labels) != count:
-            raise ValueError(f"`{name}` must be {count} labels, one a row, got {len(labels)}.")
+            raise ArgumentError(name, f"must be {count} labels, one a row, got {len(labels)}.")
     if model.config.reciprocal:
         arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
     labels = dict(zip(LABELS, (list(entities), list(relations)), strict=True))

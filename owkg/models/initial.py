@@ -28,7 +28,7 @@ def xavier_uniform(key: Array, shape: tuple[int, int]) -> Float[Array, "rows col
 
 
 def margin_range(margin: float, dim: int) -> float:
-    """(margin + 2) / dim: half the width of the uniform law of Sun et al. 2019."""
+    """(margin + 2) / dim: half the width of the uniform distribution of Sun et al. 2019."""
     return (margin + 2) / dim
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from owkg.checks import ArgumentError
 from owkg.models.betae import BetaE, betae_model
 from owkg.models.complex import ComplEx, complex_model
 from owkg.models.conve import ConvE, conve_model
@@ -58,7 +59,7 @@ MODELS: dict[str, Kind] = {
 def kind(name: Any) -> Kind:
     """The kind of a name in `MODELS`; ValueError if there is none."""
     if not isinstance(name, str) or name not in MODELS:
-        raise ValueError(f"`model` must be one of {', '.join(MODELS)}, got {name!r}.")
+        raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {name!r}.")
     return MODELS[name]
 
 
@@ -81,7 +82,7 @@ def model(name: Any, /, **options: Any) -> Model:
     chosen = kind(name)
     for option in options:
         if option not in chosen.options:
-            raise ValueError(
-                f"`{option}` is no option of {name}; its options are {', '.join(chosen.options)}."
+            raise ArgumentError(
+                option, f"is no option of {name}; its options are {', '.join(chosen.options)}."
             )
     return chosen.build(chosen.config(**options))

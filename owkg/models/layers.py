@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial
 from owkg.models.model import Params, Statistics
-from owkg.models.precision import HIGHEST
+from owkg.models.similarity import HIGHEST
 
 # Of PyTorch, with which the models here were published.
 _EPSILON = 1e-5

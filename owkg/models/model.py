@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.models.similarity import Similarity
 
 Params = dict[str, Array]
@@ -33,7 +34,7 @@ class Model:
             reciprocal, row r + num_relations the inverse of r; others by model. statistics are running
             means and variances of batch normalisation; none for most models.
         query: (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c],
-            statistics). The question (entity, relation, ?) of side "tail", (?, relation, entity) of side
+            statistics). The query (entity, relation, ?) of side "tail", (?, relation, entity) of side
             "head". A key means training: dropout, and batches normalised by themselves.
         candidates: (params, entity=None) to what entities are compared as, [n, d_c], or [..., d_c] for
             ids [...].
@@ -63,12 +64,14 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
     """The `query` of a model from its forms.
 
     Args:
-        tail: of the question (entity, relation, ?).
-        head: of the question (?, relation, entity); not needed if reciprocal.
+        tail: of the query (entity, relation, ?).
+        head: of the query (?, relation, entity); not needed if reciprocal.
         reciprocal: whether (?, relation, entity) is asked as (entity, inverse of relation, ?).
     """
     if head is None and not reciprocal:
-        raise ValueError(f"`reciprocal` must be True for a model without a head form, got {reciprocal!r}.")
+        raise ArgumentError(
+            "reciprocal", f"must be True for a model without a head form, got {reciprocal!r}."
+        )
 
     def query(
         params: Params,
@@ -80,7 +83,7 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
         key: Array | None = None,
     ) -> tuple[Array, Statistics]:
         if side not in SIDES:
-            raise ValueError(f"`side` must be head or tail, got {side!r}.")
+            raise ArgumentError("side", f"must be head or tail, got {side!r}.")
         form = tail
         if side == "head" and reciprocal:
             relation = relation + params["relation"].shape[0] // 2
@@ -99,7 +102,7 @@ def entity_rows(params: Params, entity: Any = None) -> Array:
 def score(
     model: Model, params: Params, statistics: Statistics, head: Any, relation: Any, tail: Any
 ) -> Float[Array, "..."]:
-    """The scores of triples, by the question of their tails.
+    """The scores of triples, by the query of their tails.
 
     Args:
         model: what scores.
@@ -139,13 +142,13 @@ def score_all(
     side: str,
     candidates: Any = None,
 ) -> Float[Array, "q c"]:
-    """The scores of all entities, or a shard of them, as answers to questions.
+    """The scores of all entities, or a shard of them, as answers to queries.
 
     Args:
         model: what scores.
         params: of the model.
         statistics: of the model.
-        entity: entity ids that the questions give, [q].
+        entity: entity ids that the queries give, [q].
         relation: relation ids, [q].
         side: that is asked for, "head" or "tail".
         candidates: entity ids to score, [c]; None: all.

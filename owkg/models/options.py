@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from owkg import checks
+from owkg.checks import ArgumentError
 
 
 def whole(config: Any, name: str, low: int = 1) -> None:
@@ -27,7 +28,7 @@ def share(config: Any, name: str) -> None:
     """Requires field `name` to be a number in [0, 1): a rate of dropout."""
     value = checks.scalar(name, checks.real(name, getattr(config, name), 0.0, 1.0))
     if value == 1:
-        raise ValueError(f"`{name}` must be in [0, 1), got {value!r}.")
+        raise ArgumentError(name, f"must be in [0, 1), got {value!r}.")
     _put(config, name, value)
 
 
@@ -36,7 +37,7 @@ def one_of(config: Any, name: str, *choices: Any) -> None:
     value = getattr(config, name)
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         listed = " or ".join(map(repr, choices))
-        raise ValueError(f"`{name}` must be {listed}, got {value!r}.")
+        raise ArgumentError(name, f"must be {listed}, got {value!r}.")
 
 
 def flag(config: Any, name: str) -> None:
@@ -45,11 +46,11 @@ def flag(config: Any, name: str) -> None:
 
 
 def only_reciprocal(config: Any, model: str) -> None:
-    """Requires field `reciprocal` to be True: `model` has no form for the question of the head."""
+    """Requires field `reciprocal` to be True: `model` has no form for the query of the head."""
     flag(config, "reciprocal")
     if not config.reciprocal:
-        raise ValueError(
-            f"`reciprocal` must be True for {model}, which asks for heads by inverse relations, got False."
+        raise ArgumentError(
+            "reciprocal", f"must be True for {model}, which asks for heads by inverse relations, got False."
         )
 
 

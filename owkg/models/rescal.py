@@ -9,8 +9,7 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial, options
 from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
-from owkg.models.precision import HIGHEST
-from owkg.models.similarity import DOT
+from owkg.models.similarity import DOT, HIGHEST
 
 
 @dataclass(frozen=True)

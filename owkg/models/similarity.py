@@ -8,7 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from owkg.models.precision import HIGHEST
+# Of products of float32 matrices: accelerators otherwise round to fewer bits, and make ties of it.
+HIGHEST = jax.lax.Precision.HIGHEST
+
 
 # Dimensions summed in one pass over the scores: their terms stay in registers.
 _DIMENSIONS = 16

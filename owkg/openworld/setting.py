@@ -1,4 +1,4 @@
-"""One open-world query, or a grid of them: what both witnesses, theory and simulation, agree to talk about.
+"""One open-world query, or a grid of them: what theory and simulation agree to talk about.
 
 A query has `num_answers` (N) true answers outside the training set. Each is missing from the test set with
 probability `sparsity` (beta). The model classifies each answer as positive with probability `strength`
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 import numpy as np
 
 from owkg import checks
+from owkg.checks import ArgumentError
 
 # Rounding in the bounds themselves, as a share of the interval: so close counts as on the bound.
 _ROUNDING = 1e-12
@@ -158,10 +159,11 @@ def _check_correlation(values: dict[str, np.ndarray], name: str) -> None:
     infeasible = (correlation < low - slack) | (correlation > high + slack)
     if infeasible.any():
         at = tuple(np.argwhere(infeasible)[0])
-        raise ValueError(
-            f"`{name}` must be in the feasible interval "
+        raise ArgumentError(
+            name,
+            f"must be in the feasible interval "
             f"[{np.asarray(low)[at]:.6g}, {np.asarray(high)[at]:.6g}] of strength {strength[at]:g} and "
-            f"sparsity {sparsity[at]:g}, got {float(correlation[at])!r}."
+            f"sparsity {sparsity[at]:g}, got {float(correlation[at])!r}.",
         )
 
 
@@ -216,8 +218,8 @@ def grid(
         answers, entities = np.broadcast_arrays(values["num_answers"], values["num_entities"])
         if (entities <= answers).any():
             at = tuple(np.argwhere(entities <= answers)[0])
-            raise ValueError(
-                f"`num_entities` must exceed `num_answers` ({int(answers[at])}), got {int(entities[at])}."
+            raise ArgumentError(
+                "num_entities", f"must exceed `num_answers` ({int(answers[at])}), got {int(entities[at])}."
             )
     if not checks.is_traced(strength, sparsity, correlation):
         _check_correlation(values, names.get("correlation", "correlation"))

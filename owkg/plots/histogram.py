@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from owkg.metrics import Tasks
-from owkg.plots.figure import COLOURS
-from owkg.plots.panels import blank_panels
+from owkg.plots.figure import COLOURS, blank_panels
 
 # Up to here every rank has a bin of its own; above, bins are octaves: 1, 2-3, 4-7, 8-15, ...
 _FEW_RANKS = 24

@@ -1,4 +1,4 @@
-"""Figures of rankings under other judgements: by pool depth, by share of the questions, by test set.
+"""Figures of rankings under other judgements: by pool depth, by share of the queries, by test set.
 
 Every figure takes a plain table, so that published numbers and those of a study are drawn alike. A column
 `panel`, where there is one, makes a panel of each of its values, in the order of their first rows.
@@ -13,10 +13,10 @@ import polars as pl
 from scipy import stats
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.judge.discrimination import asl_area, asl_curve, discriminative_power
-from owkg.judge.rankings import kendall_tau
-from owkg.plots.figure import COLOURS, figure, write_figure
-from owkg.plots.panels import blank_panels, panel_grid
+from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, write_figure
+from owkg.stats.rank_correlation import kendall_tau
 
 _MARKERS = "os^DvPX"
 _STYLES = ("-", "--", ":", "-.")
@@ -51,10 +51,10 @@ def stability_figure(
     table: Any,
     stem: Path,
     *,
-    xlabel: str = "share of the questions",
-    ylabel: str = "Kendall's tau with all questions",
+    xlabel: str = "share of the queries",
+    ylabel: str = "Kendall's tau with all queries",
 ) -> list[Path]:
-    """Agreement of the ranking by some questions with that by all, a line a metric, its spread as a band.
+    """Agreement of the ranking by some queries with that by all, a line a metric, its spread as a band.
 
     Args:
         table: columns metric, share, mean, and panel if there are several; with lower and upper, the ends of
@@ -107,13 +107,13 @@ def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pair
 
 
 def ranking_figure(table: Any, stem: Path) -> list[Path]:
-    """Ranks of the systems on several label sets side by side, the best on top, a line a system.
+    """Ranks of the systems on several qrels side by side, the best on top, a line a system.
 
     Tied systems share the mean of their ranks, and are named together.
 
     Args:
         table: columns label_set, system, value (larger is better), and panel if there are several. Every
-            system stands once in each label set, and the sets are drawn in the order of their first rows.
+            system stands once in each qrels, and the sets are drawn in the order of their first rows.
         stem: of the files.
 
     Returns, Raises: as `depth_figure`.
@@ -147,7 +147,7 @@ def ranking_figure(table: Any, stem: Path) -> list[Path]:
 def label_set_figure(
     table: Any, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
 ) -> list[Path]:
-    """What systems read on two label sets, a point a system, with tau-b of the two rankings.
+    """What systems read on two qrels, a point a system, with tau-b of the two rankings.
 
     The line of equal readings is drawn where it crosses the panel. Larger values are taken as better; tau is
     the same where smaller ones are.
@@ -185,7 +185,7 @@ def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylab
     keys = [name for name in ("panel", "metric", x) if name in table.columns]
     if (twice := table.select(keys).is_duplicated()).any():
         shown = ", ".join(map(str, table.filter(twice).select(keys).row(0)))
-        raise ValueError(f"`table` must have one row for each {', '.join(keys)}, got several of {shown}.")
+        raise ArgumentError("table", f"must have one row for each {', '.join(keys)}, got several of {shown}.")
     look = _looks(table["metric"], markers=True)
     ends = {"lower", "upper"} <= set(table.columns)
 
@@ -264,21 +264,21 @@ def _checked(
     Of `gaps`, the first must be there; the others come together or not at all.
     """
     if not isinstance(table, pl.DataFrame) or table.is_empty():
-        raise ValueError(f"`table` must be a polars frame with rows, got {table!r}.")
+        raise ArgumentError("table", f"must be a polars frame with rows, got {table!r}.")
     first, *ends = [*gaps] or [None]
     optional = ends if set(ends) & set(table.columns) else []
     wanted = [*names, *numbers, *([first] if first else []), *optional]
     if missing := [name for name in wanted if name not in table.columns]:
-        raise ValueError(f"`table` must have the columns {', '.join(wanted)}; there is no {missing[0]}.")
+        raise ArgumentError("table", f"must have the columns {', '.join(wanted)}; there is no {missing[0]}.")
     for name in (*names, *(["panel"] if "panel" in table.columns else [])):
         if table[name].null_count():
-            raise ValueError(f"`table` must have a {name} in every row, got null.")
+            raise ArgumentError("table", f"must have a {name} in every row, got null.")
     for name in wanted[len(names) :]:
         column = table[name]
         if not column.dtype.is_numeric() and column.dtype != pl.Null:
-            raise ValueError(f"`table` must have numbers in the column {name}, got {column.dtype}.")
+            raise ArgumentError("table", f"must have numbers in the column {name}, got {column.dtype}.")
         if column.null_count() and name in numbers:
-            raise ValueError(f"`table` must have a {name} in every row, got null.")
+            raise ArgumentError("table", f"must have a {name} in every row, got null.")
         if len(known := column.drop_nulls().cast(pl.Float64)):
             checks.real(name, known.to_numpy(), *(numbers.get(name) or gaps[name]))
     return table.with_columns(pl.col(*names).cast(pl.String))
@@ -292,7 +292,8 @@ def _once(table: pl.DataFrame, *within: str) -> None:
     for key, rows in counted:
         if len(rows) != systems or rows["system"].n_unique() != systems:
             where = f" in {', '.join(map(str, key))}" if key else ""
-            raise ValueError(
-                f"`table` must have each of {systems} systems once{where}, got {len(rows)} rows of "
-                f"{rows['system'].n_unique()} systems."
+            raise ArgumentError(
+                "table",
+                f"must have each of {systems} systems once{where}, got {len(rows)} rows of "
+                f"{rows['system'].n_unique()} systems.",
             )

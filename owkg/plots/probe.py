@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from owkg.metrics import Tasks, Ties, evaluate, probe
-from owkg.plots.figure import COLOURS
-from owkg.plots.panels import blank_panels
+from owkg.plots.figure import COLOURS, blank_panels
 
 SHARPNESS = tuple(2.0 ** (step / 2) for step in range(-8, 9))
 """1/16 .. 16 in half octaves."""

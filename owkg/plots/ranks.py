@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from owkg.checks import ArgumentError
 from owkg.files import writable_folder
 from owkg.metrics import Tasks, part_of, tasks_of
-from owkg.plots.figure import figure, write_figure
+from owkg.plots.figure import figure, panel_grid, write_figure
 from owkg.plots.histogram import draw_histograms
-from owkg.plots.panels import panel_grid
 from owkg.plots.probe import draw_lines, draw_order, draw_surfaces, probe_surface
 
 
@@ -62,7 +62,7 @@ def rank_figures(tables: Sequence[pl.DataFrame], folder: Path) -> list[Path]:
 def _models(tables: Sequence[pl.DataFrame]) -> dict[str, Tasks]:
     """The tasks of each model, in the order of the tables and, within one, of the names."""
     if not tables:
-        raise ValueError("`tables` must have at least one rank table, got none.")
+        raise ArgumentError("tables", "must have at least one rank table, got none.")
     found: dict[str, Tasks] = {}
     for number, table in enumerate(tables, start=1):
         tasks, rows = tasks_of(table)
@@ -73,6 +73,6 @@ def _models(tables: Sequence[pl.DataFrame]) -> dict[str, Tasks]:
             parts = {"ranks" if len(tables) == 1 else f"table {number}": tasks}
         for name, part in parts.items():
             if name in found:
-                raise ValueError(f"`tables` must have different models, got {name!r} twice.")
+                raise ArgumentError("tables", f"must have different models, got {name!r} twice.")
             found[name] = part
     return found

@@ -1,4 +1,4 @@
-"""The figure of a benchmark card: how many answers the questions have, and what went missing by relation."""
+"""The figure of a benchmark card: how many answers the queries have, and what went missing by relation."""
 
 from pathlib import Path
 from typing import Any

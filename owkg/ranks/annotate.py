@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import ArgumentError
 from owkg.kg import known_answers, num_candidates
 from owkg.kg.graph import graph_checked
 from owkg.ranks.build import answers, default_filters, filter_facts
@@ -60,7 +61,9 @@ def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
     """
     graph, table = graph_checked(graph), validated(table)
     if train not in graph.splits:
-        raise ValueError(f"`train` must be a split of the graph, {', '.join(graph.splits)}, got {train!r}.")
+        raise ArgumentError(
+            "train", f"must be a split of the graph, {', '.join(graph.splits)}, got {train!r}."
+        )
     triples = triple_ids(table, graph)
     counted = popularity_columns(graph, triples, answers(triples, table["side"].to_numpy()), train=train)
     return validated(table.with_columns(**{k: v for k, v in counted.items() if k not in table.columns}))

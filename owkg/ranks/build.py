@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import triples_checked
@@ -43,13 +44,13 @@ def rank_table(
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
-        score: add the column score: of each answer, which orders the answers to one question. Not with a
+        score: add the column score: of each answer, which orders the answers to one query. Not with a
             tolerance.
         chunk: queries in one call; changes memory and time, never the result.
 
     Returns:
         A rank table (`validated`), one row a triple, in their order, with labels. Its column `filtered` is
-        true if `filter_splits` know every one of the triples, so that the answers to one question left each
+        true if `filter_splits` know every one of the triples, so that the answers to one query left each
         other's candidates.
 
     Raises:
@@ -61,8 +62,8 @@ def rank_table(
     side = sides_checked(side, len(triples))
     shape = (len(triples), graph.num_entities)
     if np.shape(scores) != shape:
-        raise ValueError(
-            f"`scores` must be of shape [triples, entities], {shape}, got shape {np.shape(scores)}."
+        raise ArgumentError(
+            "scores", f"must be of shape [triples, entities], {shape}, got shape {np.shape(scores)}."
         )
     if filter_splits is None:
         filter_splits = default_filters(graph, split_of(graph, triples))
@@ -112,11 +113,15 @@ def rank(
     graph = graph_checked(graph)
     facts = fact_splits(graph)
     if split not in facts:
-        raise ValueError(f"`split` must be one of {', '.join(facts)}, got {split!r}.")
+        raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
     filters = list(filter) if filter is not None else default_filters(graph, split)
+    if not isinstance(scores, Mapping) and side not in SIDES:
+        raise ArgumentError("side", f"must be head or tail, got {side!r}; both sides take a matrix each.")
     of_side = scores if isinstance(scores, Mapping) else {side: scores}
     if not of_side or set(of_side) - set(SIDES):
-        raise ValueError(f"`scores` must be of the sides head and tail, got {', '.join(map(str, of_side))}.")
+        raise ArgumentError(
+            "scores", f"must be of the sides head and tail, got {', '.join(map(str, of_side))}."
+        )
     options: Any = {"filter_splits": filters, "tolerance": tolerance, "model": model, "score": not tolerance}
     options["popularity"] = "train" in graph.splits
     tables = [rank_table(graph, given, facts[split], one, **options) for one, given in of_side.items()]
@@ -128,7 +133,7 @@ def sides_checked(side: Any, count: int) -> np.ndarray:
     array = np.asarray(side)
     if array.dtype.kind != "U" or array.shape not in ((), (1,), (count,)):
         got = f"{array.dtype} of shape {array.shape}"
-        raise ValueError(f"`side` must be one string, or one for each of {count} triples, got {got}.")
+        raise ArgumentError("side", f"must be one string, or one for each of {count} triples, got {got}.")
     checks.require("side", array, np.isin(array, SIDES), '"head" or "tail"')
     return np.broadcast_to(array, count)
 
@@ -148,9 +153,10 @@ def score_checked(score: Any, tolerance: Any) -> bool:
     """Whether the column score is wanted; ValueError if ties are wider than equal scores, which it tells."""
     wanted = checks.flag("score", score)
     if wanted and np.any(np.asarray(tolerance) != 0):
-        raise ValueError(
-            "`score` tells that only equal scores tie, so that ranks under other labels follow from it; "
-            f"`tolerance` must be 0 with it, got {tolerance!r}."
+        raise ArgumentError(
+            "score",
+            "tells that only equal scores tie, so that ranks under other labels follow from it; "
+            f"`tolerance` must be 0 with it, got {tolerance!r}.",
         )
     return wanted
 
@@ -215,14 +221,14 @@ def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndar
     facts = fact_splits(graph)
     for name in filter_splits:
         if name not in facts:
-            raise ValueError(f"`filter_splits` must be among {', '.join(facts)}, got {name!r}.")
+            raise ArgumentError("filter_splits", f"must be among {', '.join(facts)}, got {name!r}.")
     return joined_splits(graph, list(filter_splits))
 
 
 def _known(
     graph: KnowledgeGraph, triples: np.ndarray, side: np.ndarray, filter_splits: Sequence[str]
 ) -> tuple[EntitySets, bool]:
-    """The known answers to the question of each triple; whether every triple itself is known."""
+    """The known answers to the query of each triple; whether every triple itself is known."""
     facts = filter_facts(graph, filter_splits)
     start, stop = np.zeros((2, len(triples)), np.int64)
     ids, all_known = np.empty(0, np.int32), True
@@ -255,7 +261,7 @@ def described(
         triples: int [triples, 3].
         side: the side that is predicted, one a triple.
         ranks: of their answers.
-        filtered: whether the other answers to their questions left the candidates.
+        filtered: whether the other answers to their queries left the candidates.
         model: one name, or one for each triple; None: no column `model`.
         popularity: add the columns popularity, relation_popularity and category.
     """
@@ -272,6 +278,6 @@ def described(
         columns["model"] = pl.repeat(model, len(triples), eager=True) if isinstance(model, str) else model
     if popularity:
         if "train" not in graph.splits:
-            raise ValueError(f"`popularity` needs a split train, got {', '.join(graph.splits)}.")
+            raise ArgumentError("popularity", f"needs a split train, got {', '.join(graph.splits)}.")
         columns |= popularity_columns(graph, triples, answers(triples, side))
     return pl.DataFrame(columns)

@@ -8,6 +8,7 @@ from typing import IO, Any, cast
 
 import polars as pl
 
+from owkg import checks
 from owkg.files import read_parquet, written_aside
 from owkg.ranks.delimited import read_text_table, separator
 from owkg.ranks.table import RankTable, validated, validated_at
@@ -85,7 +86,7 @@ def write_ranks(
 
 def path_checked(path: str | PathLike[str]) -> Path:
     """`path` if its suffix is that of a rank table; ValueError otherwise."""
-    path = Path(path)
+    path = checks.path("path", path)
     if path.suffix.lower() != ".parquet" and separator(path) is None:
         raise ValueError(f"{path}: a rank table's name ends in {_SUFFIXES}.")
     return path

@@ -19,9 +19,7 @@ def converted(path: Any, *, num_candidates: Any = None) -> tuple[pl.DataFrame, l
     columns = read_text_table(Path(path))[0].columns
     if any(name in columns for name in _TASK):
         return table, []
-    return table, [
-        f"{path} does not say what was asked: each rank counts as a question of its own, for a tail"
-    ]
+    return table, [f"{path} does not say what was asked: each rank counts as a query of its own, for a tail"]
 
 
 def ranks_from_list(path: Any, *, num_candidates: Any = None) -> pl.DataFrame:
@@ -33,7 +31,7 @@ def ranks_from_list(path: Any, *, num_candidates: Any = None) -> pl.DataFrame:
     Args:
         path: the file, with the columns head, relation, tail, side, rank, and candidates unless they are
             given; other columns are kept. Of head, relation, tail and side all may be absent: then row i is
-            the triple i, 0, i, and its tail is asked for, so that each rank is of a question of its own.
+            the triple i, 0, i, and its tail is asked for, so that each rank is of a query of its own.
         num_candidates: among how many every answer was ranked.
 
     Raises:

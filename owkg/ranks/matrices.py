@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import ArgumentError
 from owkg.files import require_npz_bounded
 from owkg.kg import KnowledgeGraph
 from owkg.kg.seen import seen_part
@@ -62,7 +63,7 @@ def ranks_from_matrix(
             graph has them, and the smallest split that holds all the triples.
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
         model: name for the column `model`; None: no such column.
-        score: add the column score: of each answer, which orders the answers to one question. Not with a
+        score: add the column score: of each answer, which orders the answers to one query. Not with a
             tolerance.
         unseen: what becomes of entities of the graph that the file has no column for: "error"; "drop" ranks
             among the file's entities; "last" moreover adds the triples of the split that the others are of
@@ -102,9 +103,10 @@ def converted(
     entities, relations = _labels(path, arrays, scores)
     if graph is None and (filter_splits is None or filter_splits):
         asked = FILTER_SPLITS if filter_splits is None else filter_splits
-        raise ValueError(
-            f"`filter_splits` needs a graph (`kg`) that has these splits, got {', '.join(asked)} "
-            "without one; no splits give raw ranks."
+        raise ArgumentError(
+            "filter_splits",
+            f"needs a graph (`kg`) that has these splits, got {', '.join(asked)} "
+            "without one; no splits give raw ranks.",
         )
     about: dict[str, Any] = {"split": None, "filter": []}
     try:
@@ -148,7 +150,7 @@ def _with_unseen(
     if unseen == "drop":
         return table, said
     if split is None:
-        raise ValueError("`unseen` last needs a split of the graph that holds all the triples, got none.")
+        raise ArgumentError("unseen", "last needs a split of the graph that holds all the triples, got none.")
     rest = triples[~is_seen(graph, seen, triples)]
     sides = [one for one in SIDES if (table["side"] == one).any()]
     facts = filter_facts(graph, filters) if filters else None

@@ -7,21 +7,21 @@ from jaxtyping import Bool, Float64, Int64
 
 
 class Answers(NamedTuple):
-    """Answers to questions, in the lists of several systems.
+    """Answers to queries, in the lists of several systems.
 
     Attributes:
         system: number of the system, [answers].
-        question: number of the question, [answers].
+        query: number of the query, [answers].
         answer: entity id, [answers].
     """
 
     system: Int64[np.ndarray, "answers"]
-    question: Int64[np.ndarray, "answers"]
+    query: Int64[np.ndarray, "answers"]
     answer: Int64[np.ndarray, "answers"]
 
 
 class Counts(NamedTuple):
-    """Where each target stands in its system's list for its question.
+    """Where each target stands in its system's list for its query.
 
     Attributes:
         asked: whether there is such a list, [targets].
@@ -53,11 +53,11 @@ def counts_in_lists(
         targets: the answers to find.
         tolerance: scores that differ from the target's by at most this are no less and not above.
     """
-    questions = 1 + max((int(a.question.max()) for a in (lists, targets) if len(a.question)), default=0)
-    in_list = lists.system * questions + lists.question
+    queries = 1 + max((int(a.query.max()) for a in (lists, targets) if len(a.query)), default=0)
+    in_list = lists.system * queries + lists.query
     keys = np.unique(in_list)
     number = np.searchsorted(keys, in_list)
-    of, asked = _located(keys, targets.system * questions + targets.question)
+    of, asked = _located(keys, targets.system * queries + targets.query)
     entities = 1 + max((int(a.answer.max()) for a in (lists, targets) if len(a.answer)), default=0)
     facts = number * entities + lists.answer
     order = np.argsort(facts)

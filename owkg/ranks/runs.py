@@ -9,6 +9,7 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
 from owkg.kg.lines import line_error
 from owkg.ranks.build import default_filters, described, filter_facts
@@ -26,7 +27,7 @@ class Converted(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What was retrieved for the questions of one side, by ids."""
+    """What was retrieved for the queries of one side, by ids."""
 
     tags: tuple[str, ...]
     tag: np.ndarray  # number of the tag of each row
@@ -35,7 +36,7 @@ class _Run(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """The rows of one side; how many answers and questions were not found, how many questions not needed."""
+    """The rows of one side; how many answers and queries were not found, how many queries not needed."""
 
     table: pl.DataFrame
     not_retrieved: int
@@ -56,23 +57,23 @@ def ranks_from_run(
 ) -> Converted:
     """The rank table of a TREC run: one row for each relevant answer and each tag.
 
-    Lines are `question Q0 answer rank score tag`, questions `head|relation|?` or `?|relation|tail`
+    Lines are `query Q0 answer rank score tag`, queries `head|relation|?` or `?|relation|tail`
     (`read_run`). As in trec_eval, the scores count, not the ranks.
 
-    A question's other relevant answers, and those that `filter_splits` know, leave the candidates. A
+    A query's other relevant answers, and those that `filter_splits` know, leave the candidates. A
     relevant answer that was not retrieved ties with all candidates that were not: its optimistic rank is
     one more than the number of retrieved candidates, its pessimistic rank is the number of candidates.
 
     Args:
         path: the run; .gz is unpacked.
         graph: whose labels the run uses, and whose entities are the candidates.
-        qrels: file of lines `question 0 answer relevance`, at least 1 for a relevant answer; or
+        qrels: file of lines `query 0 answer relevance`, at least 1 for a relevant answer; or
         split: of the graph, whose triples are the relevant answers, on the sides that the run asks for.
         num_entities: candidates before filtering, where there is no graph.
         filter_splits: of the graph; None: `default_filters` of `split` with a graph, none without.
         tolerance: scores that differ by at most this are ties; absolute, in double precision.
-        unanswered: take the relevant answers to questions that are not in the run as not retrieved. Else
-            such questions are an error.
+        unanswered: take the relevant answers to queries that are not in the run as not retrieved. Else
+            such queries are an error.
 
     Returns:
         The table, its column `model` the tag, its column `filtered` true; with popularity and category if
@@ -80,13 +81,13 @@ def ranks_from_run(
 
     Raises:
         ValueError: naming file and line: if a line is malformed, a score is no number, an answer stands
-            twice under one question and tag, or a label is not in the graph; or if an argument is missing.
+            twice under one query and tag, or a label is not in the graph; or if an argument is missing.
         OSError: if a file cannot be opened.
     """
     _require_one("`qrels` or `split` must say which answers are relevant", qrels, split)
     _require_one("`kg` or `num_entities` must say how many entities there are", graph, num_entities)
     if graph is None and (split is not None or filter_splits):
-        raise ValueError(f"`kg` must be given for its splits, got none and {split or filter_splits!r}.")
+        raise ArgumentError("kg", f"must be given for its splits, got none and {split or filter_splits!r}.")
     width = float(checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf)))
     path, judgements = Path(path), None if qrels is None else Path(qrels)
     run = read_run(path)
@@ -120,12 +121,12 @@ def ranks_from_run(
             raise ValueError(f"{path}: {error}") from None
     table = pl.concat([one.table for one in sides])
     if table.is_empty():
-        raise ValueError(f"{path}: no answer to any question is relevant.")
+        raise ValueError(f"{path}: no answer to any query is relevant.")
     table = validated(table, source=str(path))
     notes = (
         ("not_retrieved", "relevant answers were not retrieved: they tie with all candidates that were not"),
-        ("not_asked", "questions with relevant answers are not in the run: all their candidates tie"),
-        ("not_relevant", "questions of the run have no relevant answer, and so no row"),
+        ("not_asked", "queries with relevant answers are not in the run: all their candidates tie"),
+        ("not_relevant", "queries of the run have no relevant answer, and so no row"),
     )
     counts = [(sum(getattr(one, name) for one in sides), what) for name, what in notes]
     return Converted(table, tuple(f"{count:,} {what}" for count, what in counts if count))
@@ -144,8 +145,8 @@ def _seen(size: int, run: pl.DataFrame, judged: pl.DataFrame | None) -> Knowledg
     relations = pl.concat([frame["relation"] for frame in frames])
     graph = KnowledgeGraph(tuple(entities.unique().sort()), tuple(relations.unique().sort()), {})
     if graph.num_entities > size:
-        raise ValueError(
-            f"`num_entities` must be at least {graph.num_entities}, those that the files name, got {size}."
+        raise ArgumentError(
+            "num_entities", f"must be at least {graph.num_entities}, those that the files name, got {size}."
         )
     return graph
 
@@ -167,14 +168,14 @@ def _with_ids(path: Path, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.Data
 
 
 def _triples(frame: pl.DataFrame, side: str) -> Int32[np.ndarray, "rows 3"]:
-    """The triple of each question and answer."""
+    """The triple of each query and answer."""
     order = ("entity", "relation", "answer") if side == "tail" else ("answer", "relation", "entity")
     return np.stack([frame[name].to_numpy() for name in order], axis=1).astype(np.int32)
 
 
 def _split(graph: KnowledgeGraph, split: str | None) -> Int32[np.ndarray, "triples 3"]:
     if split not in graph.splits:
-        raise ValueError(f"`split` must be one of {', '.join(graph.splits)}, got {split!r}.")
+        raise ArgumentError("split", f"must be one of {', '.join(graph.splits)}, got {split!r}.")
     return graph.splits[split]
 
 
@@ -189,7 +190,7 @@ def _one_side(
     unanswered: bool,
 ) -> _Side:
     """The rows of one side, where the graph has `size` entities and `facts` are filtered."""
-    # Every system is asked every question.
+    # Every system is asked every query.
     triples = np.tile(relevant, (len(run.tags), 1))
     system = np.repeat(np.arange(len(run.tags)), len(relevant))
     lists = _answers(run.tag, run.triples, side, graph)
@@ -201,7 +202,7 @@ def _one_side(
     if not unanswered and not counts.asked.all():
         row = int(np.argmin(counts.asked))
         raise ValueError(
-            f"{_question(graph, triples[row], side)!r} has a relevant answer, but is not asked under the tag "
+            f"{_query(graph, triples[row], side)!r} has a relevant answer, but is not asked under the tag "
             f"{run.tags[system[row]]!r}; with `unanswered` its answers count as not retrieved."
         )
     candidates = num_candidates(known, triples)
@@ -215,12 +216,12 @@ def _one_side(
         model=pl.Series(run.tags, dtype=pl.String).gather(system),
         popularity="train" in graph.splits,
     )
-    missed = np.stack([system, targets.question])[:, ~counts.asked]
+    missed = np.stack([system, targets.query])[:, ~counts.asked]
     return _Side(
         table,
         int((~counts.retrieved).sum()),
         np.unique(missed, axis=1).shape[1],
-        len(np.setdiff1d(lists.question, targets.question)),
+        len(np.setdiff1d(lists.query, targets.query)),
     )
 
 
@@ -230,6 +231,6 @@ def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: Knowledg
     return Answers(system.astype(np.int64), entity * graph.num_relations + relation, answer)
 
 
-def _question(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:
+def _query(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:
     head, relation, tail = graph.entities[triple[0]], graph.relations[triple[1]], graph.entities[triple[2]]
     return f"{head}|{relation}|?" if side == "tail" else f"?|{relation}|{tail}"

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
@@ -72,8 +73,8 @@ def ranks_from_scores(
     queries, entities = scores.shape
     target = checks.integer("target", target, 0)
     if target.shape != (queries,):
-        raise ValueError(
-            f"`target` must have one id for each of {queries} queries, got shape {target.shape}."
+        raise ArgumentError(
+            "target", f"must have one id for each of {queries} queries, got shape {target.shape}."
         )
     checks.require("target", target, target < entities, f"entity ids below {entities}")
     left_out = None if known is None else sets_checked("known", known, queries, entities)
@@ -128,11 +129,12 @@ def _scores_checked(scores: Any) -> Any:
     named = array.dtype.kind == "f" or "float" in array.dtype.name
     is_float = named and array.dtype.itemsize in _WIDTHS
     if isinstance(scores, np.ma.MaskedArray) or not is_float:
-        raise ValueError(
-            f"`scores` must be floating-point numbers of 16, 32 or 64 bits, got values of type {array.dtype}."
+        raise ArgumentError(
+            "scores",
+            f"must be floating-point numbers of 16, 32 or 64 bits, got values of type {array.dtype}.",
         )
     if array.ndim != 2 or not array.size:
-        raise ValueError(f"`scores` must be of shape [queries, entities], got shape {array.shape}.")
+        raise ArgumentError("scores", f"must be of shape [queries, entities], got shape {array.shape}.")
     return array
 
 
@@ -142,7 +144,7 @@ def _thresholds(scores: Any, target: np.ndarray, tolerance: Any) -> tuple[np.nda
     with np.errstate(over="ignore"):  # beyond the largest number is infinity, which compares rightly
         width = np.asarray(exact).astype(scores.dtype)
         if not np.isfinite(width):
-            raise ValueError(f"`tolerance` must be finite as {scores.dtype}, got {exact!r}.")
+            raise ArgumentError("tolerance", f"must be finite as {scores.dtype}, got {exact!r}.")
         own = gathered(scores, np.arange(target.size), target)
         return own + width, own - width
 
@@ -182,8 +184,8 @@ def _among_all(
         query = int(np.argmax(nan > 0))
         entity = int(np.argmax(np.isnan(np.asarray(part[query]))))
         name = f" ({named(begin + query)})" if named else ""
-        raise ValueError(
-            f"`scores` must not be NaN, got NaN for query {begin + query}{name}, entity {entity}."
+        raise ArgumentError(
+            "scores", f"must not be NaN, got NaN for query {begin + query}{name}, entity {entity}."
         )
     return above, level
 

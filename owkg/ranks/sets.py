@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.kg import KnownAnswers, answer_ranges
 
 
@@ -62,22 +63,23 @@ def sets_checked(
         if len(value) == 2:
             offsets = bounds[0]
             if offsets.size != queries + 1 or offsets[0] != 0 or offsets[-1] != ids.size:
-                raise ValueError(
-                    f"`{name}` must have {queries + 1} offsets from 0 to the {ids.size} ids, "
-                    f"got {offsets.size} offsets: {offsets}."
+                raise ArgumentError(
+                    name,
+                    f"must have {queries + 1} offsets from 0 to the {ids.size} ids, "
+                    f"got {offsets.size} offsets: {offsets}.",
                 )
             bounds = [offsets[:-1], offsets[1:]]
         start, stop = bounds
         if start.shape != (queries,) or stop.shape != (queries,):
-            raise ValueError(
-                f"`{name}` must have one set for each of {queries} queries, got {start.size} and {stop.size}."
+            raise ArgumentError(
+                name, f"must have one set for each of {queries} queries, got {start.size} and {stop.size}."
             )
         inside = (start >= 0) & (start <= stop) & (stop <= ids.size)
         checks.require(name, start, inside, f"sets that begin before they end, within the {ids.size} ids")
         return EntitySets(start, stop, ids)
     mask = as_array(value)
     if mask.dtype != bool or mask.shape != (queries, entities):
-        raise ValueError(f"`{name}` must be {shape}, got {mask.dtype} values of shape {mask.shape}.")
+        raise ArgumentError(name, f"must be {shape}, got {mask.dtype} values of shape {mask.shape}.")
     return mask
 
 
@@ -111,7 +113,7 @@ def as_array(value: Any) -> np.ndarray:
 def _bounds(name: str, value: Any) -> np.ndarray:
     array = as_array(value)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ValueError(f"`{name}` must have offsets that are whole numbers, got {value!r}.")
+        raise ArgumentError(name, f"must have offsets that are whole numbers, got {value!r}.")
     return array.astype(np.int64)
 
 
@@ -120,6 +122,6 @@ def _ids(name: str, value: Any, entities: int) -> np.ndarray:
     if not array.size and array.dtype != bool:
         return np.empty(0, np.int32)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ValueError(f"`{name}` must hold entity ids along one axis, got {value!r}.")
+        raise ArgumentError(name, f"must hold entity ids along one axis, got {value!r}.")
     checks.require(name, array, (array >= 0) & (array < entities), f"entity ids below {entities}")
     return array

@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from owkg.checks import ArgumentError
+
 # The triple that is ranked, by label or by id.
 TRIPLE = ("head", "relation", "tail")
 RANKS = ("optimistic", "pessimistic", "candidates")
@@ -77,7 +79,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     | side | String | "head" or "tail": the side that is predicted |
     | optimistic, pessimistic | Int64 | 1-based ranks with ties counted for and against the target |
     | candidates | Int64 | how many were ranked, the target among them |
-    | filtered | Boolean | optional; whether the other answers to its question left the candidates |
+    | filtered | Boolean | optional; whether the other answers to its query left the candidates |
     | model | String | optional |
     | seed | Int64 | optional |
     | weight | Float64 | optional; finite, at least 0, some above 0 |
@@ -118,7 +120,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
 def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
     """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7"."""
     if not isinstance(table, pl.DataFrame):
-        raise ValueError(f"`table` must be a polars DataFrame, got {table!r}.")
+        raise ArgumentError("table", f"must be a polars DataFrame, got {table!r}.")
     if missing := [name for name in REQUIRED if name not in table.columns]:
         found = ", ".join(table.columns) or "none"
         untied = "rank" in table.columns and {"optimistic", "pessimistic"} & set(missing)

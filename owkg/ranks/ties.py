@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from owkg import checks
-from owkg.keys import checked_key, reproducible
+from owkg.checks import ArgumentError
+from owkg.keys import generator
 
 
 def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
@@ -28,7 +29,6 @@ def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
     return (low + high) / 2
 
 
-@reproducible
 def random_ranks(key: Any, optimistic: Any, pessimistic: Any) -> np.ndarray:
     """Ranks drawn uniformly from the whole numbers optimistic, ..., pessimistic: ties broken at random.
 
@@ -36,35 +36,30 @@ def random_ranks(key: Any, optimistic: Any, pessimistic: Any) -> np.ndarray:
     more than 2^-64 of itself. Ties are broken independently in each row.
 
     Args:
-        key: of `jax.random.key`; consumed. Equal keys and ranks give equal results.
+        key: a seed, or a key of `jax.random.key`. Equal keys and ranks give equal results.
         optimistic, pessimistic: 1-based ranks of one shape, optimistic at most pessimistic.
 
     Returns:
         int64 ranks of that shape.
 
     Raises:
-        ValueError: as `realistic`, or if `key` is no key.
+        ValueError: as `realistic`, or if `key` is neither a seed nor a key.
 
     Examples:
-        >>> import jax
-        >>> drawn = random_ranks(jax.random.key(0), [3] * 1000, [5] * 1000)
+        >>> drawn = random_ranks(0, [3] * 1000, [5] * 1000)
         >>> sorted(set(drawn.tolist()))
         [3, 4, 5]
     """
-    key = checked_key(key)
     low, high = _bounds(optimistic, pessimistic)
-    import jax
-
-    with jax.enable_x64(True):
-        return np.asarray(jax.random.randint(key, low.shape, low, high + 1, jax.numpy.int64))
+    return np.asarray(generator(key).integers(low, high + 1))
 
 
 def _bounds(optimistic: Any, pessimistic: Any) -> tuple[np.ndarray, np.ndarray]:
     low = checks.integer("optimistic", optimistic, 1)
     high = checks.integer("pessimistic", pessimistic, 1)
     if low.shape != high.shape:
-        raise ValueError(
-            f"`optimistic` must have the shape of `pessimistic`, {high.shape}, got shape {low.shape}."
+        raise ArgumentError(
+            "optimistic", f"must have the shape of `pessimistic`, {high.shape}, got shape {low.shape}."
         )
     checks.require("optimistic", low, low <= high, "at most the pessimistic rank")
     return low, high

@@ -1,4 +1,4 @@
-"""TREC run and qrels files as tables of questions and answers."""
+"""TREC run and qrels files as tables of queries and answers."""
 
 from pathlib import Path
 
@@ -6,44 +6,44 @@ import polars as pl
 
 from owkg.kg.lines import line_error, read_lines, split_lines
 
-_RUN = ("question", "q0", "answer", "rank", "score", "tag")
-_QRELS = ("question", "zero", "answer", "relevance")
-_QUESTION = "'head|relation|?' or '?|relation|tail'"
+_RUN = ("query", "q0", "answer", "rank", "score", "tag")
+_QRELS = ("query", "zero", "answer", "relevance")
+_QUERY = "'head|relation|?' or '?|relation|tail'"
 
 
 def read_run(path: Path) -> pl.DataFrame:
-    """A run, lines `question Q0 answer rank score tag`, as they stand; .gz is unpacked.
+    """A run, lines `query Q0 answer rank score tag`, as they stand; .gz is unpacked.
 
     Fields are separated by white space, or by tabs where the first line holds five of them: then labels may
-    hold spaces. A question is `head|relation|?` or `?|relation|tail`. The head ends at the first bar, the
+    hold spaces. A query is `head|relation|?` or `?|relation|tail`. The head ends at the first bar, the
     tail begins after the last, so a relation may hold bars and an entity may not.
 
     Returns:
-        Columns line, side, entity, relation, answer, score, tag, and question, the text of it.
+        Columns line, side, entity, relation, answer, score, tag, and query, the text of it.
 
     Raises:
         ValueError: naming file and line: if a line is malformed, a score is no number, or an answer stands
-            twice under one question and tag.
+            twice under one query and tag.
     """
     frame = _fields(path, _RUN)
     score = frame["score"].cast(pl.Float64, strict=False)
     _refuse(path, frame["score"], score.is_null(), "a score must be a number")
     _refuse(path, frame["score"], score.is_nan(), "a score must not be NaN")
     frame = frame.with_columns(score=score).drop("q0", "rank")
-    return _once(path, _parsed(path, frame), "tag", "question", "answer")
+    return _once(path, _parsed(path, frame), "tag", "query", "answer")
 
 
 def read_qrels(path: Path) -> pl.DataFrame:
-    """Judgements, lines `question 0 answer relevance`, as they stand; otherwise as `read_run`.
+    """Judgements, lines `query 0 answer relevance`, as they stand; otherwise as `read_run`.
 
     Returns:
-        Columns line, side, entity, relation, answer, relevance (Int64), and question.
+        Columns line, side, entity, relation, answer, relevance (Int64), and query.
     """
     frame = _fields(path, _QRELS)
     relevance = frame["relevance"].cast(pl.Int64, strict=False)
     _refuse(path, frame["relevance"], relevance.is_null(), "a relevance must be a whole number")
     frame = frame.with_columns(relevance=relevance).drop("zero")
-    return _once(path, _parsed(path, frame), "question", "answer")
+    return _once(path, _parsed(path, frame), "query", "answer")
 
 
 def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
@@ -60,13 +60,13 @@ def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
 
 
 def _parsed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` with its questions taken apart: columns side, entity, relation."""
-    asked = frame.unique("question", keep="first", maintain_order=True).select("question", "line")
-    question = pl.col("question")
-    for_tail, for_head = question.str.ends_with("|?"), question.str.starts_with("?|")
+    """`frame` with its queries taken apart: columns side, entity, relation."""
+    asked = frame.unique("query", keep="first", maintain_order=True).select("query", "line")
+    query = pl.col("query")
+    for_tail, for_head = query.str.ends_with("|?"), query.str.starts_with("?|")
     # What is left of 'head|relation' and of 'relation|tail'.
-    start = pl.when(for_tail).then(question.str.strip_suffix("|?"))
-    rest = start.otherwise(question.str.strip_prefix("?|"))
+    start = pl.when(for_tail).then(query.str.strip_suffix("|?"))
+    rest = start.otherwise(query.str.strip_prefix("?|"))
     parts = rest.str.extract_groups(r"^([^|]*)\|(.*)$"), rest.str.extract_groups(r"^(.*)\|([^|]*)$")
     asked = asked.with_columns(
         side=pl.when(for_tail).then(pl.lit("tail")).otherwise(pl.lit("head")),
@@ -76,17 +76,17 @@ def _parsed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     )
     whole = asked["good"] & (asked["entity"].fill_null("") != "") & (asked["relation"].fill_null("") != "")
     if not whole.all():
-        line, text = asked.filter(~whole).select("line", "question").row(0)
-        raise line_error(path, line, f"a question must be {_QUESTION}, got {text!r}.")
-    return frame.join(asked.drop("line", "good"), on="question", how="left", maintain_order="left")
+        line, text = asked.filter(~whole).select("line", "query").row(0)
+        raise line_error(path, line, f"a query must be {_QUERY}, got {text!r}.")
+    return frame.join(asked.drop("line", "good"), on="query", how="left", maintain_order="left")
 
 
 def _once(path: Path, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
     """`frame`, in which no line repeats an earlier one in all `columns`."""
     again = ~frame.select(pl.struct(columns).is_first_distinct()).to_series()
     if again.any():
-        line, question, answer = frame.filter(again).select("line", "question", "answer").row(0)
-        raise line_error(path, line, f"the answer {answer!r} to {question!r} stands on an earlier line too.")
+        line, query, answer = frame.filter(again).select("line", "query", "answer").row(0)
+        raise line_error(path, line, f"the answer {answer!r} to {query!r} stands on an earlier line too.")
     return frame
 
 

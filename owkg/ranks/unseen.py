@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph, known_answers, num_candidates
 from owkg.kg.seen import seen_ids, with_ids
 from owkg.ranks.scores import Ranks
@@ -14,7 +15,7 @@ UNSEEN = ("error", "drop", "last")
 def unseen_checked(unseen: Any) -> str:
     """`unseen` if it says what becomes of triples that a model has never seen; ValueError otherwise."""
     if unseen not in UNSEEN:
-        raise ValueError(f"`unseen` must be one of {', '.join(UNSEEN)}, got {unseen!r}.")
+        raise ArgumentError("unseen", f"must be one of {', '.join(UNSEEN)}, got {unseen!r}.")
     return unseen
 
 
@@ -42,7 +43,7 @@ def last_ranks(
 ) -> Ranks:
     """The last rank for each triple: behind all candidates, tied with none.
 
-    Candidates are the entities that the model has seen, but for the other known answers of the question; and
+    Candidates are the entities that the model has seen, but for the other known answers of the query; and
     the answer itself, seen or not.
 
     Args:

@@ -5,8 +5,7 @@ from owkg.sampling.card import MISSING_MODELS, describe
 from owkg.sampling.facts import read_facts
 from owkg.sampling.judged import query_table
 from owkg.sampling.layouts import LAYOUTS
-from owkg.sampling.parts import PARTS
-from owkg.sampling.questions import Questions, answers
+from owkg.sampling.queries import PARTS, Queries, answers
 from owkg.sampling.readme import compared
 from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, sample
 from owkg.sampling.survival import FactModel, survival
@@ -20,7 +19,7 @@ __all__ = [
     "Design",
     "FactModel",
     "OpenWorld",
-    "Questions",
+    "Queries",
     "RelationBased",
     "alpha",
     "answers",

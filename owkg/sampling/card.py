@@ -10,8 +10,7 @@ from owkg.kg import CATEGORIES, entity_popularity, relation_categories, relation
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 from owkg.sampling.labels import label_notes
 from owkg.sampling.layouts import splits
-from owkg.sampling.parts import PARTS
-from owkg.sampling.questions import Questions
+from owkg.sampling.queries import PARTS, Queries
 from owkg.sampling.sample import Design, OpenWorld, alpha, alpha_of
 from owkg.sampling.survival import FactModel
 
@@ -84,7 +83,7 @@ def parameters(design: Design) -> dict[str, Any]:
 
 
 def shared_queries(worlds: Sequence[OpenWorld]) -> int:
-    """How many questions were drawn in every one of `worlds`."""
+    """How many queries were drawn in every one of `worlds`."""
     drawn = [set(zip(*(q.tolist() for q in world.queries[:3]), strict=True)) for world in worlds]
     return len(set.intersection(*drawn))
 
@@ -93,7 +92,7 @@ def _zeros(counts: np.ndarray) -> int:
     return int(np.count_nonzero(counts == 0))
 
 
-def _queries(queries: Questions, eligible: int) -> dict[str, Any]:
+def _queries(queries: Queries, eligible: int) -> dict[str, Any]:
     sides = {"tail": queries.asks_tail, "head": ~queries.asks_tail}
     counts = {"eligible": eligible, "drawn": len(queries.entity)}
     counts |= {side: int(np.count_nonzero(mask)) for side, mask in sides.items()}

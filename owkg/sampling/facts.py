@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
+from owkg.checks import ArgumentError
 from owkg.files import read_parquet, text_source
 from owkg.kg import KnowledgeGraph
 from owkg.kg.lines import read_lines, split_lines
@@ -35,7 +36,7 @@ def read_facts(path: Any) -> KnowledgeGraph:
         OSError: if the file cannot be opened.
     """
     if not isinstance(path, str | PathLike):
-        raise ValueError(f"`path` must be the path of a file, got {path!r}.")
+        raise ArgumentError("path", f"must be the path of a file, got {path!r}.")
     path = Path(path)
     frame = _parquet(path) if path.suffix == ".parquet" else _text(path)
     entities = pl.concat([frame[column].unique() for column in ("head", "tail")]).unique().sort()

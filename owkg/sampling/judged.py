@@ -1,4 +1,4 @@
-"""The drawn questions as files: what is asked, and which answers are right in either test set."""
+"""The drawn queries as files: what is asked, and which answers are right in either test set."""
 
 from pathlib import Path
 
@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 
 from owkg.sampling.layouts import labelled, write_table
-from owkg.sampling.questions import answers
+from owkg.sampling.queries import answers
 from owkg.sampling.sample import OpenWorld
 
 
 def query_table(world: OpenWorld) -> pl.DataFrame:
-    """The drawn questions.
+    """The drawn queries.
 
     Returns:
-        Columns question ("head|relation|?" or "?|relation|tail"), side (that is asked for), entity,
+        Columns query ("head|relation|?" or "?|relation|tail"), side (that is asked for), entity,
         relation, full, sparse, train (how many answers are in the full test, the sparse test, training).
     """
     queries = world.queries
@@ -30,15 +30,15 @@ def query_table(world: OpenWorld) -> pl.DataFrame:
     )
     for_tail = pl.format("{}|{}|?", "entity", "relation")
     for_head = pl.format("?|{}|{}", "relation", "entity")
-    question = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
-    return table.select(question.alias("question"), pl.all())
+    query = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
+    return table.select(query.alias("query"), pl.all())
 
 
 def write_judged_files(world: OpenWorld, folder: Path) -> None:
     """Writes `queries.tsv`; `queries_sparse.txt`, `queries_full.txt`; `qrels_sparse.txt`, `qrels_full.txt`.
 
-    `queries_*` are the test facts that answer a drawn question, each once; `qrels_*` are judgements as in
-    TREC, lines of question, 0, answer, 1, separated by tabs.
+    `queries_*` are the test facts that answer a drawn query, each once; `qrels_*` are judgements as in
+    TREC, lines of query, 0, answer, 1, separated by tabs.
     """
     table = query_table(world)
     write_table(table, folder / "queries.tsv", header=True)
@@ -50,7 +50,7 @@ def write_judged_files(world: OpenWorld, folder: Path) -> None:
         right = np.where(world.queries.asks_tail[query], facts[fact, 2], facts[fact, 0])
         qrels = pl.DataFrame(
             {
-                "question": table["question"].gather(query),
+                "query": table["query"].gather(query),
                 "zero": np.zeros(len(query), np.int8),
                 "answer": entities.gather(right),
                 "relevance": np.ones(len(query), np.int8),

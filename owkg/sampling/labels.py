@@ -8,7 +8,7 @@ from owkg.sampling.sample import OpenWorld
 
 # What would end a column or a line, be taken for a byte order mark, or be lost where columns are cut out.
 _BREAKS = r"[\t\n\r]|^\x{feff}|^ | $|^$"
-# A question is "head|relation|?" or "?|relation|tail".
+# A query is "head|relation|?" or "?|relation|tail".
 _BARS = r"\||^\?$"
 
 

@@ -23,7 +23,7 @@ _FILES = """\
 {valid}| `test_sparse.txt` | the sparse test: known facts that are not trained on |
 | `missing.txt` | facts of the closed world that are not known |
 | `test_full.txt` | the full test: `test_sparse.txt` and `missing.txt` |
-| `queries.tsv` | the questions that are asked, and how many answers each test and training have |
+| `queries.tsv` | the queries that are asked, and how many answers each test and training have |
 | `qrels_sparse.txt`, `qrels_full.txt` | their answers in either test, as TREC judgements |
 | `queries_sparse.txt`, `queries_full.txt` | the same as facts |
 | `entities.dict`, `relations.dict` | id and label of everything in the closed world, trained on or not |
@@ -130,7 +130,7 @@ def readme_of_several(cards: dict[str, dict[str, Any]], shared: int) -> str:
 
     Args:
         cards: by folder.
-        shared: how many questions all of them ask.
+        shared: how many queries all of them ask.
     """
     first = next(iter(cards.values()))
     how = (
@@ -141,7 +141,7 @@ def readme_of_several(cards: dict[str, dict[str, Any]], shared: int) -> str:
     )
     links = ", ".join(f"[{name}]({name}/README.md)" for name in cards)
     text = (
-        f"{_source(first)} {how} {shared:,} questions are asked at all of them. Each folder has a card of "
+        f"{_source(first)} {how} {shared:,} queries are asked at all of them. Each folder has a card of "
         f"its own: {links}."
     )
     title = f"# Open-world benchmarks at {len(cards)} densities"
@@ -175,7 +175,7 @@ def _drawn(card: dict[str, Any]) -> str:
     return _filled(
         f"{_source(card)} {model} Of the known facts, a share of {set_['train_rate']:g} train{valid}; the "
         "rest is the sparse test, and with all that is missing the full test. "
-        f"Questions {sides} are drawn among those with at least "
+        f"Queries {sides} are drawn among those with at least "
         f"{set_['min_answers']:,} answers in the full test and one in the sparse test. Seed {set_['seed']}."
     )
 

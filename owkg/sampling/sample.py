@@ -6,13 +6,13 @@ import numpy as np
 from jaxtyping import Int8, Int32
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.kg import fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import triples_checked
 from owkg.openworld import INDEPENDENT, test_share
 from owkg.sampling.facts import sorted_facts
-from owkg.sampling.parts import MISSING, SPARSE, TRAIN, VALID
-from owkg.sampling.questions import Questions, all_questions, drawn, eligible
+from owkg.sampling.queries import MISSING, SPARSE, TRAIN, VALID, Queries, all_queries, drawn, eligible
 from owkg.sampling.survival import FactModel, survival
 
 # Each use of randomness has a stream of its own.
@@ -41,8 +41,8 @@ class OpenWorld(NamedTuple):
         relations: label of relation id i.
         facts: of the closed world, sorted, each once.
         part: of each fact, a number in `PARTS`.
-        queries: those drawn: questions for tails by head and relation, then those for heads.
-        num_eligible: how many questions they were drawn from.
+        queries: those drawn: queries for tails by head and relation, then those for heads.
+        num_eligible: how many queries they were drawn from.
         design: how it came about.
     """
 
@@ -50,7 +50,7 @@ class OpenWorld(NamedTuple):
     relations: tuple[str, ...]
     facts: Int32[np.ndarray, "facts 3"]
     part: Int8[np.ndarray, "facts"]
-    queries: Questions
+    queries: Queries
     num_eligible: int
     design: Design
 
@@ -123,19 +123,19 @@ def sample(
         graph: the closed world, a KnowledgeGraph; the facts of all its splits, each once.
         density: d, in (0, 1].
         train_rate: t, in (0, 1).
-        min_answers: full-test answers that a question must have to be asked, at least 1; and one sparse one.
-        num_queries: how many questions are drawn, at least 1, all alike; None for all.
+        min_answers: full-test answers that a query must have to be asked, at least 1; and one sparse one.
+        num_queries: how many queries are drawn, at least 1, all alike; None for all.
         seed: a whole number, at least 0.
-        fewer: where fewer questions than `num_queries` are eligible, draw all of them; else that is an error.
+        fewer: where fewer queries than `num_queries` are eligible, draw all of them; else that is an error.
         valid_rate: v, at least 0, t + v below 1.
         missing: how facts go missing.
         both_sides: ask (?, relation, tail) too, not only (head, relation, ?).
         nested: share the draws between densities: a fact missing at one is missing at every lower one, what
-            trains at one trains at every higher one, and many questions are the same, as those of the
+            trains at one trains at every higher one, and many queries are the same, as those of the
             smallest shared random number are asked. Else worlds of different densities are independent.
 
     Raises:
-        ValueError: naming the argument, if it leaves its range or fewer questions than asked are eligible;
+        ValueError: naming the argument, if it leaves its range or fewer queries than asked are eligible;
             or if no fact trains.
 
     Examples:
@@ -154,20 +154,20 @@ def sample(
     triples = joined_splits(graph, list(fact_splits(graph)))
     facts = sorted_facts(triples_checked(triples, *sizes.values(), name="graph"), **sizes)
     if not len(facts):
-        raise ValueError("`graph` must have facts, got none.")
+        raise ArgumentError("graph", "must have facts, got none.")
     part = _parts(facts, design, **sizes)
     if not (part == TRAIN).any():
-        raise ValueError(
-            f"`train_rate` must leave facts to train, got {train_rate} of {len(facts)} facts "
-            f"at `density` {density}."
+        raise ArgumentError(
+            "train_rate",
+            f"must leave facts to train, got {train_rate} of {len(facts)} facts at `density` {density}.",
         )
-    questions = all_questions(facts, part, graph.num_relations, both_sides=design.both_sides)
-    priority = _stream(design, _ASKED).random(len(questions.entity))
-    num_eligible = int(np.count_nonzero(eligible(questions, design.min_answers)))
+    every = all_queries(facts, part, graph.num_relations, both_sides=design.both_sides)
+    priority = _stream(design, _ASKED).random(len(every.entity))
+    num_eligible = int(np.count_nonzero(eligible(every, design.min_answers)))
     if checks.flag("fewer", fewer) and design.num_queries is not None and num_eligible:
         design = design._replace(num_queries=min(design.num_queries, num_eligible))
     try:
-        queries = drawn(questions, priority, min_answers=design.min_answers, num_queries=design.num_queries)
+        queries = drawn(every, priority, min_answers=design.min_answers, num_queries=design.num_queries)
     except ValueError as error:
         raise ValueError(f"at density {design.density:g}, {error}") from None
     return OpenWorld(graph.entities, graph.relations, facts, part, queries, num_eligible, design)
@@ -202,11 +202,11 @@ def _checked(design: Design) -> Design:
     train_rate = rate("train_rate", above_0, below_1, "in (0, 1)")
     valid_rate = rate("valid_rate", 0, below_1, "in [0, 1)")
     if train_rate + valid_rate >= 1:
-        raise ValueError(
-            f"`valid_rate` must be below 1 - `train_rate`, {1 - train_rate:g}, got {valid_rate}."
+        raise ArgumentError(
+            "valid_rate", f"must be below 1 - `train_rate`, {1 - train_rate:g}, got {valid_rate}."
         )
     if not isinstance(design.missing, FactModel):
-        raise ValueError(f"`missing` must be a missing-fact model, got {design.missing!r}.")
+        raise ArgumentError("missing", f"must be a missing-fact model, got {design.missing!r}.")
     return design._replace(
         density=rate("density", above_0, 1, "in (0, 1]"),
         train_rate=train_rate,

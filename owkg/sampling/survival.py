@@ -13,6 +13,7 @@ from jaxtyping import Float64, Int32
 from scipy import optimize, special
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.kg import entity_popularity
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 
@@ -59,9 +60,9 @@ def survival(
     """
     density = checks.scalar("density", checks.real("density", density, 0, 1))
     if density == 0:
-        raise ValueError(f"`density` must be in (0, 1], got {density}.")
+        raise ArgumentError("density", f"must be in (0, 1], got {density}.")
     if not len(facts):
-        raise ValueError("`facts` must hold some, got none.")
+        raise ArgumentError("facts", "must hold some, got none.")
     if isinstance(missing, Independent) or density == 1:
         return np.full(len(facts), density, np.float64)
     head, relation, tail = facts.T

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from owkg.checks import ArgumentError
 from owkg.provenance import checksum, checksums, made_folder, versions, write_metadata
 from owkg.sampling.card import describe, shared_queries
 from owkg.sampling.judged import write_judged_files
@@ -48,9 +49,9 @@ def write_worlds(
         ValueError: if `folder` is there, two worlds have one density, or a label cannot be written.
     """
     if len(set(layouts)) < len(layouts):
-        raise ValueError(f"`layouts` must name each layout once, got {', '.join(layouts)}.")
+        raise ArgumentError("layouts", f"must name each layout once, got {', '.join(layouts)}.")
     if unknown := set(layouts) - set(LAYOUTS):
-        raise ValueError(f"`layouts` must be of {', '.join(LAYOUTS)}, got {sorted(unknown)[0]!r}.")
+        raise ArgumentError("layouts", f"must be of {', '.join(LAYOUTS)}, got {sorted(unknown)[0]!r}.")
     inputs = () if source is None else (source,)
     with made_folder(Path(folder), made_by=_MADE_BY, inputs=inputs, overwrite=overwrite) as aside:
         found = list(worlds)
@@ -58,7 +59,9 @@ def write_worlds(
         file = None if source is None else {"file": source.name, "sha256": checksum(source)}
         names = [f"d{world.design.density}" for world in found]
         if not found or len(set(names)) < len(names):
-            raise ValueError(f"`worlds` must be of different densities, got {', '.join(names) or 'none'}.")
+            raise ArgumentError(
+                "worlds", f"must be of different densities, got {', '.join(names) or 'none'}."
+            )
         check_labels(found[0])
         cards = {}
         for done, (name, world) in enumerate(zip(names, found, strict=True)):
@@ -77,7 +80,7 @@ def _require_one_graph(worlds: Sequence[OpenWorld]) -> None:
         first = worlds[0]
         same = world.entities == first.entities and world.relations == first.relations
         if not (same and np.array_equal(world.facts, first.facts)):
-            raise ValueError("`worlds` must be of one closed world, got different facts.")
+            raise ArgumentError("worlds", "must be of one closed world, got different facts.")
 
 
 def _write(

@@ -1,24 +1,24 @@
-"""Monte Carlo under missing facts: an independent witness for every closed form, and real ranks thinned."""
+"""Monte Carlo under missing facts: an independent check of every closed form, and real ranks thinned."""
 
 from owkg.simulate.estimate import Estimate, estimate, estimate_pair
 from owkg.simulate.full_test import FullTest, full_test
-from owkg.simulate.misordered import Misordered, misordered
-from owkg.simulate.redraw import Redrawn, quantiles, redraw
+from owkg.simulate.inversions import Inversions, inversions
+from owkg.simulate.missingness import Correlated, ThinningModel
+from owkg.simulate.resample import Resampled, quantiles, resample
 from owkg.simulate.thinning import thin
-from owkg.simulate.vanishing import Correlated, ThinningModel
 
 __all__ = [
     "Correlated",
     "Estimate",
     "FullTest",
-    "Misordered",
-    "Redrawn",
+    "Inversions",
+    "Resampled",
     "ThinningModel",
     "estimate",
     "estimate_pair",
     "full_test",
-    "misordered",
+    "inversions",
     "quantiles",
-    "redraw",
+    "resample",
     "thin",
 ]

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from owkg.simulate.words import below, random_words, uniform
+from owkg.simulate.numerics import bounded, random_bits, uniform
 
 
 def classification_ranks(
@@ -32,7 +32,7 @@ def classification_ranks(
         num_entities: candidates before filtering.
     """
     size = missing.shape[0]
-    words = random_words(key, 2 * size)
+    words = random_bits(key, 2 * size)
     predicted_words, order_words = words[:size], words[size:]
     slot = jnp.arange(size, dtype=jnp.int32)
 
@@ -47,7 +47,7 @@ def classification_ranks(
     is_positive = slot < test_positives
     class_start = jnp.where(is_positive, 0, test_positives)
     others = jnp.where(is_positive, missing_ahead, other_negatives)
-    place = below(order_words, others + 1 + slot - class_start)
+    place = bounded(order_words, others + 1 + slot - class_start)
     fresh = place <= others
     rank = jnp.where(is_positive, 0, missing_ahead) + place + 1
     beside = jnp.where(fresh, slot, class_start + place - others - 1)

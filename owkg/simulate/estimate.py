@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from owkg import checks
-from owkg.keys import checked_key, reproducible
-from owkg.metrics import Metric
+from owkg.checks import ArgumentError
+from owkg.keys import as_key, reproducible
 from owkg.openworld import (
     CLASSIFICATION,
     INDEPENDENT,
@@ -21,6 +21,7 @@ from owkg.openworld import (
 )
 from owkg.openworld.prediction import shift
 from owkg.openworld.setting import pair
+from owkg.rank_weights import RankWeight
 from owkg.simulate.run import Progress, Run, checked_run, sums_over_trials
 
 
@@ -50,7 +51,7 @@ class Estimate(NamedTuple):
 @reproducible
 def estimate(
     key: Any,
-    metrics: Metric | str | Sequence[Metric | str],
+    metrics: RankWeight | str | Sequence[RankWeight | str],
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,
@@ -84,7 +85,7 @@ def estimate(
 
     Examples:
         >>> import jax
-        >>> from owkg.metrics import MRR
+        >>> from owkg.rank_weights import MRR
         >>> world = dict(sparsity=0.35, num_answers=43, num_entities=14505)
         >>> result = estimate(jax.random.key(0), MRR, trials=2_000, strength=0.7, **world)
         >>> abs(result.mean[0] - 0.192762) < 4 * result.standard_error[0]
@@ -102,7 +103,7 @@ def estimate(
 @reproducible
 def estimate_pair(
     key: Any,
-    metrics: Metric | str | Sequence[Metric | str],
+    metrics: RankWeight | str | Sequence[RankWeight | str],
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,
@@ -147,9 +148,9 @@ def _estimate(
     key: Any, run: Run, setting: Setting, abilities: Sequence[np.ndarray], values: tuple[int, ...]
 ) -> Estimate:
     """Draws, and turns the sums into an `Estimate` whose arrays end in the axes `values`."""
-    powers, products = sums_over_trials(checked_key(key), run, setting, abilities)
+    powers, products = sums_over_trials(as_key(key), run, setting, abilities)
     if not np.isfinite(powers).all():
-        raise ValueError("`metrics` must weigh every rank with a finite number; the sums are not finite.")
+        raise ArgumentError("metrics", "must weigh every rank with a finite number; the sums are not finite.")
     n = run.trials
     mean, m2, m3, m4 = np.moveaxis(powers / n, 1, 0)
     covariance = (products - n * mean[:, :, None] * mean[:, None, :]) / (n - 1)

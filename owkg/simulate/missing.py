@@ -6,9 +6,10 @@ import numpy as np
 from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from owkg.checks import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
-from owkg.simulate.words import random_words, uniform
+from owkg.simulate.numerics import random_bits, uniform
 
 
 def parameters(missing: MissingModel, setting: Setting, size: int) -> np.ndarray:
@@ -25,7 +26,7 @@ def parameters(missing: MissingModel, setting: Setting, size: int) -> np.ndarray
     if isinstance(missing, PopularityBased):
         table = popularity_probabilities(setting.sparsity, setting.num_answers, missing.exponent, size)
         return table.astype(np.float32)
-    raise ValueError(f"`missing` must be one of the models of owkg.openworld, got {missing!r}.")
+    raise ArgumentError("missing", f"must be one of the models of owkg.openworld, got {missing!r}.")
 
 
 def draw_missing(
@@ -64,7 +65,7 @@ def _not_all_missing(key: Key[Array, ""], probability: Float[Array, "size"]) -> 
     log_rest = jnp.append(log_all[1:], jnp.float32(0))
     some_left, some_left_after = -jnp.expm1(log_all), -jnp.expm1(log_rest)
     before = jnp.where(some_left > 0, probability * some_left_after / some_left, 1)
-    drawn = uniform(random_words(key, probability.shape[0]))
+    drawn = uniform(random_bits(key, probability.shape[0]))
     position = jnp.arange(probability.shape[0], dtype=jnp.int32)
     first = jnp.argmax(drawn >= before).astype(jnp.int32)
     return (position < first) | ((position > first) & (drawn < probability))

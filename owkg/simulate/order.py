@@ -1,4 +1,4 @@
-"""Answers in the order of their questions and, within a question, of one model's scores."""
+"""Answers in the order of their queries and, within a query, of one model's scores."""
 
 from typing import Any, NamedTuple
 
@@ -7,12 +7,12 @@ from jaxtyping import Bool, Int64
 
 
 class Order(NamedTuple):
-    """Rows: answers sorted by question, and by falling score within.
+    """Rows: answers sorted by query, and by falling score within.
 
     Attributes:
         answer: that stands at each row, [rows].
-        begin: the row at which the question of each row begins, [rows].
-        first: the first row of those that share a row's question and score, [rows].
+        begin: the row at which the query of each row begins, [rows].
+        first: the first row of those that share a row's query and score, [rows].
         last: the row behind the last of them, [rows].
     """
 
@@ -22,16 +22,16 @@ class Order(NamedTuple):
     last: Int64[np.ndarray, "rows"]
 
 
-def ordered(question: Any, score: Any) -> Order:
+def ordered(query: Any, score: Any) -> Order:
     """The order of one model's answers; answers that tie keep the order they have.
 
     Args:
-        question: of each answer, [answers].
+        query: of each answer, [answers].
         score: of each answer, [answers].
     """
-    answer = np.lexsort((-score, question))
-    question, score = question[answer], score[answer]
-    begins = _changes(question)
+    answer = np.lexsort((-score, query))
+    query, score = query[answer], score[answer]
+    begins = _changes(query)
     tie_begins = begins | _changes(score)
     rows = np.arange(len(answer))
     first = np.maximum.accumulate(np.where(tie_begins, rows, 0))

@@ -4,17 +4,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from owkg.metrics import Metric
 from owkg.openworld import Classification, MissingModel, PredictionModel
+from owkg.rank_weights import RankWeight
 from owkg.simulate.classification import classification_ranks
 from owkg.simulate.missing import draw_missing
+from owkg.simulate.numerics import pairwise_sum
 from owkg.simulate.scores import score_ranks
-from owkg.simulate.sums import pairwise_sum
 
 
 def query_metrics(
     key: Key[Array, ""],
-    metrics: tuple[Metric, ...],
+    metrics: tuple[RankWeight, ...],
     missing: MissingModel,
     prediction: PredictionModel,
     size: int,

@@ -10,12 +10,13 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from owkg import checks
-from owkg.metrics import Metric
+from owkg.checks import ArgumentError
 from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.names import checked_metrics
 from owkg.simulate import missing as missing_facts
-from owkg.simulate.arguments import checked_metrics
+from owkg.simulate.numerics import pairwise_sum
 from owkg.simulate.query import query_metrics
-from owkg.simulate.sums import pairwise_sum
 
 # Trials summed together on the device, at most, and answers in them; part of the result's definition, so
 # that chunks cannot matter.
@@ -32,7 +33,7 @@ Progress = Callable[[int, int], None]
 class Run(NamedTuple):
     """What is measured on how many trials of which models, and how the work is cut up."""
 
-    metrics: tuple[Metric, ...]
+    metrics: tuple[RankWeight, ...]
     trials: int
     missing: MissingModel
     prediction: PredictionModel
@@ -57,13 +58,13 @@ def checked_run(
         ("prediction", prediction, PredictionModel),
     ):
         if not isinstance(model, kind):
-            raise ValueError(f"`{name}` must be one of the models of owkg.openworld, got {model!r}.")
+            raise ArgumentError(name, f"must be one of the models of owkg.openworld, got {model!r}.")
     trials = checks.scalar("trials", checks.integer("trials", trials, 2))
     if chunk is not None:
         chunk = checks.scalar("chunk", checks.integer("chunk", chunk, 1))
     devices = tuple(jax.devices() if devices is None else devices)
     if not devices:
-        raise ValueError("`devices` must not be empty.")
+        raise ArgumentError("devices", "must not be empty.")
     return Run(metrics, trials, missing, prediction, chunk, devices, on_progress)
 
 

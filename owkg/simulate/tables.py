@@ -1,12 +1,12 @@
-"""Weights of ranks, and running sums of them, kept only for the ranks that redraws can reach."""
+"""Weights of ranks, and running sums of them, kept only for the ranks that resamples can reach."""
 
 from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Int
 
-from owkg.metrics import Metric
-from owkg.metrics.sums import padded_size, prefix_sums, rank_weights
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
 
 
 def reachable(first: Int[np.ndarray, "..."], length: Int[np.ndarray, "..."]) -> np.ndarray:
@@ -23,12 +23,12 @@ def reachable(first: Int[np.ndarray, "..."], length: Int[np.ndarray, "..."]) -> 
     return np.flatnonzero(np.cumsum(steps) > 0)
 
 
-def weights_at(metrics: tuple[Metric, ...], ranks: np.ndarray) -> np.ndarray:
+def weights_at(metrics: tuple[RankWeight, ...], ranks: np.ndarray) -> np.ndarray:
     """h of each rank, float32 [metrics, ranks or more], as long as few other tables."""
     return _stacked(metrics, ranks, rank_weights, np.float32)
 
 
-def sums_at(metrics: tuple[Metric, ...], ranks: np.ndarray) -> np.ndarray:
+def sums_at(metrics: tuple[RankWeight, ...], ranks: np.ndarray) -> np.ndarray:
     """S1 of each rank, the sum of h up to it, float64 [metrics, ranks or more]."""
     return _stacked(
         metrics, ranks, lambda metric, ranks: prefix_sums(metric, max(1, ranks.max()))[0, ranks], np.float64
@@ -36,9 +36,9 @@ def sums_at(metrics: tuple[Metric, ...], ranks: np.ndarray) -> np.ndarray:
 
 
 def _stacked(
-    metrics: tuple[Metric, ...],
+    metrics: tuple[RankWeight, ...],
     ranks: np.ndarray,
-    values: Callable[[Metric, np.ndarray], np.ndarray],
+    values: Callable[[RankWeight, np.ndarray], np.ndarray],
     dtype: type,
 ) -> np.ndarray:
     padded = np.pad(ranks, (0, padded_size(len(ranks)) - len(ranks)), mode="edge")

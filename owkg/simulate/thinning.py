@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
+from owkg.checks import ArgumentError
 from owkg.simulate.full_test import FullTest
 from owkg.simulate.order import ordered
 
@@ -36,18 +37,19 @@ def thin(
         [[[5, 2]], [[5, 2]]]
     """
     present = np.asarray(present)
-    if present.dtype != bool or present.shape != full.question.shape:
-        raise ValueError(
-            f"`present` must be true or false for each of {len(full.question)} answers, "
-            f"got {present.dtype} of shape {present.shape}."
+    if present.dtype != bool or present.shape != full.query.shape:
+        raise ArgumentError(
+            "present",
+            f"must be true or false for each of {len(full.query)} answers, "
+            f"got {present.dtype} of shape {present.shape}.",
         )
     if not present.any():
-        raise ValueError("`present` must leave some answer, got none.")
+        raise ArgumentError("present", "must leave some answer, got none.")
     low, high = full.optimistic.copy(), full.pessimistic.copy()
     for model, score in enumerate(full.score):
-        order = ordered(full.question, score)
+        order = ordered(full.query, score)
         missing_before = np.append(0, np.cumsum(~present[order.answer]))
-        at_question = missing_before[order.begin]
-        low[model, order.answer] += missing_before[order.first] - at_question
-        high[model, order.answer] += missing_before[order.last] - at_question
+        at_query = missing_before[order.begin]
+        low[model, order.answer] += missing_before[order.first] - at_query
+        high[model, order.answer] += missing_before[order.last] - at_query
     return low[:, present], high[:, present]

@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 from scipy import special
 
 from owkg import checks
-from owkg.metrics import Metric, sums
-from owkg.metrics.names import checked
+from owkg.rank_weights import RankWeight, tables
+from owkg.rank_weights.names import checked
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.
@@ -21,13 +21,13 @@ _BATCH_ENTRIES = {"cpu": 2**11}
 _BATCH_ENTRIES_ELSEWHERE = 2**18
 
 
-def prefix_sums(metric: Metric | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
-    """The running sums of `owkg.metrics.sums`, of a metric that is a plain mean.
+def prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
+    """The running sums of `owkg.rank_weights.tables`, of a metric that is a plain mean.
 
     Raises:
         ValueError: as there, and if the metric has a link.
     """
-    return sums.prefix_sums(checked(metric), largest_rank)
+    return tables.prefix_sums(checked(metric), largest_rank)
 
 
 def log_factorials(size: int) -> np.ndarray:

@@ -9,12 +9,12 @@ from typing import Any, Unpack
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy import special, stats
+from scipy import special
 
 from owkg import checks
-from owkg.metrics import Metric
-from owkg.metrics.sums import padded_size
 from owkg.openworld import Setting, SettingArguments, grid
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.tables import padded_size
 from owkg.theory.grids import (
     binomial_pmf,
     log_factorials,
@@ -47,7 +47,7 @@ def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
     return l2 * slope, jnp.sum(pmf * means), jnp.sum(pmf * weights)
 
 
-def _evaluate(kernel, metric: Metric | str, setting: Setting) -> Any:
+def _evaluate(kernel, metric: RankWeight | str, setting: Setting) -> Any:
     ranks = int(np.max(setting.num_answers)) + 1  # all that a positive test answer can have
     size = padded_size(ranks)
     shared = (prefix_sums(metric, ranks), log_factorials(size + 1))
@@ -55,7 +55,7 @@ def _evaluate(kernel, metric: Metric | str, setting: Setting) -> Any:
     return over_grid(kernel, shared, rows, setting.shape, size)
 
 
-def lemma_expectation(metric: Metric | str, **setting: Unpack[SettingArguments]) -> Any:
+def lemma_expectation(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
     """Lemma 4.1: (l2/l1) / (beta (N+1)) sum_{j=0}^{N} h(j+1) P(Binomial(N+1, l1 beta) > j).
 
     Computed as l2 E[S1(K+1)/(K+1)], K ~ Binomial(N, l1 beta), the same number: it has no division by
@@ -79,7 +79,7 @@ def lemma_expectation(metric: Metric | str, **setting: Unpack[SettingArguments])
     return _evaluate(_expectation_kernel, metric, queries)[0]
 
 
-def lemma_derivative(metric: Metric | str, **setting: Unpack[SettingArguments]) -> Any:
+def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
     """d/dl of `lemma_expectation`, closed, for any correlation.
 
     Without correlation this is Corollary 4.1, E[g(K)] / (l beta (N+1)) with K ~ Binomial(N+1, l beta) and
@@ -108,7 +108,7 @@ def lemma_derivative(metric: Metric | str, **setting: Unpack[SettingArguments]) 
         return xp.where(correlated, slope, uncorrelated)[()]
 
 
-def lemma_correlation_derivative(metric: Metric | str, **setting: Unpack[SettingArguments]) -> Any:
+def lemma_correlation_derivative(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
     """d/drho of `lemma_expectation`, closed: negative where correlation lowers the reported number.
 
     Args and Raises: as `lemma_expectation`.
@@ -152,7 +152,7 @@ def hits_derivative(k: int, *, strength: Any, sparsity: Any, num_answers: Any) -
     """
     k = checks.scalar("k", checks.integer("k", k, 1))
     p, n = _positive_missing(strength, sparsity, num_answers)
-    return stats.binom.cdf(k - 1, n, p)[()]
+    return special.bdtr(np.minimum(k - 1, n), n, p)[()]
 
 
 def mrr_lemma_expectation(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:

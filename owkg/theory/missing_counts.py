@@ -1,12 +1,13 @@
-"""The law of the number of missing answers, given that at least one answer is in the test set."""
+"""The distribution of the number of missing answers, given that at least one answer is in the test set."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy import special, stats
+from scipy import special
 
 from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
 from owkg.theory.grids import binomial_pmf
@@ -25,7 +26,7 @@ def parameters(missing: MissingModel, setting: Setting, size: int) -> tuple:
         TypeError: if sparsity is traced and the model solves for a parameter of its own.
     """
     if not isinstance(missing, MissingModel):
-        raise ValueError(f"`missing` must be one of the models of owkg.openworld, got {missing!r}.")
+        raise ArgumentError("missing", f"must be one of the models of owkg.openworld, got {missing!r}.")
     if isinstance(missing, Independent):
         return (setting.sparsity,)
     if checks.is_traced(setting.sparsity):
@@ -48,8 +49,9 @@ def _node_mixture(
     mu = location[..., None]
     low, high = np.clip(mu - _REACH * spread, 0, 1), np.clip(mu + _REACH * spread, 0, 1)
     survival = low + (high - low) * (nodes + 1) / 2
-    density = stats.norm.pdf(survival, mu, spread) * weights * (high - low) / 2
-    at_zero, at_one = stats.norm.cdf(0, mu, spread), stats.norm.sf(1, mu, spread)
+    z = (survival - mu) / spread
+    density = np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * spread) * weights * (high - low) / 2
+    at_zero, at_one = special.ndtr(-mu / spread), special.ndtr((mu - 1) / spread)
     survival = np.concatenate([survival, np.zeros_like(mu), np.ones_like(mu)], axis=-1)
     # Averaged over its own probability, an answer of this query entity survives with sqrt(alpha).
     missing = 1 - survival * np.sqrt(1 - sparsity)[..., None]

@@ -14,10 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from owkg import checks
-from owkg.metrics import Metric
-from owkg.metrics.sums import padded_size
+from owkg.checks import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting, SettingArguments, World, grid
 from owkg.openworld.setting import broadcast, pair
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.tables import padded_size
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
     log_factorials,
@@ -107,7 +108,7 @@ def _covariance_kernel(missing: MissingModel):
     return kernel
 
 
-def _tables(setting: Setting, *metrics: Metric | str) -> tuple[tuple, int]:
+def _tables(setting: Setting, *metrics: RankWeight | str) -> tuple[tuple, int]:
     """Shared arrays of the kernels (one table of sums per metric, log factorials), and their size."""
     size = padded_size(np.max(setting.num_answers))
     largest = int(np.max(setting.num_entities))
@@ -115,7 +116,7 @@ def _tables(setting: Setting, *metrics: Metric | str) -> tuple[tuple, int]:
 
 
 def moments(
-    metric: Metric | str,
+    metric: RankWeight | str,
     *,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
@@ -140,7 +141,7 @@ def moments(
         ValueError: if an argument leaves its interval; the message names it.
 
     Examples:
-        >>> from owkg.metrics import MRR
+        >>> from owkg.rank_weights import MRR
         >>> mean, variance = moments(
         ...     MRR, strength=0.7, sparsity=0.35, num_answers=43, num_entities=14505
         ... )
@@ -155,7 +156,7 @@ def moments(
 
 
 def conditional_moments(
-    metric: Metric | str,
+    metric: RankWeight | str,
     *,
     missing_strength: Any,
     test_strength: Any,
@@ -186,7 +187,7 @@ def conditional_moments(
 
 
 def _moments(
-    metric: Metric | str, setting: Setting, conditional: tuple[Any, Any], missing: MissingModel
+    metric: RankWeight | str, setting: Setting, conditional: tuple[Any, Any], missing: MissingModel
 ) -> tuple[Any, Any]:
     shared, size = _tables(setting, metric)
     rows = (
@@ -209,20 +210,20 @@ def _mixed(expectation: Any, variance: Any, answer_weights: Any) -> Moments:
     return Moments(expectation, variance if checks.is_traced(variance) else np.maximum(variance, 0))
 
 
-def expectation(metric: Metric | str, **setting: Any) -> Any:
+def expectation(metric: RankWeight | str, **setting: Any) -> Any:
     """The mean of `moments`, with its arguments."""
     return moments(metric, **setting).expectation
 
 
-def variance(metric: Metric | str, **setting: Any) -> Any:
+def variance(metric: RankWeight | str, **setting: Any) -> Any:
     """The variance of `moments`, with its arguments."""
     return moments(metric, **setting).variance
 
 
 def covariance(
-    metric: Metric | str,
+    metric: RankWeight | str,
     *,
-    other_metric: Metric | str | None = None,
+    other_metric: RankWeight | str | None = None,
     missing: MissingModel = INDEPENDENT,
     answer_weights: Any = None,
     **models: Unpack[PairArguments],
@@ -269,10 +270,10 @@ def covariance(
 def _normalised(answer_weights: Any, shape: tuple[int, ...]) -> np.ndarray:
     weights = checks.real("answer_weights", answer_weights, 0, np.inf)
     if not shape or weights.shape != shape[-1:]:
-        raise ValueError(
-            f"`answer_weights` must match the last axis of the grid {shape}, got {weights.shape}."
+        raise ArgumentError(
+            "answer_weights", f"must match the last axis of the grid {shape}, got {weights.shape}."
         )
     if weights.max() == 0:
-        raise ValueError("`answer_weights` must not all be 0.")
+        raise ArgumentError("answer_weights", "must not all be 0.")
     weights = weights / weights.max()
     return weights / weights.sum()

@@ -3,13 +3,14 @@
 from typing import Any, Unpack
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from owkg import checks
-from owkg.metrics import Metric
-from owkg.metrics.names import checked
+from owkg.checks import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.names import checked
 from owkg.theory.moments import covariance, moments
 
 # Relative error of an expectation, a sum of some hundred rounded products.
@@ -17,7 +18,7 @@ _ROUNDING = 1e-14
 
 
 def _gap_and_variance(
-    metric: Metric | str,
+    metric: RankWeight | str,
     models: PairArguments,
     paired: bool,
     missing: MissingModel,
@@ -33,7 +34,9 @@ def _gap_and_variance(
     settings = pair(**models)
     difference = settings[1].strength - settings[0].strength
     if np.any(difference == 0):
-        raise ValueError(f"`other_strength` must differ from `strength`, got {models['other_strength']!r}.")
+        raise ArgumentError(
+            "other_strength", f"must differ from `strength`, got {models['other_strength']!r}."
+        )
     one, two = (
         moments(metric, missing=missing, answer_weights=answer_weights, **setting.arguments())
         for setting in settings
@@ -41,7 +44,7 @@ def _gap_and_variance(
     better = np.sign(difference) * (1 if checked(metric).larger_is_better else -1)
     if answer_weights is not None:
         if np.any(better != better[..., :1]):
-            raise ValueError("`strength` and `other_strength` must keep their order along the histogram.")
+            raise ArgumentError("strength", "and `other_strength` must keep their order along the histogram.")
         better = better[..., 0]
     gap = better * (two.expectation - one.expectation)
     # Hits@1 among many missing facts hardly depends on strength: below rounding there is no gap to see.
@@ -54,7 +57,7 @@ def _gap_and_variance(
 
 
 def inconsistency_probability(
-    metric: Metric | str,
+    metric: RankWeight | str,
     *,
     num_queries: Any,
     paired: bool = False,
@@ -92,11 +95,11 @@ def inconsistency_probability(
     with np.errstate(divide="ignore", invalid="ignore"):
         z = gap * np.sqrt(queries / spread)
     # No gap at all, as for Hits@K with K above every rank: a coin toss.
-    return np.where(gap == 0, 0.5, stats.norm.sf(z))[()]
+    return np.where(gap == 0, 0.5, special.ndtr(-z))[()]
 
 
 def required_queries(
-    metric: Metric | str,
+    metric: RankWeight | str,
     *,
     inconsistency: Any,
     paired: bool = False,
@@ -121,7 +124,7 @@ def required_queries(
         ValueError: if an argument leaves its interval, or the strengths are equal.
 
     Examples:
-        >>> from owkg.metrics import MRR
+        >>> from owkg.rank_weights import MRR
         >>> pair = dict(strength=0.7, other_strength=0.75, inconsistency=0.05)
         >>> world = dict(sparsity=0.35, num_answers=43, num_entities=14505)
         >>> int(required_queries(MRR, **pair, **world))
@@ -136,7 +139,7 @@ def required_queries(
     gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
     checks.common_shape(inconsistency=tolerated, models=gap)
     with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.ceil(stats.norm.isf(tolerated) ** 2 * spread / gap**2)
+        needed = np.ceil(special.ndtri(tolerated) ** 2 * spread / gap**2)
     return np.where(gap > 0, np.maximum(needed, 1), np.inf)[()]
 
 
@@ -178,7 +181,7 @@ def log_inconsistency_probability(
         strength=l, other_strength=other, sparsity=beta, num_answers=answers, num_queries=queries, variance=v
     )
     gap = np.abs(np.log(other / l)) / (beta * (answers + 1))
-    return stats.norm.sf(gap * np.sqrt(queries / (2 * v)))[()]
+    return special.ndtr(-gap * np.sqrt(queries / (2 * v)))[()]
 
 
 def log_required_queries(
@@ -224,7 +227,7 @@ def log_required_queries(
     checks.common_shape(
         strength=l, difference=change, sparsity=beta, num_answers=answers, variance=v, inconsistency=tolerated
     )
-    z = stats.norm.isf(tolerated)
+    z = special.ndtri(tolerated)
     return (2 * v * (beta * l * (answers + 1) * z / change) ** 2)[()]
 
 

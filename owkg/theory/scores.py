@@ -12,10 +12,10 @@ import numpy as np
 from jax.scipy.stats import norm
 from jaxtyping import Array
 
-from owkg.metrics import Metric
-from owkg.metrics.sums import padded_size
 from owkg.openworld import INDEPENDENT, MissingModel, SettingArguments, grid
 from owkg.openworld.prediction import shift
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.tables import padded_size
 from owkg.theory import missing_counts
 from owkg.theory.grids import (
     binomial_pmf,
@@ -62,7 +62,7 @@ def _kernel(missing: MissingModel, window: int, steps: int):
 
 
 def score_expectation(
-    metric: Metric | str,
+    metric: RankWeight | str,
     *,
     missing: MissingModel = INDEPENDENT,
     **setting: Unpack[SettingArguments],

@@ -3,9 +3,9 @@
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
-from owkg.train.many import Trained, train_many
 from owkg.train.run import Run, config_file, load_run, saved_steps, train
-from owkg.train.step import begun_shape as state_shape
+from owkg.train.step import state_shape as state_shape
+from owkg.train.sweep import Trained, train_many
 
 __all__ = [
     "DEFAULTS",

@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from owkg.checks import ArgumentError
 from owkg.models import MODELS, Model, model
 from owkg.models import options as check
 from owkg.train.defaults import DEFAULTS
 
-# Which losses belong to which regime.
+# Which losses belong to which training_loop.
 LOSSES = {
     "1vsall": ("cross_entropy", "bce"),
     "kvsall": ("cross_entropy", "bce"),
@@ -29,23 +30,23 @@ _FLAGS = ("shared_negatives", "filtered_negatives", "subsampling")
 class Training:
     """Everything that decides what is learned from a graph.
 
-    A question is a fact asked on one side: (h, r, ?) or (?, r, t). An epoch asks every question once.
+    A query is a fact asked on one side: (h, r, ?) or (?, r, t). An epoch asks every query once.
 
     Attributes:
         model: a name in `owkg.models.MODELS`.
         options: of the model, as (name, value).
-        regime: "1vsall": the answer of a fact against all entities; "kvsall": all known answers of a question
-            against all entities; "negatives": the answer against entities drawn at random.
+        training_loop: "1vsall": the answer of a fact against all entities; "kvsall": all known answers of a
+            query against all entities; "negatives": the answer against entities drawn at random.
         loss: "cross_entropy" or "bce" against all; "margin", "logistic" or "self_adversarial" otherwise.
-        batch_size: questions a step.
+        batch_size: queries a step.
         label_smoothing: share of the target that is spread evenly over all entities, in [0, 1).
-        num_negatives: entities drawn for each question, or for all questions of a side if shared.
-        shared_negatives: whether the questions of a side share them.
+        num_negatives: entities drawn for each query, or for all queries of a side if shared.
+        shared_negatives: whether the queries of a side share them.
         filtered_negatives: whether no known answer (of train) is taken for a negative.
         loss_margin: by which a negative should stay behind, for the margin loss.
         temperature: of the weights of self-adversarial negatives.
         subsampling: whether a fact weighs 1 / sqrt(answers of (h, r, ?) + answers of (?, r, t) + 6), unless
-            the regime is "kvsall".
+            the training loop is "kvsall".
         optimiser: "adagrad", "adam" or "sgd".
         learning_rate: at its peak.
         schedule: of the learning rate: "constant"; "linear" or "cosine" down to 0 after the last step;
@@ -55,8 +56,8 @@ class Training:
         warmup_steps: over which the learning rate rises in equal parts to its peak.
         epochs: how long to train.
         steps: how long to train, if not 0.
-        n3: weight of the mean over questions of sum |x|^3 over their embeddings.
-        l2: weight of the mean over questions of sum |x|^2 over their embeddings.
+        n3: weight of the mean over queries of sum |x|^3 over their embeddings.
+        l2: weight of the mean over queries of sum |x|^2 over their embeddings.
         precision: "float32", or "bfloat16" to compute in; parameters stay float32.
         seed: of everything drawn.
         record_every: epochs between rows of the training path.
@@ -68,7 +69,7 @@ class Training:
 
     model: str = "complex"
     options: tuple[tuple[str, Any], ...] = ()
-    regime: str = "1vsall"
+    training_loop: str = "1vsall"
     loss: str = "cross_entropy"
     batch_size: int = 1000
     label_smoothing: float = 0.0
@@ -97,10 +98,13 @@ class Training:
 
     def __post_init__(self) -> None:
         self.built()
-        check.one_of(self, "regime", *LOSSES)
-        if self.loss not in LOSSES[self.regime]:
-            losses = " or ".join(map(repr, LOSSES[self.regime]))
-            raise ValueError(f"`loss` must be {losses} where the regime is {self.regime}, got {self.loss!r}.")
+        check.one_of(self, "training_loop", *LOSSES)
+        if self.loss not in LOSSES[self.training_loop]:
+            losses = " or ".join(map(repr, LOSSES[self.training_loop]))
+            raise ArgumentError(
+                "loss",
+                f"must be {losses} where the training loop is {self.training_loop}, got {self.loss!r}.",
+            )
         for name in _SIZES:
             check.whole(self, name)
         for name in _COUNTS:
@@ -110,9 +114,9 @@ class Training:
         for name in ("learning_rate", "decay", "loss_margin"):
             check.positive(self, name)
         if self.decay > 1:
-            raise ValueError(f"`decay` must be at most 1, got {self.decay!r}.")
+            raise ArgumentError("decay", f"must be at most 1, got {self.decay!r}.")
         if not isinstance(self.valid_metric, str):
-            raise ValueError(f"`valid_metric` must be the name of a metric, got {self.valid_metric!r}.")
+            raise ArgumentError("valid_metric", f"must be the name of a metric, got {self.valid_metric!r}.")
         for name in ("n3", "l2", "temperature"):
             check.nonnegative(self, name)
         check.share(self, "label_smoothing")
@@ -121,7 +125,7 @@ class Training:
         check.one_of(self, "precision", "float32", "bfloat16")
         check.whole(self, "seed", 0)
         if self.seed >= 2**32:
-            raise ValueError(f"`seed` must be below 2**32, got {self.seed!r}.")
+            raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")
 
     def built(self) -> Model:
         """The model that is trained."""
@@ -147,8 +151,15 @@ def training(model: Any = "complex", **settings: Any) -> Training:
     """
     name = model.lower() if isinstance(model, str) else None
     if name not in MODELS:
-        raise ValueError(f"`model` must be one of {', '.join(MODELS)}, got {model!r}.")
-    return changed(Training(name), **(DEFAULTS[name] | settings))
+        raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {model!r}.")
+    chosen = DEFAULTS[name] | settings
+    loop, loss = chosen["training_loop"], chosen["loss"]
+    if "loss" not in settings and loop in LOSSES and loss not in LOSSES[loop]:
+        losses = ", ".join(LOSSES[loop])
+        raise ArgumentError(
+            "loss", f"must be given with the training loop {loop}: {losses}; by default it is {loss}."
+        )
+    return changed(Training(name), **chosen)
 
 
 def changed(config: Training, **settings: Any) -> Training:
@@ -190,6 +201,10 @@ def read_config(path: Path, **settings: Any) -> Training:
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise ValueError(f"{path}: options must be a table, got {options!r}.")
+    if "regime" in content:  # its name before
+        before = content.pop("regime")
+        if content.setdefault("training_loop", before) != before:
+            raise ValueError(f"{path}: training_loop and regime, its name before, must not differ.")
     for name in content:
         if name != "model" and name not in _FIELDS:
             raise ValueError(f"{path}: {name} is no field; those are model, {', '.join(_FIELDS)}.")

@@ -3,7 +3,7 @@
 from typing import Any
 
 _SAMPLED = {
-    "regime": "negatives",
+    "training_loop": "negatives",
     "loss": "self_adversarial",
     "batch_size": 1024,
     "num_negatives": 128,
@@ -12,7 +12,7 @@ _SAMPLED = {
     "learning_rate": 1e-3,
 }
 _FACTORED = {
-    "regime": "1vsall",
+    "training_loop": "1vsall",
     "loss": "cross_entropy",
     "batch_size": 1000,
     "optimiser": "adagrad",
@@ -20,7 +20,7 @@ _FACTORED = {
     "n3": 0.01,
 }
 _LABELLED = {
-    "regime": "kvsall",
+    "training_loop": "kvsall",
     "loss": "bce",
     "batch_size": 128,
     "label_smoothing": 0.1,

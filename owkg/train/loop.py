@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 
 from owkg import kg
+from owkg.checks import ArgumentError
 from owkg.models import Model
 from owkg.train.config import Training
-from owkg.train.questions import Questions, Sizes, questions
-from owkg.train.step import State, advance, all_finite, begun, ordered, rates
+from owkg.train.queries import Queries, Sizes, queries
+from owkg.train.step import State, advance, all_finite, init_state, ordered, rates
 from owkg.train.validation import Measure, validator
 
 Row = dict[str, float | int | None]
@@ -70,20 +71,20 @@ def snapshots(
         ValueError: at once if the graph does not suit the configuration; later if loss or parameters are no
             longer finite, saying at which step.
     """
-    parts, sizes = questions(graph, config)
+    parts, sizes = queries(graph, config)
     measured = validator(graph, config) if config.valid_every else None
     tell = on_progress or (lambda *_: None)
     at = sorted(watched)
     if at and not (all(isinstance(step, Integral) for step in at) and at[0] >= 1 and at[-1] <= sizes.total):
-        raise ValueError(
-            f"`watched` must be whole numbers of steps in [1, {sizes.total}], got {at[0]!r} to {at[-1]!r}."
+        raise ArgumentError(
+            "watched", f"must be whole numbers of steps in [1, {sizes.total}], got {at[0]!r} to {at[-1]!r}."
         )
     return _walked(config, parts, sizes, measured, start, list(rows), chunk_steps, at, tell, interrupted)
 
 
 def _walked(
     config: Training,
-    parts: tuple[Questions, ...],
+    parts: tuple[Queries, ...],
     sizes: Sizes,
     measured: Measure | None,
     start: tuple[int, State] | None,
@@ -94,8 +95,8 @@ def _walked(
     interrupted: Callable[[], int],
 ) -> Iterator[Snapshot]:
     model, numbers, run = config.built(), rates(config), advance(config, sizes)
-    step, state = start or (0, begun(config, sizes, numbers))
-    chunk, epoch, orders = chunk_steps or 1, -1, ordered(numbers, 0, asked=sizes.questions)
+    step, state = start or (0, init_state(config, sizes, numbers))
+    chunk, epoch, orders = chunk_steps or 1, -1, ordered(numbers, 0, asked=sizes.queries)
     seconds = float((rows[-1]["seconds"] if rows else 0) or 0)
     recorded_at = int((rows[-1]["step"] if rows else 0) or 0)
     since, busy = step, 0.0
@@ -104,7 +105,7 @@ def _walked(
     while not ended(config, rows, step, sizes.total):
         if epoch != step // sizes.per_epoch:
             epoch = step // sizes.per_epoch
-            orders, took = _timed(partial(ordered, asked=sizes.questions), numbers, epoch)
+            orders, took = _timed(partial(ordered, asked=sizes.queries), numbers, epoch)
             busy += took
         ends = next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch, *_next(watched, step)
         stop = min(step + chunk, *ends)

@@ -1,4 +1,4 @@
-"""Losses of questions, from scores; larger scores are more plausible."""
+"""Losses of queries, from scores; larger scores are more plausible."""
 
 import jax
 import jax.numpy as jnp

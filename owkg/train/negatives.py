@@ -19,17 +19,17 @@ def unknown(
 ) -> Int[Array, "q k"]:
     """Draws entities uniformly from those that are no known answer, one by one and exactly.
 
-    With the answers a_0 < a_1 < ... of a question, the u-th entity that is none of them is
+    With the answers a_0 < a_1 < ... of a query, the u-th entity that is none of them is
     u + #{i : a_i - i <= u}, and a_i - i does not fall: a binary search finds it. Nothing is rejected.
 
     Args:
         key: for the draw.
-        answers: of all questions, increasing within each.
-        start: where the answers of a question begin.
+        answers: of all queries, increasing within each.
+        start: where the answers of a query begin.
         stop: where they end; fewer than num_entities.
-        num_negatives: to draw for each question.
+        num_negatives: to draw for each query.
         num_entities: of the graph.
-        most: answers that a question has.
+        most: answers that a query has.
     """
     start, stop = start[:, None], stop[:, None]
     shape = (start.shape[0], num_negatives)
@@ -45,7 +45,7 @@ def known(
     *,
     most: int,
 ) -> Bool[Array, "q k"]:
-    """Whether each candidate is a known answer of each question; arguments as `unknown`."""
+    """Whether each candidate is a known answer of each query; arguments as `unknown`."""
     start, stop = start[:, None], stop[:, None]
     at = _first(
         lambda at: answers[at] >= candidates, start, stop, most, (start.shape[0], candidates.shape[0])

@@ -1,4 +1,4 @@
-"""What a step makes small: the mean loss of its questions, and the penalties on their embeddings."""
+"""What a step makes small: the mean loss of its queries, and the penalties on their embeddings."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.penalties import penalty
-from owkg.train.questions import Questions, Sizes
+from owkg.train.queries import Queries, Sizes
 from owkg.train.terms import against_all, against_drawn
 
 
@@ -19,23 +19,23 @@ def objective(
     sizes: Sizes,
     params: Params,
     statistics: Statistics,
-    batches: tuple[Questions, ...],
+    batches: tuple[Queries, ...],
     counts: tuple[Bool[Array, "_"], ...],
     key: Array,
     numbers: Any,
 ) -> tuple[Float[Array, ""], Statistics]:
-    """The weighted mean loss of the questions of a step with the penalties, and the statistics after it.
+    """The weighted mean loss of the queries of a step with the penalties, and the statistics after it.
 
     Args:
         model: what is trained.
-        config: its regime, loss and precision.
-        sizes: of the questions.
+        config: its training_loop, loss and precision.
+        sizes: of the queries.
         params: of the model, float32.
         statistics: of the model.
-        batches: the questions of this step, by side.
+        batches: the queries of this step, by side.
         counts: which of them count, by side.
         key: of dropout and negatives.
-        numbers: `Rates`.
+        numbers: `Hyperparameters`.
     """
     narrow = jax.tree.map(lambda x: x.astype(config.precision), params)
     keys = jax.random.split(key, len(SIDES))
@@ -46,7 +46,7 @@ def objective(
         queries, statistics = model.query(
             narrow, statistics, batch.entity, batch.relation, side, key=query_key
         )
-        if config.regime == "negatives":
+        if config.training_loop == "negatives":
             most = sizes.most[i]
             losses += against_drawn(model, config, table, queries, batch, negative_key, most=most)
         else:
@@ -61,7 +61,7 @@ def objective(
                     counts[i],
                     exponent,
                     head=side == "head",
-                    answers=config.regime != "kvsall",
+                    answers=config.training_loop != "kvsall",
                 )
     loss = losses / sum(jnp.sum(batch.weight) for batch in batches)
     penalties /= sum(map(jnp.sum, counts))

@@ -1,10 +1,10 @@
-"""Penalties on the embeddings of the questions of a step."""
+"""Penalties on the embeddings of the queries of a step."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from owkg.models import Model, Params
-from owkg.train.questions import Questions
+from owkg.train.queries import Queries
 
 
 def powers(rows: Float[Array, "q d"], exponent: int, *, complex_rows: bool) -> Float[Array, "q"]:
@@ -26,19 +26,19 @@ def powers(rows: Float[Array, "q d"], exponent: int, *, complex_rows: bool) -> F
 def penalty(
     model: Model,
     params: Params,
-    batch: Questions,
+    batch: Queries,
     counts: Bool[Array, "q"],
     exponent: int,
     *,
     head: bool,
     answers: bool,
 ) -> Float[Array, ""]:
-    """The sum of `powers` over the embeddings of the questions that count.
+    """The sum of `powers` over the embeddings of the queries that count.
 
     Args:
         model: whose `params` they are.
         params: of the model.
-        batch: questions of one side.
+        batch: queries of one side.
         counts: which of them count.
         exponent: of the powers.
         head: whether the side is the heads'.

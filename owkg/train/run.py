@@ -11,6 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from owkg import kg
+from owkg.checks import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.labels import read_labels
 from owkg.models import Model, Params, Statistics
@@ -34,9 +35,9 @@ from owkg.train.folder import (
     require_unchanged,
     write_snapshot,
 )
-from owkg.train.guard import alone, interrupts
 from owkg.train.loop import Row, best_step, snapshots
-from owkg.train.step import State, begun_shape
+from owkg.train.run_lock import alone, interrupts
+from owkg.train.step import State, state_shape
 
 
 class Run(NamedTuple):
@@ -109,7 +110,7 @@ def train(
         OSError: if something cannot be written; the checkpoints that are there stay.
     """
     if resume and overwrite:
-        raise ValueError("`overwrite` must not be given with `resume`: the run is gone on with.")
+        raise ArgumentError("overwrite", "must not be given with `resume`: the run is gone on with.")
     moments = frozenset(watched)
     with alone(folder), interrupts() as interrupted, ExitStack() as making:
         start, rows = _begin(folder, graph, config) if resume else (None, [])
@@ -173,7 +174,7 @@ def load_run(folder: Path, *, step: int | str = "best") -> Run:
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
         raise ValueError(f"{folder}: holds no checkpoint yet.")
-    like = begun_shape(config, len(entities), len(relations))
+    like = state_shape(config, len(entities), len(relations))
     require_like(folder / CHECKPOINTS, steps[-1], like)
     rows = read_rows(folder, steps[-1])
     if step == "best":
@@ -222,7 +223,7 @@ def _begin(folder: Path, graph: kg.KnowledgeGraph, config: Training) -> tuple[Ch
             raise ValueError(f"{folder / name}: are other labels than the graph's.")
     if noted.get("facts_sha256") != facts_checksums(graph):
         raise ValueError(f"{folder}: was trained on other facts than those of the graph.")
-    like = begun_shape(config, graph.num_entities, graph.num_relations)
+    like = state_shape(config, graph.num_entities, graph.num_relations)
     checkpoints = folder / CHECKPOINTS
     start = newest_checkpoint(checkpoints, like)
     rows = read_rows(folder, start.step) if start else []

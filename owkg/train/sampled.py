@@ -1,4 +1,4 @@
-"""The loss of questions against candidates of their own, in one pass over the embeddings."""
+"""The loss of queries against candidates of their own, in one pass over the embeddings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 _CPU_BLOCK, _BLOCK = 2**22, 2**30
 
 Compare = Callable[[Array, Array], Array]
-# (scores [q, k], weight [q]) to the sum of the weighted losses of the questions.
+# (scores [q, k], weight [q]) to the sum of the weighted losses of the queries.
 Total = Callable[[Array, Array], Array]
 
 
@@ -25,7 +25,7 @@ def sampled_loss(
 ) -> Float[Array, ""]:
     """total(one(queries, table[candidates]), weight), with gradients for `table` and `queries`.
 
-    The loss of a question depends on its own scores only. So blocks of questions are gathered, scored and
+    The loss of a query depends on its own scores only. So blocks of queries are gathered, scored and
     differentiated while they are in the cache, and the gradients of the embeddings are added to the rows they
     came from: [q, k, d] never exists, neither forward nor backward.
 
@@ -35,7 +35,7 @@ def sampled_loss(
         table: what entities are compared as.
         queries: what is compared with them.
         candidates: rows of `table`.
-        weight: of the questions.
+        weight: of the queries.
     """
 
     @jax.custom_vjp

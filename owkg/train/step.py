@@ -14,7 +14,7 @@ from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.objective import objective
 from owkg.train.optimisers import direction, rate_factor
-from owkg.train.questions import Questions, Sizes, taken
+from owkg.train.queries import Queries, Sizes, taken
 
 
 class State(NamedTuple):
@@ -35,7 +35,7 @@ class State(NamedTuple):
     bad: Int[Array, "*runs"]
 
 
-class Rates(NamedTuple):
+class Hyperparameters(NamedTuple):
     """The numbers that runs of one shape may differ in; each an array of JAX.
 
     Attributes:
@@ -53,14 +53,14 @@ class Rates(NamedTuple):
     label_smoothing: Any
 
 
-def rates(config: Training) -> Rates:
+def rates(config: Training) -> Hyperparameters:
     """The numbers of `config` as arrays."""
-    values = (getattr(config, name) for name in Rates._fields[1:])
-    return Rates(jnp.uint32(config.seed), *map(jnp.float32, values))
+    values = (getattr(config, name) for name in Hyperparameters._fields[1:])
+    return Hyperparameters(jnp.uint32(config.seed), *map(jnp.float32, values))
 
 
 def shape_of(config: Training) -> Training:
-    """`config` but for its `Rates` and for when it stops to look: what compiled code depends on.
+    """`config` but for its `Hyperparameters` and for when it stops to look: what compiled code depends on.
 
     Penalties of weight 0 are not computed, so it matters whether there are any.
     """
@@ -70,19 +70,19 @@ def shape_of(config: Training) -> Training:
     return replace(config, **still, n3=float(config.n3 > 0), l2=float(config.l2 > 0))
 
 
-def begun(config: Training, sizes: Sizes, numbers: Rates) -> State:
+def init_state(config: Training, sizes: Sizes, numbers: Hyperparameters) -> State:
     """The state before the first step."""
     return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations)(numbers)
 
 
-def begun_shape(config: Training, num_entities: int, num_relations: int) -> State:
+def state_shape(config: Training, num_entities: int, num_relations: int) -> State:
     """Shapes and types of a state, as `jax.ShapeDtypeStruct`."""
     return jax.eval_shape(_beginning(shape_of(config), num_entities, num_relations), rates(config))
 
 
 @cache
-def _beginning(config: Training, num_entities: int, num_relations: int) -> Callable[[Rates], State]:
-    def state(numbers: Rates) -> State:
+def _beginning(config: Training, num_entities: int, num_relations: int) -> Callable[[Hyperparameters], State]:
+    def state(numbers: Hyperparameters) -> State:
         params, statistics = config.built().init(_keys(numbers)[0], num_entities, num_relations)
         return State(params, statistics, direction(config).init(params), jnp.float32(0), jnp.int32(-1))
 
@@ -112,13 +112,15 @@ def _compiled(config: Training, sizes: Sizes, *, many: bool) -> Callable[..., St
 
 
 @partial(jax.jit, static_argnames="asked")
-def ordered(numbers: Rates, epoch: Int[Array, ""], *, asked: tuple[int, ...]) -> tuple[Int[Array, "_"], ...]:
-    """The orders in which an epoch asks the questions of each side, by (seed, epoch).
+def ordered(
+    numbers: Hyperparameters, epoch: Int[Array, ""], *, asked: tuple[int, ...]
+) -> tuple[Int[Array, "_"], ...]:
+    """The orders in which an epoch asks the queries of each side, by (seed, epoch).
 
     Args:
         numbers: whose seed counts.
         epoch: from 0.
-        asked: number of questions of each side.
+        asked: number of queries of each side.
     """
     keys = jax.random.split(jax.random.fold_in(_keys(numbers)[1], epoch), len(asked))
     return tuple(map(jax.random.permutation, keys, asked))
@@ -130,7 +132,7 @@ def all_finite(params: Params) -> Bool[Array, ""]:
     return jnp.stack([jnp.isfinite(jnp.sum(x)) for x in jax.tree.leaves(params)]).all()
 
 
-def _keys(numbers: Rates) -> tuple[Array, Array, Array]:
+def _keys(numbers: Hyperparameters) -> tuple[Array, Array, Array]:
     """Of the initial parameters, of the orders of epochs, of the steps."""
     initial, order, steps = jax.random.split(seeded(numbers.seed), 3)
     return initial, order, steps
@@ -144,8 +146,8 @@ def _advance(
     step: Array,
     stop: Array,
     orders: tuple[Array, ...],
-    parts: tuple[Questions, ...],
-    numbers: Rates,
+    parts: tuple[Queries, ...],
+    numbers: Hyperparameters,
 ) -> State:
     step_key = _keys(numbers)[2]
 
@@ -154,8 +156,8 @@ def _advance(
         rows = tuple(
             (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
         )
-        # The last batches of an epoch may be too long: questions that come round again do not count.
-        counts = tuple(row < q for row, q in zip(rows, sizes.questions, strict=True))
+        # The last batches of an epoch may be too long: queries that come round again do not count.
+        counts = tuple(row < q for row, q in zip(rows, sizes.queries, strict=True))
         batches = tuple(
             taken(part, order[row % len(order)], count)
             for part, order, row, count in zip(parts, orders, rows, counts, strict=True)
@@ -172,10 +174,10 @@ def _step(
     sizes: Sizes,
     state: State,
     step: Array,
-    batches: tuple[Questions, ...],
+    batches: tuple[Queries, ...],
     counts: tuple[Array, ...],
     key: Array,
-    numbers: Rates,
+    numbers: Hyperparameters,
 ) -> State:
     def loss_of(params: Params) -> tuple[Array, Statistics]:
         return objective(model, config, sizes, params, state.statistics, batches, counts, key, numbers)

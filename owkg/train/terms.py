@@ -1,4 +1,4 @@
-"""The sum of the losses of some questions of one side: against all entities, or against negatives."""
+"""The sum of the losses of some queries of one side: against all entities, or against negatives."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from owkg.models import Model
 from owkg.train import losses, negatives
 from owkg.train.config import Training
-from owkg.train.questions import Questions
+from owkg.train.queries import Queries
 from owkg.train.sampled import sampled_loss
 
 
@@ -18,24 +18,24 @@ def against_all(
     config: Training,
     table: Float[Array, "n d"],
     queries: Float[Array, "q d"],
-    batch: Questions,
+    batch: Queries,
     smoothing: Float[Array, ""],
     *,
     most: int,
 ) -> Float[Array, ""]:
-    """The weighted sum of the losses of questions against all entities.
+    """The weighted sum of the losses of queries against all entities.
 
     Args:
         model: what scores.
-        config: its regime and loss.
+        config: its training_loop and loss.
         table: what entities are compared as.
         queries: what is compared with them.
-        batch: the questions.
+        batch: the queries.
         smoothing: of the labels.
-        most: known answers that the questions have together.
+        most: known answers that the queries have together.
     """
     scores = model.similarity.all(queries, table).astype(jnp.float32)
-    if config.regime == "1vsall":
+    if config.training_loop == "1vsall":
         answers = jnp.take_along_axis(scores, batch.answer[:, None], axis=1)[:, 0]
         count = jnp.ones(answers.shape)
     else:
@@ -44,9 +44,9 @@ def against_all(
 
 
 def answer_sums(
-    scores: Float[Array, "q n"], batch: Questions, most: int
+    scores: Float[Array, "q n"], batch: Queries, most: int
 ) -> tuple[Float[Array, "q"], Float[Array, "q"]]:
-    """(sum of the scores of the known answers, their number) of each question; at most `most` together."""
+    """(sum of the scores of the known answers, their number) of each query; at most `most` together."""
     size = len(batch.start)
     count = batch.stop - batch.start
     ends = jnp.cumsum(count)
@@ -63,21 +63,21 @@ def against_drawn(
     config: Training,
     table: Float[Array, "n d"],
     queries: Float[Array, "q e"],
-    batch: Questions,
+    batch: Queries,
     key: Array,
     *,
     most: int,
 ) -> Float[Array, ""]:
-    """The weighted sum of the losses of questions against negatives.
+    """The weighted sum of the losses of queries against negatives.
 
     Args:
         model: what scores.
         config: its loss and negatives.
         table: what entities are compared as.
         queries: what is compared with them.
-        batch: the questions.
+        batch: the queries.
         key: of the negatives.
-        most: known answers that a question has.
+        most: known answers that a query has.
     """
     loss = {
         "margin": partial(losses.margin, margin=config.loss_margin),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from owkg import evaluation, kg, metrics
+from owkg.checks import ArgumentError
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.train.config import Training
 
@@ -25,17 +26,17 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
         ValueError: if there is no split valid, or the metric is none whose larger values are better.
     """
     try:
-        chosen = {name: metrics.metric(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
+        chosen = {name: metrics.rank_weight(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
     except ValueError as error:
-        raise ValueError(f"`valid_metric` must be the name of a metric: {error}") from None
+        raise ArgumentError("valid_metric", f"must be the name of a metric: {error}") from None
     deciding = chosen[config.valid_metric]
-    if not isinstance(deciding, metrics.Metric) or deciding.link or not deciding.larger_is_better:
-        raise ValueError(
-            f"`valid_metric` must be a mean over ranks, the larger the better, got {config.valid_metric!r}."
+    if not isinstance(deciding, metrics.RankWeight) or deciding.link or not deciding.larger_is_better:
+        raise ArgumentError(
+            "valid_metric", f"must be a mean over ranks, the larger the better, got {config.valid_metric!r}."
         )
     if not len(graph.splits.get("valid", ())):
-        raise ValueError(
-            f"`valid_every` must be 0 for a graph without a split valid, got {config.valid_every}."
+        raise ArgumentError(
+            "valid_every", f"must be 0 for a graph without a split valid, got {config.valid_every}."
         )
     triples = graph.splits["valid"]
     facts = kg.joined_splits(graph, ["train", "valid"])

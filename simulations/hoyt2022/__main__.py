@@ -1,7 +1,7 @@
 """The commands of `python -m simulations.hoyt2022`."""
 
-from owkg.cli.script import command_line, run_package
 from simulations.hoyt2022 import chance_adjustment
+from simulations.script import command_line, run_package
 
 main = command_line(
     "simulations.hoyt2022",

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, save_table
 from owkg.files import writable_folder
-from owkg.metrics import Tasks, Ties, evaluate, summary, tasks
+from owkg.metrics import Tasks, Ties, evaluate, metric, tasks
 from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.terminal.progress import progress
 from simulations.hoyt2022.published import CLOSED, DRAWS, chance_levels, published_chance
+from simulations.script import Out, Quick, save_table
 from simulations.yang2022.published import agreement
 
 # Each metric, and what its index is called.
@@ -69,14 +69,14 @@ def models(config: Config, candidates: int) -> dict[str, Tasks]:
 
 def run(config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Chance levels, a row for each metric and N; readings, a row for each model, metric and N."""
-    summaries = [summary(name) for m in OF_MODELS for name in (m, METRICS[m], f"z{m}")]
+    metrics = [metric(name) for m in OF_MODELS for name in (m, METRICS[m], f"z{m}")]
     levels, readings = [], []
     sizes = config.candidates()
     with progress("metrics by candidates", "sizes") as update:
         for done, count in enumerate(sizes, start=1):
             levels.append(chance_levels(METRICS, [count]))
             for model, ranks in models(config, count).items():
-                found = evaluate(ranks, summaries, ties=[Ties.EXACT], level=None)[Ties.EXACT]
+                found = evaluate(ranks, metrics, ties=[Ties.EXACT], level=None)[Ties.EXACT]
                 readings += [
                     (model, m, count, *(found[name].value for name in (m, METRICS[m], f"z{m}")))
                     for m in OF_MODELS

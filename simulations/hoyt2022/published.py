@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.metrics import Ties, evaluate, summary, tasks
+from owkg.metrics import Ties, evaluate, metric, tasks
 from simulations.data import data_file
 
 # By the published name and whether it is inverted.
@@ -82,7 +82,7 @@ def chance_levels(names: Any, candidates: Any) -> pl.DataFrame:
     Returns:
         A row for each pair: `metric`, `candidates`, `expectation`, `variance`.
     """
-    chosen = [summary(name) for name in names]
+    chosen = [metric(name) for name in names]
     rows = []
     for count in candidates:
         ranks = tasks(np.ones(count, np.int64), candidates=count)

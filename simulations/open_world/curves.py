@@ -1,4 +1,4 @@
-"""What the checkpoints of several models read, question by question, on the full and the sparse test sets."""
+"""What the checkpoints of several models read, query by query, on the full and the sparse test sets."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class Curves(NamedTuple):
         config: which configuration each checkpoint belongs to, [checkpoints].
         step: of training, of each checkpoint, [checkpoints].
         values: by test set ("full", "sparse", and others such as "correlated"), the mean of each metric
-            over the answers to each question, [metrics, checkpoints, questions].
+            over the answers to each query, [metrics, checkpoints, queries].
     """
 
     density: float
@@ -32,4 +32,4 @@ class Curves(NamedTuple):
     models: tuple[str, ...]
     config: Int32[np.ndarray, "checkpoints"]
     step: Int64[np.ndarray, "checkpoints"]
-    values: dict[str, Float32[np.ndarray, "metrics checkpoints questions"]]
+    values: dict[str, Float32[np.ndarray, "metrics checkpoints queries"]]

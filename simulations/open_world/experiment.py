@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from owkg import checks
 from owkg.train import load_run
-from owkg.train.guard import interrupts
+from owkg.train.run_lock import interrupts
 from simulations.open_world.needs import reading_needs, training_needs
 from simulations.open_world.presets import Configuration
 from simulations.open_world.record import RUN, Record, is_recorded, record, some_of

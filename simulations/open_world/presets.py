@@ -60,7 +60,7 @@ def _every(interval: int, steps: int) -> tuple[int, ...]:
 
 # As published, without weights of negatives by their own scores (Yang et al. 2022, section 6).
 _SAMPLED = {
-    "regime": "negatives",
+    "training_loop": "negatives",
     "loss": "logistic",
     "optimiser": "adam",
     "batch_size": 1024,
@@ -69,7 +69,7 @@ _SAMPLED = {
 }
 _QUICKER = _SAMPLED | {"learning_rate": 1e-2, "num_negatives": 64}
 # A few times more is learned a second from all entities at once.
-_ALL = {"regime": "1vsall", "loss": "cross_entropy", "n3": 0.0}
+_ALL = {"training_loop": "1vsall", "loss": "cross_entropy", "n3": 0.0}
 
 
 def _cpu() -> tuple[Configuration, ...]:

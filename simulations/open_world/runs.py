@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from owkg.cli.progress import progress
 from owkg.files import writable_folder
+from owkg.terminal.progress import progress
 
 # Of a configuration, in figures and claims: pairs of checkpoints are as many as their square.
 _MOST_CHECKPOINTS = 100
@@ -143,7 +143,7 @@ def study(
     """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
     from simulations.open_world.curves import CORRELATED
     from simulations.open_world.note import described
-    from simulations.open_world.readings import readings
+    from simulations.open_world.query_values import query_values
     from simulations.open_world.world import with_correlated
 
     done = trained(
@@ -160,7 +160,7 @@ def study(
         for world, of_world in zip(found, recorded, strict=True)
     ]
     names = [one.label for one in chosen], [one.model for one in chosen]
-    curves = [readings(world, of_world, *names) for world, of_world in zip(found, recorded, strict=True)]
+    curves = [query_values(world, of_world, *names) for world, of_world in zip(found, recorded, strict=True)]
     return Study(found, chosen, recorded, curves, description)
 
 

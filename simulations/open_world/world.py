@@ -26,14 +26,14 @@ _APART = 0.05
 
 
 class ClosedWorld(NamedTuple):
-    """A sampled world. Answers of a question stand together, and questions are numbered in their order.
+    """A sampled world. Answers of a query stand together, and queries are numbered in their order.
 
     Attributes:
         name: of its folder.
         density: share of the facts of the closed world that are known.
         graph: its split train and no other.
         triples: the facts that are asked for, whether known or missing, [answers, 3]; tails are asked for.
-        question: that each answers, from 0, [answers].
+        query: that each answers, from 0, [answers].
         present: by test set, which of the answers it has, [answers].
         known: the answers of train, of valid where there is one, and of the full test.
     """
@@ -42,21 +42,21 @@ class ClosedWorld(NamedTuple):
     density: float
     graph: kg.KnowledgeGraph
     triples: Int32[np.ndarray, "answers 3"]
-    question: Int64[np.ndarray, "answers"]
+    query: Int64[np.ndarray, "answers"]
     present: dict[str, Bool[np.ndarray, "answers"]]
     known: kg.KnownAnswers
 
     @property
-    def num_questions(self) -> int:
-        """How many questions are asked."""
-        return int(self.question[-1]) + 1
+    def num_queries(self) -> int:
+        """How many queries are asked."""
+        return int(self.query[-1]) + 1
 
 
 def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
     """Reads a world: one of `owkg sample`, or of the published family tree.
 
     The folder holds `train`, `test_full`, `test_sparse`, perhaps `test_sparse_correlated`, and perhaps
-    `queries.tsv`, whose questions for tails are asked; without it, all questions for tails that the full test
+    `queries.tsv`, whose queries for tails are asked; without it, all queries for tails that the full test
     answers.
 
     Args:
@@ -65,7 +65,7 @@ def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
 
     Raises:
         ValueError: naming the folder, if a file is missing or has another checksum than `metadata.json`
-            says, a sparse answer is not in the full test or an asked fact trains, a question has no answer in
+            says, a sparse answer is not in the full test or an asked fact trains, a query has no answer in
             a test set, or the density does not suit the facts.
     """
     _require_unchanged(folder)
@@ -78,7 +78,7 @@ def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
     train, full = whole.splits["train"], whole.splits["test_full"]
     if (twice := _is_among(full, train, whole)).any():
         raise ValueError(f"{folder}: {_named(whole, full[twice][0])} is in train and in test_full.")
-    triples, question = _asked(folder, whole, full)
+    triples, query = _asked(folder, whole, full)
     parameters = _parameters(folder)
     density = _density(folder, density, parameters)
     present = {}
@@ -90,9 +90,9 @@ def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
             stranger = _named(whole, facts[~full_too][0])
             raise ValueError(f"{folder}: {stranger} is in {file}, but not in test_full.")
         own = _is_among(triples, facts, whole)
-        if not np.bincount(question, own).all():
-            first = int(np.argmin(np.bincount(question, own) > 0))
-            fact = triples[np.searchsorted(question, first)]
+        if not np.bincount(query, own).all():
+            first = int(np.argmin(np.bincount(query, own) > 0))
+            fact = triples[np.searchsorted(query, first)]
             asked = f"{whole.entities[fact[0]]} {whole.relations[fact[1]]} ?"
             raise ValueError(f"{folder}: no answer to {asked} is in {file}.")
         present[name] = own
@@ -101,7 +101,7 @@ def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
     graph = kg.KnowledgeGraph(whole.entities, whole.relations, {"train": train})
     valid = whole.splits.get("valid", train[:0])
     known = _known(np.concatenate([train, valid, full]), whole)
-    return ClosedWorld(folder.name, density, graph, triples, question, present, known)
+    return ClosedWorld(folder.name, density, graph, triples, query, present, known)
 
 
 def read_worlds(folder: Path, densities: list[float] | None = None) -> list[ClosedWorld]:
@@ -155,7 +155,7 @@ def _named(graph: kg.KnowledgeGraph, fact: np.ndarray) -> str:
 def _asked(
     folder: Path, graph: kg.KnowledgeGraph, full: np.ndarray
 ) -> tuple[Int32[np.ndarray, "answers 3"], Int64[np.ndarray, "answers"]]:
-    """(the asked facts, the number of the question of each), question by question."""
+    """(the asked facts, the number of the query of each), query by query."""
     code = full[:, 0].astype(np.int64) * graph.num_relations + full[:, 1]
     if (path := folder / _QUERIES).is_file():
         code_of = _queries(path, graph)
@@ -167,8 +167,8 @@ def _asked(
     return full[order], np.unique(code[order], return_inverse=True)[1].ravel()
 
 
-def _queries(path: Path, graph: kg.KnowledgeGraph) -> Int64[np.ndarray, "questions"]:
-    """entity * relations + relation of the questions for tails in `path`."""
+def _queries(path: Path, graph: kg.KnowledgeGraph) -> Int64[np.ndarray, "queries"]:
+    """entity * relations + relation of the queries for tails in `path`."""
     try:
         table = pl.read_csv(path, separator="\t", quote_char=None, infer_schema=False, glob=False)
         table = table.filter(pl.col("side") == "tail").select("entity", "relation")
@@ -244,7 +244,7 @@ def _check_density(folder: Path, density: float, parameters: dict[str, float], s
 def with_correlated(world: ClosedWorld, score: Any, seed: int = 0) -> ClosedWorld:
     """`world` with a test set whose missing facts are chosen by the predictions of a model.
 
-    Of the n answers to a question, min(Binomial(n, share missing in the sparse test), n - 1) are missing,
+    Of the n answers to a query, min(Binomial(n, share missing in the sparse test), n - 1) are missing,
     those that the model ranks worst, of equal scores the later (Yang et al. 2022, section 6.2). A set that is
     there stays.
 
@@ -257,14 +257,14 @@ def with_correlated(world: ClosedWorld, score: Any, seed: int = 0) -> ClosedWorl
         ValueError: if `score` is not a number for each answer.
     """
     score = checks.real("score", score, -np.inf, np.inf)
-    if score.shape != world.question.shape:
-        raise ValueError(f"`score` must be of {len(world.question)} answers, got the shape {score.shape}.")
+    if score.shape != world.query.shape:
+        raise ValueError(f"`score` must be of {len(world.query)} answers, got the shape {score.shape}.")
     if CORRELATED in world.present:
         return world
-    counts = np.bincount(world.question)
+    counts = np.bincount(world.query)
     share = 1 - world.present[SPARSE].mean()
     missing = np.minimum(np.random.default_rng(seed).binomial(counts, share), counts - 1)
     place = np.empty(len(score), np.int64)
-    place[np.lexsort((-np.arange(len(score)), score, world.question))] = np.arange(len(score))
-    from_worst = place - (np.cumsum(counts) - counts)[world.question]
-    return world._replace(present=world.present | {CORRELATED: from_worst >= missing[world.question]})
+    place[np.lexsort((-np.arange(len(score)), score, world.query))] = np.arange(len(score))
+    from_worst = place - (np.cumsum(counts) - counts)[world.query]
+    return world._replace(present=world.present | {CORRELATED: from_worst >= missing[world.query]})

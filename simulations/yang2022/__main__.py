@@ -1,6 +1,6 @@
 """The commands of `python -m simulations.yang2022`."""
 
-from owkg.cli.script import command_line, run_package
+from simulations.script import command_line, run_package
 from simulations.yang2022 import closed_form_table, figure1, figure2, figures3to5
 
 _OF_RUNS = (

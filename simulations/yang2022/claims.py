@@ -9,12 +9,12 @@ import polars as pl
 from jaxtyping import Float32
 
 from owkg import checks
-from owkg.keys import checked_key, reproducible
+from owkg.keys import as_key, reproducible
 from simulations.open_world.curves import SPARSE, Curves
 from simulations.yang2022.flattening import Flattening, flattening, over_curves
 from simulations.yang2022.halves import confirmed
 from simulations.yang2022.inconsistency import Apart, Inconsistency, Z, checked_z, groups, inconsistency
-from simulations.yang2022.resampling import LEVEL, REPLICATES, Resampled, interval, question_counts
+from simulations.yang2022.resampling import LEVEL, REPLICATES, Resampled, interval, query_counts
 from simulations.yang2022.selection import checked_curves, metric_index, sparse_sets
 
 ALL = "all"
@@ -79,8 +79,8 @@ def claims(
 ) -> pl.DataFrame:
     """Flattening and inconsistency of curves, in numbers.
 
-    Intervals are over questions, given the trained models and the missing facts: a bootstrap that draws the
-    same questions for all checkpoints, metrics and test sets of a density, so that those of a difference are
+    Intervals are over queries, given the trained models and the missing facts: a bootstrap that draws the
+    same queries for all checkpoints, metrics and test sets of a density, so that those of a difference are
     of its own resamples. Equal keys give equal tables, and a density the same rows with others as alone.
 
     Flattening (`flattening`): `slope_low`, `slope_high`, `slope_ratio`, `r2_linear`, `r2_log`, `r2_gain`;
@@ -111,7 +111,7 @@ def claims(
         ValueError: if the curves do not hold together, a name is not known, or there are no two
             configurations or models to compare.
     """
-    checked_key(key)
+    key = as_key(key)
     level = checks.level("level", level)
     z = checked_z(z)
     metrics, references = _checked(curves, metrics, references, apart)
@@ -123,7 +123,7 @@ def claims(
     for number, of_density in enumerate(curves):
         some = next(iter(of_density.values.values()))
         resampling, halving = jax.random.split(_of_density(key, of_density.density))
-        counts = question_counts(resampling, some.shape[-1], replicates)
+        counts = query_counts(resampling, some.shape[-1], replicates)
         found: dict[str, dict[str, Inconsistency]] = {}
         for done, metric in enumerate(metrics, start=number * len(metrics) + 1):
             rows += _flattening_rows(of_density, metric, counts, level, metric in references)
@@ -188,7 +188,7 @@ def _row(
 
 
 def _flattening_rows(
-    curves: Curves, metric: str, counts: Float32[np.ndarray, "replicates questions"], level: float, each: bool
+    curves: Curves, metric: str, counts: Float32[np.ndarray, "replicates queries"], level: float, each: bool
 ) -> Iterator[dict[str, Any]]:
     for test_set in sparse_sets(curves):
         found = flattening(curves, metric, test_set, counts)
@@ -266,7 +266,7 @@ def _inconsistency_rows(
 def _confirmed_rows(
     key: Any, curves: Curves, references: Iterable[str], apart: Any, z: float
 ) -> Iterator[dict[str, Any]]:
-    """Of the reference metrics, whether other questions say so too."""
+    """Of the reference metrics, whether other queries say so too."""
     for metric in references:
         for test_set in sparse_sets(curves):
             found = confirmed(key, curves, metric, test_set, apart=apart, z=z)
@@ -274,7 +274,7 @@ def _confirmed_rows(
             remark = f"{found.found:.0f} pairs a half; {found.chance:.2%} of all pairs contradict on a half"
             place = _Place(curves.density, test_set, metric)._asdict()
             numbers = {"value": value, "lower": None, "upper": None}
-            unit = "share of pairs inconsistent on half of the questions"
+            unit = "share of pairs inconsistent on half of the queries"
             yield {"claim": "confirmed", **place, **numbers, "unit": unit, "remark": remark}
 
 

@@ -11,9 +11,9 @@ import jax
 import polars as pl
 
 from owkg import metrics, openworld, simulate, theory
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, Seed, save_table
 from owkg.files import writable_folder
+from owkg.terminal.progress import progress
+from simulations.script import Out, Quick, Seed, save_table
 from simulations.yang2022.published import published_simulations
 
 
@@ -36,7 +36,7 @@ PREDICTION = (openworld.Classification(), openworld.Score())
 
 def run(config: Config) -> pl.DataFrame:
     """One row for each prediction model, missing-fact model and metric."""
-    chosen = [metrics.metric(name) for name in config.metrics]
+    chosen = [metrics.rank_weight(name) for name in config.metrics]
     setting = {
         "strength": config.strength,
         "sparsity": config.sparsity,

@@ -49,8 +49,8 @@ def draw_contradiction(
 ) -> None:
     """Both curves around the checkpoint that is overrated, and those that are better and read worse.
 
-    Error bars are one standard error over questions; that of a difference is smaller, as both answer the
-    same questions.
+    Error bars are one standard error over queries; that of a difference is smaller, as both answer the
+    same queries.
 
     Args:
         curves: of one density.

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from owkg.plots.figure import COLOURS, figure, write_figure
-from owkg.plots.panels import blank_panels, panel_grid
+from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, write_figure
 from simulations.open_world.curves import Curves
 from simulations.yang2022.selection import checked_curves, metric_index, selected
 
@@ -26,7 +25,7 @@ _STYLES: tuple[Any, ...] = (
 _MANY = 4000
 # Of a PNG, and the dots per inch below which it is not made smaller.
 _MOST_BYTES, _LEAST_DPI = 300_000, 72.0
-_BAND = "95 % of redrawn test sets"
+_BAND = "95 % of resampled test sets"
 _THEORY = "theory"
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, Seed, save_table
 from owkg.files import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
-from simulations.yang2022.points import PublishedGrid, witnessed
+from owkg.terminal.progress import progress
+from simulations.script import Out, Quick, Seed, save_table
+from simulations.yang2022.points import PublishedGrid, checked_points
 from simulations.yang2022.published import agreement, compared_with_published, published_simulations
 
 # Queries of the mean whose 95 % band is drawn; the published simulation averaged as many.
@@ -24,12 +24,12 @@ def run(trials: int, seed: int) -> pl.DataFrame:
     """One row for each alpha and strength, without correlation: closed forms and Monte Carlo."""
     grid = PublishedGrid()
     with progress("figure 1", "trials") as on_progress:
-        return witnessed(grid, grid.points(0.0), trials, seed, on_progress)
+        return checked_points(grid, grid.points(0.0), trials, seed, on_progress)
 
 
 def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> None:
     """Left: the curves. Right: Monte Carlo and published means, in standard errors from exact."""
-    with figure(1, 2, (10, 4.2), width_ratios=(3, 2)) as (fig, (curves, witness)):
+    with figure(1, 2, (10, 4.2), width_ratios=(3, 2)) as (fig, (curves, errors)):
         for colour, ((alpha,), rows) in zip(
             COLOURS, table.group_by("alpha", maintain_order=True), strict=False
         ):
@@ -38,27 +38,27 @@ def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> Non
             curves.fill_between(l, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
             curves.plot(l, mean, color=colour, label=f"α = {alpha:g}")
             curves.plot(l, rows["log_approximation"], color=colour, ls="--", lw=0.8)
-            witness.plot(l, rows["standardised_difference"], ".", color="0.6", ms=4)
+            errors.plot(l, rows["standardised_difference"], ".", color="0.6", ms=4)
             if published is not None:
                 points = published.filter(pl.col("alpha") == alpha)
                 curves.plot(points["strength"], points["mrr_mean"], ".", color=colour, ms=3)
-                witness.plot(points["strength"], points["standardised_difference"], ".", color=colour, ms=4)
+                errors.plot(points["strength"], points["standardised_difference"], ".", color=colour, ms=4)
         curves.plot([], [], color="0.4", ls="--", lw=0.8, label="logarithm (Theorem 4.1)")
         curves.fill_between([], [], [], color="0.4", alpha=0.2, label="95 % of 500-query means")
         if published is not None:
             curves.plot([], [], ".", color="0.4", ms=4, label="published (500 trials)")
         curves.set(xlabel="strength ℓ", ylabel="MRR", title="Missing facts flatten MRR")
         curves.legend(fontsize=8)
-        witness.plot([], [], ".", color="0.6", label="our Monte Carlo")
+        errors.plot([], [], ".", color="0.6", label="our Monte Carlo")
         for level in (-2, 2):
-            witness.axhline(level, color="0.3", lw=0.6)
-        witness.set(
+            errors.axhline(level, color="0.3", lw=0.6)
+        errors.set(
             xlabel="strength ℓ",
             ylabel="(simulated − exact) / standard error",
             title="Both simulations agree with the exact mean",
             ylim=(-4.5, 4.5),
         )
-        witness.legend(fontsize=8, loc="upper right")
+        errors.legend(fontsize=8, loc="upper right")
         save_figure(fig, stem)
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import polars as pl
 
 from owkg import openworld
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Quick, Seed, save_table
 from owkg.files import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
-from simulations.yang2022.points import PublishedGrid, witnessed
+from owkg.terminal.progress import progress
+from simulations.script import Out, Quick, Seed, save_table
+from simulations.yang2022.points import PublishedGrid, checked_points
 from simulations.yang2022.published import agreement, compared_with_published, published_simulations
 
 
@@ -26,7 +26,7 @@ def run(trials: int, seed: int) -> pl.DataFrame:
     feasible = (low <= points["rho"]) & (points["rho"] <= high)
     with progress("figure 2", "trials") as on_progress:
         inside = {name: values[feasible] for name, values in points.items()}
-        computed = witnessed(grid, inside, trials, seed, on_progress)
+        computed = checked_points(grid, inside, trials, seed, on_progress)
     return pl.DataFrame(points).join(computed, on=list(points), how="left", maintain_order="left")
 
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Seed
+from owkg.terminal.progress import progress
 from simulations.open_world.runs import (
     Configurations,
     Densities,
@@ -21,6 +20,7 @@ from simulations.open_world.runs import (
     Worlds,
     study,
 )
+from simulations.script import Out, Seed
 
 # Where several densities are there, figures of one density are of the one nearest to the paper's.
 _PUBLISHED_DENSITY = 0.75
@@ -86,9 +86,9 @@ def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
     """The figure, and its points."""
     import polars as pl
 
-    from owkg.cli.script import save_table
+    from simulations.script import save_table
     from simulations.yang2022.curve_plots import Layer, density_figure
-    from simulations.yang2022.redrawn import agreement, redrawn
+    from simulations.yang2022.resampled import agreement, resampled
 
     tables, layers = [], []
     numbers = []
@@ -97,7 +97,7 @@ def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
         for i, (world, of_world, curves) in enumerate(
             zip(done.worlds, done.records, done.curves, strict=True)
         ):
-            found = redrawn(
+            found = resampled(
                 world, of_world, curves, draws=_DRAWS, seed=seed,
                 on_progress=lambda n, _, i=i: update(2 * i * _DRAWS + n, total),
             )  # fmt: skip
@@ -109,26 +109,28 @@ def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
             expected = found.pairs["predicted"].to_numpy().mean() if found.num_pairs else float("nan")
             if found.num_pairs:
                 print(
-                    f"d = {world.density:g}: of {found.num_pairs:,} pairs, {found.misordered:.2%} "
+                    f"d = {world.density:g}: of {found.num_pairs:,} pairs, {found.inversions:.2%} "
                     f"in the wrong order in a test set drawn again; by theory {expected:.2%}"
                 )
-            pairs = {"pairs": found.num_pairs, "misordered": number(found.misordered)}
+            pairs = {"pairs": found.num_pairs, "inversions": number(found.inversions)}
             numbers.append(
-                {"density": world.density} | agreeing | pairs | {"misordered_predicted": number(expected)}
+                {"density": world.density} | agreeing | pairs | {"inversions_predicted": number(expected)}
             )
     table = save_table(_short(pl.concat(tables)), out / "figure3_sparse_vs_full.csv")
     paths = _said(density_figure(done.curves, out / "figure3_sparse_vs_full", layers=layers))
-    return Drawn([table, *paths], {"redrawn": numbers})
+    return Drawn([table, *paths], {"resampled": numbers})
 
 
 def _agreeing(world: Any, found: dict[str, Any]) -> str:
-    inside = f"d = {world.density:g}: {found['in_band']:.1%} of checkpoints read within 95 % of redrawn tests"
+    inside = (
+        f"d = {world.density:g}: {found['in_band']:.1%} of checkpoints read within 95 % of resampled tests"
+    )
     if "error" not in found:
         return inside
     lowest, highest = (f"{found[end]:+.3f} ({found[f'{end}_of']})" for end in ("lowest", "highest"))
     return (
         f"{inside}; theory is off by {found['error']:.3f}, from {lowest} to {highest}: in the mean "
-        f"{found['by_questions']:+.3f} as found answers to a question come together, "
+        f"{found['by_queries']:+.3f} as found answers to a query come together, "
         f"{found['by_ranks']:+.3f} as good answers are not all ranked first"
     )
 
@@ -163,8 +165,8 @@ def write_claims(done: Study, out: Path, seed: int) -> Drawn:
     """The table of claims, its figures, and what it comes to in a few lines."""
     import polars as pl
 
-    from owkg.cli.script import save_table
     from owkg.keys import seeded
+    from simulations.script import save_table
     from simulations.yang2022.claims import ALL, claims
     from simulations.yang2022.contradiction_plots import share_figures
 
@@ -188,7 +190,7 @@ def said(table: Any) -> list[str]:
         "ratio_of_slopes": "slope in the highest third over slope in the lowest",
         "log_fits_better": "curves that a logarithm fits better than a line",
         "inconsistent": "pairs in the wrong order beyond their errors",
-        "confirmed": "of such pairs on half of the questions, those in the same orders on the other half",
+        "confirmed": "of such pairs on half of the queries, those in the same orders on the other half",
     }
     own = table.filter(
         (pl.col("metric") == "mrr") & (pl.col("configuration") == "all") & pl.col("minus").is_null()
@@ -249,9 +251,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
         "Figure 5b and those of the appendix: sparse against full by other metrics, PROBE among them.",
         draw_figure5_metrics,
     ),
-    "claims": _command(
-        "Flattening and inconsistency in numbers, with intervals over questions.", write_claims
-    ),
+    "claims": _command("Flattening and inconsistency in numbers, with intervals over queries.", write_claims),
     "open-world": _command(
         "Figures 3, 4 and 5, and their claims as numbers, all from the same runs.",
         draw_figure3,

@@ -80,17 +80,17 @@ def thirds(
 
 
 def flattening(
-    curves: Curves, metric: str, test_set: str, counts: Float32[np.ndarray, "replicates questions"]
+    curves: Curves, metric: str, test_set: str, counts: Float32[np.ndarray, "replicates queries"]
 ) -> Flattening:
-    """The flattening of every configuration's curve, for the questions as they are and for every resample.
+    """The flattening of every configuration's curve, for the queries as they are and for every resample.
 
-    Which checkpoints make up a third is settled once, by the questions as they are.
+    Which checkpoints make up a third is settled once, by the queries as they are.
 
     Args:
         curves: of one density.
         metric: one of `curves.metrics`.
         test_set: one of `curves.values` but the full one.
-        counts: of `question_counts`.
+        counts: of `query_counts`.
 
     Raises:
         ValueError: if the metric or the test set is not known, or the curves do not hold together.

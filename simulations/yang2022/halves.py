@@ -1,4 +1,4 @@
-"""Whether wrong orders are those of chance: found on half of the questions, looked for on the other."""
+"""Whether wrong orders are those of chance: found on half of the queries, looked for on the other."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Float64
 
-from owkg.keys import checked_key
+from owkg.keys import as_key
 from simulations.open_world.curves import Curves
 from simulations.yang2022.inconsistency import Apart, Z, checked_z, groups
 from simulations.yang2022.pairs import differences
@@ -17,7 +17,7 @@ SPLITS = 20
 
 
 class Confirmed(NamedTuple):
-    """Pairs of checkpoints that are inconsistent on one half of the questions, looked at on the other.
+    """Pairs of checkpoints that are inconsistent on one half of the queries, looked at on the other.
 
     Attributes:
         share: of them, whose full and sparse orders are the same on the other half; nan if there are none.
@@ -40,11 +40,11 @@ def confirmed(
     z: Any = Z,
     splits: int = SPLITS,
 ) -> Confirmed:
-    """Divides the questions in halves, and asks each for what the other says.
+    """Divides the queries in halves, and asks each for what the other says.
 
     Args:
         key: of `jax.random.key`; consumed.
-        curves: of one density, of at least four questions.
+        curves: of one density, of at least four queries.
         metric: one of `curves.metrics`.
         test_set: one of `curves.values` but the full one.
         apart: "configuration" or "model": what the checkpoints of a pair must not share.
@@ -53,19 +53,19 @@ def confirmed(
 
     Raises:
         ValueError: if a name is not known, the curves do not hold together, there is nothing to compare, or
-            questions are too few to halve.
+            queries are too few to halve.
     """
-    checked_key(key)
+    key = as_key(key)
     chosen = selected(checked_curves(curves), metric, test_set)
     z = checked_z(z)
     group = groups(curves, apart)
-    questions = chosen.full.shape[1]
-    if questions < 4:
-        raise ValueError(f"`curves` must have at least four questions to halve, got {questions}.")
+    queries = chosen.full.shape[1]
+    if queries < 4:
+        raise ValueError(f"`curves` must have at least four queries to halve, got {queries}.")
     pairs = np.triu(group[:, None] != group[None, :])
     seen = inconsistent = contradicting = 0
     for split in jax.random.split(key, splits):
-        order = np.asarray(jax.random.permutation(split, questions))
+        order = np.asarray(jax.random.permutation(split, queries))
         halves = [[_order(values[:, half], z) for values in chosen] for half in np.array_split(order, 2)]
         for (full, sparse), (other_full, other_sparse) in (halves, halves[::-1]):
             wrong = pairs & (full.sign * sparse.sign < 0)
@@ -89,6 +89,6 @@ class _Order(NamedTuple):
     distinct: Bool[np.ndarray, "checkpoints checkpoints"]
 
 
-def _order(values: Float[np.ndarray, "checkpoints questions"], z: float) -> _Order:
+def _order(values: Float[np.ndarray, "checkpoints queries"], z: float) -> _Order:
     gap, error = differences(values)
     return _Order(np.sign(gap), np.abs(gap) > z * error)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from owkg import checks
-from owkg.metrics import summary
+from owkg.metrics import metric as metric_named
 from owkg.metrics.measures import rises
 from simulations.open_world.curves import Curves
 from simulations.yang2022.pairs import count_pairs, differences, tiles_of
@@ -29,7 +29,7 @@ class Apart(StrEnum):
 class Inconsistency(NamedTuple):
     """Shares of the pairs of checkpoints; NaN where there are no pairs to take a share of.
 
-    A difference is beyond its error if it exceeds z standard errors of the paired difference over questions.
+    A difference is beyond its error if it exceeds z standard errors of the paired difference over queries.
 
     Attributes:
         inconsistent: whose sparse order contradicts the full order, both differences beyond their errors;
@@ -84,20 +84,20 @@ def inconsistency(
     curves: Curves,
     metric: str,
     test_sets: Sequence[str],
-    counts: Float32[np.ndarray, "replicates questions"],
+    counts: Float32[np.ndarray, "replicates queries"],
     *,
     apart: Any = Apart.CONFIGURATION,
     z: Any = Z,
 ) -> dict[str, Inconsistency]:
-    """The shares of inconsistent pairs, for the questions as they are and for every resample.
+    """The shares of inconsistent pairs, for the queries as they are and for every resample.
 
-    Differences and their standard errors are both those of the resampled questions.
+    Differences and their standard errors are both those of the resampled queries.
 
     Args:
         curves: of one density.
         metric: one of `curves.metrics`.
         test_sets: some of `curves.values` but the full one.
-        counts: of `question_counts`.
+        counts: of `query_counts`.
         apart: "configuration" or "model": what the checkpoints of a pair must not share.
         z: standard errors beyond which a difference is beyond its error.
 
@@ -115,10 +115,10 @@ def inconsistency(
     values = np.stack([chosen[0].full, *(selection.sparse for selection in chosen)])
     tiles = tiles_of(groups(curves, apart), values.shape[-1])
     # Resamples in single precision: their spread needs no more.
-    questions = np.float32(values.shape[-1])
+    queries = np.float32(values.shape[-1])
     once, often = (
         count_pairs(tiles, values, weights, z)
-        for weights in (np.full((1, len(values[0, 0])), 1 / len(values[0, 0])), counts / questions)
+        for weights in (np.full((1, len(values[0, 0])), 1 / len(values[0, 0])), counts / queries)
     )
     distinct = _share(once.distinct, often.distinct, tiles.num_pairs)
     found = {}
@@ -168,7 +168,7 @@ def largest_contradiction(
 
 def larger_is_better(curves: Curves, metric: str) -> bool:
     """Whether larger values of one of `curves.metrics` are better."""
-    return rises(summary(curves.metrics[metric_index(curves, metric)]).measure)
+    return rises(metric_named(curves.metrics[metric_index(curves, metric)]).measure)
 
 
 def checked_z(z: Any) -> float:

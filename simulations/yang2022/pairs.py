@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-# Differences of a tile: of pairs and questions. So many lie in a processor's cache.
+# Differences of a tile: of pairs and queries. So many lie in a processor's cache.
 _ENTRIES = 2**19
 _LARGEST_TILE = 32
 # Pairs of tiles counted between two looks at the clock or the keyboard.
@@ -33,7 +33,7 @@ class Tiles(NamedTuple):
 
 
 class PairCounts(NamedTuple):
-    """Pairs of checkpoints, counted under each weighting of the questions.
+    """Pairs of checkpoints, counted under each weighting of the queries.
 
     Attributes:
         distinct: whose full difference is beyond its error.
@@ -46,12 +46,12 @@ class PairCounts(NamedTuple):
     inconsistent: Int[np.ndarray, "sets weights"]
 
 
-def tiles_of(group: Int[np.ndarray, "checkpoints"], questions: int) -> Tiles:
+def tiles_of(group: Int[np.ndarray, "checkpoints"], queries: int) -> Tiles:
     """Cuts checkpoints into tiles of one group each.
 
     Args:
         group: of each checkpoint; those of one group are not compared.
-        questions: how many there are.
+        queries: how many there are.
 
     Examples:
         >>> tiles = tiles_of(np.array([0, 0, 1, 0]), 100)
@@ -59,7 +59,7 @@ def tiles_of(group: Int[np.ndarray, "checkpoints"], questions: int) -> Tiles:
         ([[0, 1, 3], [2, 0, 0]], [[0, 1]], 3)
     """
     names, sizes = np.unique(group, return_counts=True)
-    most = max(1, min(_LARGEST_TILE, int((_ENTRIES / questions) ** 0.5)))
+    most = max(1, min(_LARGEST_TILE, int((_ENTRIES / queries) ** 0.5)))
     # Of the largest group no tile is left nearly empty.
     size = -(-int(sizes.max()) // -(-int(sizes.max()) // most))
     rows, of_group = [], []
@@ -79,14 +79,14 @@ def tiles_of(group: Int[np.ndarray, "checkpoints"], questions: int) -> Tiles:
 
 @jax.jit
 def _counted(
-    values: Float[Array, "sets tiles size questions"],
+    values: Float[Array, "sets tiles size queries"],
     real: Bool[Array, "tiles size"],
     pairs: Int[Array, "pairs 2"],
-    weights: Float[Array, "questions weights"],
+    weights: Float[Array, "queries weights"],
     z: Float[Array, ""],
 ) -> tuple[Array, Array, Array]:
     """Counts of `PairCounts`; the first of the sets is the full test."""
-    questions, num_weights = weights.shape
+    queries, num_weights = weights.shape
     means = values @ weights
     sparse_sets = len(values) - 1
     # Equal checkpoints have equal means, but for rounding.
@@ -108,8 +108,8 @@ def _counted(
         def beyond_error(at: int, mean: Array) -> Array:
             """Whether the difference exceeds z standard errors, [pairs, weights]."""
             each = values[at, one][:, None] - values[at, two][None, :]
-            squares = (each * each).reshape(-1, questions) @ weights
-            variance = jnp.maximum(squares - mean * mean, 0) / (questions - 1)
+            squares = (each * each).reshape(-1, queries) @ weights
+            variance = jnp.maximum(squares - mean * mean, 0) / (queries - 1)
             return mean * mean > z * z * variance
 
         def both_beyond(at: int, seen: Array, sparse: Array) -> Array:
@@ -137,16 +137,16 @@ def _counted(
 
 def count_pairs(
     tiles: Tiles,
-    values: Float[np.ndarray, "sets checkpoints questions"],
-    weights: Float[np.ndarray, "weights questions"],
+    values: Float[np.ndarray, "sets checkpoints queries"],
+    weights: Float[np.ndarray, "weights queries"],
     z: float,
 ) -> PairCounts:
-    """Counts pairs of checkpoints under every weighting of the questions, in the precision of `weights`.
+    """Counts pairs of checkpoints under every weighting of the queries, in the precision of `weights`.
 
     Args:
         tiles: of the checkpoints.
         values: on the full test, then on others.
-        weights: of the questions, each row summing to 1.
+        weights: of the queries, each row summing to 1.
         z: standard errors beyond which a difference is beyond its error.
     """
     dtype = weights.dtype
@@ -168,12 +168,12 @@ def _parts(pairs: Int[np.ndarray, "pairs 2"]) -> Iterator[Int[np.ndarray, "part 
 
 
 def differences(
-    values: Float[np.ndarray, "checkpoints questions"],
+    values: Float[np.ndarray, "checkpoints queries"],
 ) -> tuple[Float[np.ndarray, "checkpoints checkpoints"], Float[np.ndarray, "checkpoints checkpoints"]]:
     """Means and standard errors of the paired differences between all checkpoints, first minus second.
 
     Args:
-        values: of each checkpoint, of each question.
+        values: of each checkpoint, of each query.
     """
     values = values.astype(np.float64)
     mean = values.mean(axis=1)

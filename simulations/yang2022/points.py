@@ -28,7 +28,7 @@ class PublishedGrid:
         return dict(zip(("rho", "alpha", "strength"), flat, strict=True))
 
 
-def witnessed(
+def checked_points(
     grid: PublishedGrid,
     points: dict[str, np.ndarray],
     trials: int,

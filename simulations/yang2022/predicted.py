@@ -1,8 +1,8 @@
 """What theory predicts for the sparse test of a trained model, from what the model reads on the full test.
 
 The model of theory has one number, its strength: the probability that it classifies an answer as positive;
-positives rank before all others, in random order. Facts are missing independently. A question all of whose
-answers are missing is left out, as from the redraws of `owkg.simulate`.
+positives rank before all others, in random order. Facts are missing independently. A query all of whose
+answers are missing is left out, as from the resamples of `owkg.simulate`.
 """
 
 from typing import Any, NamedTuple
@@ -11,25 +11,25 @@ import numpy as np
 from scipy import stats
 
 from owkg import checks
-from owkg.metrics import Metric, tie_expectation
-from owkg.metrics.names import checked
+from owkg.metrics import RankWeight, tie_expectation
+from owkg.rank_weights.names import checked
 from owkg.theory import covariance, moments
 
 
 class Predicted(NamedTuple):
-    """Of the mean over the questions with an answer left; arrays of one shape.
+    """Of the mean over the queries with an answer left; arrays of one shape.
 
     Attributes:
-        mean: exact for each question, and for their mean up to terms of one over the number of questions.
-        variance: to first order in the number of questions left. It is over the missing facts and over the
-            order in which the model puts the candidates; redraws of fixed scores vary by the first alone.
+        mean: exact for each query, and for their mean up to terms of one over the number of queries.
+        variance: to first order in the number of queries left. It is over the missing facts and over the
+            order in which the model puts the candidates; resamples of fixed scores vary by the first alone.
     """
 
     mean: Any
     variance: Any
 
 
-def measured_strength(metric: Metric, value: Any, num_answers: Any, num_entities: Any) -> Any:
+def measured_strength(metric: RankWeight, value: Any, num_answers: Any, num_entities: Any) -> Any:
     """The strength at which theory gives `value` on the full test, where no fact is missing.
 
     A positive answer then ranks first and a negative one uniformly on 1 .. n, n = num_entities - N + 1, so
@@ -41,8 +41,8 @@ def measured_strength(metric: Metric, value: Any, num_answers: Any, num_entities
 
     Args:
         metric: the rank metric.
-        value: mean over the questions that a model reads on the full test, any shape.
-        num_answers: N of each question, [questions], or one number.
+        value: mean over the queries that a model reads on the full test, any shape.
+        num_answers: N of each query, [queries], or one number.
         num_entities: candidates before filtering.
 
     Returns:
@@ -58,7 +58,7 @@ def measured_strength(metric: Metric, value: Any, num_answers: Any, num_entities
     """
     checked(metric)
     read = checks.real("value", value, -np.inf, np.inf)
-    answers, counts, entities = _questions(num_answers, num_entities)
+    answers, counts, entities = _queries(num_answers, num_entities)
     last = entities - answers + 1
     chance = tie_expectation(metric, np.ones_like(last), last) @ counts / counts.sum()
     best = tie_expectation(metric, np.ones(1, np.int64), np.ones(1, np.int64))[0]
@@ -67,22 +67,24 @@ def measured_strength(metric: Metric, value: Any, num_answers: Any, num_entities
     return ((read - chance) / (best - chance))[()]
 
 
-def predicted(metric: Metric, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any) -> Predicted:
+def predicted(
+    metric: RankWeight, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any
+) -> Predicted:
     """Mean and variance of what a model of that strength reads on the sparse test.
 
-    Of the questions with N answers, a share of 1 - sparsity^N is left, and weighs in the mean.
+    Of the queries with N answers, a share of 1 - sparsity^N is left, and weighs in the mean.
 
     Args:
         metric: the rank metric.
         strength: in [0, 1], any shape.
         sparsity: in (0, 1); broadcasts with `strength`.
-        num_answers: N of each question of the full test, [questions].
+        num_answers: N of each query of the full test, [queries].
         num_entities: candidates before filtering.
 
     Raises:
         ValueError: if an argument is out of range.
     """
-    answers, counts, entities = _questions(num_answers, num_entities)
+    answers, counts, entities = _queries(num_answers, num_entities)
     beta = _sparsity(sparsity)
     of_one = moments(
         metric,
@@ -91,11 +93,11 @@ def predicted(metric: Metric, strength: Any, sparsity: Any, num_answers: Any, nu
         num_answers=answers,
         num_entities=entities,
     )
-    return _over_questions(of_one.expectation, of_one.variance, beta, answers, counts)
+    return _over_queries(of_one.expectation, of_one.variance, beta, answers, counts)
 
 
-def predicted_misorder(
-    metric: Metric,
+def predicted_inversions(
+    metric: RankWeight,
     strength: Any,
     other_strength: Any,
     sparsity: Any,
@@ -104,14 +106,14 @@ def predicted_misorder(
 ) -> Any:
     """P(of two models, the weaker one reads better on the sparse test).
 
-    Both miss the same facts, and share nothing else; normal in the mean over questions.
+    Both miss the same facts, and share nothing else; normal in the mean over queries.
 
     Args:
         metric: the rank metric.
         strength: of one model, in [0, 1], any shape.
         other_strength: of the other.
         sparsity: in (0, 1).
-        num_answers: N of each question of the full test, [questions].
+        num_answers: N of each query of the full test, [queries].
         num_entities: candidates before filtering.
 
     Returns:
@@ -121,14 +123,14 @@ def predicted_misorder(
     Raises:
         ValueError: if an argument is out of range.
     """
-    answers, counts, entities = _questions(num_answers, num_entities)
+    answers, counts, entities = _queries(num_answers, num_entities)
     beta = _sparsity(sparsity)
     # Theory refuses wrong ones by name.
     one, two = np.asarray(strength)[..., None], np.asarray(other_strength)[..., None]
     world = {"sparsity": beta[..., None], "num_answers": answers, "num_entities": entities}
     shared = covariance(metric, strength=one, other_strength=two, **world)
     first, second = (moments(metric, strength=l, **world) for l in (one, two))
-    gap, variance = _over_questions(
+    gap, variance = _over_queries(
         second.expectation - first.expectation,
         np.maximum(first.variance + second.variance - 2 * shared, 0),
         beta,
@@ -142,8 +144,8 @@ def predicted_misorder(
     return np.where(stronger == 0, np.nan, wrong)[()]
 
 
-def _questions(num_answers: Any, num_entities: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    """Different numbers of answers, how many questions have each, and the number of entities."""
+def _queries(num_answers: Any, num_entities: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """Different numbers of answers, how many queries have each, and the number of entities."""
     answers = checks.integer("num_answers", num_answers, 1)
     entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 2))
     checks.require("num_answers", answers, answers < entities, f"below `num_entities` ({entities})")
@@ -155,18 +157,18 @@ def _sparsity(sparsity: Any) -> np.ndarray:
     return checks.real("sparsity", sparsity, 0, 1, closed=False)
 
 
-def _over_questions(
+def _over_queries(
     expectation: Any, variance: Any, beta: np.ndarray, answers: np.ndarray, counts: np.ndarray
 ) -> Predicted:
-    """Moments of the mean over the questions that are left, of those of one such question.
+    """Moments of the mean over the queries that are left, of those of one such query.
 
-    The mean is a ratio, sum I M / sum I with I whether a question is left. To first order it varies as
-    sum I (M - mean) / E[sum I], and each question adds p (V + d^2) - p^2 d^2, with d its own mean's distance.
+    The mean is a ratio, sum I M / sum I with I whether a query is left. To first order it varies as
+    sum I (M - mean) / E[sum I], and each query adds p (V + d^2) - p^2 d^2, with d its own mean's distance.
 
     Args:
-        expectation, variance: of a question that is left, [*grid, different].
+        expectation, variance: of a query that is left, [*grid, different].
         beta: sparsity, broadcasts with the grid.
-        answers, counts: of the questions, [different].
+        answers, counts: of the queries, [different].
     """
     left = -np.expm1(answers * np.log(beta[..., None]))
     weight = counts * left

@@ -96,5 +96,5 @@ class Agreement(NamedTuple):
 
 
 def agreement(standardised: np.ndarray) -> Agreement:
-    """Summary of standardised differences; about (0, 1) when estimates and closed forms agree."""
+    """Metric of standardised differences; about (0, 1) when estimates and closed forms agree."""
     return Agreement(len(standardised), float(standardised.mean()), float(standardised.std(ddof=1)))

@@ -1,4 +1,4 @@
-"""The bootstrap over questions, given the trained models: one resample for all checkpoints and test sets."""
+"""The bootstrap over queries, given the trained models: one resample for all checkpoints and test sets."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from owkg import checks
-from owkg.keys import checked_key, reproducible
+from owkg.keys import as_key, reproducible
 
 LEVEL = 0.95
 """Of confidence, unless another is asked for."""
@@ -19,10 +19,10 @@ REPLICATES = 200
 
 
 class Resampled(NamedTuple):
-    """Numbers about curves, and the same of resampled questions; NaN where there is no such number.
+    """Numbers about curves, and the same of resampled queries; NaN where there is no such number.
 
     Attributes:
-        value: of the questions as they are.
+        value: of the queries as they are.
         replicates: of each resample.
     """
 
@@ -35,44 +35,44 @@ class Resampled(NamedTuple):
 
 
 @reproducible
-def question_counts(
-    key: Any, questions: int, replicates: Any = REPLICATES
-) -> Float32[np.ndarray, "replicates questions"]:
-    """How often each resample draws each question: as many draws as questions, with replacement.
+def query_counts(
+    key: Any, queries: int, replicates: Any = REPLICATES
+) -> Float32[np.ndarray, "replicates queries"]:
+    """How often each resample draws each query: as many draws as queries, with replacement.
 
     Resample i of a key is the same however many there are.
 
     Args:
         key: of `jax.random.key`; consumed.
-        questions: how many there are.
+        queries: how many there are.
         replicates: how many resamples.
 
     Raises:
         ValueError: if the key is none, or `replicates` is not a whole number of at least 2.
 
     Examples:
-        >>> counts = question_counts(jax.random.key(0), 500, 3)
+        >>> counts = query_counts(jax.random.key(0), 500, 3)
         >>> counts.shape, counts.sum(axis=1).tolist()
         ((3, 500), [500.0, 500.0, 500.0])
     """
-    checked_key(key)
+    key = as_key(key)
     replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
-    return np.asarray(_counts(key, questions, replicates))
+    return np.asarray(_counts(key, queries, replicates))
 
 
-@partial(jax.jit, static_argnames=("questions", "replicates"))
-def _counts(key: Any, questions: int, replicates: int) -> Any:
+@partial(jax.jit, static_argnames=("queries", "replicates"))
+def _counts(key: Any, queries: int, replicates: int) -> Any:
     def once(replicate: Any) -> Any:
-        picks = jax.random.randint(jax.random.fold_in(key, replicate), (questions,), 0, questions)
-        return jnp.zeros(questions, jnp.float32).at[picks].add(1.0)
+        picks = jax.random.randint(jax.random.fold_in(key, replicate), (queries,), 0, queries)
+        return jnp.zeros(queries, jnp.float32).at[picks].add(1.0)
 
     return jax.lax.map(once, jnp.arange(replicates))
 
 
 def with_all(
-    counts: Float32[np.ndarray, "replicates questions"],
-) -> Float64[np.ndarray, "1+replicates questions"]:
-    """Weights of the questions that sum to 1: first of the questions as they are, then of each resample."""
+    counts: Float32[np.ndarray, "replicates queries"],
+) -> Float64[np.ndarray, "1+replicates queries"]:
+    """Weights of the queries that sum to 1: first of the queries as they are, then of each resample."""
     weights = np.concatenate([np.ones((1, counts.shape[1])), counts.astype(np.float64)])
     return weights / counts.shape[1]
 
@@ -85,12 +85,12 @@ def interval(
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
     """The centred percentile interval of every number: lower and upper ends.
 
-    The percentiles of the resamples, moved so that their median is the value. A resample repeats questions
+    The percentiles of the resamples, moved so that their median is the value. A resample repeats queries
     and so has the noise of a sample twice: more orders are contradicted in it and fits are worse, on
     average, than in the sample. Plain percentiles would hold that bias twice as well. The interval is one
-    for what samples of so many questions say on average.
+    for what samples of so many queries say on average.
 
-    It speaks of other questions of the same kind, asked to the same trained models; not of models trained
+    It speaks of other queries of the same kind, asked to the same trained models; not of models trained
     anew, nor of other missing facts.
 
     Args:

@@ -6,20 +6,20 @@ import numpy as np
 from jaxtyping import Float32
 
 from owkg import checks
-from owkg.metrics import summary
+from owkg.metrics import metric as metric_named
 from simulations.open_world.curves import FULL, Curves
 
 
 class Selection(NamedTuple):
-    """The means of one metric over the answers to each question.
+    """The means of one metric over the answers to each query.
 
     Attributes:
         full: on the full test.
         sparse: on the other test set.
     """
 
-    full: Float32[np.ndarray, "checkpoints questions"]
-    sparse: Float32[np.ndarray, "checkpoints questions"]
+    full: Float32[np.ndarray, "checkpoints queries"]
+    sparse: Float32[np.ndarray, "checkpoints queries"]
 
 
 def sparse_sets(curves: Curves) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def metric_index(curves: Curves, metric: Any) -> int:
     if metric in curves.metrics:
         return curves.metrics.index(metric)
     try:
-        return [_canonical(name) for name in curves.metrics].index(summary(metric).name)
+        return [_canonical(name) for name in curves.metrics].index(metric_named(metric).name)
     except ValueError:  # no metric at all, or none of these
         raise ValueError(f"`metric` must be one of {', '.join(curves.metrics)}, got {metric!r}.") from None
 
@@ -44,7 +44,7 @@ def metric_index(curves: Curves, metric: Any) -> int:
 def _canonical(name: str) -> str:
     """The one name of a metric that `owkg.metrics` knows; of another, its own."""
     try:
-        return summary(name).name
+        return metric_named(name).name
     except ValueError:
         return name
 
@@ -53,7 +53,7 @@ def checked_curves(curves: Any) -> Curves:
     """`curves`, whose arrays fit together and hold finite numbers only.
 
     Raises:
-        ValueError: if they do not, or there is no full test, no other test set, or less than two questions.
+        ValueError: if they do not, or there is no full test, no other test set, or less than two queries.
     """
     if not isinstance(curves, Curves):
         raise ValueError(f"`curves` must be a Curves, got {type(curves).__name__}.")
@@ -65,7 +65,7 @@ def checked_curves(curves: Any) -> Curves:
     for name, values in curves.values.items():
         if np.shape(values) != shape:
             raise ValueError(
-                f"`curves` must have values of the shape metrics, checkpoints, questions = {shape} on every "
+                f"`curves` must have values of the shape metrics, checkpoints, queries = {shape} on every "
                 f"test set, got {np.shape(values)} on {name}."
             )
     if len(curves.step) != checkpoints or len(curves.models) != len(curves.labels):
@@ -75,8 +75,8 @@ def checked_curves(curves: Any) -> Curves:
         )
     if min(shape) < 1 or shape[-1] < 2:
         raise ValueError(
-            "`curves` must have a metric, a checkpoint and at least two questions, got the shape "
-            f"metrics, checkpoints, questions = {shape}."
+            "`curves` must have a metric, a checkpoint and at least two queries, got the shape "
+            f"metrics, checkpoints, queries = {shape}."
         )
     config = np.asarray(curves.config)
     checks.require(

@@ -1,6 +1,6 @@
 """The commands of `python -m simulations.zhou2022`."""
 
-from owkg.cli.script import command_line, run_package
+from simulations.script import command_line, run_package
 from simulations.zhou2022 import judged_benchmark, study
 
 main = command_line(

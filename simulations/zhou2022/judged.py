@@ -10,7 +10,7 @@ from owkg import checks
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.scores import Scores
 from owkg.keys import checked_key
-from owkg.metrics import Summary
+from owkg.metrics import Metric
 from simulations.open_world.curves import SPARSE
 from simulations.open_world.world import ClosedWorld
 from simulations.zhou2022.pools import Pools, labels, labels_without, scores_under
@@ -44,7 +44,7 @@ def judged(
     key: Any,
     world: ClosedWorld,
     found: Pools,
-    summaries: Sequence[Summary],
+    metrics: Sequence[Metric],
     *,
     test_set: str = SPARSE,
     replicates: int = 1000,
@@ -54,35 +54,35 @@ def judged(
     """Ranks the systems by the labels of a test set, by those of pools of every depth, and by all labels.
 
     Depth 0 are the labels of the test set; depth d adds the answers that a system lists among its d best
-    candidates beside the training facts. Systems are compared on the same questions throughout, and
-    intervals are for other questions (see `owkg.judge.agreement`). The same questions are drawn for every
+    candidates beside the training facts. Systems are compared on the same queries throughout, and
+    intervals are for other queries (see `owkg.judge.agreement`). The same queries are drawn for every
     depth and metric.
 
     Args:
         key: of `jax.random.key`; consumed.
         world: that was learned.
         found: of `pools`; two systems at least.
-        summaries: means over answers or questions.
+        metrics: means over answers or queries.
         test_set: of `world.present`: facts missing at random, or by the predictions of a model.
-        replicates: of the bootstrap over questions.
+        replicates: of the bootstrap over queries.
         level: of confidence.
-        on_progress: told how many label sets are done, and of how many.
+        on_progress: told how many qrels are done, and of how many.
 
     Raises:
-        ValueError: if there is one system only, a summary is no mean, or the world has no such test set.
+        ValueError: if there is one system only, a metric is no mean, or the world has no such test set.
     """
     key = checked_key(key)
     checks.integer("replicates", replicates, 2)
     depths = range(len(found.candidates) + 1)
     tell = on_progress or (lambda *_: None)
-    truth = scores_under(world, found, np.ones(len(world.triples), bool), summaries)
+    truth = scores_under(world, found, np.ones(len(world.triples), bool), metrics)
     by_depth: list[Scores] = []
     agreed: list[Agreement] = []
     for depth in depths:
-        by_depth.append(scores_under(world, found, labels(world, found, depth, test_set=test_set), summaries))
+        by_depth.append(scores_under(world, found, labels(world, found, depth, test_set=test_set), metrics))
         agreed.append(agreement(key, truth, by_depth[-1], replicates=replicates, level=level))
         tell(depth + 1, len(depths) + 1)
-    left_out = _left_out(world, found, summaries, by_depth[-1], test_set, depth=len(found.candidates))
+    left_out = _left_out(world, found, metrics, by_depth[-1], test_set, depth=len(found.candidates))
     tell(len(depths) + 1, len(depths) + 1)
     of = pl.lit(world.density).alias("density"), pl.lit(test_set).alias("test_set")
     tables = (
@@ -163,7 +163,7 @@ def _system_rows(depth: int | None, found: Scores) -> pl.DataFrame:
 def _left_out(
     world: ClosedWorld,
     found: Pools,
-    summaries: Sequence[Summary],
+    metrics: Sequence[Metric],
     pooled: Scores,
     test_set: str,
     *,
@@ -173,7 +173,7 @@ def _left_out(
     rows = []
     for at, system in enumerate(found.systems):
         present = labels_without(world, found, depth, at, test_set=test_set)
-        without = scores_under(world, found, present, summaries)
+        without = scores_under(world, found, present, metrics)
         for m, metric in enumerate(pooled.metrics):
             rows.append(
                 {

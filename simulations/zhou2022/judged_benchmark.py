@@ -6,7 +6,7 @@ between test sets (Table 2, Figure 3), by side and relation category (Table 3), 
 the categories (Table 4), by pool depth (Figures 4 and 5), and ASL curves of the p-values (Figure 8); then
 whether the files agree with one another. Where the paper's number is known it stands beside ours.
 
-Published macro metrics are of the best answer to each question, except those of HAKE: they are below what its
+Published macro metrics are of the best answer to each query, except those of HAKE: they are below what its
 best answers read (recip_rank), and differ between two files of the same labels. Rankings by them are printed
 as published; recip_rank, beside them, is free of this.
 
@@ -21,11 +21,11 @@ import polars as pl
 import typer
 
 from owkg.cli.options import Format
-from owkg.cli.script import Out
-from owkg.cli.tables import printed
 from owkg.files import writable_folder, written_aside
-from owkg.judge.rankings import kendall_tau
 from owkg.plots.judging import asl_figure, depth_figure, label_set_figure, ranking_figure
+from owkg.stats.rank_correlation import kendall_tau
+from owkg.terminal.tables import printed
+from simulations.script import Out
 from simulations.zhou2022 import tables
 from simulations.zhou2022.published import PRINTED_TAU, SC, O, S, Study, read_study
 
@@ -99,7 +99,7 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def summary(study: Study) -> str:
+def overview(study: Study) -> str:
     """Ours beside the printed tau of the rankings by micro MRR, in one line."""
     by_set = tables.strengths(study.evaluation, ["micro_mrr"])
     by_set |= {
@@ -114,7 +114,7 @@ def summary(study: Study) -> str:
 
 
 def draw(study: Study, found: dict[str, pl.DataFrame], out: Path) -> list[Path]:
-    """All figures: tau by depth, ASL curves, ranks by label set, and readings on two test sets."""
+    """All figures: tau by depth, ASL curves, ranks by qrels, and readings on two test sets."""
     depth = found["depth"].with_columns(panel=pl.format("against depth {}", "against"))
     paths = []
     for family, metrics in OF_DEPTH.items():
@@ -163,7 +163,7 @@ def main(
         print(json.dumps(rows | {"files": list(map(str, paths))}, indent=2))
         return
     print_tables(readable(found))
-    print(summary(study))
+    print(overview(study))
     print("Other printed numbers of the paper are not at hand: their column is empty.")
     for path in paths:
         print(f"wrote {path}")

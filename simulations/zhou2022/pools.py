@@ -16,12 +16,12 @@ from jaxtyping import Bool, Int32, Int64
 from owkg import kg
 from owkg.evaluation import top_answers
 from owkg.judge.scores import Scores, scores
-from owkg.metrics import Summary
+from owkg.metrics import Metric
 from owkg.simulate import FullTest, thin
 from owkg.train import load_run
 from simulations.open_world.curves import SPARSE
 from simulations.open_world.presets import Configuration
-from simulations.open_world.readings import joined
+from simulations.open_world.query_values import joined
 from simulations.open_world.record import RUN, Record
 from simulations.open_world.world import ClosedWorld
 
@@ -74,7 +74,7 @@ def pools(
         raise ValueError(
             f"`configurations` must be one for each of {len(records)} records, got {len(configurations)}."
         )
-    asked = world.triples[np.searchsorted(world.question, np.arange(world.num_questions))]
+    asked = world.triples[np.searchsorted(world.query, np.arange(world.num_queries))]
     train = kg.known_answers(
         world.graph.splits["train"],
         "tail",
@@ -97,16 +97,16 @@ def pools_of_lists(
     world: ClosedWorld,
     records: Sequence[Record],
     systems: tuple[str, ...],
-    lists: Int32[np.ndarray, "systems questions depth"],
+    lists: Int32[np.ndarray, "systems queries depth"],
 ) -> Pools:
-    """The pools of given lists: entity ids, best first, of each system and question; -1 is none."""
+    """The pools of given lists: entity ids, best first, of each system and query; -1 is none."""
     last = [Record(*(part[-1:] for part in record)) for record in records]
     depth = lists.shape[-1]
-    listed = lists[:, world.question] == world.triples[:, 2, None]
+    listed = lists[:, world.query] == world.triples[:, 2, None]
     entered = np.where(listed.any(-1), 1 + listed.argmax(-1), _NEVER)
     # The smallest depth at which any system lists a candidate.
-    questions = np.broadcast_to(np.arange(lists.shape[1])[None, :, None], lists.shape)
-    key = questions.astype(np.int64) * world.graph.num_entities + lists
+    queries = np.broadcast_to(np.arange(lists.shape[1])[None, :, None], lists.shape)
+    key = queries.astype(np.int64) * world.graph.num_entities + lists
     at = np.broadcast_to(np.arange(1, depth + 1), lists.shape)
     real = lists >= 0
     order = np.argsort(at[real], kind="stable")
@@ -151,16 +151,16 @@ def scores_under(
     world: ClosedWorld,
     found: Pools,
     present: Bool[np.ndarray, "answers"],
-    summaries: Sequence[Summary],
+    metrics: Sequence[Metric],
 ) -> Scores:
     """What every system reads where the present answers are the labels; the others are candidates.
 
     Raises:
-        ValueError: if nothing is present, or a summary is no mean.
+        ValueError: if nothing is present, or a metric is no mean.
     """
     low, high = thin(found.full, present)
-    gone = np.bincount(world.question, ~present, world.num_questions).astype(np.int64)
-    candidates = kg.num_candidates(world.known, world.triples) + gone[world.question]
+    gone = np.bincount(world.query, ~present, world.num_queries).astype(np.int64)
+    candidates = kg.num_candidates(world.known, world.triples) + gone[world.query]
     head, relation, tail = world.triples[present].astype(np.int64).T
     asked = {"head": head, "relation": relation, "tail": tail, "candidates": candidates[present]}
     tables = {
@@ -169,4 +169,4 @@ def scores_under(
         )
         for i, system in enumerate(found.systems)
     }
-    return scores(tables, summaries)[0]
+    return scores(tables, metrics)[0]

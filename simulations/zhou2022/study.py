@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.options import Format, OutputFormat
-from owkg.cli.progress import progress
-from owkg.cli.script import Out, Seed
+from owkg.terminal.progress import progress
 from simulations.open_world.runs import Configurations, Densities, MostSteps, Preset, Worlds, trained
+from simulations.script import Out, Seed
 
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "macro-mrr", "macro-hits@10", "macro-map@20", "macro-ndcg@20")
 """Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
@@ -45,7 +45,7 @@ def pooling(
     configuration: Configurations = None,
     max_steps: MostSteps = None,
     depth: Annotated[int, typer.Option(min=1, help="Of the deepest pool.")] = 10,
-    replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap over questions.")] = 1000,
+    replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap over queries.")] = 1000,
     out: Out = Path("out"),
     seed: Seed = 0,
     form: OutputFormat = Format.TABLE,
@@ -74,7 +74,7 @@ def _run(
     import polars as pl
 
     from owkg.keys import seeded
-    from owkg.metrics import summary
+    from owkg.metrics import metric
     from simulations.open_world.note import described, note
     from simulations.open_world.presets import PRESETS
     from simulations.zhou2022.judged import Judged, judged
@@ -100,7 +100,7 @@ def _run(
         for test_set in world.present
     ]
     found = []
-    with progress("label sets", "label sets") as update:
+    with progress("qrels", "qrels") as update:
         for i, (world, of_world, test_set) in enumerate(asked):
             total, first = len(asked) * (depth + 2), i * (depth + 2)
             found.append(
@@ -108,7 +108,7 @@ def _run(
                     seeded(seed),
                     world,
                     pools(world, of_world, done.configurations, done.runs, depth=depth),
-                    [summary(name) for name in METRICS],
+                    [metric(name) for name in METRICS],
                     test_set=test_set,
                     replicates=replicates,
                     on_progress=lambda n, _, first=first, total=total: update(first + n, total),
@@ -133,7 +133,7 @@ def _run(
 def _write(tables: dict[str, Any], out: Path) -> list[Path]:
     import polars.selectors as cs
 
-    from owkg.cli.script import save_table
+    from simulations.script import save_table
 
     return [
         save_table(table.with_columns(cs.float().round_sig_figs(4)), out / f"{_STEM}_{name}.csv")

@@ -8,9 +8,9 @@ import polars as pl
 from jaxtyping import Float64
 from scipy import stats
 
-from owkg.judge.corrections import benjamini_hochberg, holm
 from owkg.judge.discrimination import asl_area, discriminative_power
-from owkg.judge.rankings import COEFFICIENTS, kendall_tau
+from owkg.stats.corrections import benjamini_hochberg, holm
+from owkg.stats.rank_correlation import COEFFICIENTS, kendall_tau
 from simulations.zhou2022.published import CATEGORIES, PRINTED_POOL, PRINTED_TAU, SC, O, S, Study
 
 SMALLER = ("micro_mr", "macro_mr")
@@ -42,18 +42,18 @@ def strengths(
 def pool_table(study: Study) -> pl.DataFrame:
     """What was pooled and judged, ours beside the paper's (section 3): columns what, ours, paper."""
     pool = study.pool
-    questions = {name: _questions(study.triples[name]) for name in (S, SC)}
-    asked = _questions(pool).join(questions[S], on=["side", "entity", "relation"], how="semi")
+    queries = {name: _queries(study.triples[name]) for name in (S, SC)}
+    asked = _queries(pool).join(queries[S], on=["side", "entity", "relation"], how="semi")
     rows = {
         "pooled triples": len(pool),
         "entities": pl.concat([pool["head"], pool["tail"]]).n_unique(),
         "relations": pool["relation"].n_unique(),
-        "pooled triples of no question of FB-Test-S": _strangers(pool, questions[S]),
-        "questions of FB-Test-S": len(questions[S]),
-        "questions of FB-Test-S with a pooled candidate": len(asked),
-        "questions of FB-Test-S-C": len(questions[SC]),
-        "questions of FB-Test-S-C that FB-Test-S has not": len(
-            questions[SC].join(questions[S], on=["side", "entity", "relation"], how="anti")
+        "pooled triples of no query of FB-Test-S": _strangers(pool, queries[S]),
+        "queries of FB-Test-S": len(queries[S]),
+        "queries of FB-Test-S with a pooled candidate": len(asked),
+        "queries of FB-Test-S-C": len(queries[SC]),
+        "queries of FB-Test-S-C that FB-Test-S has not": len(
+            queries[SC].join(queries[S], on=["side", "entity", "relation"], how="anti")
         ),
         "filtered by rules": int(pool["filtered"].sum()),
         "judged by hand": int((~pool["filtered"]).sum()),
@@ -190,7 +190,7 @@ def check_table(study: Study) -> pl.DataFrame:
     - Own shares of the categories give back the totals.
     - The labels of depth 0 are FB-Test-S, those of depth 10 FB-Test-S-C.
     - The macro MRR is the reciprocal rank of the best answer (recip_rank), which differ by system.
-    - p-values are of paired t tests with an answer (micro) or a question (macro) a unit: if so, the numbers
+    - p-values are of paired t tests with an answer (micro) or a query (macro) a unit: if so, the numbers
       of units on which hits of two systems differ, D = n (d^2 + (n - 1) d^2 / t^2), are whole; d is the
       difference of the metric, t the quantile of the p-value.
     """
@@ -210,7 +210,7 @@ def check_table(study: Study) -> pl.DataFrame:
         rows += _apart("macro MRR is recip_rank", str(name), table, other, ["macro_mrr"])
     for (name,), part in study.p_values.group_by("test_set", maintain_order=True):
         triples = study.triples[str(name)]
-        for family, units in (("micro", 2 * len(triples)), ("macro", len(_questions(triples)))):
+        for family, units in (("micro", 2 * len(triples)), ("macro", len(_queries(triples)))):
             off = max(_off_whole(part, by_set[name], f"{family}_hits@{k}", units) for k in range(1, 11))
             rows.append(("paired t over units", f"{name}, {family} hits, {units} units", off))
     columns = {"check": pl.String, "of": pl.String, "difference": pl.Float64}
@@ -253,8 +253,8 @@ def _by_category(study: Study, test_set: str) -> dict[str, int]:
     return {category: counts.get(category, 0) for category in CATEGORIES}
 
 
-def _questions(triples: pl.DataFrame) -> pl.DataFrame:
-    """The questions that triples answer, each once: columns side, entity, relation."""
+def _queries(triples: pl.DataFrame) -> pl.DataFrame:
+    """The queries that triples answer, each once: columns side, entity, relation."""
     sides: Iterable[tuple[str, str]] = (("head", "tail"), ("tail", "head"))
     parts = [
         triples.select(pl.lit(side).alias("side"), pl.col(known).alias("entity"), "relation")
@@ -263,9 +263,9 @@ def _questions(triples: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts).unique()
 
 
-def _strangers(pool: pl.DataFrame, questions: pl.DataFrame) -> int:
-    """Pooled triples that answer none of the questions, on neither side."""
+def _strangers(pool: pl.DataFrame, queries: pl.DataFrame) -> int:
+    """Pooled triples that answer none of the queries, on neither side."""
     left = pool.with_columns(entity=pl.col("head"), side=pl.lit("tail"))
-    left = left.join(questions, on=["side", "entity", "relation"], how="anti")
+    left = left.join(queries, on=["side", "entity", "relation"], how="anti")
     left = left.with_columns(entity=pl.col("tail"), side=pl.lit("head"))
-    return len(left.join(questions, on=["side", "entity", "relation"], how="anti"))
+    return len(left.join(queries, on=["side", "entity", "relation"], how="anti"))

@@ -9,11 +9,11 @@ import pytest
 from owkg import kg
 from owkg.judge.labels import relabelled
 from owkg.judge.qrels import read_judgements
-from owkg.judge.rankings import kendall_tau
 from owkg.judge.scores import scores
-from owkg.metrics import summary
+from owkg.metrics import metric
+from owkg.stats.rank_correlation import kendall_tau
 
-QUESTIONS, ANSWERS, ENTITIES = 30, 4, 50
+QUERIES, ANSWERS, ENTITIES = 30, 4, 50
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,8 @@ def folder(tmp_path_factory):
     """Rank tables of three systems, judgements with all and with some of the answers, and a graph."""
     out = tmp_path_factory.mktemp("compared")
     rng = np.random.default_rng(0)
-    head = np.repeat(np.arange(QUESTIONS), ANSWERS)
-    tail = np.concatenate([QUESTIONS + rng.choice(20, ANSWERS, replace=False) for _ in range(QUESTIONS)])
+    head = np.repeat(np.arange(QUERIES), ANSWERS)
+    tail = np.concatenate([QUERIES + rng.choice(20, ANSWERS, replace=False) for _ in range(QUERIES)])
     relation = head % 2
     for better, name in enumerate(("a", "b", "c")):
         rank = 1 + np.minimum(rng.geometric(0.1 + 0.1 * better, len(head)), ENTITIES - ANSWERS)
@@ -74,12 +74,12 @@ def three(folder):
     return [folder / f"{name}.parquet" for name in "abc"]
 
 
-def test_questions_that_nobody_answers_are_told(folder, call):
+def test_queries_that_nobody_answers_are_told(folder, call):
     text = (folder / "sparse.qrels").read_text()
     (folder / "more.qrels").write_text(text + "nobody|r|? 0 e1 0\nnobody|r|? 0 e2 0\n")
     code, _, error = call("compare", *three(folder), "--qrels", folder / "more.qrels", "--metric", "mr")
     assert code == 0
-    assert f"{folder / 'more.qrels'}: 1 judged questions are answered by no system." in error
+    assert f"{folder / 'more.qrels'}: 1 judged queries are answered by no system." in error
 
 
 def test_raw_ranks_beside_filtered_ones_are_refused(folder, call):
@@ -104,7 +104,7 @@ def test_json_has_what_the_library_says(folder, call):
     assert error.startswith("owkg: note: ")
     assert "of the ranks of some system depend on the order of answers of equal rank" in error
     found = json.loads(printed)
-    chosen = [summary(name) for name in ("mrr", "mr", "macro-mrr")]
+    chosen = [metric(name) for name in ("mrr", "mr", "macro-mrr")]
     full, sparse = (scores(tables(folder, name), chosen, ties="exact")[0] for name in ("full", "sparse"))
     for labels, own in (("full", full), ("sparse", sparse)):
         values = pl.DataFrame(found["values"]).filter(labels=labels)
@@ -128,7 +128,7 @@ def test_json_has_what_the_library_says(folder, call):
     assert told["significant"].item() == (pairs["p_corrected"] < level).sum()
     tau = [row for row in found["agreement"] if row["coefficient"] == "tau"]
     np.testing.assert_allclose([row["value"] for row in tau], kendall_tau(full.strength, sparse.strength))
-    assert {(row["labels"], row["with"], row["questions"]) for row in tau} == {("sparse", "full", QUESTIONS)}
+    assert {(row["labels"], row["with"], row["questions"]) for row in tau} == {("sparse", "full", QUERIES)}
     assert found["parts"] == []
 
 
@@ -152,10 +152,7 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
     )
     assert code == 0
     assert "test: value [95% interval] #place" in printed
-    assert (
-        f"test_sparse against test: agreement on the order of systems, {QUESTIONS} shared questions"
-        in printed
-    )
+    assert f"test_sparse against test: agreement on the order of systems, {QUERIES} shared queries" in printed
     for name in ("values", "pairs", "metrics", "agreement", "parts"):
         assert f"compare_{name}.csv" in printed + error
         assert len(pl.read_csv(out / f"compare_{name}.csv"))
@@ -163,16 +160,16 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
         assert (out / f"compare_{name}.png").stat().st_size > 2000
     parts = pl.read_csv(out / "compare_parts.csv").filter(labels="test", metric="mrr", relation="r1")
     own = {name: table.filter(relation="r1") for name, table in tables(folder).items()}
-    whole, part = (scores(of, [summary("mrr")])[0].strength for of in (tables(folder), own))
+    whole, part = (scores(of, [metric("mrr")])[0].strength for of in (tables(folder), own))
     assert (parts["tau_with_first_labels"] == 1).all()
     by_sparse = pl.read_csv(out / "compare_parts.csv").filter(
         labels="test_sparse", metric="mrr", relation="r1"
     )
     other = {name: table.filter(relation="r1") for name, table in tables(folder, "sparse").items()}
-    less = scores(other, [summary("mrr")], ties="exact")[0].strength
+    less = scores(other, [metric("mrr")], ties="exact")[0].strength
     assert by_sparse["tau_with_first_labels"].item() == pytest.approx(kendall_tau(part, less).item())
     assert parts["tau_with_all"].item() == pytest.approx(kendall_tau(whole, part).item())
-    assert parts["questions"].item() == QUESTIONS // 2
+    assert parts["questions"].item() == QUERIES // 2
 
 
 def test_runs_are_ranked_under_each_label_set(folder, call):
@@ -225,7 +222,7 @@ def test_scores_settle_what_ranks_leave_open(folder, call, tmp_path):
     assert "--ties realistic takes them for ties" in error
 
 
-def test_runs_that_leave_out_questions(folder, call, tmp_path):
+def test_runs_that_leave_out_queries(folder, call, tmp_path):
     lines = (folder / "both.run").read_text().splitlines(True)
     fewer = [line for line in lines if not (line.startswith("e3|") and line.endswith("a\n"))]
     (tmp_path / "fewer.run").write_text("".join(fewer))
@@ -245,7 +242,7 @@ def test_runs_that_leave_out_questions(folder, call, tmp_path):
     assert "'e3|r1|?' has a relevant answer, but is not asked under the tag 'a'; --intersect leaves" in error
     code, _, error = call("compare", *asked, "--intersect")
     assert code == 0
-    for name, had in (("a", "29 of 29 questions and 116 of 116"), ("b", "29 of 30 questions and 116 of 120")):
+    for name, had in (("a", "29 of 29 queries and 116 of 116"), ("b", "29 of 30 queries and 116 of 120")):
         assert f"test: of {name}, {had} answers are left, which every system ranks." in error
 
 
@@ -257,7 +254,7 @@ def test_what_is_not_judged_is_said(folder, call, tmp_path):
     assert error.count("1 answers are pooled and not judged; ranks take them for not relevant") == 1
 
 
-def test_questions_that_a_system_lacks(folder, call, tmp_path):
+def test_queries_that_a_system_lacks(folder, call, tmp_path):
     fewer = tmp_path / "fewer.parquet"
     tables(folder)["a"].filter(pl.col("head") != "e3").write_parquet(fewer)
     asked = (folder / "b.parquet", fewer, "--metric", "mrr", "--test", "t")
@@ -266,7 +263,7 @@ def test_questions_that_a_system_lacks(folder, call, tmp_path):
     assert "1 of 30 are missing in some system, such as e3|r1|? in fewer" in error
     code, _, error = call("compare", *asked, "--intersect")
     assert code == 0
-    left = (("b", "29 of 30 questions and 116 of 120"), ("fewer", "29 of 29 questions and 116 of 116"))
+    left = (("b", "29 of 30 queries and 116 of 120"), ("fewer", "29 of 29 queries and 116 of 116"))
     for name, had in left:
         assert (
             f"owkg: note: as ranked: of {name}, {had} answers are left, which every system ranks.\n" in error
@@ -319,7 +316,7 @@ def test_stability(folder, call, tmp_path):
     assert call(*asked, "--format", "json")[1] == printed
     code, printed, error = call(*asked, "--out", tmp_path / "out")
     assert code == 0
-    assert "tau of the order on a share of 30 questions" in printed
+    assert "tau of the order on a share of 30 queries" in printed
     draws = pl.read_csv(tmp_path / "out" / "stability_draws.csv")
     assert draws.shape == (200, 4)
     own = draws.filter(metric="mrr", share=0.5)["tau"].mean()
@@ -345,7 +342,7 @@ def test_stability_refuses(arguments, message, folder, call):
     )  # fmt: skip
     code, _, error = call("stability", *three(folder), "--size", "0.99")
     assert code == 2
-    assert "--size must be small enough to leave out one of the 30 questions" in error
+    assert "--size must be small enough to leave out one of the 30 queries" in error
 
 
 def test_help_has_examples(call):
@@ -467,7 +464,7 @@ def test_json_is_alone_and_a_full_disk_leaves_nothing(folder, call, tmp_path, mo
     assert (out / "other").read_text() == "of somebody"
 
 
-def test_the_interval_of_endless_questions_is_named(folder, call):
+def test_the_interval_of_infinitely_many_queries_is_named(folder, call):
     labels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels")
     asked = ("compare", *three(folder), *labels, "--metric", "mrr", "--test", "t")
     rows = json.loads(call(*asked, "--format", "json")[1])["agreement"]
@@ -476,8 +473,8 @@ def test_the_interval_of_endless_questions_is_named(folder, call):
         assert (ends == [None, None]) == (row["coefficient"] != "tau")
         assert ends == [None, None] or ends[0] <= row["value"] <= ends[1]
     printed = call(*asked)[1]
-    assert "[95% replication interval]: where it falls when as many questions are drawn again" in printed
-    assert "endless questions: 95% confidence interval of the tau" in printed
+    assert "[95% replication interval]: where it falls when as many queries are drawn again" in printed
+    assert "infinitely many queries: 95% confidence interval of the tau" in printed
 
 
 def test_the_order_of_rows_changes_nothing(folder, call, tmp_path):
@@ -503,13 +500,13 @@ def test_answers_that_a_system_lacks(folder, call, tmp_path):
     assert "1 are not in all" in error
     code, _, error = call("compare", *asked, "--intersect")
     assert code == 0
-    assert "of b, 30 of 30 questions and 119 of 120 answers are left" in error
+    assert "of b, 30 of 30 queries and 119 of 120 answers are left" in error
     assert call("stability", *asked[:4], "--intersect")[0] == 0
 
 
-def test_grades_below_unjudged_are_refused(folder, call, tmp_path):
+def test_relevances_below_unjudged_are_refused(folder, call, tmp_path):
     (tmp_path / "bad.qrels").write_text((folder / "full.qrels").read_text() + "e0|r0|? 0 e1 -2\n")
     for files, more in (([folder / "both.run"], ("--kg", folder / "graph")), (three(folder), ())):
         code, printed, error = call("compare", *files, "--qrels", tmp_path / "bad.qrels", *more)
         assert (code, printed) == (2, "")
-        assert f"bad.qrels, line {QUESTIONS * ANSWERS + 1}: a grade must be at least -1, got -2." in error
+        assert f"bad.qrels, line {QUERIES * ANSWERS + 1}: a relevance must be at least -1, got -2." in error

@@ -21,7 +21,7 @@ def _line(capsys, message):
         ("file.txt, line 3: no entity '`head`'.", "file.txt, line 3: no entity '`head`'."),
         ("no entity 'it\\'s `head`', `by`", "no entity 'it\\'s `head`', --by"),
         ('no entity "it\'s `head`", (`by`)', 'no entity "it\'s `head`", (--by)'),
-        ("the question's `side` and its answers' `side`", "the question's --side and its answers' --side"),
+        ("the query's `side` and its answers' `side`", "the query's --side and its answers' --side"),
         ("a/`head`/a.txt: `side` must", "a/`head`/a.txt: --side must"),
         ("two\nlines  and\ttabs", "two lines and tabs"),
     ],

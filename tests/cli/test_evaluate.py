@@ -61,7 +61,7 @@ def graph(tmp_path, monkeypatch):
         asked.append(step)
         return loaded[folder.name]
 
-    monkeypatch.setattr(owkg.train, "load_run", load_run)
+    monkeypatch.setattr("owkg.train.scorer.load_run", load_run)
     return graph, asked
 
 
@@ -161,7 +161,7 @@ def test_a_run(call, graph, step):
 def test_a_run_of_a_graph_elsewhere(call):
     code, _, err = call("moved --out out.csv")
     assert code == 2
-    assert err == "owkg: error: moved: says nothing of the folder of its graph; name it by --kg.\n"
+    assert err == "owkg: error: moved: does not name the folder of its graph; name it by --kg.\n"
     assert call("moved --kg graph --out out.csv")[0] == 0
 
 
@@ -185,11 +185,11 @@ def test_a_run_of_a_graph_elsewhere(call):
         (f"{OF_FILE} --option margin=-1", "--option margin must be"),
         (f"{OF_FILE} --split full", "--split must be one of"),
         (f"{OF_FILE} --filter full", "--filter must be among"),
-        (f"{OF_FILE} --filter test --raw", "--filter says nothing with --raw, got 'test'"),
+        (f"{OF_FILE} --filter test --raw", "--filter has no effect with --raw, got 'test'"),
         (f"{OF_FILE} --filter ''", "--filter must name splits, or be none, got ''"),
         (f"{OF_FILE} --filter ,", "--filter must name splits, or be none, got ','"),
         (f"{OF_FILE} --name ''", "--name must not be empty, got ''"),
-        (f"{OF_FILE} --step best", "--step says nothing with --embeddings, got 'best'"),
+        (f"{OF_FILE} --step best", "--step has no effect with --embeddings, got 'best'"),
         (f"{OF_FILE} --sides both", "--sides must be head, tail, or both, each once, got ['both']"),
         (f"{OF_FILE} --tolerance -1", "--tolerance must be"),
         (f"{OF_FILE} --tolerance 0.1 --score", "--tolerance must be 0 with it, got 0.1"),
@@ -253,9 +253,9 @@ def test_lists_are_the_best_answers_that_training_does_not_know(graph, call):
     code, printed, _ = call(f"{OF_FILE} --out r.parquet --lists run.gz --depth 3 --name t")
     assert code == 0
     run = read_runs(["run.gz"])
-    assert f"wrote run.gz: the best 3 answers to {run['question'].n_unique()} questions" in printed
+    assert f"wrote run.gz: the best 3 answers to {run['query'].n_unique()} queries" in printed
     assert set(run["model"]) == {"t"}
-    assert run.group_by("question").len()["len"].max() == 3
+    assert run.group_by("query").len()["len"].max() == 3
     known = np.concatenate([whole.splits["train"], whole.splits["valid"]])
     names = {(whole.entities[h], whole.relations[r], whole.entities[t]) for h, r, t in known}
     listed = {
@@ -263,9 +263,9 @@ def test_lists_are_the_best_answers_that_training_does_not_know(graph, call):
         for side, e, r, a in run.select("side", "entity", "relation", "answer").rows()
     }
     assert not names & listed
-    questions = {f"{whole.entities[h]}|{whole.relations[r]}|?" for h, r, _ in whole.splits["test"]}
-    questions |= {f"?|{whole.relations[r]}|{whole.entities[t]}" for _, r, t in whole.splits["test"]}
-    assert set(run["question"]) == questions
+    queries = {f"{whole.entities[h]}|{whole.relations[r]}|?" for h, r, _ in whole.splits["test"]}
+    queries |= {f"?|{whole.relations[r]}|{whole.entities[t]}" for _, r, t in whole.splits["test"]}
+    assert set(run["query"]) == queries
     code, _, error = call(f"{OF_FILE} --out r.parquet --lists graph")
     assert (code, error) == (2, "owkg: error: graph: cannot be written: it is a folder.\n")
     code, _, error = call(f"{OF_FILE} --out transe.npz/r.parquet")
@@ -286,7 +286,7 @@ def sampled(graph):
         "test_full": splits["test"],
     }
     write_labelled(KnowledgeGraph(graph[0].entities, graph[0].relations, parts), Path("sampled"))
-    queries = ["question\tside\tentity\trelation\tfull\tsparse\ttrain"]
+    queries = ["query\tside\tentity\trelation\tfull\tsparse\ttrain"]
     queries += [
         f"-\ttail\t{graph[0].entities[h]}\t{graph[0].relations[r]}\t1\t1\t1" for h, r, _ in splits["test"][:3]
     ]
@@ -313,7 +313,7 @@ def test_the_split_that_is_evaluated_filters(call, sampled, split):
 
 
 def test_a_list_without_the_split_is_noted(call, sampled):
-    note = "test_full is not among what filters (train, test_sparse): the other answers of a question stay"
+    note = "test_full is not among what filters (train, test_sparse): the other answers of a query stay"
     code, out, _ = call(f"{OF_SAMPLE} --split test_full --filter train,test_sparse")
     assert code == 0
     assert f"note: {note}" in out
@@ -339,7 +339,9 @@ def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
     assert "another number of candidates" not in capsys.readouterr().err
     pl.read_csv("new/out.csv").with_columns(candidates=99).write_csv("new/other.csv")
     assert main(["metrics", "new/other.csv", "--kg", "sampled", "--metric", "mrr"]) == 0
-    words = "40 of 40 tasks have another number of candidates than sampled filtered by train, valid, test and"
+    words = (
+        "40 of 40 tasks have another number of candidates than the graph filtered by train, valid, test and"
+    )
     assert words in capsys.readouterr().err
 
 
@@ -351,9 +353,9 @@ def test_only_queries_are_asked(call, sampled):
     asked = {(row["head"], row["relation"]) for row in table.rows(named=True)}
     wanted = {tuple(line.split("\t")[2:4]) for line in Path("queries.tsv").read_text().splitlines()[1:]}
     assert asked == wanted
-    assert f"the best 2 answers to {len(wanted)} questions" in out
+    assert f"the best 2 answers to {len(wanted)} queries" in out
     assert read_ranks("new/out.parquet").about["queries"] == {"file": "queries.tsv", "asked": len(wanted)}
-    assert read_runs(["run.gz"])["question"].n_unique() == len(wanted)
+    assert read_runs(["run.gz"])["query"].n_unique() == len(wanted)
 
 
 # --- what a model has never seen

@@ -547,7 +547,7 @@ def test_a_wide_table_loses_no_digits(call, monkeypatch, width):
     for name in names:
         assert name in out
         value = theory.expectation(
-            metrics.metric(name), strength=0.7, sparsity=0.35, num_answers=43, num_entities=14_505
+            metrics.rank_weight(name), strength=0.7, sparsity=0.35, num_answers=43, num_entities=14_505
         )
         assert f"{float(value):.6g}" in out
 
@@ -618,17 +618,6 @@ def test_a_bug_is_not_bad_input(call, monkeypatch):
     monkeypatch.setattr(theory, "moments", broken)
     with pytest.raises(ZeroDivisionError):
         call(THEORY)
-
-
-@pytest.fixture
-def signals():
-    """The numbers of those that a process of its own hears; what hears them is in the end as before."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before, hook = [signal.getsignal(number) for number in numbers], sys.unraisablehook
-    yield numbers
-    sys.unraisablehook = hook
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
 
 
 @pytest.mark.usefixtures("signals")

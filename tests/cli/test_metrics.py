@@ -12,7 +12,7 @@ import pytest
 
 from owkg.cli.main import app, main
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.metrics import Ties, evaluate, summary, tasks_of
+from owkg.metrics import Ties, evaluate, metric, tasks_of
 from owkg.metrics.listing import LISTING
 from owkg.ranks import annotated, read_ranks, write_ranks
 
@@ -118,7 +118,7 @@ def test_json_numbers_are_those_of_the_library(answer):
 
     tasks, _ = tasks_of(TABLE)
     names = ("mrr", "hits@3", "zmr", "median_rank")
-    expected = evaluate(tasks, [summary(name) for name in names], key=jax.random.key(5))
+    expected = evaluate(tasks, [metric(name) for name in names], key=jax.random.key(5))
     for ties in Ties:
         for name in names:
             entry, estimate = found["both"][ties.value][name], expected[ties][name]
@@ -199,7 +199,7 @@ def test_by_relation_category_and_popularity(answer):
                 else table.filter(pl.col(by).is_between(*(int(x) for x in f"{group}-{group}".split("-")[:2])))
             )
             tasks, _ = tasks_of(rows)
-            value = evaluate(tasks, [summary("mrr")])[Ties.EXACT]["mrr"].value
+            value = evaluate(tasks, [metric("mrr")])[Ties.EXACT]["mrr"].value
             assert sides["both"]["exact"]["mrr"]["value"] == pytest.approx(value, rel=1e-12)
     assert "probe@0.5,0.5" in found["both"]["exact"]  # with a graph, popularity is known
 
@@ -290,17 +290,17 @@ def test_the_list_needs_no_file_and_names_work(call):
     assert (code, _other(err)) == (0, "")
     assert all(entry.name in out for entry in LISTING)
     for entry in LISTING:
-        assert summary(entry.example).name
+        assert metric(entry.example).name
     rows = json.loads(call("--list --format json")[1])
     assert [row["example"] for row in rows] == [entry.example for entry in LISTING]
     assert call("--list --format csv")[1].count("\n") == len(LISTING) + 1
 
 
 def test_the_list_has_every_default_metric():
-    from owkg.metrics import default_summaries
+    from owkg.metrics import default_metrics
 
     forms = {re.sub(r"@.*", "", entry.example) for entry in LISTING}
-    for one in default_summaries(popularity=True):
+    for one in default_metrics(popularity=True):
         plain = re.sub(r"@.*", "", one.name).removeprefix("macro-")
         stripped = re.sub(r"^[az]", "", plain)
         assert {plain, f"macro-{plain}", stripped, stripped.removesuffix("i")} & forms, one.name
@@ -309,7 +309,7 @@ def test_the_list_has_every_default_metric():
 def test_directions_in_the_list():
     for entry in LISTING:
         if entry.better in ("larger", "smaller"):
-            assert summary(entry.example).larger_is_better == (entry.better == "larger"), entry.name
+            assert metric(entry.example).larger_is_better == (entry.better == "larger"), entry.name
 
 
 def test_figures_do_not_disturb_json(folder, call):
@@ -387,7 +387,7 @@ def test_metrics_in_one_option_or_several(answer):
     assert list(joined["both"]["exact"]) == ["mrr", "probe@1,0", "hits@10"]
 
 
-def test_questions_without_one_list_have_no_macro_metrics(folder, call):
+def test_queries_without_one_list_have_no_macro_metrics(folder, call):
     candidates = np.random.default_rng(0).integers(20, 29, len(TABLE))
     table = TABLE.with_columns(candidates=pl.Series(candidates), optimistic=pl.lit(1), pessimistic=pl.lit(2))
     write_ranks(table, "sampled.parquet")

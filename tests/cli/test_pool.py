@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.cli.pool_bias import bias_of
-from owkg.judge.bias import pool_bias
 from owkg.judge.qrels import read_judgements
 from owkg.judge.runs import read_runs, run_from_lists, write_run
 from owkg.kg import KnowledgeGraph, write_labelled
+from owkg.pools.bias import pool_bias
+from owkg.pools.read_back import bias_of
 from owkg.provenance import checksums
 from owkg.ranks import write_ranks
 
@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with a graph and two runs; the current one."""
     monkeypatch.chdir(tmp_path)
     write_labelled(GRAPH, tmp_path / "graph")
-    # ann knows ben (train); cat is the test answer of both questions.
+    # ann knows ben (train); cat is the test answer of both queries.
     write_run(run_of("one", [[1, 2, 3], [0, 2, 1]]), "one.run")
     write_run(run_of("two", [[0, 3, 2], [2, 1, 0]]), "two.run.gz")
     return tmp_path
@@ -54,14 +54,14 @@ RULES = ["--rule", "functional", "--rule", "type"]
 
 def test_a_pool(call, folder):
     code, out, err = call("pool", *MAKE, *RULES, "--truth", "test")
-    assert (code, err) == (0, "owkg: note: 1 questions that the truth answers are not asked.\n")
+    assert (code, err) == (0, "owkg: note: 1 queries that the truth answers are not asked.\n")
     assert {path.name for path in (folder / "pool").iterdir()} == FILES
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
     assert pool.columns == [
-        *("question", "side", "entity", "relation", "answer"),
-        *("depth", "systems", "models", "rule", "grade", "judged_by"),
+        *("query", "side", "entity", "relation", "answer"),
+        *("depth", "systems", "models", "rule", "relevance", "judged_by"),
     ]
-    found = pool.select("entity", "answer", "depth", "models", "rule", "grade").rows()
+    found = pool.select("entity", "answer", "depth", "models", "rule", "relevance").rows()
     # The known answers of train and valid have left the lists before they are cut at 2.
     assert found == [
         ("ann", "ann", 1, "two", None, -1),
@@ -71,7 +71,7 @@ def test_a_pool(call, folder):
         ("ben", "ben", 2, "one,two", None, -1),
     ]
     qrels = read_judgements(folder / "pool" / "pool.qrels")
-    assert qrels["grade"].to_list() == pool["grade"].to_list()
+    assert qrels["relevance"].to_list() == pool["relevance"].to_list()
     runs = read_runs([folder / "pool" / "runs.trec.gz"])
     assert runs.group_by("model").len().sort("model").rows() == [("one", 4), ("two", 4)]
     sheet = pl.read_csv("pool/sheet.tsv", separator="\t")
@@ -94,7 +94,7 @@ def test_json_and_metadata(call, folder):
     assert card["sha256"] == checksums(folder / "pool")
     assert [run["file"] for run in card["runs"]] == ["one.run", "two.run.gz"]
     # Of the test split, who knows cat is not asked.
-    assert card["notes"] == ["1 questions that the truth answers are not asked."]
+    assert card["notes"] == ["1 queries that the truth answers are not asked."]
 
 
 def test_equal_input_gives_equal_files(call, folder):
@@ -106,13 +106,17 @@ def test_equal_input_gives_equal_files(call, folder):
 def test_what_is_true_and_not_pooled(call, folder):
     (folder / "qrels").write_text("ann|knows|? 0 lima 1\nann|knows|? 0 oslo 0\nben|knows|? 0 cat -1\n")
     assert call("pool", *MAKE, "--truth", "qrels")[0] == 0
-    grades = dict(read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "grade").rows())
-    assert grades == {"ann": -1, "cat": -1, "oslo": 0, "lima": 1}
+    relevances = dict(
+        read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "relevance").rows()
+    )
+    assert relevances == {"ann": -1, "cat": -1, "oslo": 0, "lima": 1}
     options = ["--truth", "qrels", "--closed-world", "--overwrite"]
     code, out, _ = call("pool", *MAKE, *options)
     assert code == 0
-    grades = dict(read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "grade").rows())
-    assert grades == {"ann": 0, "cat": 0, "oslo": 0}
+    relevances = dict(
+        read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "relevance").rows()
+    )
+    assert relevances == {"ann": 0, "cat": 0, "oslo": 0}
     assert {path.name for path in (folder / "pool").iterdir()} == FILES - {"sheet.tsv"}
     assert "0 candidates to judge" in out
 
@@ -150,7 +154,7 @@ def test_one_system_is_pooled_with_a_note(call, folder):
     assert "owkg: note: the pool is of one system" in err
 
 
-def test_systems_that_answer_other_questions(call, folder):
+def test_systems_that_answer_other_queries(call, folder):
     write_run(run_of("three", [[2]], entity=(0,)), "three.run")
     arguments = ["pool", *MAKE, "three.run"]
     code, _, err = call(*arguments)
@@ -159,7 +163,7 @@ def test_systems_that_answer_other_questions(call, folder):
     assert not (folder / "pool").exists()
     code, _, err = call(*arguments, "--intersect")
     assert code == 0
-    assert "owkg: note: 1 questions are left out" in err
+    assert "owkg: note: 1 queries are left out" in err
 
 
 def test_rank_tables_say_so(call, folder):
@@ -190,16 +194,16 @@ def test_names_go_into_the_sheet(call, folder):
         ("one.run --depth 2 --kg graph --out x --truth other", "--truth must be a split .* or a file"),
         ("one.run --depth 2 --kg graph --out x --closed-world", "--closed-world needs --truth"),
         ("one.run --depth 2 --kg graph --out x --covered", "--covered needs --truth"),
-        ("one.run --depth 2 --kg graph --out x --changed", "--changed says nothing without --read"),
-        ("--read s.tsv --out x --pool y --budget 3", "--budget says nothing with --read"),
+        ("one.run --depth 2 --kg graph --out x --changed", "--changed has no effect without --read"),
+        ("--read s.tsv --out x --pool y --budget 3", "--budget has no effect with --read"),
         ("one.run --depth 2 --kg graph --out x --filter other", "--filter must be among .*'other'"),
         ("one.run --depth 2 --kg graph --out x --filter test --truth test", "must not hold the split"),
         ("one.run --depth 2 --kg graph --out graph", "graph: is there already"),
         ("one.run --depth 2 --kg graph --out graph --overwrite", "was not made by owkg pool"),
-        ("one.run --depth 2 --kg graph --out x --pool y", "--pool says nothing without --read"),
+        ("one.run --depth 2 --kg graph --out x --pool y", "--pool has no effect without --read"),
         ("--read s.tsv --out x", "--pool must name"),
-        ("--read s.tsv --out x --pool y --depth 2", "--depth says nothing with --read"),
-        ("one.run --read s.tsv --out x --pool y", "RUN says nothing with --read"),
+        ("--read s.tsv --out x --pool y --depth 2", "--depth has no effect with --read"),
+        ("one.run --read s.tsv --out x --pool y", "RUN has no effect with --read"),
         ("--read s.tsv --out x --pool graph", "holds no metadata.json"),
     ],
 )
@@ -238,9 +242,9 @@ def test_one_sheet(call, sheets):
     assert (code, err) == (0, "")
     assert out.endswith("wrote judged.qrels: 5 candidates, 2 relevant, 1 not relevant, 2 not judged\n")
     before, after = read_judgements("pool/pool.qrels"), read_judgements("judged.qrels")
-    assert after.drop("grade").equals(before.drop("grade"))
-    grade = {"cat": 1, "oslo": 0}
-    assert after["grade"].to_list() == [grade.get(answer, -1) for answer in before["answer"]]
+    assert after.drop("relevance").equals(before.drop("relevance"))
+    relevance = {"cat": 1, "oslo": 0}
+    assert after["relevance"].to_list() == [relevance.get(answer, -1) for answer in before["answer"]]
 
 
 def test_two_annotators_are_two(call, sheets):
@@ -299,7 +303,7 @@ def test_what_each_system_gains_from_its_pool(call, sheets):
 
 
 def test_what_was_judged_before_is_no_gain(call, folder):
-    """The truth knows that cat answers both questions, pooled or not; rules and people do not."""
+    """The truth knows that cat answers both queries, pooled or not; rules and people do not."""
     assert call("pool", *MAKE, *RULES, "--truth", "test")[0] == 0
     header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
     rows = ["\t".join([*line.split("\t")[:4], "y", ""]) for line in lines]
@@ -322,8 +326,8 @@ def test_truth_decides_before_a_rule(call, folder):
     (folder / "truth.qrels").write_text("ann|knows|? 0 oslo 0\nann|knows|? 0 cat 1\nben|knows|? 0 cat 1\n")
     assert call("pool", *MAKE, *RULES, "--truth", "truth.qrels")[0] == 0
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
-    oslo = pool.filter(question="ann|knows|?", answer="oslo")
-    assert oslo.select("models", "rule", "grade", "judged_by").rows() == [("two", "type", 0, "truth")]
+    oslo = pool.filter(query="ann|knows|?", answer="oslo")
+    assert oslo.select("models", "rule", "relevance", "judged_by").rows() == [("two", "type", 0, "truth")]
     assert set(pool.filter(judged_by="rule")["answer"]) == {"rome"}
     judged, run = read_judgements("pool/pool.qrels"), read_runs(["pool/runs.trec.gz"])
     truth = judged.filter(pl.col("answer").is_in(["oslo", "cat"]))
@@ -337,7 +341,7 @@ def test_a_pool_that_changed_is_read_when_asked_for(call, sheets, name):
         write_run(read_runs([path]).filter(model="one"), path)
     else:
         lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(lines[: 2 + lines[0].startswith("question")]))
+        path.write_text("".join(lines[: 2 + lines[0].startswith("query")]))
     code, out, err = call("pool", "--read", "first.tsv", *READ)
     assert (code, out) == (2, "")
     assert (
@@ -390,7 +394,7 @@ def test_kappa_that_is_not_defined_is_null(call, sheets):
     [
         ("\ty\t", "\t\t", "first.tsv, line .: the label must not be blank"),
         ("\ty\t", "\tperhaps\t", "the label must be 1, y"),
-        ("ann|knows|?", "ann|likes|?", "the question_id must be a question of the pool"),
+        ("ann|knows|?", "ann|likes|?", "the question_id must be a query of the pool"),
     ],
 )
 def test_bad_sheets(call, sheets, old, new, shown):
@@ -474,28 +478,28 @@ def test_a_truth_that_does_not_cover_the_pool(call, folder):
     code, out, err = call(*asked)
     assert (code, out) == (2, "")
     assert "1 of 2 are not in few.qrels, such as 'ben|knows|?'" in err
-    assert "--covered pools only the questions that it judges" in err
+    assert "--covered pools only the queries that it judges" in err
     assert not (folder / "pool").exists()
     code, _, err = call(*asked, "--covered")
     assert code == 0
-    assert "owkg: note: 1 questions are left out, which the truth does not judge." in err
-    assert set(pl.read_csv("pool/pool.tsv", separator="\t")["question"]) == {"ann|knows|?"}
+    assert "owkg: note: 1 queries are left out, which the truth does not judge." in err
+    assert set(pl.read_csv("pool/pool.tsv", separator="\t")["query"]) == {"ann|knows|?"}
     # What the truth leaves open is open where annotators come.
     assert call("pool", *MAKE, "--truth", "few.qrels", "--overwrite")[0] == 0
 
 
-def test_a_budget_takes_shallow_layers_of_whole_questions(call, folder):
+def test_a_budget_takes_shallow_layers_of_whole_queries(call, folder):
     assert call("pool", *MAKE, "--budget", "4")[0] == 0
     card = json.loads((folder / "pool" / "metadata.json").read_text())
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
     sheet = pl.read_csv("pool/sheet.tsv", separator="\t")
-    asked = pool.join(sheet, left_on=["question", "answer"], right_on=["question_id", "answer_id"])
+    asked = pool.join(sheet, left_on=["query", "answer"], right_on=["question_id", "answer_id"])
     assert (pool["depth"].value_counts().sort("depth")["count"].to_list(), len(asked)) == ([3, 2], 4)
     assert asked["depth"].sort().to_list() == [1, 1, 1, 2]
     assert (card["to_judge"], card["beyond_budget"], card["settings"]["budget"]) == (4, 1, 4)
     assert card["notes"] == [
         "the budget leaves 1 of 5 candidates unjudged: the sheet has depths up to 1 as a whole, depth 2 of 1 "
-        "of 2 questions, and nothing deeper."
+        "of 2 queries, and nothing deeper."
     ]
     text = (folder / "pool/sheet.tsv").read_text().splitlines()
     rows = ["\t".join([*line.split("\t")[:4], "y", ""]) for line in text[1:]]

@@ -5,9 +5,9 @@ from threading import Event
 
 import pytest
 
+import owkg.terminal.progress as module
 from owkg import kg
-from owkg.cli import progress as module
-from owkg.cli.progress import progress
+from owkg.terminal.progress import progress
 
 
 @pytest.fixture

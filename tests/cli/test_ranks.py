@@ -98,7 +98,7 @@ def test_run_with_qrels_and_notes(call, folder):
     (folder / "system.run").write_text(RUN + "d|r|? Q0 a 1 1 m\n")
     code, out, _ = call("system.run --qrels qrels --num-entities 9 --model mine --out out.csv")
     assert code == 0
-    assert "note: 1 questions of the run have no relevant answer, and so no row\n" in out
+    assert "note: 1 queries of the run have no relevant answer, and so no row\n" in out
     assert read_ranks("out.csv").frame.select("optimistic", "candidates", "model").rows() == [
         (2, 9, "mine"),
         (1, 9, "mine"),
@@ -128,7 +128,7 @@ def test_a_lone_column_of_ranks(call, folder):
     (folder / "plain.csv").write_text("rank\n1\n14\n")
     code, out, err = call("plain.csv --untied --candidates 14 --out out.parquet")
     assert (code, err) == (0, "")
-    assert "note: plain.csv does not say what was asked: each rank counts as a question of its own" in out
+    assert "note: plain.csv does not say what was asked: each rank counts as a query of its own" in out
     assert read_ranks("out.parquet").frame.select("optimistic", "candidates").rows() == [(1, 14), (14, 14)]
 
 

@@ -67,14 +67,14 @@ def test_a_small_world_asks_all_that_there_is_to_ask(call, facts, tmp_path):
         asked = card["parameters"]["num_queries"]
         assert 0 < asked < 500
         assert asked == card["queries"]["eligible"] == card["queries"]["drawn"]
-        assert f"note: density {density}: {asked} questions are asked, all that have 5 full-test" in out
+        assert f"note: density {density}: {asked} queries are asked, all that have 5 full-test" in out
     # The same as when they are asked for.
     alone = ("--density", 0.75, "--min-answers", 5, "--num-queries", cards[0]["parameters"]["num_queries"])
     assert call(facts, tmp_path / "alone", *alone)[0] == 0
     assert _contents(tmp_path / "alone") == _contents(tmp_path / "new/d0.75")
     code, _, err = call(facts, tmp_path / "none", "--density", 0.75, "--min-answers", 50)
     assert (code, err.count("\n")) == (2, 1)
-    assert "--num-queries must be at most 0, the questions with at least 50 full-test answers" in err
+    assert "--num-queries must be at most 0, the queries with at least 50 full-test answers" in err
 
 
 def test_several_densities_and_json(call, facts, tmp_path):
@@ -157,9 +157,9 @@ def test_the_folder_works_with_the_other_commands(call, facts, tmp_path, capsys)
     folder = tmp_path / "new"
     assert call(facts, folder, *USUAL, "--both-sides")[0] == 0
     for test in ("sparse", "full"):
-        # A system that retrieves the first of the right answers to each question, and nothing else.
+        # A system that retrieves the first of the right answers to each query, and nothing else.
         qrels = [line.split("\t") for line in (folder / f"qrels_{test}.txt").read_text().splitlines()]
-        first = {question: answer for question, _, answer, _ in reversed(qrels)}
+        first = {query: answer for query, _, answer, _ in reversed(qrels)}
         run = tmp_path / f"{test}.run"
         run.write_text("".join(f"{q}\tQ0\t{a}\t1\t1.5\tfirst\n" for q, a in first.items()))
         ranks = tmp_path / f"{test}.parquet"

@@ -16,7 +16,7 @@ CPU, GPU = SimpleNamespace(platform="cpu"), SimpleNamespace(platform="gpu")
 @pytest.mark.parametrize(
     ("device", "entities", "free", "expected"),
     [
-        (CPU, 14_541, 2**40, 2**24),  # enough for 288 questions
+        (CPU, 14_541, 2**40, 2**24),  # enough for 288 queries
         (CPU, 10**5, 2**40, 4 * 64 * 10**5),
         (CPU, 10**5, 2**27, 2**24),
         (CPU, 3 * 10**5, 2**40, 4 * 256 * 3 * 10**5),

@@ -15,7 +15,7 @@ TRAIN = np.array([[0, 0, 3], [2, 0, 1]], np.int32)
 GRAPH = KnowledgeGraph(("a", 'b"', "c", "d"), ("r", "s"), {"train": TRAIN, "test_sparse": TEST})
 MODEL = model("distmult", dim=3, reciprocal=False)
 PARAMS = MODEL.init(jax.random.key(0), 4, 2)[0]
-HEADER = "question\tside\tentity\trelation\tfull\n"
+HEADER = "query\tside\tentity\trelation\tfull\n"
 
 
 @pytest.fixture

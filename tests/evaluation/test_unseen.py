@@ -26,7 +26,7 @@ MODEL = model("transe", dim=3, reciprocal=True)
 
 
 def known(graph, side, triple, filters):
-    """The labels of the other known answers to the question of a triple, counted by hand."""
+    """The labels of the other known answers to the query of a triple, counted by hand."""
     h, r, t = triple
     facts = {tuple(map(int, fact)) for name in filters for fact in graph.splits[name]}
     if side == "tail":

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -57,7 +58,7 @@ def run_all(folder: Path) -> dict[str, Any]:
         said = out.getvalue()
         found[name] = {
             "code": code,
-            "out": rounded(json.loads(said)) if said[:1] in ("{", "[") else said.splitlines(),
+            "out": rounded(json.loads(said)) if said[:1] in ("{", "[") else six_digits(said).splitlines(),
             "err": err.getvalue().splitlines() if code else [],
             "files": {path: of for path, of in now.items() if known.get(path) != of},
         }
@@ -72,6 +73,16 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [rounded(of) for of in value]
     return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
+def six_digits(text: str) -> str:
+    """The text with its decimals to six digits: the last of them depend on the processor."""
+
+    def short(found: re.Match[str]) -> str:
+        value = float(found[0])
+        return f"{value if abs(value) > 1e-9 else 0.0:.6g}"
+
+    return re.sub(r"(?<![\w.])-?\d+\.\d{5,}(e-?\d+)?(?![\w.])", short, text)
 
 
 def fill_in(sheet: Path, out: Path) -> None:
@@ -90,7 +101,8 @@ def files(folder: Path) -> dict[str, Any]:
             table = pl.read_parquet(path)
             found[name] = {"columns": table.columns, "rows": len(table)}
         elif path.suffix in TEXT - {".json"} and not name.startswith("run/"):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            text = six_digits(path.read_text(encoding="utf-8"))
+            found[name] = hashlib.sha256(text.encode()).hexdigest()[:16]
         else:
             found[name] = "there"
     return found

@@ -1,4 +1,4 @@
-"""Agreement of two label sets, against a loop over resamples; what its intervals hold."""
+"""Agreement of two qrels, against a loop over resamples; what its intervals hold."""
 
 import jax
 import numpy as np
@@ -7,25 +7,26 @@ import pytest
 from scipy import stats
 
 from owkg.judge.agreement import Interval, agreement, agreement_of_values
-from owkg.judge.rankings import kendall_tau, tau_ap
 from owkg.judge.scores import Scores
-from owkg.metrics.bootstrap import resampled_sums
+from owkg.keys import children
+from owkg.stats.bootstrap import resampled_sums
+from owkg.stats.rank_correlation import kendall_tau, tau_ap
 
 KEY = jax.random.key(3)
 
 
 def made(value, names, larger=(True,), weight=None, systems="abcdefgh"):
     value = np.asarray(value, np.float64)
-    metrics, count, questions = value.shape
+    metrics, count, queries = value.shape
     asked = pl.DataFrame({"side": "tail", "entity": [str(name) for name in names], "relation": "r"})
-    weight = np.ones((metrics, questions)) if weight is None else weight
+    weight = np.ones((metrics, queries)) if weight is None else weight
     return Scores(
         tuple(systems[:count]), tuple(f"m{i}" for i in range(metrics)), larger, asked, value, weight
     )
 
 
 def pair(seed=0):
-    """Two label sets of 30 and 25 questions, 20 of which are shared; two metrics, one a micro metric."""
+    """Two qrels of 30 and 25 queries, 20 of which are shared; two metrics, one a micro metric."""
     rng = np.random.default_rng(seed)
     weight = np.stack([np.ones(30), rng.integers(1, 5, 30)])
     value = rng.random((2, 5, 30)) * weight[:, None] + 0.1 * np.arange(5)[:, None]
@@ -39,12 +40,12 @@ def test_a_loop_over_resamples_agrees():
     first, second = pair()
     found = agreement(KEY, first, second, replicates=7, interval="percentile", level=0.5)
     assert (found.shared, found.only_first, found.only_second) == (20, 10, 5)
-    # How often each question is drawn: columns of the identity are the counts.
-    keys = jax.random.split(KEY, 3)
+    # How often each query is drawn: columns of the identity are the counts.
+    keys = children(KEY, 3)
     shared, alone, other = (
         resampled_sums(key, np.eye(n), 7) for key, n in zip(keys, (20, 10, 5), strict=True)
     )
-    named = [scores.questions["entity"].cast(pl.Int64).to_numpy() for scores in (first, second)]
+    named = [scores.queries["entity"].cast(pl.Int64).to_numpy() for scores in (first, second)]
     for replicate in range(7):
         assert shared[replicate].sum() == 20
         drawn = dict(zip(range(10, 30), shared[replicate], strict=True))
@@ -69,8 +70,8 @@ def test_a_loop_over_resamples_agrees():
     assert found.corrected == pytest.approx(expected)
 
 
-def test_shared_questions_are_the_same_draw():
-    # Two copies of one label set agree in every resample, however close the systems; drawn apart, not.
+def test_shared_queries_are_the_same_draw():
+    # Two copies of one qrels agree in every resample, however close the systems; drawn apart, not.
     rng = np.random.default_rng(0)
     value = rng.random((1, 6, 50))
     first = made(value, range(50))
@@ -82,13 +83,13 @@ def test_shared_questions_are_the_same_draw():
     assert (apart.shared, apart.only_first, apart.only_second) == (0, 50, 50)
 
 
-def test_order_of_systems_metrics_and_questions_does_not_matter():
+def test_order_of_systems_metrics_and_queries_does_not_matter():
     first, second = pair()
     turned = Scores(
         second.systems[::-1],
         second.metrics[::-1],
         second.larger_is_better[::-1],
-        second.questions[::-1],
+        second.queries[::-1],
         second.value[::-1, ::-1, ::-1],
         second.weight[::-1, ::-1],
     )
@@ -100,7 +101,7 @@ def test_order_of_systems_metrics_and_questions_does_not_matter():
 
 
 def test_centred_intervals_hold_what_samples_say_on_average_and_percentiles_lie_too_low():
-    """8 systems with close means; the label sets agree on them in the end, so that the tau there is 1."""
+    """8 systems with close means; the qrels agree on them in the end, so that the tau there is 1."""
     rng = np.random.default_rng(1)
     mean = 0.04 * np.arange(8)[:, None]
     found = {kind: [] for kind in Interval}
@@ -168,7 +169,7 @@ def test_bad_published_numbers(first, second, shown):
 @pytest.mark.parametrize(
     ("changed", "shown"),
     [
-        ({"key": 0}, "`key`"),
+        ({"key": "0"}, "`key`"),
         ({"first": None}, "`first` must be of owkg.judge.scores"),
         ({"second": pair()[1]._replace(systems=("a", "b", "c", "d", "z"))}, "same systems: `second` lacks e"),
         ({"second": pair()[1]._replace(metrics=("m0", "x"))}, "same metrics: `second` lacks m1"),
@@ -181,7 +182,7 @@ def test_bad_published_numbers(first, second, shown):
             {"first": made(np.ones((1, 1, 2)), "xy"), "second": made(np.ones((1, 1, 2)), "xy")},
             "a single system cannot be ranked",
         ),
-        ({"first": pair()[0]._replace(questions=pair()[0].questions[[0] * 30])}, "once, got tail|0|r again"),
+        ({"first": pair()[0]._replace(queries=pair()[0].queries[[0] * 30])}, "once, got tail|0|r again"),
     ],
 )
 def test_bad_input(changed, shown):

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytrec_eval import RelevanceEvaluator
 
-from owkg.judge.frames import RUN
 from owkg.judge.runs import (
     aligned,
     known_pairs,
@@ -20,6 +19,7 @@ from owkg.judge.runs import (
     without_known,
     write_run,
 )
+from owkg.judge.schema import RUN
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import write_ranks
 
@@ -151,7 +151,7 @@ def test_rank_tables_are_runs_of_the_tested_answers(tmp_path):
     )
     write_ranks(ranks, tmp_path / "plain.parquet")
     found = read_runs([tmp_path / "plain.parquet"])
-    assert found.select("model", "question", "answer", "score").rows() == [
+    assert found.select("model", "query", "answer", "score").rows() == [
         ("plain", "a|r|?", "b", -3.5),
         ("plain", "a|r|?", "c", -1.0),
         ("plain", "?|r|b", "a", -4.0),
@@ -185,24 +185,24 @@ def test_known_answers_leave():
     assert without_known(run, GRAPH, []).equals(run)
     with pytest.raises(ValueError, match="`splits` must be among train, test, got 'valid'"):
         without_known(run, GRAPH, ["valid"])
-    pairs = known_pairs(GRAPH, ["train"]).select("question", "answer").rows()
+    pairs = known_pairs(GRAPH, ["train"]).select("query", "answer").rows()
     assert sorted(pairs) == [("?|r|b", "a"), ("?|r|b", "c"), ("a|r|?", "b"), ("c|r|?", "b")]
 
 
-def test_systems_must_answer_the_same_questions():
+def test_systems_must_answer_the_same_queries():
     both = one("m", ((1.0,), (1.0,)), ((1,), (2,)), (0, 1))
     run = pl.concat([both, one("n", ((1.0,),), ((3,),), (0,))])
     with pytest.raises(ValueError, match=r"1 of 2 .*'b\|r\|\?' in 'n'"):
         aligned(run)
     found, dropped = aligned(run, intersect=True)
     assert dropped == 1
-    assert found.select("model", "question").rows() == [("m", "a|r|?"), ("n", "a|r|?")]
+    assert found.select("model", "query").rows() == [("m", "a|r|?"), ("n", "a|r|?")]
     whole, none = aligned(both)
     assert none == 0
     assert whole.equals(both)
 
 
-def test_no_question_in_common():
+def test_no_query_in_common():
     run = pl.concat([one("m"), one("n", entity=(1,))])
     with pytest.raises(ValueError, match="all 2 systems"):
         aligned(run, intersect=True)

@@ -1,4 +1,4 @@
-"""Scores of systems on questions: their means are what `owkg.metrics.evaluate` says."""
+"""Scores of systems on queries: their means are what `owkg.metrics.evaluate` says."""
 
 import jax
 import numpy as np
@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from owkg.judge.scores import intersected, scores
 from owkg.judge.significance import pairwise
 from owkg.judge.stability import stability
-from owkg.metrics import Ties, evaluate, summary, tasks_of
+from owkg.metrics import Ties, evaluate, metric, tasks_of
 
 NAMES = ("mrr", "hits@3", "mr", "amri", "adjusted_hits@3", "macro-mrr", "macro-map@20", "probe@0.5")
-SUMMARIES = [summary(name) for name in NAMES]
+SUMMARIES = [metric(name) for name in NAMES]
 
 
-def table(seed, *, questions=8, answers=3, candidates=40):
+def table(seed, *, queries=8, answers=3, candidates=40):
     rng = np.random.default_rng(seed)
-    count = questions * answers
+    count = queries * answers
     low = rng.integers(1, candidates - 4, count)
     return pl.DataFrame(
         {
-            "head": np.repeat([f"h{i}" for i in range(questions)], answers),
-            "relation": np.repeat([f"r{i % 2}" for i in range(questions)], answers),
+            "head": np.repeat([f"h{i}" for i in range(queries)], answers),
+            "relation": np.repeat([f"r{i % 2}" for i in range(queries)], answers),
             "tail": [f"t{i % answers}" for i in range(count)],
             "side": ["tail"] * count,
             "optimistic": low,
@@ -49,23 +49,23 @@ def test_means_are_those_of_evaluate(seed, rule):
     np.testing.assert_array_equal(found.strength[2], -found.mean[2])
 
 
-def test_what_each_question_reads():
+def test_what_each_query_reads():
     of = table(0)
-    found, _ = scores({"a": of}, [summary("mrr"), summary("macro-mrr")], ties="optimistic")
-    for i, row in enumerate(found.questions.iter_rows(named=True)):
+    found, _ = scores({"a": of}, [metric("mrr"), metric("macro-mrr")], ties="optimistic")
+    for i, row in enumerate(found.queries.iter_rows(named=True)):
         ranks = of.filter(head=row["entity"], relation=row["relation"])["optimistic"].to_numpy()
         assert row["side"] == "tail"
         np.testing.assert_allclose(found.value[:, 0, i], [(1 / ranks).sum(), 1 / ranks.min()])
         np.testing.assert_array_equal(found.weight[:, i], [len(ranks), 1])
 
 
-def test_questions_that_a_system_lacks_are_counted():
+def test_queries_that_a_system_lacks_are_counted():
     tables = {"a": table(0), "b": table(1).filter(pl.col("head") != "h3")}
     with pytest.raises(ValueError, match=r"1 of 8 are missing in some system, such as h3\|r1\|\? in b"):
         scores(tables, SUMMARIES)
     found, left_out = scores(tables, SUMMARIES, intersect=True)
-    assert (left_out, len(found.questions)) == (1, 7)
-    assert "h3" not in found.questions["entity"]
+    assert (left_out, len(found.queries)) == (1, 7)
+    assert "h3" not in found.queries["entity"]
     expected, _ = scores({k: v.filter(pl.col("head") != "h3") for k, v in tables.items()}, SUMMARIES)
     np.testing.assert_array_equal(found.value, expected.value)
 
@@ -86,36 +86,36 @@ def test_ids_for_labels():
 
 
 @pytest.mark.parametrize(
-    ("tables", "summaries", "message"),
+    ("tables", "metrics", "message"),
     [
         ({}, SUMMARIES, "`tables` must hold a rank table for each system"),
-        ({"a": table(0)}, [], "`summaries` must be at least one"),
-        ({"a": table(0)}, ["mrr"], "`summaries` must be of owkg.metrics.summary, got 'mrr'"),
-        ({"a": table(0)}, [summary("zmrr")], "`summaries` must be means"),
-        ({"a": table(0)}, [summary("median-rank")], "`summaries` must be means"),
-        ({"a": table(0)}, [summary("gmr")], "`summaries` must be means"),
-        ({"a": table(0)}, [summary("mrr")] * 2, "`summaries` must be different"),
+        ({"a": table(0)}, [], "`metrics` must be at least one"),
+        ({"a": table(0)}, ["mrr"], "`metrics` must be of owkg.metrics.metric, got 'mrr'"),
+        ({"a": table(0)}, [metric("zmrr")], "`metrics` must be means"),
+        ({"a": table(0)}, [metric("median-rank")], "`metrics` must be means"),
+        ({"a": table(0)}, [metric("gmr")], "`metrics` must be means"),
+        ({"a": table(0)}, [metric("mrr")] * 2, "`metrics` must be different"),
         (
-            {"a": table(0), "b": table(0, questions=2).with_columns(relation=pl.lit("s"))},
+            {"a": table(0), "b": table(0, queries=2).with_columns(relation=pl.lit("s"))},
             SUMMARIES,
-            "no question",
+            "no query",
         ),
         (
             {"a": table(0), "b": table(0)[1:]},
             SUMMARIES,
             r"1 are not in all, such as 't0' to h0\|r0\|\?, in 1 of 2",
         ),
-        ({"a": table(0), "b": table(0, candidates=50)}, [summary("amri")], "the same candidates"),
+        ({"a": table(0), "b": table(0, candidates=50)}, [metric("amri")], "the same candidates"),
         (
             {"a": table(0).with_columns(filtered=False)},
-            [summary("macro-mrr")],
-            "`summaries` has macro-mrr, and the answers of a question are in no one list",
+            [metric("macro-mrr")],
+            "`metrics` has macro-mrr, and the answers of a query are in no one list",
         ),
     ],
 )
-def test_refused(tables, summaries, message):
+def test_refused(tables, metrics, message):
     with pytest.raises(ValueError, match=message):
-        scores(tables, summaries)
+        scores(tables, metrics)
 
 
 def test_an_unknown_tie_rule():
@@ -125,7 +125,7 @@ def test_an_unknown_tie_rule():
 
 def test_places_are_shared_by_systems_that_read_the_same():
     tables = {"a": table(0), "b": table(0).sample(fraction=1, shuffle=True, seed=2), "c": table(1)}
-    found, _ = scores(tables, [summary("mrr"), summary("mr")])
+    found, _ = scores(tables, [metric("mrr"), metric("mr")])
     better = found.mean[0, 2] > found.mean[0, 0]
     assert found.places[0].tolist() == ([2, 2, 1] if better else [1, 1, 3])
     lower = found.mean[1, 2] < found.mean[1, 0]
@@ -149,13 +149,11 @@ def test_answers_that_a_system_lacks_are_left_out_too():
 def test_the_order_of_rows_changes_nothing_that_is_drawn():
     tables = {name: table(seed) for seed, name in enumerate("abc")}
     mixed = {name: of.sample(fraction=1, shuffle=True, seed=3) for name, of in tables.items()}
-    chosen = [summary("mrr"), summary("macro-mrr")]
+    chosen = [metric("mrr"), metric("macro-mrr")]
     one, two = (scores(of, chosen)[0] for of in (tables, mixed))
-    assert one.questions.equals(two.questions)
-    for metric in one.metrics:
-        p = [
-            pairwise(of, metric, test="randomisation", key=jax.random.key(0), draws=99).p for of in (one, two)
-        ]
+    assert one.queries.equals(two.queries)
+    for name in one.metrics:
+        p = [pairwise(of, name, test="randomisation", key=0, draws=99).p for of in (one, two)]
         np.testing.assert_array_equal(*p)
     drawn = [stability(jax.random.key(0), of, [0.3, 0.6], 20).tau for of in (one, two)]
     np.testing.assert_array_equal(*drawn)

@@ -40,20 +40,20 @@ def _oracle(triples, side):
 
 @SIDES
 @given(world=worlds())
-def test_every_question_has_its_answers(side, world):
+def test_every_query_has_its_answers(side, world):
     known, oracle = _index(world, side), _oracle(world[0], side)
     relations = world[3]
-    questions = [(int(key) // relations, int(key) % relations) for key in known.keys]
-    assert questions == sorted(oracle)
+    queries = [(int(key) // relations, int(key) % relations) for key in known.keys]
+    assert queries == sorted(oracle)
     bounds = zip(known.offsets[:-1], known.offsets[1:], strict=True)
-    assert [known.answers[a:b].tolist() for a, b in bounds] == [sorted(oracle[q]) for q in questions]
+    assert [known.answers[a:b].tolist() for a, b in bounds] == [sorted(oracle[q]) for q in queries]
     assert (known.keys.dtype, known.offsets.dtype, known.answers.dtype) == (np.int64, np.int64, np.int32)
     assert known.offsets[0] == 0
 
 
 @SIDES
 @given(world=worlds())
-def test_ranges_are_those_of_the_question(side, world):
+def test_ranges_are_those_of_the_query(side, world):
     known, oracle = _index(world, side), _oracle(world[0], side)
     _, _, entities, relations = world
     entity, relation = np.divmod(np.arange(entities * relations), relations)
@@ -86,7 +86,7 @@ def test_order_and_repetition_do_not_matter(world):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_single_question_gives_a_range_without_axis():
+def test_a_single_query_gives_a_range_without_axis():
     known = known_answers([[2, 1, 0], [2, 1, 1]], "tail", num_entities=3, num_relations=2)
     start, stop = answer_ranges(known, 2, 1)
     assert (start.shape, int(start), int(stop)) == ((), 0, 2)

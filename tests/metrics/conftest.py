@@ -20,20 +20,20 @@ def all_ranks():
 
 @pytest.fixture(scope="session")
 def full_table() -> pl.DataFrame:
-    """A rank table with every column, ties, and questions of several answers; candidates by question."""
+    """A rank table with every column, ties, and queries of several answers; candidates by query."""
     rng = np.random.default_rng(11)
     rows = []
-    for question in range(60):
-        side = ("head", "tail")[question % 2]
+    for query in range(60):
+        side = ("head", "tail")[query % 2]
         candidates = int(rng.integers(5, 60))
         for answer in range(int(rng.integers(1, 5))):
             low = int(min(rng.geometric(0.2), candidates))
             high = int(min(low + rng.integers(0, 4) * rng.integers(0, 2), candidates))
-            known, other = f"k{question}", f"a{answer}"
+            known, other = f"k{query}", f"a{answer}"
             rows.append(
                 {
                     "head": other if side == "head" else known,
-                    "relation": f"r{question % 3}",
+                    "relation": f"r{query % 3}",
                     "tail": known if side == "head" else other,
                     "side": side,
                     "optimistic": low,

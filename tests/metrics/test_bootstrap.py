@@ -1,25 +1,25 @@
-"""The bootstrap over questions: deterministic, of whole questions, and with scipy's ends."""
+"""The bootstrap over queries: deterministic, of whole queries, and with scipy's ends."""
 
 import jax
 import numpy as np
 import pytest
 from scipy import stats
 
-from owkg.metrics import Interval, Ties, evaluate, summary, tasks, tasks_of
-from owkg.metrics.bootstrap import bounds, resampled_medians, resampled_sums
-from owkg.metrics.median import distribution, mass, quantile
+from owkg.metrics import Interval, Ties, evaluate, metric, tasks, tasks_of
+from owkg.metrics.median import distribution, quantile, rank_histogram, resampled_medians
+from owkg.stats.bootstrap import bounds, resampled_sums
 
 KEY = jax.random.key(7)
 
 
-def test_replicates_are_sums_over_as_many_questions():
+def test_replicates_are_sums_over_as_many_queries():
     count = 37
     sums = resampled_sums(KEY, np.stack([np.ones(count), np.arange(count), np.eye(count)[5]]), 4000)
     assert sums.shape == (4000, 3)
     assert (sums[:, 0] == count).all()
     assert abs(sums[:, 1].mean() - 666) < 4 * np.sqrt(count * (count**2 - 1) / 12 / 4000)
     np.testing.assert_allclose(sums[:, 1].var(), count * (count**2 - 1) / 12, rtol=0.1)
-    # How often one question is drawn is binomial.
+    # How often one query is drawn is binomial.
     observed = np.bincount(sums[:, 2].astype(int), minlength=7)
     expected = 4000 * stats.binom.pmf(np.arange(len(observed)), count, 1 / count)
     assert abs(observed[0] - expected[0]) < 4 * np.sqrt(expected[0])
@@ -41,17 +41,17 @@ def test_a_prefix_of_replicates_is_the_same_whatever_is_summed(count):
 
 @pytest.mark.parametrize("rule", list(Ties))
 @pytest.mark.parametrize("weighted", [False, True])
-def test_medians_are_of_the_questions_that_the_sums_draw(full_table, rule, weighted):
+def test_medians_are_of_the_queries_that_the_sums_draw(full_table, rule, weighted):
     made, _ = tasks_of(full_table)
     weight = made.weight if weighted else None
-    count = made.num_questions
+    count = made.num_queries
     drawn = resampled_sums(KEY, np.eye(count), 12).round().astype(int)
     found = resampled_medians(KEY, made, rule, weight, 12)
     each = np.ones(len(made.optimistic)) if weight is None else weight
     for times, median in zip(drawn, found, strict=True):
         assert times.sum() == count
-        part = each * times[made.question]
-        assert median == quantile(distribution(mass(made, rule, part)), 0.5)
+        part = each * times[made.query]
+        assert median == quantile(distribution(rank_histogram(made, rule, part)), 0.5)
 
 
 def test_a_replicate_without_weight_has_no_number():
@@ -61,7 +61,7 @@ def test_a_replicate_without_weight_has_no_number():
     assert (medians[~np.isnan(medians)] == 1).all()
     found = evaluate(
         made,
-        [summary(n) for n in ("mrr", "median_rank", "zmr", "gmr")],
+        [metric(n) for n in ("mrr", "median_rank", "zmr", "gmr")],
         interval="bca",
         ties=["exact"],
         draws=2,
@@ -92,7 +92,7 @@ def test_against_scipy(method):
     made = _tasks()
     names = [name for name in STATISTICS if not (method == "bca" and name == "median_rank")]
     found = evaluate(
-        made, [summary(name) for name in names], interval=method, replicates=20_000, ties=["exact"], key=KEY
+        made, [metric(name) for name in names], interval=method, replicates=20_000, ties=["exact"], key=KEY
     )[Ties.EXACT]
     for name in names:
         theirs = stats.bootstrap(
@@ -111,7 +111,7 @@ def test_against_scipy(method):
 def test_bca_of_skewed_numbers_is_not_the_percentile():
     made = _tasks(30)
     by = {
-        kind: evaluate(made, [summary("gmr")], interval=kind, replicates=5000)[Ties.EXACT]["gmr"]
+        kind: evaluate(made, [metric("gmr")], interval=kind, replicates=5000)[Ties.EXACT]["gmr"]
         for kind in Interval
     }
     assert len({estimate.ci_low for estimate in by.values()}) == 3
@@ -122,10 +122,10 @@ def test_bca_of_skewed_numbers_is_not_the_percentile():
 def test_the_spread_of_replicates_is_the_standard_error(full_table):
     made, _ = tasks_of(full_table)
     names = ["mrr", "mr", "amri", "amr", "zmrr", "gmr", "agmri", "macro-map@5", "probe@1,0.5"]
-    analytic = evaluate(made, [summary(name) for name in names], ties=["exact"], level=0.6827)[Ties.EXACT]
+    analytic = evaluate(made, [metric(name) for name in names], ties=["exact"], level=0.6827)[Ties.EXACT]
     drawn = evaluate(
         made,
-        [summary(name) for name in names],
+        [metric(name) for name in names],
         ties=["exact"],
         level=0.6827,
         interval="percentile",
@@ -141,7 +141,7 @@ def test_keys_decide(full_table):
     made, _ = tasks_of(full_table)
 
     def ends(key):
-        found = evaluate(made, [summary("mrr")], interval="percentile", key=key, replicates=50)
+        found = evaluate(made, [metric("mrr")], interval="percentile", key=key, replicates=50)
         return found[Ties.EXACT]["mrr"]
 
     assert ends(KEY) == ends(jax.random.key(7)) != ends(jax.random.key(8))
@@ -171,10 +171,10 @@ def test_bounds():
 @pytest.mark.parametrize("replicates", [0, 1, -5, 2.5, "10", None, float("nan")])
 def test_bad_replicates(replicates):
     with pytest.raises(ValueError, match="`replicates`"):
-        evaluate(_tasks(), [summary("mrr")], interval="bca", replicates=replicates)
+        evaluate(_tasks(), [metric("mrr")], interval="bca", replicates=replicates)
 
 
 @pytest.mark.parametrize("interval", ["normal", "", None, 3])
 def test_bad_interval(interval):
     with pytest.raises(ValueError, match="`interval` must be one of analytic, percentile, bca"):
-        evaluate(_tasks(), [summary("mrr")], interval=interval)
+        evaluate(_tasks(), [metric("mrr")], interval=interval)

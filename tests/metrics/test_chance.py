@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from owkg.metrics import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, power, power_mean
+from owkg.metrics import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.metrics.chance import (
     geometric_chance,
     log_rank_cumulants,
@@ -15,7 +15,7 @@ from owkg.metrics.chance import (
 )
 from owkg.metrics.evaluate import linked_chance
 from owkg.metrics.evaluate import median_chance as chosen_median_chance
-from owkg.metrics.sums import rank_weights
+from owkg.rank_weights.tables import rank_weights
 
 SIZES = [[1], [2], [50], [1, 1], [3, 50], [2, 3, 4], [7, 7, 7], [1, 500], [4, 1, 5, 3]]
 
@@ -27,7 +27,7 @@ def _weights(sizes):
 # --- means of a rank weight
 
 
-@pytest.mark.parametrize("metric", [MR, MRR, LOG_MRR, GMR, hits_at(1), hits_at(10), power(0.5)], ids=str)
+@pytest.mark.parametrize("metric", [MR, MRR, LOG_MRR, GMR, hits_at(1), hits_at(10), p_mrr(0.5)], ids=str)
 def test_rank_moments(metric):
     moments = rank_moments(metric, 300)
     for n in (1, 2, 9, 10, 11, 300):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from owkg.metrics import Ties, evaluate, probe, summary, tasks
+from owkg.metrics import Ties, evaluate, metric, probe, tasks
 
 
 def _of(ranks, candidates, name):
-    return evaluate(tasks(ranks, candidates=candidates), [summary(name)], level=None)[Ties.EXACT][name]
+    return evaluate(tasks(ranks, candidates=candidates), [metric(name)], level=None)[Ties.EXACT][name]
 
 
 def test_amr():

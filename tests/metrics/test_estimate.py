@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from owkg.metrics import MR, MRR, Interval, Ties, evaluate, summary, tasks, tasks_of
+from owkg.metrics import MR, MRR, Interval, Ties, evaluate, metric, tasks, tasks_of
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import adjusted_chance, adjusted_value, plain_chance, slopes
-from owkg.metrics.interval import share_limits
-from owkg.metrics.median import distribution, mass, woodruff
-from owkg.metrics.parts import parts_by_ties
+from owkg.metrics.median import distribution, rank_histogram, woodruff
+from owkg.metrics.query_sums import query_sums_by_ties
+from owkg.stats.interval import share_limits
 
 AVERAGED = ["mrr", "mr", "hits@3", "amr", "amri", "amrr", "zmr", "zmrr", "ahits@3", "zhits@3"]
 AVERAGED += ["probe@0.5,0.5", "aprobe@1,1", "zprobe@1,1", "macro-map@3", "amacro-map@3", "zmacro-ndcg@4"]
@@ -17,23 +17,23 @@ AVERAGED += ["probe@0.5,0.5", "aprobe@1,1", "zprobe@1,1", "macro-map@3", "amacro
 
 def test_adjustments():
     chance = Chance(4.0, 9.0)
-    assert adjusted_value(summary("mr"), 2.0, chance, 1.0) == 2
-    assert adjusted_value(summary("amr"), 2.0, chance, 1.0) == 0.5
-    assert adjusted_value(summary("amri"), 2.0, chance, 1.0) == pytest.approx(2 / 3)
-    assert adjusted_value(summary("zmr"), 2.0, chance, 1.0) == pytest.approx(2 / 3)
-    assert adjusted_value(summary("zmrr"), 7.0, chance, 10.0) == pytest.approx(1)
-    assert adjusted_value(summary("amrr"), 7.0, chance, 10.0) == pytest.approx(0.5)
-    assert adjusted_chance(summary("mr"), chance, 1.0) == chance
-    assert adjusted_chance(summary("amr"), chance, 1.0)[:2] == (1, 9 / 16)
-    assert adjusted_chance(summary("amri"), chance, 1.0)[:2] == (0, 1)
-    assert adjusted_chance(summary("zmr"), chance, 1.0)[:2] == (0, 1)
+    assert adjusted_value(metric("mr"), 2.0, chance, 1.0) == 2
+    assert adjusted_value(metric("amr"), 2.0, chance, 1.0) == 0.5
+    assert adjusted_value(metric("amri"), 2.0, chance, 1.0) == pytest.approx(2 / 3)
+    assert adjusted_value(metric("zmr"), 2.0, chance, 1.0) == pytest.approx(2 / 3)
+    assert adjusted_value(metric("zmrr"), 7.0, chance, 10.0) == pytest.approx(1)
+    assert adjusted_value(metric("amrr"), 7.0, chance, 10.0) == pytest.approx(0.5)
+    assert adjusted_chance(metric("mr"), chance, 1.0) == chance
+    assert adjusted_chance(metric("amr"), chance, 1.0)[:2] == (1, 9 / 16)
+    assert adjusted_chance(metric("amri"), chance, 1.0)[:2] == (0, 1)
+    assert adjusted_chance(metric("zmr"), chance, 1.0)[:2] == (0, 1)
 
 
 def test_nothing_to_rank_is_no_number():
     nothing = Chance(1.0, 0.0)
     for name in ("amri", "zmr", "amrr", "zmrr"):
-        assert np.isnan(adjusted_value(summary(name), 1.0, nothing, 1.0))
-        assert np.isnan(adjusted_chance(summary(name), nothing, 1.0)[:2]).all()
+        assert np.isnan(adjusted_value(metric(name), 1.0, nothing, 1.0))
+        assert np.isnan(adjusted_chance(metric(name), nothing, 1.0)[:2]).all()
 
 
 @pytest.mark.parametrize("name", ["mr", "amr", "amri", "zmr", "amrr", "zmrr", "mrr"])
@@ -41,7 +41,7 @@ def test_slopes_by_finite_differences(name):
     totals = np.array([20.0, 61.0, 92.0, 33.0, 20.0])
     if name.endswith("mrr"):
         totals = np.array([20.0, 13.0, 8.0, 1.5, 20.0])
-    made = summary(name)
+    made = metric(name)
 
     def value(totals):
         best = totals[4] / totals[0]
@@ -57,7 +57,7 @@ def test_slopes_by_finite_differences(name):
 
 def test_the_standard_error_of_a_mean():
     ranks = np.array([1, 5, 2, 40, 3, 3, 8])
-    found = evaluate(tasks(ranks, candidates=50), [summary("mrr"), summary("mr")], level=0.9)[Ties.EXACT]
+    found = evaluate(tasks(ranks, candidates=50), [metric("mrr"), metric("mr")], level=0.9)[Ties.EXACT]
     for name, x in (("mrr", 1 / ranks), ("mr", ranks)):
         error = x.std(ddof=1) / np.sqrt(len(x))
         np.testing.assert_allclose(found[name].standard_error, error, rtol=1e-11)
@@ -106,7 +106,7 @@ def test_limits_of_a_share_by_binomial_sums(k, n):
 @pytest.mark.parametrize("interval", list(Interval))
 def test_no_interval_of_a_sample_has_width_0(ranks, interval):
     names = ["mrr", "hits@1", "hits@10", "mr", "amri", "amrr", "zmrr", "gmr", "hmr", "imr", "macro-mrr"]
-    wanted = [summary(name) for name in names]
+    wanted = [metric(name) for name in names]
     found = evaluate(tasks(ranks, candidates=30), wanted, interval=interval, replicates=200)[Ties.EXACT]
     for name in names:
         assert found[name].ci_low <= found[name].value <= found[name].ci_high, name
@@ -114,8 +114,8 @@ def test_no_interval_of_a_sample_has_width_0(ranks, interval):
 
 
 def test_effective_queries_and_the_heaviest():
-    made = tasks([1, 2, 3, 4, 5, 6], candidates=9, question=[0, 0, 0, 0, 1, 2])
-    found = evaluate(made, [summary("mrr"), summary("macro-mrr"), summary("median_rank")])[Ties.EXACT]
+    made = tasks([1, 2, 3, 4, 5, 6], candidates=9, query=[0, 0, 0, 0, 1, 2])
+    found = evaluate(made, [metric("mrr"), metric("macro-mrr"), metric("median_rank")])[Ties.EXACT]
     for name in ("mrr", "median_rank"):
         assert found[name].effective_queries == pytest.approx(36 / 18)
         assert found[name].heaviest_query == pytest.approx(4 / 6)
@@ -126,8 +126,10 @@ def test_effective_queries_and_the_heaviest():
 @pytest.mark.parametrize("name", AVERAGED)
 def test_the_standard_error_is_that_of_linearisation(full_table, name):
     made, _ = tasks_of(full_table)
-    wanted = summary(name)
-    parts = parts_by_ties(wanted.measure, wanted.weighting, made, (Ties.EXACT,), by_question=True)[Ties.EXACT]
+    wanted = metric(name)
+    parts = query_sums_by_ties(wanted.measure, wanted.weighting, made, (Ties.EXACT,), by_query=True)[
+        Ties.EXACT
+    ]
     found = evaluate(made, [wanted], ties=["exact"])[Ties.EXACT][name]
     sums = np.stack(parts[:5])
 
@@ -150,16 +152,16 @@ def test_the_standard_error_is_that_of_linearisation(full_table, name):
 )
 def test_the_interval_of_a_link_is_that_of_its_mean(full_table, name):
     made, _ = tasks_of(full_table)
-    wanted = summary(name)
+    wanted = metric(name)
     inner = {"gmr": np.log, "igmr": np.log, "hmr": np.reciprocal, "imr": np.positive}
     plain = name.removeprefix("w").removeprefix("a").removeprefix("z").removesuffix("i")
     h = {**inner, "power-mean@2": np.square}[plain]
     weight = made.weight * ((made.candidates - 1) if name == "wgmr" else 1)
     tie = [h(np.arange(a, b + 1.0)).mean() for a, b in zip(made.optimistic, made.pessimistic, strict=True)]
-    value = np.bincount(made.question, weight * tie)
-    total = np.bincount(made.question, weight)
+    value = np.bincount(made.query, weight * tie)
+    total = np.bincount(made.query, weight)
     mean = value.sum() / total.sum()
-    count = made.num_questions
+    count = made.num_queries
     width = np.sqrt(count / (count - 1) * np.sum((value - mean * total) ** 2)) / total.sum()
     effective = total.sum() ** 2 / np.dot(total, total)
     bounds = [
@@ -173,7 +175,7 @@ def test_the_interval_of_a_link_is_that_of_its_mean(full_table, name):
         "imr": np.reciprocal,
         "power-mean@2": np.sqrt,
     }[plain]
-    found = evaluate(made, [wanted, summary(plain)], ties=["exact"])[Ties.EXACT]
+    found = evaluate(made, [wanted, metric(plain)], ties=["exact"])[Ties.EXACT]
     ends = sorted(map(outer, ends))
     values = np.array([outer(mean), *ends])
     if wanted.adjustment != "none":
@@ -191,14 +193,14 @@ def test_the_interval_of_a_link_is_that_of_its_mean(full_table, name):
         np.testing.assert_allclose(own.standard_error, numeric, rtol=1e-5)
 
 
-def test_one_question_has_no_interval():
+def test_one_query_has_no_interval():
     names = [*AVERAGED, "gmr", "zgmr", "median_rank", "hmr"]
-    for question in (None, [0, 0, 0]):
-        size = 1 if question is None else 3
-        made = tasks(np.full(size, 2), candidates=9, question=question, popularity=np.zeros(size, int))
+    for query in (None, [0, 0, 0]):
+        size = 1 if query is None else 3
+        made = tasks(np.full(size, 2), candidates=9, query=query, popularity=np.zeros(size, int))
         for interval in Interval:
             found = evaluate(
-                made, [summary(name) for name in names], interval=interval, replicates=5, ties=["exact"]
+                made, [metric(name) for name in names], interval=interval, replicates=5, ties=["exact"]
             )[Ties.EXACT]
             for name in names:
                 assert np.isfinite(found[name].value), name
@@ -210,7 +212,7 @@ def test_one_question_has_no_interval():
 def test_intervals_stay_between_the_worst_and_the_best():
     made = tasks([1, 1, 1, 30], candidates=30)
     names = ["mrr", "mr", "gmr", "hits@1", "amri", "amrr", "agmri", "hmr", "imr", "probe@1,0"]
-    found = evaluate(made, [summary(name) for name in names], level=0.999)[Ties.EXACT]
+    found = evaluate(made, [metric(name) for name in names], level=0.999)[Ties.EXACT]
     for name in ("mrr", "hits@1", "probe@1,0", "imr"):
         assert 0 <= found[name].ci_low < found[name].value < found[name].ci_high <= 1, name
     for name in ("mr", "gmr", "hmr"):
@@ -224,21 +226,21 @@ def test_intervals_stay_between_the_worst_and_the_best():
 COVERED = ["mrr", "hits@10", "amri", "zmrr", "gmr", "macro-map@20", "macro-mrr"]
 
 
-def _questions(rng, count):
-    """Tasks of questions whose ranks are alike: N u^4 of a uniform u with an effect of the question."""
+def _queries(rng, count):
+    """Tasks of queries whose ranks are alike: N u^4 of a uniform u with an effect of the query."""
     answers = 1 + rng.poisson(1.0, count)
-    question = np.repeat(np.arange(count), answers)
-    candidates = rng.integers(2000, 4000, count)[question]
-    normal = (rng.normal(size=count)[question] + rng.normal(size=len(question))) / np.sqrt(2)
+    query = np.repeat(np.arange(count), answers)
+    candidates = rng.integers(2000, 4000, count)[query]
+    normal = (rng.normal(size=count)[query] + rng.normal(size=len(query))) / np.sqrt(2)
     ranks = np.ceil(candidates * special.ndtr(normal) ** 4).astype(int)
-    return tasks(np.maximum(ranks, 1), candidates=candidates, question=question)
+    return tasks(np.maximum(ranks, 1), candidates=candidates, query=query)
 
 
 @pytest.fixture(scope="module")
 def truth():
-    # A whole population: 200,000 questions, so 1 / 30 of the standard error of 200.
-    made = _questions(np.random.default_rng(100), 200_000)
-    found = evaluate(made, [summary(name) for name in COVERED], ties=["exact"], level=None)[Ties.EXACT]
+    # A whole population: 200,000 queries, so 1 / 30 of the standard error of 200.
+    made = _queries(np.random.default_rng(100), 200_000)
+    found = evaluate(made, [metric(name) for name in COVERED], ties=["exact"], level=None)[Ties.EXACT]
     values = {name: estimate.value for name, estimate in found.items()}
     values["median_rank"] = np.median(made.optimistic)
     values["zmrr"] *= np.sqrt(200 / 200_000)  # z metrics grow with the number of tasks
@@ -247,14 +249,14 @@ def truth():
 
 def _coverage(truth, interval, repetitions, seed, level, **options):
     rng = np.random.default_rng(seed)
-    wanted = [summary(name) for name in COVERED]
+    wanted = [metric(name) for name in COVERED]
     hits = dict.fromkeys([*COVERED, "median_rank"], 0)
     for _ in range(repetitions):
-        made = _questions(rng, 200)
+        made = _queries(rng, 200)
         found = evaluate(made, wanted, ties=["optimistic"], interval=interval, level=level, **options)
         ends = {name: (e.ci_low, e.ci_high) for name, e in found[Ties.OPTIMISTIC].items()}
         # Without its chance level, which would be drawn.
-        by_rank = distribution(mass(made, Ties.OPTIMISTIC, None))
+        by_rank = distribution(rank_histogram(made, Ties.OPTIMISTIC, None))
         ends["median_rank"] = woodruff(made, Ties.OPTIMISTIC, None, by_rank, level)[1]
         for name, (low, high) in ends.items():
             hits[name] += low <= truth[name] <= high
@@ -283,9 +285,8 @@ def test_a_higher_level_is_wider(full_table, interval):
     names = ["mrr", "mr", "gmr", "amri", "zmrr", "median_rank", "macro-map@5"]
     widths = []
     for level in (0.5, 0.9, 0.95, 0.99):
-        found = evaluate(
-            made, [summary(name) for name in names], level=level, interval=interval, ties=["exact"]
-        )[Ties.EXACT]
+        options = {"level": level, "interval": interval, "ties": ["exact"], "replicates": 400, "draws": 500}
+        found = evaluate(made, [metric(name) for name in names], **options)[Ties.EXACT]
         assert all(found[name].ci_low <= found[name].value <= found[name].ci_high for name in names)
         widths.append([found[name].ci_high - found[name].ci_low for name in names])
     widths = np.array(widths)
@@ -297,13 +298,13 @@ def test_a_higher_level_is_wider(full_table, interval):
 @pytest.mark.parametrize("level", [0, 1, 90, 95.0, -0.5, float("nan"), "0.95", [0.9, 0.95], True])
 def test_bad_level(level):
     with pytest.raises(ValueError, match="`level`"):
-        evaluate(tasks([1, 2], candidates=9), [summary("mrr")], level=level)
+        evaluate(tasks([1, 2], candidates=9), [metric("mrr")], level=level)
 
 
 def test_parts_of_mr_and_mrr_differ():
     # The direction decides the sign of z alone.
     made = tasks([1, 2, 1], candidates=9)
-    found = evaluate(made, [summary("zmr"), summary("zmrr")], level=None)[Ties.EXACT]
+    found = evaluate(made, [metric("zmr"), metric("zmrr")], level=None)[Ties.EXACT]
     assert found["zmr"].value > 0
     assert found["zmrr"].value > 0
     assert MR.larger_is_better is False
@@ -312,17 +313,17 @@ def test_parts_of_mr_and_mrr_differ():
 
 @pytest.mark.parametrize("weight", [1e-200, 1.0, 1e200])
 def test_the_size_of_all_weights_changes_nothing(weight):
-    ranks, question = np.arange(1, 41), np.repeat(np.arange(20), 2)
-    wanted = [summary(name) for name in ("mrr", "macro-mrr", "macro-map@3", "amacro-ndcg@3", "gmr")]
-    expected = evaluate(tasks(ranks, candidates=60, question=question), wanted)[Ties.EXACT]
-    made = tasks(ranks, candidates=60, question=question, weight=np.full(40, weight))
+    ranks, query = np.arange(1, 41), np.repeat(np.arange(20), 2)
+    wanted = [metric(name) for name in ("mrr", "macro-mrr", "macro-map@3", "amacro-ndcg@3", "gmr")]
+    expected = evaluate(tasks(ranks, candidates=60, query=query), wanted)[Ties.EXACT]
+    made = tasks(ranks, candidates=60, query=query, weight=np.full(40, weight))
     for name, own in evaluate(made, wanted)[Ties.EXACT].items():
         np.testing.assert_allclose(own, expected[name], rtol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("name", ["gmr", "igmr", "hmr", "imr", "power-mean@2"])
 def test_the_standard_error_where_all_ranks_are_1_is_0(name):
-    found = evaluate(tasks(np.ones(9, int), candidates=60), [summary(name)])[Ties.EXACT][name]
+    found = evaluate(tasks(np.ones(9, int), candidates=60), [metric(name)])[Ties.EXACT][name]
     assert found.standard_error == 0
     assert found.ci_low <= 1 <= found.ci_high
     assert found.ci_low < found.ci_high

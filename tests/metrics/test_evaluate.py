@@ -15,9 +15,9 @@ from owkg.metrics import (
     adjusted,
     evaluate,
     hits_at,
+    metric,
     part_of,
-    questions,
-    summary,
+    queries,
     tasks,
     tasks_of,
 )
@@ -42,7 +42,7 @@ LINKED = ["gmr", "igmr", "imr", "hmr", "power-mean@-2", "wgmr"]
 def _with_adjustments(names):
     made = []
     for name in names:
-        plain = summary(name)
+        plain = metric(name)
         kinds = [Adjustment.NONE, Adjustment.INDEX, Adjustment.Z]
         kinds += [] if plain.larger_is_better else [Adjustment.RATIO]
         made += [adjusted(plain, kind) for kind in kinds]
@@ -60,18 +60,18 @@ def _chosen(made, which, **options):
     return evaluate(made, which, ties=["exact"], level=None, **options)[Ties.EXACT]
 
 
-def _popular(low, high, candidates, question, rng):
+def _popular(low, high, candidates, query, rng):
     """Tasks with everything that some metric asks for."""
-    return tasks(low, high, candidates, question=question, popularity=rng.integers(0, 50, len(low)))
+    return tasks(low, high, candidates, query=query, popularity=rng.integers(0, 50, len(low)))
 
 
 # --- constant, random and perfect scorers
 
 
 def _constant(answers, rng):
-    question = np.repeat(np.arange(len(answers)), answers)
-    candidates = rng.integers(2, 300, len(answers))[question]
-    return _popular(np.ones(len(question), int), candidates, candidates, question, rng)
+    query = np.repeat(np.arange(len(answers)), answers)
+    candidates = rng.integers(2, 300, len(answers))[query]
+    return _popular(np.ones(len(query), int), candidates, candidates, query, rng)
 
 
 def test_a_constant_scorer_is_at_chance():
@@ -93,7 +93,7 @@ def test_a_constant_scorer_is_at_chance():
 def test_the_median_of_a_constant_scorer_is_at_chance():
     rng = np.random.default_rng(1)
     made = _constant(np.ones(700, int), rng)
-    found = _chosen(made, [summary("zmedian_rank"), summary("amedian_ranki")])
+    found = _chosen(made, [metric("zmedian_rank"), metric("amedian_ranki")])
     assert abs(found["zmedian_rank"].value) < 0.2
     assert abs(found["amedian_ranki"].value) < 0.01
 
@@ -101,7 +101,7 @@ def test_the_median_of_a_constant_scorer_is_at_chance():
 def test_the_other_tie_rules_do_not_leave_a_constant_scorer_at_chance():
     rng = np.random.default_rng(0)
     made = _constant(np.ones(150, int), rng)
-    found = evaluate(made, [summary("zmrr"), summary("zmr")], level=None)
+    found = evaluate(made, [metric("zmrr"), metric("zmr")], level=None)
     assert found[Ties.OPTIMISTIC]["zmrr"].value > 10
     assert found[Ties.PESSIMISTIC]["zmr"].value < -10
     assert found[Ties.REALISTIC]["zmrr"].value < -3  # 1 / mean rank is below the mean of 1 / rank
@@ -110,7 +110,7 @@ def test_the_other_tie_rules_do_not_leave_a_constant_scorer_at_chance():
 
 def test_random_scorers_have_the_mean_and_variance_of_chance():
     rng = np.random.default_rng(3)
-    # One answer a question: random lists would make the ranks of a question alike.
+    # One answer a query: random lists would make the ranks of a query alike.
     candidates = rng.integers(2, 80, 40)
     weight, popularity = rng.uniform(0.1, 3, 40), rng.integers(0, 50, 40)
     zs = [made for made in ALL if made.adjustment is Adjustment.Z and "wgmr" not in made.name]
@@ -135,17 +135,17 @@ def test_random_lists_have_the_mean_and_variance_of_chance(measure):
     rng, times = np.random.default_rng(4), 20_000
     answers = rng.integers(1, 6, 25)
     total = answers + rng.integers(1, 30, 25)
-    ranks, candidates, question = [], [], []
+    ranks, candidates, query = [], [], []
     for i, (k, n) in enumerate(zip(answers, total, strict=True)):
         places = np.sort(np.argsort(rng.random((times, n)), axis=1)[:, :k], axis=1) + 1
         ranks.append((places - np.arange(k)).ravel())
         candidates.append(np.full(times * k, n - k + 1))
-        question.append(np.repeat(np.arange(times) + i * times, k))
-    made = tasks(*(np.concatenate(x) for x in (ranks, ranks, candidates)), question=np.concatenate(question))
-    lists = questions.answers_of(made)
-    values = questions.values(measure, lists, Ties.EXACT).reshape(25, times).sum(axis=0)
+        query.append(np.repeat(np.arange(times) + i * times, k))
+    made = tasks(*(np.concatenate(x) for x in (ranks, ranks, candidates)), query=np.concatenate(query))
+    lists = queries.answers_of(made)
+    values = queries.values(measure, lists, Ties.EXACT).reshape(25, times).sum(axis=0)
     mean, variance = (
-        questions.chance(measure, lists.cases)[:, lists.case].reshape(2, 25, times)[:, :, 0].sum(axis=1)
+        queries.chance(measure, lists.cases)[:, lists.case].reshape(2, 25, times)[:, :, 0].sum(axis=1)
     )
     z = (values - mean) / np.sqrt(variance)
     assert abs(z.mean()) < 4 / np.sqrt(times)
@@ -155,10 +155,10 @@ def test_random_lists_have_the_mean_and_variance_of_chance(measure):
 
 def test_a_perfect_scorer():
     rng = np.random.default_rng(2)
-    question = np.repeat(np.arange(40), 3)
-    candidates = rng.integers(5, 300, 40)[question]
-    ones = np.ones(len(question), int)
-    made = _popular(ones, ones, candidates, question, rng)
+    query = np.repeat(np.arange(40), 3)
+    candidates = rng.integers(5, 300, 40)[query]
+    ones = np.ones(len(query), int)
+    made = _popular(ones, ones, candidates, query, rng)
     for level in (None, 0.95):
         found = evaluate(made, ALL, ties=["exact"], level=level)[Ties.EXACT]
         for wanted in ALL:
@@ -191,7 +191,7 @@ def test_index_and_z_are_affine_in_the_metric(full_table):
         for rule in Ties:
             own, plain = found[rule][wanted.name], found[rule][_plain(wanted)]
             mean, variance = plain.expectation, plain.variance
-            sign = 1 if summary(_plain(wanted)).larger_is_better else -1
+            sign = 1 if metric(_plain(wanted)).larger_is_better else -1
             expected = {
                 Adjustment.NONE: plain.value,
                 Adjustment.RATIO: plain.value / mean,
@@ -228,7 +228,7 @@ def test_a_table_twice_with_half_the_weight_is_the_table(full_table, interval):
     half = full_table.with_columns(pl.col("weight") / 2)
     twice = pl.concat([half, half]).sample(fraction=1, shuffle=True, seed=1)
     options = {"interval": interval, "replicates": 100, "ties": ["exact"]}
-    # The same order of questions, so that the same ones are drawn.
+    # The same order of queries, so that the same ones are drawn.
     twice = pl.concat([half, half])
     _close(
         evaluate(tasks_of(twice)[0], EXACT, **options), evaluate(tasks_of(full_table)[0], EXACT, **options)
@@ -250,7 +250,7 @@ def test_names_of_entities_do_not_matter(full_table):
 def test_sides_add_up(full_table):
     made, table = tasks_of(full_table)
     is_head = (table["side"] == "head").to_numpy()
-    wanted = [summary(name) for name in ("mr", "mrr", "hits@3", "log-mrr")]
+    wanted = [metric(name) for name in ("mr", "mrr", "hits@3", "log-mrr")]
     both, head, tail = (
         _chosen(part, wanted) for part in (made, part_of(made, is_head), part_of(made, ~is_head))
     )
@@ -269,8 +269,7 @@ def test_better_ranks_are_better(full_table, seed):
     low = np.maximum(made.optimistic - rng.integers(0, 4, len(made.optimistic)), 1)
     high = np.maximum(made.pessimistic - (made.optimistic - low), low)
     micro = [
-        summary(name)
-        for name in ("mr", "mrr", "hits@3", "probe@0.5,0.5", "gmr", "hmr", "imr", "amri", "zmrr")
+        metric(name) for name in ("mr", "mrr", "hits@3", "probe@0.5,0.5", "gmr", "hmr", "imr", "amri", "zmrr")
     ]
     before, after = (
         evaluate(made, micro, level=None, draws=2),
@@ -324,7 +323,7 @@ def test_nothing_to_rank(interval):
 def test_a_million_candidates():
     made = tasks([1, 10**6, 500_000], candidates=10**6)
     names = ["mr", "amri", "mrr", "zmrr", "hits@10", "gmr", "probe@1,0"]
-    found = _chosen(made, [summary(name) for name in names])
+    found = _chosen(made, [metric(name) for name in names])
     np.testing.assert_allclose(found["mr"].value, 500_000 + 1 / 3, rtol=1e-12)
     np.testing.assert_allclose(found["mr"].variance, (1e12 - 1) / 36, rtol=1e-9)
     np.testing.assert_allclose(found["amri"].value, 1 - 2 * (500_000 + 1 / 3 - 1) / (10**6 - 1), rtol=1e-9)
@@ -337,16 +336,16 @@ def test_every_rule_and_every_name_in_order(full_table):
     found = evaluate(made, PLAIN, ties=["exact", Ties.OPTIMISTIC], level=None)
     assert list(found) == [Ties.EXACT, Ties.OPTIMISTIC]
     assert list(found[Ties.EXACT]) == [wanted.name for wanted in PLAIN]
-    assert isinstance(summary("count").measure, Dispersion)
-    assert isinstance(summary("median").measure, Median)
+    assert isinstance(metric("count").measure, Dispersion)
+    assert isinstance(metric("median").measure, Median)
 
 
 def test_a_median_before_a_drawn_chance_level_changes_nothing():
     made = tasks([1, 4, 2], candidates=[9, 5, 7], weight=[1.0, 2.0, 3.0])
     names = ["median_rank", "hmr"]
     for interval in ("analytic", "percentile"):
-        both = evaluate(made, [summary(name) for name in names], interval=interval, replicates=9)
-        alone = evaluate(made, [summary("hmr")], interval=interval, replicates=9)
+        both = evaluate(made, [metric(name) for name in names], interval=interval, replicates=9)
+        alone = evaluate(made, [metric("hmr")], interval=interval, replicates=9)
         assert both[Ties.EXACT]["hmr"] == alone[Ties.EXACT]["hmr"]
 
 
@@ -356,8 +355,8 @@ def test_a_median_before_a_drawn_chance_level_changes_nothing():
         ("tasks", {"tasks": None}),
         ("tasks", {"tasks": [1, 2, 3]}),
         ("tasks", {"tasks": pl.DataFrame({"optimistic": [1]})}),
-        ("summaries", {"summaries": ["mrr"]}),
-        ("summaries", {"summaries": [None]}),
+        ("metrics", {"metrics": ["mrr"]}),
+        ("metrics", {"metrics": [None]}),
         ("ties", {"ties": ["random"]}),
         ("ties", {"ties": []}),
         ("ties", {"ties": [3]}),
@@ -368,16 +367,16 @@ def test_a_median_before_a_drawn_chance_level_changes_nothing():
     ],
 )
 def test_bad_arguments(argument, change):
-    good = {"tasks": tasks([1, 2], candidates=9), "summaries": [summary("mrr")]}
+    good = {"tasks": tasks([1, 2], candidates=9), "metrics": [metric("mrr")]}
     evaluate(**good)
     call = {**good, **change}
     with pytest.raises(ValueError, match=f"`{argument}`"):
-        evaluate(call.pop("tasks"), call.pop("summaries"), **call)
+        evaluate(call.pop("tasks"), call.pop("metrics"), **call)
 
 
-def test_one_summary_needs_no_list():
+def test_one_metric_needs_no_list():
     ranks = tasks([1, 3, 2], candidates=9)
-    one = evaluate(ranks, summary("mrr"), ties="exact")
-    assert one == evaluate(ranks, [summary("mrr")], ties=[Ties.EXACT])
-    with pytest.raises(ValueError, match="summaries"):
+    one = evaluate(ranks, metric("mrr"), ties="exact")
+    assert one == evaluate(ranks, [metric("mrr")], ties=[Ties.EXACT])
+    with pytest.raises(ValueError, match="metrics"):
         evaluate(ranks, None)

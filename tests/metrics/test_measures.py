@@ -9,14 +9,14 @@ from owkg.metrics import (
     macro,
     macro_map,
     macro_ndcg,
-    of,
+    metric,
+    micro,
     probe,
     stratified,
     stratified_mrr,
-    summary,
 )
-from owkg.metrics.measures import BestAnswer, Median, Probe, Summary, Weighting, probe_loss
-from owkg.metrics.sums import rank_weights
+from owkg.metrics.measures import BestAnswer, Median, Metric, Probe, Weighting, probe_loss
+from owkg.rank_weights.tables import rank_weights
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ from owkg.metrics.sums import rank_weights
     ],
 )
 def test_direction(name, larger):
-    assert summary(name).larger_is_better is larger
+    assert metric(name).larger_is_better is larger
 
 
 def test_factories():
-    assert of(metrics.MRR) == Summary("mrr", metrics.MRR, Weighting(), Adjustment.NONE)
-    assert probe(0.5, 0.25) == Summary("probe@0.5,0.25", Probe(0.5), Weighting(popularity=0.25))
+    assert micro(metrics.MRR) == Metric("mrr", metrics.MRR, Weighting(), Adjustment.NONE)
+    assert probe(0.5, 0.25) == Metric("probe@0.5,0.25", Probe(0.5), Weighting(popularity=0.25))
     assert probe(np.float32(2), 0).name == "probe@2,0"
     assert probe(1, 0, 0.5).weighting == Weighting(relation_popularity=0.5)
     assert probe(float("inf")).measure == Probe(float("inf"))
@@ -47,7 +47,7 @@ def test_factories():
     assert macro(metrics.MRR).measure == BestAnswer(metrics.MRR)
     assert macro_map(20).name == "macro-map@20"
     assert macro_ndcg(20.0).name == "macro-ndcg@20"
-    assert summary("median_rank").measure == Median()
+    assert metric("median_rank").measure == Median()
 
 
 @pytest.mark.parametrize(

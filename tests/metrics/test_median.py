@@ -6,9 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from owkg.metrics import Ties, evaluate, part_of, summary, tasks
+from owkg.metrics import Ties, evaluate, metric, part_of, tasks
 from owkg.metrics.measures import Spread
-from owkg.metrics.median import Distribution, distribution, mass, quantile, scatter, share_below, woodruff
+from owkg.metrics.median import (
+    Distribution,
+    distribution,
+    quantile,
+    rank_histogram,
+    scatter,
+    share_below,
+    woodruff,
+)
 
 
 @st.composite
@@ -41,7 +49,7 @@ def _spread(made, rule):
 @given(made=ranked())
 def test_median_and_scatter_by_hand(rule, made):
     values = _spread(made, rule)
-    by_rank = distribution(mass(made, rule, made.weight))
+    by_rank = distribution(rank_histogram(made, rule, made.weight))
     median = np.median(values)
     assert quantile(by_rank, 0.5) == median
     np.testing.assert_allclose(scatter(Spread.VARIANCE, made, rule), values.var(), rtol=1e-9, atol=1e-12)
@@ -64,7 +72,9 @@ def test_the_scale_of_weights_does_not_matter():
         for count in (2, 3, 10, 100):
             ranks = rng.integers(1, 50, count)
             made = tasks(ranks, candidates=60, weight=np.full(count, scale))
-            assert quantile(distribution(mass(made, Ties.EXACT, made.weight)), 0.5) == np.median(ranks)
+            assert quantile(distribution(rank_histogram(made, Ties.EXACT, made.weight)), 0.5) == np.median(
+                ranks
+            )
 
 
 def test_quantile():
@@ -78,7 +88,7 @@ def test_no_weight_has_no_median():
     made = part_of(tasks([1, 4, 2], [1, 5, 2], 9, weight=[1, 0, 0]), slice(1, 3))
     names = ["median_rank", "zmedian_rank", "variance", "standard_deviation", "median_absolute_deviation"]
     for interval in ("analytic", "bca"):
-        found = evaluate(made, [summary(n) for n in [*names, "mrr"]], interval=interval, replicates=10)
+        found = evaluate(made, [metric(n) for n in [*names, "mrr"]], interval=interval, replicates=10)
         for rule in Ties:
             for name in [*names, "mrr"]:
                 assert np.isnan(found[rule][name].value)
@@ -88,41 +98,41 @@ def test_no_weight_has_no_median():
 def test_woodruff_is_the_interval_of_order_statistics():
     ranks = np.random.default_rng(1).permutation(np.arange(1, 402))
     made = tasks(ranks, candidates=500)
-    by_rank = distribution(mass(made, Ties.EXACT, None))
+    by_rank = distribution(rank_histogram(made, Ties.EXACT, None))
     error, (low, high) = woodruff(made, Ties.EXACT, None, by_rank, 0.95)
     reach = 1.966 * np.sqrt(0.25 / 400)
     np.testing.assert_allclose((low, high), (401 * (0.5 - reach), 401 * (0.5 + reach)), atol=1.01)
     np.testing.assert_allclose(error, (high - low) / (2 * 1.9659), rtol=1e-3)
 
 
-def test_woodruff_counts_questions_not_tasks():
+def test_woodruff_counts_queries_not_tasks():
     ranks = np.random.default_rng(2).permutation(np.arange(1, 202))
     alone = tasks(ranks, candidates=500)
-    tripled = tasks(np.repeat(ranks, 3), candidates=500, question=np.repeat(np.arange(201), 3))
-    by_hand = evaluate(alone, [summary("median_rank")])[Ties.EXACT]["median_rank"]
-    found = evaluate(tripled, [summary("median_rank")])[Ties.EXACT]["median_rank"]
+    tripled = tasks(np.repeat(ranks, 3), candidates=500, query=np.repeat(np.arange(201), 3))
+    by_hand = evaluate(alone, [metric("median_rank")])[Ties.EXACT]["median_rank"]
+    found = evaluate(tripled, [metric("median_rank")])[Ties.EXACT]["median_rank"]
     assert (found.ci_low, found.ci_high) == (by_hand.ci_low, by_hand.ci_high)
     np.testing.assert_allclose(found.standard_error, by_hand.standard_error, rtol=1e-12)
 
 
 def test_inverse_median():
     made = tasks([1, 4, 8, 8, 9], candidates=20)
-    found = evaluate(made, [summary("median_rank"), summary("inverse_median_rank")])[Ties.EXACT]
+    found = evaluate(made, [metric("median_rank"), metric("inverse_median_rank")])[Ties.EXACT]
     plain, inverse = found["median_rank"], found["inverse_median_rank"]
     assert inverse.value == 1 / plain.value == 1 / 8
     assert (inverse.ci_low, inverse.ci_high) == (1 / plain.ci_high, 1 / plain.ci_low)
     np.testing.assert_allclose(inverse.standard_error, plain.standard_error / 64, rtol=1e-12)
 
 
-def test_woodruff_of_three_questions_by_hand():
-    """The ends are quantiles whose levels are off by Student times the error over questions."""
+def test_woodruff_of_three_queries_by_hand():
+    """The ends are quantiles whose levels are off by Student times the error over queries."""
     ranks = np.concatenate([np.arange(1, 300, 2), np.arange(301, 500), np.arange(2, 600, 3)])
-    question = np.repeat([0, 1, 2], [150, 199, 200])
-    made = tasks(ranks, candidates=1000, question=question)
-    by_rank = distribution(mass(made, Ties.EXACT, None))
+    query = np.repeat([0, 1, 2], [150, 199, 200])
+    made = tasks(ranks, candidates=1000, query=query)
+    by_rank = distribution(rank_histogram(made, Ties.EXACT, None))
     middle = quantile(by_rank, 0.5)
-    below = np.bincount(question, ranks <= middle) / len(ranks)
-    moved = below - below.sum() * np.bincount(question) / len(ranks)
+    below = np.bincount(query, ranks <= middle) / len(ranks)
+    moved = below - below.sum() * np.bincount(query) / len(ranks)
     for factor, equal in ((3 / 2, True), (1, False)):
         reach = stats.t.ppf(0.65, 2) * np.sqrt(factor * np.sum(moved**2))
         expected = quantile(by_rank, 0.5 - reach), quantile(by_rank, 0.5 + reach)

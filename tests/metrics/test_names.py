@@ -1,11 +1,11 @@
-"""Names of summaries: aliases, PyKEEN's synonyms, round trips, near names, bad parameters."""
+"""Names of metrics: aliases, PyKEEN's synonyms, round trips, near names, bad parameters."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg import metrics
-from owkg.metrics import Adjustment, adjusted, measures, pykeen_key, summary
+from owkg.metrics import Adjustment, adjusted, measures, metric, pykeen_key
 from owkg.metrics.measures import Dispersion, Spread
 
 # PyKEEN 1.11.1: key, and the synonyms that its resolver knows, with 10 for k.
@@ -52,29 +52,29 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_name_leads_back(name):
-    found = summary(name)
+    found = metric(name)
     assert found.name == name
     assert str(found) == name
-    assert summary(found.name) == found
-    assert summary(name.upper().replace("-", "_").replace("P_MRR@_", "P_MRR@-")) == found or "@-" in name
+    assert metric(found.name) == found
+    assert metric(name.upper().replace("-", "_").replace("P_MRR@_", "P_MRR@-")) == found or "@-" in name
 
 
-def test_different_names_are_different_summaries():
-    found = [summary(name) for name in NAMES if name != "strat-mr@0"]
+def test_different_names_are_different_metrics():
+    found = [metric(name) for name in NAMES if name != "strat-mr@0"]
     assert len(set(found)) == len(found)
 
 
 @pytest.mark.parametrize(("key", "synonyms"), PYKEEN.items())
 def test_pykeen_names(key, synonyms):
-    found = summary(key)
+    found = metric(key)
     assert pykeen_key(found) == key
     for name in synonyms:
-        assert summary(name) == found, name
+        assert metric(name) == found, name
 
 
 @pytest.mark.parametrize("title", TITLES)
 def test_titles(title):
-    assert pykeen_key(summary(title)) is not None
+    assert pykeen_key(metric(title)) is not None
 
 
 @pytest.mark.parametrize(
@@ -99,25 +99,25 @@ def test_titles(title):
     ],
 )
 def test_aliases(name, meant):
-    assert summary(name) == summary(meant)
-    assert summary(name).name == meant
+    assert metric(name) == metric(meant)
+    assert metric(name).name == meant
 
 
 def test_names_say_what_is_computed():
-    assert summary("strat-gmr@1").weighting.popularity == 1
-    assert summary("wgmr").weighting.negatives == 1
-    assert summary("wgmr").measure == metrics.GMR
-    probe = summary("probe@2,0.25,0.75")
+    assert metric("strat-gmr@1").weighting.popularity == 1
+    assert metric("wgmr").weighting.negatives == 1
+    assert metric("wgmr").measure == metrics.GMR
+    probe = metric("probe@2,0.25,0.75")
     assert probe.measure == measures.Probe(2.0)
     assert probe.weighting == measures.Weighting(popularity=0.25, relation_popularity=0.75)
-    assert summary("amr").adjustment is Adjustment.RATIO
-    assert summary("amri").adjustment is summary("amrr").adjustment is Adjustment.INDEX
-    assert summary("zgmr").adjustment is Adjustment.Z
-    assert summary("macro-map@7").measure == measures.AveragePrecision(7)
-    assert summary("macro-ndcg@7").measure == measures.DiscountedGain(7)
-    assert summary("macro-hits@3").measure == measures.BestAnswer(metrics.hits_at(3))
-    assert summary("hits@3").measure == metrics.hits_at(3)
-    assert summary("variance").measure == Dispersion(Spread.VARIANCE)
+    assert metric("amr").adjustment is Adjustment.RATIO
+    assert metric("amri").adjustment is metric("amrr").adjustment is Adjustment.INDEX
+    assert metric("zgmr").adjustment is Adjustment.Z
+    assert metric("macro-map@7").measure == measures.AveragePrecision(7)
+    assert metric("macro-ndcg@7").measure == measures.DiscountedGain(7)
+    assert metric("macro-hits@3").measure == measures.BestAnswer(metrics.hits_at(3))
+    assert metric("hits@3").measure == metrics.hits_at(3)
+    assert metric("variance").measure == Dispersion(Spread.VARIANCE)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_names_say_what_is_computed():
 )
 def test_unknown_names_answer_with_near_ones(name, near):
     with pytest.raises(ValueError, match="did you mean") as error:
-        summary(name)
+        metric(name)
     assert repr(name) in str(error.value)
     assert near in str(error.value).partition("did you mean")[2]
 
@@ -144,14 +144,14 @@ def test_unknown_names_answer_with_near_ones(name, near):
 @pytest.mark.parametrize("name", ["", " ", "xyzzy", "@", "42", "z", "a", "macro-", "strat-@1", "ai"])
 def test_strange_names_are_refused(name):
     with pytest.raises(ValueError, match="metric") as error:
-        summary(name)
+        metric(name)
     assert repr(name) in str(error.value)
 
 
 @pytest.mark.parametrize("name", [None, 3, b"mrr", ["mrr"], metrics.MRR])
 def test_names_that_are_no_text(name):
     with pytest.raises(ValueError, match="must be text"):
-        summary(name)
+        metric(name)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_names_that_are_no_text(name):
 )
 def test_bad_parameters(name, expected):
     with pytest.raises(ValueError, match=expected) as error:
-        summary(name)
+        metric(name)
     assert repr(name) in str(error.value)
 
 
@@ -191,19 +191,19 @@ _ENDS = st.one_of(st.text(max_size=6), st.text("0123456789eE./+-_@, naifm", max_
 
 
 @given(name=st.builds(str.__add__, _STARTS, _ENDS))
-def test_any_text_is_a_summary_or_a_value_error(name):
+def test_any_text_is_a_metric_or_a_value_error(name):
     try:
-        found = summary(name)
+        found = metric(name)
     except ValueError as error:
         assert repr(name) in str(error)  # noqa: PT017 - either end is fine
     else:
-        assert summary(found.name) == found
+        assert metric(found.name) == found
 
 
 @given(a=st.floats(0, 1e6), b=st.floats(0, 1e3), c=st.floats(0, 1e3))
 def test_probe_names_keep_their_numbers(a, b, c):
     made = measures.probe(a, b, c)
-    assert summary(made.name) == made
+    assert metric(made.name) == made
 
 
 # --- adjusted
@@ -223,8 +223,8 @@ def test_probe_names_keep_their_numbers(a, b, c):
     ],
 )
 def test_adjusted(plain, adjustment, name):
-    made = adjusted(summary(plain), adjustment)
-    assert made == summary(name)
+    made = adjusted(metric(plain), adjustment)
+    assert made == metric(name)
     assert made.name == name
 
 
@@ -241,7 +241,7 @@ def test_adjusted(plain, adjustment, name):
 )
 def test_what_cannot_be_adjusted(plain, adjustment):
     with pytest.raises(ValueError, match=plain):
-        adjusted(summary(plain), adjustment)
+        adjusted(metric(plain), adjustment)
 
 
 @pytest.mark.parametrize(
@@ -263,10 +263,10 @@ def test_what_cannot_be_adjusted(plain, adjustment):
     ],
 )
 def test_what_pykeen_does_not_have(name):
-    assert pykeen_key(summary(name)) is None
+    assert pykeen_key(metric(name)) is None
 
 
 @pytest.mark.parametrize("k", [1, 3, 5, 10, 100])
 def test_hits_of_every_k_have_a_key(k):
-    keys = [pykeen_key(summary(f"{start}hits@{k}")) for start in ("", "a", "z")]
+    keys = [pykeen_key(metric(f"{start}hits@{k}")) for start in ("", "a", "z")]
     assert keys == [f"hits_at_{k}", f"adjusted_hits_at_{k}", f"z_hits_at_{k}"]

@@ -1,12 +1,12 @@
-"""Sums over questions, weights of tasks, and PROBE's rank transformer, by hand."""
+"""Sums over queries, weights of tasks, and PROBE's rank transformer, by hand."""
 
 import numpy as np
 import pytest
 
-from owkg.metrics import GMR, MR, MRR, Ties, evaluate, hits_at, part_of, probe, summary, tasks, tasks_of
+from owkg.metrics import GMR, MR, MRR, Ties, evaluate, hits_at, metric, part_of, probe, tasks, tasks_of
 from owkg.metrics.measures import Probe, Weighting
-from owkg.metrics.parts import Parts, moments_of, parts_by_ties, task_weight
-from owkg.metrics.sums import rank_weights
+from owkg.metrics.query_sums import QuerySums, moments_of, query_sums_by_ties, task_weight
+from owkg.rank_weights.tables import rank_weights
 
 EQUAL = Weighting()
 
@@ -25,22 +25,22 @@ def _score(a, rank, size):
 
 
 def _by_hand(score, made, weight):
-    """The parts of every question; `score` of (rank, candidates) as arrays."""
+    """The parts of every query; `score` of (rank, candidates) as arrays."""
     rows = []
-    for question in range(made.num_questions):
+    for query in range(made.num_queries):
         total = np.zeros(6)
-        for i in np.flatnonzero(made.question == question):
+        for i in np.flatnonzero(made.query == query):
             n, w = made.candidates[i], weight[i]
             h = score(np.arange(1, n + 1), np.full(n, n))
             exact = h[made.optimistic[i] - 1 : made.pessimistic[i]].mean()
             total += [w, w * exact, w * h.mean(), w**2 * h.var(), w * h[0], w * h[-1]]
         rows.append(total)
     rows = np.array(rows).T
-    return Parts(*rows[:5], worst=float(rows[5].sum()))
+    return QuerySums(*rows[:5], worst=float(rows[5].sum()))
 
 
 def _check(found, expected):
-    for name in Parts._fields:
+    for name in QuerySums._fields:
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=1e-11, atol=1e-12, err_msg=name
         )
@@ -50,10 +50,10 @@ def _check(found, expected):
 def test_parts_of_a_metric(full_table, metric):
     made, _ = tasks_of(full_table)
     expected = _by_hand(lambda rank, _: rank_weights(metric, rank), made, made.weight)
-    found = parts_by_ties(metric, EQUAL, made, (Ties.EXACT, Ties.OPTIMISTIC), by_question=True)
+    found = query_sums_by_ties(metric, EQUAL, made, (Ties.EXACT, Ties.OPTIMISTIC), by_query=True)
     _check(found[Ties.EXACT], expected)
-    totals = parts_by_ties(metric, EQUAL, made, tuple(Ties), by_question=False)
-    summed = Parts(*(part.sum(keepdims=True) for part in expected[:5]), worst=expected.worst)
+    totals = query_sums_by_ties(metric, EQUAL, made, tuple(Ties), by_query=False)
+    summed = QuerySums(*(part.sum(keepdims=True) for part in expected[:5]), worst=expected.worst)
     _check(totals[Ties.EXACT], summed)
 
 
@@ -64,9 +64,9 @@ def test_parts_of_probe(full_table, a):
     weight = made.weight * (made.popularity + 1.0) ** -0.75 * (made.relation_popularity + 1.0) ** -0.5
     np.testing.assert_allclose(task_weight(made, weighting), weight, rtol=1e-13)
     expected = _by_hand(lambda rank, size: _score(a, rank, size), made, weight)
-    found = parts_by_ties(Probe(a), weighting, made, (Ties.EXACT,), by_question=True)[Ties.EXACT]
+    found = query_sums_by_ties(Probe(a), weighting, made, (Ties.EXACT,), by_query=True)[Ties.EXACT]
     rtol = 1e-6 if a == 1e-6 else 1e-11  # the formula written out loses digits there, not ours
-    for name in Parts._fields:
+    for name in QuerySums._fields:
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=rtol, atol=1e-9 if a == 1e-6 else 1e-12
         )
@@ -104,10 +104,10 @@ def test_robustness_weighs_by_popularity():
     h = _score(1.0, made.optimistic, made.candidates)
     for b, c in ((0.0, 0.0), (0.5, 0.0), (2.0, 0.0), (0.0, 0.5), (1.0, 0.25)):
         weight = (made.popularity + 1.0) ** -b * (made.relation_popularity + 1.0) ** -c
-        made_summary = probe(1, b, c)
-        found = evaluate(made, [made_summary], level=None)[Ties.EXACT][made_summary.name]
+        made_metric = probe(1, b, c)
+        found = evaluate(made, [made_metric], level=None)[Ties.EXACT][made_metric.name]
         np.testing.assert_allclose(found.value, np.average(h, weights=weight), rtol=1e-13)
-    strat = evaluate(made, [summary("strat-mrr@0.5")], level=None)[Ties.EXACT]["strat-mrr@0.5"]
+    strat = evaluate(made, [metric("strat-mrr@0.5")], level=None)[Ties.EXACT]["strat-mrr@0.5"]
     np.testing.assert_allclose(
         strat.value, np.average(1 / made.optimistic, weights=(made.popularity + 1) ** -0.5), rtol=1e-13
     )
@@ -122,8 +122,8 @@ def test_num_entities():
     chance = [_score(0.5, np.arange(1, n + 1), 40).mean() for n in made.candidates]
     np.testing.assert_allclose(found.expectation, np.average(chance, weights=weight), rtol=1e-12)
     # It changes nothing else.
-    plain = evaluate(made, [summary("mrr")], level=None, num_entities=40)
-    assert plain == evaluate(made, [summary("mrr")], level=None)
+    plain = evaluate(made, [metric("mrr")], level=None, num_entities=40)
+    assert plain == evaluate(made, [metric("mrr")], level=None)
 
 
 @pytest.mark.parametrize("number", [8, 0, -1, 8.5, "40", float("nan"), [40, 40]])
@@ -136,7 +136,7 @@ def test_bad_num_entities(number):
 def test_wgmr():
     made = tasks([1, 2, 8], candidates=[1, 9, 30], weight=[1.0, 2.0, 0.5])
     weight = made.weight * (made.candidates - 1)
-    found = evaluate(made, [summary("wgmr")], level=None)[Ties.EXACT]["wgmr"]
+    found = evaluate(made, [metric("wgmr")], level=None)[Ties.EXACT]["wgmr"]
     expected = np.exp(np.average(np.log(made.optimistic), weights=weight))
     np.testing.assert_allclose(found.value, expected, rtol=1e-13)
     share = weight / weight.sum()
@@ -150,30 +150,30 @@ def test_wgmr():
 )
 def test_popularity_that_is_not_known(name, column):
     with pytest.raises(ValueError, match=f"column {column} "):
-        evaluate(tasks([1, 2], candidates=9), [summary(name)])
+        evaluate(tasks([1, 2], candidates=9), [metric(name)])
     # An exponent of 0 needs none.
-    assert evaluate(tasks([1, 2], candidates=9), [summary("strat-mrr@0"), summary("probe@1,0")])
+    assert evaluate(tasks([1, 2], candidates=9), [metric("strat-mrr@0"), metric("probe@1,0")])
 
 
 def test_moments_are_sums_and_centred_products(full_table):
     made, _ = tasks_of(full_table)
-    by_ties = parts_by_ties(MRR, EQUAL, made, tuple(Ties), by_question=True)
+    by_ties = query_sums_by_ties(MRR, EQUAL, made, tuple(Ties), by_query=True)
     for rule, moments in moments_of(by_ties).items():
         parts = np.stack(by_ties[rule][:5])
         np.testing.assert_allclose(moments.totals, parts.sum(axis=1), rtol=1e-13)
         centred = parts - parts.mean(axis=1, keepdims=True)
         np.testing.assert_allclose(moments.gram, centred @ centred.T, rtol=1e-10, atol=1e-11)
-        assert moments.questions == made.num_questions
+        assert moments.queries == made.num_queries
 
 
 def test_a_rule_is_not_mistaken_for_another(full_table):
     made, _ = tasks_of(full_table)
     assert made.tied
-    by_question = evaluate(made, [summary("mrr"), summary("gmr"), summary("median_rank")], level=0.5)
-    totals = evaluate(made, [summary("mrr"), summary("gmr"), summary("median_rank")], level=None)
+    by_query = evaluate(made, [metric("mrr"), metric("gmr"), metric("median_rank")], level=0.5)
+    totals = evaluate(made, [metric("mrr"), metric("gmr"), metric("median_rank")], level=None)
     for rule in Ties:
         for name in ("mrr", "gmr", "median_rank"):
-            np.testing.assert_allclose(totals[rule][name].value, by_question[rule][name].value, rtol=1e-13)
+            np.testing.assert_allclose(totals[rule][name].value, by_query[rule][name].value, rtol=1e-13)
     assert len({totals[rule]["mrr"].value for rule in Ties}) == 4
     untied = part_of(made, made.optimistic == made.pessimistic)
     assert not untied.tied

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from owkg.kg import known_answers, num_candidates
-from owkg.metrics import Ties, default_summaries, evaluate, summary, tasks
+from owkg.metrics import Ties, default_metrics, evaluate, metric, tasks
 from owkg.ranks import ranks_from_scores
 
 SCORERS = json.loads((Path(__file__).parent / "data" / "pykeen.json").read_text(encoding="utf-8"))["scorers"]
@@ -24,7 +24,7 @@ def test_nan_scores_are_praised_by_pykeen_and_refused_here():
 def test_a_constant_scorer_is_worth_what_chance_is():
     found = ranks_from_scores(np.zeros((QUERIES, ENTITIES)), TARGET)
     by_ties = evaluate(
-        tasks(*found), [summary(name) for name in ("mrr", "hits@10", "amrr", "ahits@10", "zmrr", "zmr")]
+        tasks(*found), [metric(name) for name in ("mrr", "hits@10", "amrr", "ahits@10", "zmrr", "zmr")]
     )
     realistic, exact = by_ties[Ties.REALISTIC], by_ties[Ties.EXACT]
     # Under realistic ranks: a full score in Hits@10, below chance in MRR, as PyKEEN has it.
@@ -41,7 +41,7 @@ def test_a_constant_scorer_is_worth_what_chance_is():
 def test_every_adjusted_metric_of_a_constant_scorer_is_nearly_zero(count):
     candidates = np.full(300, count)
     ranks = tasks(np.ones(300, np.int64), candidates, candidates, popularity=np.arange(300) % 17)
-    found = evaluate(ranks, default_summaries(popularity=True), level=None)[Ties.EXACT]
+    found = evaluate(ranks, default_metrics(popularity=True), level=None)[Ties.EXACT]
     for name, estimate in found.items():
         if name[0] in "az" and name not in ("amr",):
             hits = name.partition("@")[2]
@@ -65,7 +65,7 @@ def test_candidates_are_counted_once_for_ranking_and_for_chance():
 def test_thirty_two_bit_candidates_do_not_overflow():
     narrow = tasks(np.full(10, 5, np.int32), candidates=np.full(10, 100_000, np.int32))
     wide = tasks(np.full(10, 5), candidates=np.full(10, 100_000))
-    names = [summary(name) for name in ("mr", "zmr", "gmr", "wgmr", "imr", "median_rank")]
+    names = [metric(name) for name in ("mr", "zmr", "gmr", "wgmr", "imr", "median_rank")]
     assert evaluate(narrow, names) == evaluate(wide, names)
     variance = evaluate(narrow, names)[Ties.EXACT]["mr"].variance
     assert variance == pytest.approx((100_000**2 - 1) / 12 / 10, rel=1e-10)
@@ -76,7 +76,7 @@ def test_a_ninety_percent_interval_holds_ninety_percent():
     rng = np.random.default_rng(0)
     ranks = tasks(rng.integers(1, 100, 400), candidates=100)
     wide, narrow = (
-        evaluate(ranks, [summary("mrr")], level=level, interval="percentile", replicates=4000)[Ties.EXACT][
+        evaluate(ranks, [metric("mrr")], level=level, interval="percentile", replicates=4000)[Ties.EXACT][
             "mrr"
         ]
         for level in (0.9, 0.1)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
-from owkg.metrics import Ties, evaluate, summary, tasks
+from owkg.metrics import Ties, evaluate, metric, tasks
 from simulations.hoyt2022.published import NAMES
 
 # --- candidates.tsv: chance level of N ranks with N candidates each
@@ -23,7 +23,7 @@ def levels(owkg_data):
             continue  # a second each, and drawn anyway
         if (name, count) not in own:
             ranks = tasks(np.ones(count, np.int64), candidates=count)
-            own[name, count] = evaluate(ranks, [summary(name)], ties=["exact"], level=None)[Ties.EXACT][name]
+            own[name, count] = evaluate(ranks, [metric(name)], ties=["exact"], level=None)[Ties.EXACT][name]
         found = own[name, count]
         rows.append((name, count, row["expectation"], found.expectation, row["variance"], found.variance))
     return pl.DataFrame(
@@ -75,7 +75,7 @@ def _agrees_as_drawn(rows):
 def test_own_chance_of_the_geometric_mean_is_that_of_all_ranks(all_ranks, count):
     ranks = all_ranks([count] * count)
     for name, exact in (("gmr", np.exp(np.log(ranks).mean(1))), ("igmr", np.exp(-np.log(ranks).mean(1)))):
-        own = evaluate(tasks(ranks[0].astype(int), candidates=count), [summary(name)], level=None)
+        own = evaluate(tasks(ranks[0].astype(int), candidates=count), [metric(name)], level=None)
         np.testing.assert_allclose(own[Ties.EXACT][name].expectation, exact.mean(), rtol=1e-13)
         np.testing.assert_allclose(own[Ties.EXACT][name].variance, exact.var(), rtol=1e-12)
 
@@ -121,7 +121,7 @@ _BASES = {
 
 def _levels(candidates):
     ranks = tasks(np.ones(len(candidates), np.int64), candidates=candidates)
-    return evaluate(ranks, [summary(name) for name in _BASES], level=None)[Ties.EXACT]
+    return evaluate(ranks, [metric(name) for name in _BASES], level=None)[Ties.EXACT]
 
 
 def test_collated_counts(collated):

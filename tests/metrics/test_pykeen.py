@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from owkg.metrics import Ties, evaluate, part_of, pykeen_key, summary, tasks
+from owkg.metrics import Ties, evaluate, metric, part_of, pykeen_key, tasks
 
 RECORD = json.loads((Path(__file__).parent / "data" / "pykeen.json").read_text(encoding="utf-8"))
 SETS = {ranks["name"]: ranks for ranks in RECORD["sets"]}
@@ -27,8 +27,8 @@ def _tasks(ranks, side):
 def test_every_key_of_pykeen_is_a_name_and_leads_back():
     assert len(KEYS) == 31
     for key in KEYS:
-        assert pykeen_key(summary(key)) == key
-    assert len({summary(key).name for key in KEYS}) == len(KEYS)
+        assert pykeen_key(metric(key)) == key
+    assert len({metric(key).name for key in KEYS}) == len(KEYS)
 
 
 def _is_dispersion(key):
@@ -39,9 +39,9 @@ def _is_dispersion(key):
 def test_values_and_chance_levels(name, side, ties):
     ranks, weighted = SETS[name], SETS[name]["weight"] is not None
     part = _tasks(ranks, side)
-    found = evaluate(part, {summary(key) for key in KEYS}, ties=[ties], level=None, draws=2)[Ties(ties)]
+    found = evaluate(part, {metric(key) for key in KEYS}, ties=[ties], level=None, draws=2)[Ties(ties)]
     for key, recorded in ranks["metrics"][side][ties].items():
-        own, where = found[summary(key).name], f"{name} {side} {ties} {key}"
+        own, where = found[metric(key).name], f"{name} {side} {ties} {key}"
         if weighted and _is_dispersion(key) and key != "count":
             continue  # they leave weights out of the moments, and the scale out of the weighted MAD
         rtol = 1e-10 if key == "z_geometric_mean_rank" else 1e-12  # theirs loses digits
@@ -76,7 +76,7 @@ def test_what_pykeen_has_in_closed_form_was_compared():
 
 def test_weights_of_dispersion_are_ours_alone():
     part = _tasks(SETS["weighted"], "both")
-    own = evaluate(part, [summary("variance")], ties=["optimistic"], level=None)[Ties.OPTIMISTIC]
+    own = evaluate(part, [metric("variance")], ties=["optimistic"], level=None)[Ties.OPTIMISTIC]
     recorded = SETS["weighted"]["metrics"]["both"]["optimistic"]["variance"]["value"]
     mean = np.average(part.optimistic, weights=part.weight)
     by_hand = np.average((part.optimistic - mean) ** 2, weights=part.weight)

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from owkg import metrics
+from owkg import ir, metrics
 from owkg.metrics import MRR
 
 ROW = {"head": "a", "relation": "r", "tail": "b", "side": "tail", "optimistic": 1, "pessimistic": 1}
@@ -14,12 +14,12 @@ MEASURES = ("average_precision", "ndcg", "r_precision", "bpref", "inf_ap", "reci
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: metrics.of("mrr"), "metric"),
+        (lambda: metrics.micro("mrr"), "metric"),
         (lambda: metrics.macro("mrr"), "metric"),
         (lambda: metrics.stratified("mrr", 1), "metric"),
-        (lambda: metrics.adjusted(None, "z"), "summary"),
-        (lambda: metrics.adjusted(metrics.summary("mrr"), "y"), "adjustment"),
-        (lambda: metrics.pykeen_key("mrr"), "summary"),
+        (lambda: metrics.adjusted(None, "z"), "metric"),
+        (lambda: metrics.adjusted(metrics.metric("mrr"), "y"), "adjustment"),
+        (lambda: metrics.pykeen_key("mrr"), "metric"),
         (lambda: metrics.part_of(None, [0]), "tasks"),
         (lambda: metrics.tie_expectation(MRR, [0], [1]), "optimistic"),
         (lambda: metrics.tie_expectation(MRR, [2], [1]), "pessimistic"),
@@ -28,11 +28,11 @@ MEASURES = ("average_precision", "ndcg", "r_precision", "bpref", "inf_ap", "reci
         (lambda: metrics.reweighted(TABLE, {"r": "x"}), "shares"),
         (lambda: metrics.reweighted(None), "table"),
         (lambda: metrics.report(None), "table"),
-        (lambda: metrics.report(TABLE, ["mrr"]), "summaries"),
-        (lambda: metrics.precision(None, 3), "judged"),
-        (lambda: metrics.rbp(None, 0.8), "judged"),
-        (lambda: metrics.rbp_residual(None, 0.8), "judged"),
-        *((lambda name=name: getattr(metrics, name)(None), "judged") for name in MEASURES),
+        (lambda: metrics.report(TABLE, ["mrr"]), "metrics"),
+        (lambda: ir.precision(None, 3), "judged"),
+        (lambda: ir.rbp(None, 0.8), "judged"),
+        (lambda: ir.rbp_residual(None, 0.8), "judged"),
+        *((lambda name=name: getattr(ir, name)(None), "judged") for name in MEASURES),
     ],
 )
 def test_the_argument_is_named(call, name):

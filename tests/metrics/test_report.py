@@ -7,17 +7,17 @@ import pytest
 from owkg.metrics import (
     Breakdown,
     Ties,
-    default_group_summaries,
-    default_summaries,
+    default_group_metrics,
+    default_metrics,
     evaluate,
+    metric,
     report,
-    summary,
     tasks_of,
 )
 from owkg.metrics.report import popularity_bins
 
 NAMES = ("mrr", "amri", "macro-hits@3")
-SUMMARIES = [summary(name) for name in NAMES]
+SUMMARIES = [metric(name) for name in NAMES]
 
 
 def _value(found, **where):
@@ -28,10 +28,10 @@ def _value(found, **where):
 
 def _own(rows, name, rule="exact"):
     tasks, _ = tasks_of(rows)
-    return evaluate(tasks, [summary(name)])[Ties(rule)][name]
+    return evaluate(tasks, [metric(name)])[Ties(rule)][name]
 
 
-def test_a_row_for_each_side_rule_and_summary(full_table):
+def test_a_row_for_each_side_rule_and_metric(full_table):
     found = report(full_table, SUMMARIES)
     assert len(found) == 3 * 4 * len(NAMES)
     assert (
@@ -87,7 +87,7 @@ def test_sides_that_are_not_there_are_left_out(full_table):
 
 
 def test_no_number_is_null_not_nan(full_table):
-    found = report(full_table, [summary("count")])
+    found = report(full_table, [metric("count")])
     assert found["expectation"].null_count() == len(found)
     assert not found["value"].is_nan().any()
 
@@ -100,17 +100,17 @@ def test_progress_counts_up_to_the_end(full_table):
 
 
 def test_defaults_know_whether_popularity_is_known(full_table):
-    names = {one.name for one in default_summaries(popularity=True)}
-    assert names - {one.name for one in default_summaries(popularity=False)} == {
+    names = {one.name for one in default_metrics(popularity=True)}
+    assert names - {one.name for one in default_metrics(popularity=False)} == {
         "probe@1,0.5",
         "probe@0.5,0.5",
         "strat-mrr@0.5",
     }
     bare = full_table.drop("popularity", "relation_popularity")
     found = set(report(bare, ties=["exact"], sides=["both"])["metric"])
-    assert found == {one.name for one in default_summaries(popularity=False)}
+    assert found == {one.name for one in default_metrics(popularity=False)}
     grouped = report(full_table, ties=["exact"], sides=["both"], by=["relation"])
-    assert set(grouped.filter(by="relation")["metric"]) == {one.name for one in default_group_summaries()}
+    assert set(grouped.filter(by="relation")["metric"]) == {one.name for one in default_group_metrics()}
 
 
 def test_decades():
@@ -136,7 +136,7 @@ def test_bad_arguments_are_named(full_table, options, shown):
 
 def test_a_popularity_metric_needs_the_column(full_table):
     with pytest.raises(ValueError, match="popularity"):
-        report(full_table.drop("popularity"), [summary("strat-mrr@1")])
+        report(full_table.drop("popularity"), [metric("strat-mrr@1")])
 
 
 def test_integer_relations_are_groups_too(full_table):

@@ -3,11 +3,11 @@
 import polars as pl
 import pytest
 
-from owkg.metrics import Ties, evaluate, reweighted, summary, tasks_of
+from owkg.metrics import Ties, evaluate, metric, reweighted, tasks_of
 
 
 def _mrr(table):
-    return evaluate(tasks_of(table)[0], [summary("mrr")], level=None)[Ties.EXACT]["mrr"].value
+    return evaluate(tasks_of(table)[0], [metric("mrr")], level=None)[Ties.EXACT]["mrr"].value
 
 
 def test_shares_weigh_the_means_of_the_relations(full_table):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg.metrics import GMR, LOG_MRR, MR, MRR, Ties, hits_at, power, tasks, tie_expectation
-from owkg.metrics.sums import rank_weights
+from owkg.metrics import GMR, LOG_MRR, MR, MRR, Ties, hits_at, p_mrr, tasks, tie_expectation
 from owkg.metrics.ties import half_rank_weights, rank_tables, weights_of_ranks
+from owkg.rank_weights.tables import rank_weights
 
 
 @cache
@@ -18,7 +18,7 @@ def _halves(metric):
     return np.concatenate([[np.nan, np.nan], rank_weights(metric, np.arange(2, 200) / 2)])
 
 
-METRICS = [MR, MRR, LOG_MRR, GMR, hits_at(1), hits_at(3), power(0.5)]
+METRICS = [MR, MRR, LOG_MRR, GMR, hits_at(1), hits_at(3), p_mrr(0.5)]
 
 
 @st.composite

@@ -7,6 +7,8 @@ import pytest
 
 from owkg.models import layers, model
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 
 def test_dropout_keeps_the_mean_and_drops_the_share():
     x = jnp.ones((400, 500))
@@ -50,10 +52,10 @@ def test_a_batch_is_normalised_by_itself_and_moves_the_statistics_by_a_tenth():
 def test_a_key_means_training(name, options):
     built = model(name, **options)
     params, statistics = built.init(jax.random.key(0), 9, 2)
-    question = jnp.arange(9), jnp.zeros(9, int), "tail"
-    evaluated, unmoved = built.query(params, statistics, *question)
+    query = jnp.arange(9), jnp.zeros(9, int), "tail"
+    evaluated, unmoved = built.query(params, statistics, *query)
     assert all((unmoved[key] == statistics[key]).all() for key in statistics)
-    drawn = [built.query(params, statistics, *question, key=jax.random.key(seed)) for seed in (1, 1, 2)]
+    drawn = [built.query(params, statistics, *query, key=jax.random.key(seed)) for seed in (1, 1, 2)]
     (first, moved), (again, _), (other, _) = drawn
     assert (first == again).all()
     assert (first != other).any()
@@ -114,9 +116,9 @@ def test_nothing_is_dropped_without_a_key(name, options):
     assert len(none) == 3
     params, statistics = built.init(jax.random.key(0), 9, 2)
     for side in ("head", "tail"):
-        question = jnp.arange(9), jnp.ones(9, int), side
-        dropping, _ = built.query(params, statistics, *question)
-        whole, _ = model(name, **(options | none)).query(params, statistics, *question)
+        query = jnp.arange(9), jnp.ones(9, int), side
+        dropping, _ = built.query(params, statistics, *query)
+        whole, _ = model(name, **(options | none)).query(params, statistics, *query)
         assert (dropping == whole).all()
 
 
@@ -125,7 +127,7 @@ def test_models_without_dropout_train_as_they_score(name):
     built = model(name, dim=4)
     params, statistics = built.init(jax.random.key(0), 9, 2)
     assert statistics == {}
-    question = jnp.arange(9), jnp.zeros(9, int), "head"
-    plain, _ = built.query(params, statistics, *question)
-    trained, _ = built.query(params, statistics, *question, key=jax.random.key(1))
+    query = jnp.arange(9), jnp.zeros(9, int), "head"
+    plain, _ = built.query(params, statistics, *query)
+    trained, _ = built.query(params, statistics, *query, key=jax.random.key(1))
     assert (plain == trained).all()

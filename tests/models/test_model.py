@@ -43,7 +43,7 @@ def test_ids_that_are_none(triple, message):
 
 
 @pytest.mark.parametrize(
-    ("question", "message"),
+    ("query", "message"),
     [
         (([5], [0], "tail"), "`entity` must be ids below 5"),
         (([0], [2], "head"), "`relation` must be ids below 2"),
@@ -51,6 +51,6 @@ def test_ids_that_are_none(triple, message):
         (([0], [0], "tail", [7]), "`candidates` must be ids below 5, got 7"),
     ],
 )
-def test_questions_that_are_none(question, message):
+def test_queries_that_are_none(query, message):
     with pytest.raises(ValueError, match=message):
-        score_all(COMPLEX, PARAMS, {}, *question)
+        score_all(COMPLEX, PARAMS, {}, *query)

@@ -3,6 +3,8 @@
 import cmath
 import math
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from owkg.models import MODELS, model, score, score_all
+from owkg.models import MODELS, Model, model, score, score_all
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 # --- single triples, written from the papers
 
@@ -145,143 +149,161 @@ OPTIONS = {
     "betae": [{"dim": 4, "hidden": 6, "margin": 9.0}, {"dim": 4, "hidden": 5, "hidden_layers": 1}],
 }
 CASES = [
-    pytest.param(name, options, id=f"{name}-{i}")
+    pytest.param((name, options), id=f"{name}-{i}")
     for name in OPTIONS
     for i, options in enumerate(OPTIONS[name])
 ]
 H, R, T = (np.random.default_rng(8).integers(0, size, 40) for size in (N, M, N))
 
 
-def made(name, options, seed=0):
+class Case(NamedTuple):
     """A model with parameters and statistics that no initial value hides: zeros and ones are gone."""
+
+    name: str
+    built: Model
+    init: Callable  # of a key, compiled
+    params: dict
+    statistics: dict
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    name, options = request.param
     built = model(name, **options)
-    params, statistics = built.init(jax.random.key(seed), N, M)
-    rng = np.random.default_rng(seed)
+    init = jax.jit(lambda key: built.init(key, N, M))
+    params, statistics = init(jax.random.key(0))
+    rng = np.random.default_rng(0)
 
     def moved(array):
         return array + jnp.asarray(rng.uniform(0.1, 0.6, array.shape), jnp.float32)
 
     fixed = {"protate": ("entity", "relation")}.get(name, ())
     params = {key: array if key in fixed else moved(array) for key, array in params.items()}
-    return built, params, {key: moved(array) for key, array in statistics.items()}
+    return Case(name, built, init, params, {key: moved(array) for key, array in statistics.items()})
+
+
+@pytest.fixture(scope="module")
+def scores(case):
+    """Every form of the scores, compiled at once."""
+    built = case.built
+    assert len(case.params["relation"]) == (2 * M if built.config.reciprocal else M)
+
+    @jax.jit
+    def forms(params, statistics):
+        each = partial(score, built, params, statistics)
+        every = partial(score_all, built, params, statistics)
+        shards = [every(H, R, "tail", ids) for ids in ([0, 1, 2], [3, 4, 5, 6])]
+        if built.config.reciprocal:
+            inverse = params | {"relation": jnp.roll(params["relation"], M, axis=0)}
+            asked = score_all(built, inverse, statistics, T, R, "tail")
+        else:
+            asked = each(np.arange(N), R[:, None], T[:, None])
+        narrow = {key: array.astype(jnp.bfloat16) for key, array in params.items()}
+        rounded = {key: array.astype(jnp.float32) for key, array in narrow.items()}
+        return {
+            "triples": each(H, R, T),
+            "tails": every(H, R, "tail"),
+            "tails one by one": each(H[:, None], R[:, None], np.arange(N)),
+            "tails in shards": jnp.concatenate(shards, axis=1),
+            "heads": every(T, R, "head"),
+            "heads otherwise": asked,
+            "narrow query": built.query(narrow, statistics, H, R, "tail")[0],
+            "narrow": score_all(built, narrow, statistics, H, R, "tail"),
+            "rounded": score_all(built, rounded, statistics, H, R, "tail"),
+        }
+
+    return forms(case.params, case.statistics)
 
 
 def test_every_model_is_here():
     assert MODELS.keys() == OPTIONS.keys() == FORMULAS.keys()
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_scores_are_those_of_the_paper(name, options):
-    built, params, statistics = made(name, options)
-    exact = {key: np.asarray(a, np.float64) for key, a in (params | statistics).items()}
-    expected = [FORMULAS[name](exact, built.config, *t) for t in zip(H, R, T, strict=True)]
-    got = score(built, params, statistics, H, R, T)
+def test_scores_are_those_of_the_paper(case, scores):
+    exact = {key: np.asarray(a, np.float64) for key, a in (case.params | case.statistics).items()}
+    formula = FORMULAS[case.name]
+    expected = [formula(exact, case.built.config, *t) for t in zip(H, R, T, strict=True)]
+    got = scores["triples"]
     assert got.shape == (40,)
     assert got.dtype == jnp.float32
     assert np.std(expected) > 1e-3
     np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_columns_and_shards_are_the_scores_of_triples(name, options):
-    built, params, statistics = made(name, options)
-    whole = score_all(built, params, statistics, H, R, "tail")
+def test_columns_and_shards_are_the_scores_of_triples(scores):
+    whole = scores["tails"]
     assert whole.shape == (40, N)
-    single = score(built, params, statistics, H[:, None], R[:, None], np.arange(N))
-    np.testing.assert_allclose(whole, single, rtol=1e-5, atol=1e-5)
-    shards = [score_all(built, params, statistics, H, R, "tail", ids) for ids in ([0, 1, 2], [3, 4, 5, 6])]
-    np.testing.assert_allclose(whole, np.concatenate(shards, axis=1), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(whole, scores["tails one by one"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(whole, scores["tails in shards"], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_heads_are_asked_for_by_the_same_score_or_by_inverse_relations(name, options):
-    built, params, statistics = made(name, options)
-    heads = score_all(built, params, statistics, T, R, "head")
-    if built.config.reciprocal:
-        assert len(params["relation"]) == 2 * M
-        inverse = params | {"relation": jnp.roll(params["relation"], M, axis=0)}
-        expected = score_all(built, inverse, statistics, T, R, "tail")
-    else:
-        assert len(params["relation"]) == M
-        expected = score(built, params, statistics, np.arange(N), R[:, None], T[:, None])
-    np.testing.assert_allclose(heads, expected, rtol=1e-5, atol=1e-5)
+def test_heads_are_asked_for_by_the_same_score_or_by_inverse_relations(scores):
+    np.testing.assert_allclose(scores["heads"], scores["heads otherwise"], rtol=1e-5, atol=1e-5)
+
+
+def test_bfloat16_scores_are_near_in_float32(scores):
+    assert scores["narrow query"].dtype == jnp.bfloat16
+    got, expected = scores["narrow"], scores["rounded"]
+    assert got.dtype == jnp.float32
+    assert np.abs(got - expected).max() <= 0.05 * max(1, np.abs(expected).max())
 
 
 # --- what training needs
 
 
-def _loss(built, statistics, key):
-    def loss(params):
+def test_gradients_are_finite_at_initial_values_and_where_everything_coincides(case):
+    """Of the loss evaluated and trained: where one of the two is not finite, their sum is not."""
+    built = case.built
+
+    def loss(params, statistics):
         total = 0.0
         for side, entity in (("tail", H), ("head", T)):
-            queries, _ = built.query(params, statistics, entity, R, side, key=key)
-            candidates = built.candidates(params)
-            total += built.similarity.all(queries, candidates).sum()
-            total += built.similarity.one(queries[:, None], candidates[None]).sum()
+            for key in (None, jax.random.key(5)):
+                queries, _ = built.query(params, statistics, entity, R, side, key=key)
+                candidates = built.candidates(params)
+                total += built.similarity.all(queries, candidates).sum()
+                total += built.similarity.one(queries[:, None], candidates[None]).sum()
         return total
 
-    return loss
-
-
-@pytest.mark.parametrize(("name", "options"), CASES)
-@pytest.mark.parametrize("key", [None, 5], ids=["evaluated", "trained"])
-def test_gradients_are_finite_at_initial_values_and_where_everything_coincides(name, options, key):
-    built = model(name, **options)
-    params, statistics = built.init(jax.random.key(0), N, M)
-    zero = jax.tree.map(jnp.zeros_like, params)
-    for point in (params, zero):
-        key = None if key is None else jax.random.key(5)
-        gradients = jax.jit(jax.grad(_loss(built, statistics, key)))(point)
+    gradient = jax.jit(jax.grad(loss))
+    params, statistics = case.init(jax.random.key(0))
+    for point in (params, jax.tree.map(np.zeros_like, params)):
+        gradients = gradient(point, statistics)
         assert all(np.isfinite(g).all() for g in gradients.values())
     assert gradients.keys() == params.keys()
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_both_forms_of_the_similarity_have_the_same_gradients(name, options):
-    built, params, statistics = made(name, options)
-    queries, _ = built.query(params, statistics, H, R, "tail")
-    candidates = built.candidates(params)
-    weight = jax.random.normal(jax.random.key(1), (len(H), N))
+def test_both_forms_of_the_similarity_have_the_same_gradients(case):
+    built, weight = case.built, np.random.default_rng(1).normal(size=(len(H), N)).astype(np.float32)
 
     def loss(compare):
         return lambda queries, candidates: (weight * compare(queries, candidates)).sum()
 
-    one = jax.grad(loss(lambda q, c: built.similarity.one(q[:, None], c[None])), (0, 1))(queries, candidates)
-    every = jax.grad(loss(built.similarity.all), (0, 1))(queries, candidates)
-    for a, b in zip(one, every, strict=True):
+    @jax.jit
+    def gradients(params, statistics):
+        both = built.query(params, statistics, H, R, "tail")[0], built.candidates(params)
+        one = jax.grad(loss(lambda q, c: built.similarity.one(q[:, None], c[None])), (0, 1))(*both)
+        return one, jax.grad(loss(built.similarity.all), (0, 1))(*both)
+
+    for a, b in zip(*gradients(case.params, case.statistics), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_bfloat16_scores_are_near_in_float32(name, options):
-    built, params, statistics = made(name, options)
-    narrow = {key: array.astype(jnp.bfloat16) for key, array in params.items()}
-    rounded = {key: array.astype(jnp.float32) for key, array in narrow.items()}
-    queries, _ = built.query(narrow, statistics, H, R, "tail")
-    assert queries.dtype == jnp.bfloat16
-    got = score_all(built, narrow, statistics, H, R, "tail")
-    assert got.dtype == jnp.float32
-    expected = score_all(built, rounded, statistics, H, R, "tail")
-    assert np.abs(got - expected).max() <= 0.05 * max(1, np.abs(expected).max())
+def test_many_sets_of_parameters_at_once(case):
+    def scored(key):
+        return score_all(case.built, *case.built.init(key, N, M), H, R, "head")
+
+    # The other one key after the other.
+    every, alone = jax.jit(lambda keys: (jax.vmap(scored)(keys), jax.lax.map(scored, keys)))(
+        jax.random.split(jax.random.key(3), 4)
+    )
+    np.testing.assert_allclose(every, alone, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_many_sets_of_parameters_at_once(name, options):
-    built = model(name, **options)
-    keys = jax.random.split(jax.random.key(3), 4)
-    params, statistics = jax.vmap(lambda key: built.init(key, N, M))(keys)
-    every = jax.vmap(lambda p, s: score_all(built, p, s, H, R, "head"))(params, statistics)
-    for i, key in enumerate(keys):
-        alone = score_all(built, *built.init(key, N, M), H, R, "head")
-        np.testing.assert_allclose(every[i], alone, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(("name", "options"), CASES)
-def test_the_same_key_draws_the_same_and_another_key_another(name, options):
-    built = model(name, **options)
-    first, second, third = (built.init(jax.random.key(seed), N, M)[0] for seed in (0, 0, 1))
+def test_the_same_key_draws_the_same_and_another_key_another(case):
+    first, second, third = (case.init(jax.random.key(seed))[0] for seed in (0, 0, 1))
     assert all((first[key] == second[key]).all() for key in first)
     assert (first["entity"] != third["entity"]).any()
     assert all(array.dtype == jnp.float32 for array in first.values())
-    for key in built.complex_params:
-        assert first[key].shape[1] == 2 * built.config.dim
+    for key in case.built.complex_params:
+        assert first[key].shape[1] == 2 * case.built.config.dim

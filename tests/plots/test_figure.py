@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from owkg.cli.family_tree_figure import draw_family
+from family_tree.figure import draw_family
 from owkg.plots.figure import figure, write_figure, write_picture
 
 

@@ -103,7 +103,7 @@ def ranked():
 
 
 def test_ranks_are_those_of_scipy_and_systems_are_named_at_both_ends(drawn, tmp_path):
-    # The order within a label set says nothing.
+    # The order within a qrels says nothing.
     table = pl.concat(
         [part.sample(fraction=1, shuffle=True, seed=3) for part in ranked().partition_by("label_set")]
     )
@@ -129,7 +129,7 @@ def test_tied_systems_share_their_rank_and_are_named_together(drawn, tmp_path):
     assert {(text.get_text(), text.xy) for text in panel.texts} >= {("a, b", (0, 1.5)), ("c", (0, 3.0))}
 
 
-def readings():
+def query_values():
     rng = np.random.default_rng(2)
     first = rng.uniform(0.3, 0.4, 13)
     table = pl.DataFrame(
@@ -139,7 +139,7 @@ def readings():
 
 
 def test_a_point_a_system_and_tau_of_the_rankings(drawn, tmp_path):
-    table = readings()
+    table = query_values()
     label_set_figure(table, tmp_path / "f", xlabel="old", ylabel="new")
     for panel, equal in zip(drawn[0].axes, (True, False), strict=True):
         rows = table.filter(panel=panel.get_title().split(":")[0])
@@ -163,7 +163,7 @@ def test_many_panels_stand_in_two_rows(tmp_path):
     assert (width, height) == (round((3 * 2.5 + 1.5) * 160), round(2 * 2.4 * 160))
 
 
-@pytest.mark.parametrize(("draw", "table"), [(depth_figure, by_depth()), (label_set_figure, readings())])
+@pytest.mark.parametrize(("draw", "table"), [(depth_figure, by_depth()), (label_set_figure, query_values())])
 def test_legends_stand_beside_the_panels(draw, table, drawn, tmp_path):
     draw(table, tmp_path / "f")
     fig = drawn[0]
@@ -208,7 +208,7 @@ DEPTHS, RANKED, P = by_depth(), ranked(), pl.DataFrame({"metric": "mrr", "p_valu
         (partial(asl_figure, alpha=0), P, "`alpha` must be in .0, 1., got 0"),
         (ranking_figure, RANKED[1:], "each of 13 systems once in sparse, got 12 rows"),
         (ranking_figure, RANKED.with_columns(value=np.inf), "`value` must be finite, got inf"),
-        (label_set_figure, pl.concat([readings()] * 2), "13 systems once in mrr, got 26 rows"),
+        (label_set_figure, pl.concat([query_values()] * 2), "13 systems once in mrr, got 26 rows"),
     ],
 )
 def test_tables_that_cannot_be_drawn_are_refused(draw, table, message, tmp_path):

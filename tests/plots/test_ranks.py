@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg.metrics import Ties, evaluate, probe, tasks
-from owkg.plots.figure import figure, save_figure, write_figure
+from owkg.plots.figure import blank_panels, figure, panel_grid, save_figure, write_figure
 from owkg.plots.histogram import draw_histograms, rank_edges, rank_histogram
-from owkg.plots.panels import blank_panels, panel_grid
 from owkg.plots.probe import (
     ROBUSTNESS,
     SHARPNESS,
@@ -23,7 +22,7 @@ from owkg.plots.ranks import rank_figures
 
 
 def rank_table(ranks, *, model=None, popularity=None, candidates=60, ties=0):
-    """Tail tasks, each a question of its own."""
+    """Tail tasks, each a query of its own."""
     count = len(ranks)
     table = pl.DataFrame(
         {

@@ -6,7 +6,7 @@ import pytest
 
 from owkg.metrics import tasks_of
 from owkg.ranks import ranks_from_list
-from owkg.ranks.kinds import kind_of
+from owkg.ranks.formats import kind_of
 
 HEADER = "head,relation,tail,side,rank"
 
@@ -69,13 +69,13 @@ def test_a_bad_list_is_named(saved, text, number, message):
     assert str(error.value).startswith(f"{path}{message}")
 
 
-def test_a_lone_rank_is_of_a_question_of_its_own(saved):
+def test_a_lone_rank_is_of_a_query_of_its_own(saved):
     table = ranks_from_list(saved("rank,model\n3,m\n1,m\n"), num_candidates=9)
     assert table.select("head", "relation", "tail", "side", "optimistic", "pessimistic", "model").rows() == [
         (0, 0, 0, "tail", 3, 3, "m"),
         (1, 0, 1, "tail", 1, 1, "m"),
     ]
-    assert tasks_of(table)[0].num_questions == 2
+    assert tasks_of(table)[0].num_queries == 2
     table = ranks_from_list(saved("rank,candidates\n3,14\n"))
     assert table["candidates"].to_list() == [14]
 

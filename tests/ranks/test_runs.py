@@ -16,7 +16,7 @@ ENTITIES = tuple("abcdef")
 RELATIONS = ("r", "s|t")
 
 
-def question(side: str, h: str, r: str, t: str) -> str:
+def query(side: str, h: str, r: str, t: str) -> str:
     return f"{h}|{r}|?" if side == "tail" else f"?|{r}|{t}"
 
 
@@ -59,7 +59,7 @@ def oracle(graph, lines, tolerance, filter_splits) -> Counter:
     for tag, side in itertools.product({tag for *_, tag in lines}, sides):
         for h, r, t in splits["test"]:
             own = t if side == "tail" else h
-            found = lists.get((tag, question(side, h, r, t)), {})
+            found = lists.get((tag, query(side, h, r, t)), {})
 
             def fact(e, h=h, r=r, t=t, side=side):
                 return (h, r, e) if side == "tail" else (e, r, t)
@@ -104,12 +104,10 @@ def test_a_run_of_all_entities_gives_the_ranks_of_its_scores(tmp_path, side):
     )
     asked = {}
     for h, r, t in triples[9:].tolist():
-        asked[question(side, ENTITIES[h], RELATIONS[r], ENTITIES[t])] = rng.integers(4, size=6) / 2
+        asked[query(side, ENTITIES[h], RELATIONS[r], ENTITIES[t])] = rng.integers(4, size=6) / 2
     lines = [(q, ENTITIES[e], s, "m") for q, scores in asked.items() for e, s in enumerate(scores)]
     write_run(tmp_path / "system.run", enumerate(lines))
-    scores = [
-        asked[question(side, ENTITIES[h], RELATIONS[r], ENTITIES[t])] for h, r, t in triples[9:].tolist()
-    ]
+    scores = [asked[query(side, ENTITIES[h], RELATIONS[r], ENTITIES[t])] for h, r, t in triples[9:].tolist()]
     expected = rank_table(graph, np.array(scores), triples[9:], side, model="m")
     table, notes = ranks_from_run(tmp_path / "system.run", graph, split="test")
     assert table.select(expected.columns).equals(expected)
@@ -183,8 +181,8 @@ def test_what_nobody_asked_is_told(files):
     assert table.select("optimistic", "pessimistic").rows() == [(1, 2), (1, 9), (1, 9)]
     assert [note[:36] for note in notes] == [
         "2 relevant answers were not retrieve",
-        "1 questions with relevant answers ar",
-        "1 questions of the run have no relev",
+        "1 queries with relevant answers are ",
+        "1 queries of the run have no relevan",
     ]
 
 
@@ -196,20 +194,20 @@ LINE = "a|r|? Q0 b 1 0.5 m\n"
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a|r|? Q0 b 1 0.5\n", "must be 6 fields: question, q0, answer, rank, score, tag, got 5 columns"),
+        ("a|r|? Q0 b 1 0.5\n", "must be 6 fields: query, q0, answer, rank, score, tag, got 5 columns"),
         ("a|r|? Q0 b 1 0.5 m n\n", "must be 6 fields: .*, got 7 columns"),
         ("\n", "must be 6 fields: .*, got a blank line"),
         ("a|r|? Q0 c 1 high m\n", "a score must be a number, got 'high'"),
         ("a|r|? Q0 c 1 nan m\n", "a score must not be NaN, got 'nan'"),
         ("a|r|? Q0 c 1 NaN m\n", "a score must not be NaN, got 'NaN'"),
         ("a|r|? Q0 b 2 0.4 m\n", r"the answer 'b' to 'a\|r\|\?' stands on an earlier line too"),
-        ("a|r Q0 c 1 0.5 m\n", r"a question must be 'head\|relation\|\?' or .*, got 'a\|r'"),
-        ("a|? Q0 c 1 0.5 m\n", "a question must be"),
-        ("a|r|b Q0 c 1 0.5 m\n", "a question must be"),
-        ("?|r|? Q0 c 1 0.5 m\n", "a question must be"),
-        ("|r|? Q0 c 1 0.5 m\n", "a question must be"),
-        ("a||? Q0 c 1 0.5 m\n", "a question must be"),
-        ("301 Q0 c 1 0.5 m\n", "a question must be"),
+        ("a|r Q0 c 1 0.5 m\n", r"a query must be 'head\|relation\|\?' or .*, got 'a\|r'"),
+        ("a|? Q0 c 1 0.5 m\n", "a query must be"),
+        ("a|r|b Q0 c 1 0.5 m\n", "a query must be"),
+        ("?|r|? Q0 c 1 0.5 m\n", "a query must be"),
+        ("|r|? Q0 c 1 0.5 m\n", "a query must be"),
+        ("a||? Q0 c 1 0.5 m\n", "a query must be"),
+        ("301 Q0 c 1 0.5 m\n", "a query must be"),
         ("a|r|? Q0 z 1 0.5 m\n", "the graph has no entity 'z'"),
         ("z|r|? Q0 b 1 0.5 m\n", "the graph has no entity 'z'"),
         ("a|z|? Q0 b 1 0.5 m\n", "the graph has no relation 'z'"),
@@ -226,11 +224,11 @@ def test_a_bad_line_of_a_run_is_named(tmp_path, line, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a|r|? 0 c\n", "must be 4 fields: question, zero, answer, relevance, got 3 columns"),
+        ("a|r|? 0 c\n", "must be 4 fields: query, zero, answer, relevance, got 3 columns"),
         ("a|r|? 0 c yes\n", "a relevance must be a whole number, got 'yes'"),
         ("a|r|? 0 c 0.5\n", "a relevance must be a whole number, got '0.5'"),
         ("a|r|? 0 b 0\n", r"the answer 'b' to 'a\|r\|\?' stands on an earlier line too"),
-        ("a 0 c 1\n", "a question must be"),
+        ("a 0 c 1\n", "a query must be"),
         ("a|r|? 0 z 1\n", "the graph has no entity 'z'"),
     ],
 )
@@ -273,5 +271,5 @@ def test_bad_arguments_with_a_graph_are_named(files):
 
 def test_no_relevant_answer_at_all(files):
     files[1].write_text("a|r|? 0 b 0\n")
-    with pytest.raises(ValueError, match="run: no answer to any question is relevant"):
+    with pytest.raises(ValueError, match="run: no answer to any query is relevant"):
         ranks_from_run(files[0], qrels=files[1], num_entities=10)

@@ -59,7 +59,7 @@ def test_bad_ranks_are_named(rule, optimistic, pessimistic, message):
     assert str(error.value).startswith(message)
 
 
-@pytest.mark.parametrize("key", [0, None, np.zeros(2, np.uint32)])
+@pytest.mark.parametrize("key", [-1, 0.0, None, np.zeros(2, np.uint32)])
 def test_what_is_no_key_is_refused(key):
     with pytest.raises(ValueError, match=r"`key` must be one key of jax\.random\.key"):
         random_ranks(key, [1], [2])

@@ -105,15 +105,15 @@ def test_nested_worlds(closed, model):
         assert _rows(denser.test_full) < _rows(sparser.test_full)
 
 
-def _questions(world):
+def _queries(world):
     return set(zip(*(column.tolist() for column in world.queries[:3]), strict=True))
 
 
-def test_nested_worlds_share_questions(closed):
+def test_nested_worlds_share_queries(closed):
     shared = {}
     for nested in (True, False):
         one, other = (_sample(closed, density=d, nested=nested, num_queries=40) for d in (0.75, 0.65))
-        shared[nested] = len(_questions(one) & _questions(other))
+        shared[nested] = len(_queries(one) & _queries(other))
     assert shared[True] >= 30 > shared[False]
 
 
@@ -133,18 +133,18 @@ def test_the_order_of_triples_and_splits_changes_nothing(closed, model, nested):
     one, other = (_sample(graph, missing=model, nested=nested, num_queries=20) for graph in (closed, mixed))
     np.testing.assert_array_equal(one.facts, other.facts)
     np.testing.assert_array_equal(one.part, other.part)
-    assert _questions(one) == _questions(other)
+    assert _queries(one) == _queries(other)
 
 
 def test_seeds_matter_and_are_all_that_does(closed):
     one, again, other = (_sample(closed, seed=seed, num_queries=20) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.part, again.part)
-    assert _questions(one) == _questions(again) != _questions(other)
+    assert _queries(one) == _queries(again) != _queries(other)
     assert (one.part != other.part).any()
 
 
 def test_what_is_asked_has_nothing_to_do_with_what_trains():
-    # Every fact is a question of its own, so that it can be told what else a drawn one does.
+    # Every fact is a query of its own, so that it can be told what else a drawn one does.
     facts = np.array([[i, 0, i] for i in range(4000)], np.int32)
     graph = KnowledgeGraph(tuple(map(str, range(4000))), ("r",), {"facts": facts})
     few = _sample(graph, train_rate=0.2, min_answers=1, num_queries=1000)
@@ -158,7 +158,7 @@ def test_asking_for_heads_too_changes_no_fact(closed):
     both = _sample(closed, both_sides=True)
     np.testing.assert_array_equal(one.part, both.part)
     assert one.queries.asks_tail.all()
-    assert _questions(one) == {question for question in _questions(both) if question[0]}
+    assert _queries(one) == {query for query in _queries(both) if query[0]}
     assert one.num_eligible == len(one.queries.entity) < both.num_eligible == len(both.queries.entity)
 
 

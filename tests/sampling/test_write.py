@@ -84,7 +84,7 @@ def test_what_is_not_known_is_counted_and_has_no_types(tmp_path):
     assert (tmp_path / "new/openke/type_constrain.txt").read_text().endswith("\n1\t0\n1\t0\n")
 
 
-def test_queries_and_judgements_are_the_answers_of_the_drawn_questions(world, folder):
+def test_queries_and_judgements_are_the_answers_of_the_drawn_queries(world, folder):
     queries = pl.read_csv(folder / "queries.tsv", separator="\t")
     assert queries.equals(query_table(world), null_equal=False)
     for name in ("sparse", "full"):
@@ -94,14 +94,14 @@ def test_queries_and_judgements_are_the_answers_of_the_drawn_questions(world, fo
             entity, relation = world.entities.index(row["entity"]), world.relations.index(row["relation"])
             right = facts[(facts[:, known] == entity) & (facts[:, 1] == relation)]
             assert len(right) == row[name]
-            expected |= {(row["question"], world.entities[answer]) for answer in right[:, asked]}
+            expected |= {(row["query"], world.entities[answer]) for answer in right[:, asked]}
             triples |= _rows(right)
         qrels = read_qrels(folder / f"qrels_{name}.txt")
         assert (qrels["relevance"] == 1).all()
-        assert set(qrels.select("question", "answer").iter_rows()) == expected
+        assert set(qrels.select("query", "answer").iter_rows()) == expected
         assert len(qrels) == len(expected)
-        sides = qrels.select("question", "side", "entity", "relation").unique()
-        assert sides.sort("question").equals(queries.select(sides.columns).sort("question"))
+        sides = qrels.select("query", "side", "entity", "relation").unique()
+        assert sides.sort("query").equals(queries.select(sides.columns).sort("query"))
         lines = (folder / f"queries_{name}.txt").read_text().splitlines()
         entity, relation = ({x: i for i, x in enumerate(labels)} for labels in world[:2])
         found = [(entity[h], relation[r], entity[t]) for h, r, t in (line.split("\t") for line in lines)]
@@ -242,7 +242,7 @@ def test_several_worlds_are_compared(closed, tmp_path):
         assert top["sha256"][f"{name}/metadata.json"] == hashlib.sha256(own).hexdigest()
         assert top["worlds"][name]["alpha"] == card["alpha"]
         assert "![" in (tmp_path / "new" / name / "README.md").read_text()
-    asked = [set(query_table(world)["question"]) for world in worlds]
+    asked = [set(query_table(world)["query"]) for world in worlds]
     assert top["shared_queries"] == len(asked[0] & asked[1]) > 0
     assert "They are nested" in (tmp_path / "new/README.md").read_text()
 

@@ -1,4 +1,4 @@
-"""The order drawn at a cost of O(answers) has exactly the law of a shuffled list of all candidates."""
+"""The order drawn at a cost of O(answers) is exactly that of a shuffled list of all candidates."""
 
 import itertools
 from collections import Counter
@@ -11,7 +11,7 @@ from scipy import stats
 
 from owkg.simulate.classification import classification_ranks
 from owkg.simulate.missing import _not_all_missing
-from owkg.simulate.sums import pairwise_sum
+from owkg.simulate.numerics import pairwise_sum
 
 TRIALS = 60_000
 

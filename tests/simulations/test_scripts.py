@@ -41,8 +41,8 @@ def script(name, *arguments, data=None):
 
 
 @pytest.fixture
-def here(monkeypatch, capsys):
-    """`script` in this process, which need not import everything again."""
+def here(monkeypatch, capsys, signals):
+    """`script` in this process, which need not import everything again; its signals are as before then."""
 
     def run(name, *arguments, data=None):
         package, *command = name.split()
@@ -125,8 +125,8 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path, here, capsys):
         assert table["model"].unique().to_list() == [name]
         assert len(table) == 2 * len(graph.splits["test"])
         assert other_candidates(table, graph) == 0
-        summaries = [metrics.summary("mrr"), metrics.summary("amrr"), metrics.summary("zmrr")]
-        found[name] = metrics.evaluate(metrics.tasks_of(table)[0], summaries, level=None)
+        wanted = [metrics.metric("mrr"), metrics.metric("amrr"), metrics.metric("zmrr")]
+        found[name] = metrics.evaluate(metrics.tasks_of(table)[0], wanted, level=None)
     constant = found["constant"]
     assert constant["optimistic"]["mrr"].value == 1
     assert abs(constant["exact"]["amrr"].value) < 1e-12
@@ -159,7 +159,7 @@ def test_sparse_labels_turn_the_order_of_the_example(tmp_path, here):
     sparse = read_judgements(folder / "sparse.qrels")
     fewer = {name: relabelled(table, sparse).table for name, table in tables.items()}
     for name in ("mrr", "hits@10"):
-        full, less = (scores(one, [metrics.summary(name)])[0].strength[0] for one in (tables, fewer))
+        full, less = (scores(one, [metrics.metric(name)])[0].strength[0] for one in (tables, fewer))
         assert list(np.argsort(-full)) == [2, 1, 0]
         assert list(np.argsort(-less)) == [1, 2, 0]
 
@@ -202,7 +202,7 @@ def test_family_tree_statistics(tmp_path):
     assert 12 <= answers["mean_generated"].item() <= 17
     facts = table.filter(count="graph", of="facts")
     assert 175_000 < facts["mean_generated"].item() < 205_000 < facts["mean_strict depth"].item()
-    shares = table.filter(count="share of questions").select("mean_generated", "mean_strict depth")
+    shares = table.filter(count="share of queries").select("mean_generated", "mean_strict depth")
     np.testing.assert_allclose(shares.sum().row(0), 1, rtol=1e-12)
     assert "published" not in done.stdout
 

@@ -94,7 +94,7 @@ def test_published_points_agree(owkg_data):
 
 
 @pytest.mark.parametrize(
-    "metric", [metrics.MRR, metrics.LOG_MRR, metrics.hits_at(3), metrics.power(0.25)], ids=str
+    "metric", [metrics.MRR, metrics.LOG_MRR, metrics.hits_at(3), metrics.p_mrr(0.25)], ids=str
 )
 def test_correlation_always_lowers_the_mean(metric):
     strength, sparsity, answers = np.meshgrid(

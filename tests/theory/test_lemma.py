@@ -7,7 +7,7 @@ from scipy import stats
 
 from owkg import metrics, openworld, theory
 
-METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.power(1 / 3))
+METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.p_mrr(1 / 3))
 SETTINGS = [(0.7, 0.35, 43), (0.6, 0.4, 15), (0.6, 0.4, 16), (0.05, 0.9, 1), (1.0, 0.5, 7), (0.3, 0.01, 200)]
 
 

@@ -9,12 +9,13 @@ from scipy import integrate, stats
 from owkg import metrics, openworld, simulate, theory
 from owkg.theory import missing_counts
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 PLAIN = {
     metrics.MRR: lambda r: 1 / r,
     metrics.LOG_MRR: lambda r: np.log(2) / np.log(1 + r),
     metrics.MR: lambda r: float(r),
     metrics.hits_at(2): lambda r: float(r <= 2),
-    metrics.power(0.5): lambda r: r**-0.5,
+    metrics.p_mrr(0.5): lambda r: r**-0.5,
 }
 PAPER = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
 
@@ -180,13 +181,13 @@ def test_metric_that_cannot_vary_has_no_variance():
 
 
 def test_user_given_weight():
-    squared = metrics.Metric("r^-2", lambda rank: rank**-2.0)
+    squared = metrics.RankWeight("r^-2", lambda rank: rank**-2.0)
     mean, _ = theory.moments(squared, strength=0.0, sparsity=0.5, num_answers=1, num_entities=4)
     assert mean == pytest.approx(np.mean([1, 1 / 4, 1 / 9, 1 / 16]), rel=1e-13)
 
 
 def test_weight_that_is_not_finite_is_refused():
-    bad = metrics.Metric("bad", lambda rank: 1 / (rank - 1))
+    bad = metrics.RankWeight("bad", lambda rank: 1 / (rank - 1))
     with pytest.raises(ValueError, match=r"`metric` must weigh every rank with a finite number"):
         theory.moments(bad, strength=0.5, sparsity=0.5, num_answers=3, num_entities=9)
 
@@ -278,7 +279,7 @@ def test_great_answer_weights_do_not_overflow():
     ids=["scalar", "short", "square", "numpy", "complex"],
 )
 def test_weights_that_are_no_rank_weights_are_refused_by_both_witnesses(weight):
-    metric = metrics.Metric("mine", weight)
+    metric = metrics.RankWeight("mine", weight)
     with pytest.raises(ValueError, match="`weight` of metric 'mine' must"):
         theory.moments(metric, strength=0.7, **PAPER)
     with pytest.raises(ValueError, match="`weight` of metric 'mine' must"):
@@ -287,7 +288,7 @@ def test_weights_that_are_no_rank_weights_are_refused_by_both_witnesses(weight):
 
 @pytest.mark.parametrize("weight", [lambda r: r <= 2, lambda r: (r <= 2).astype(int)], ids=["bool", "int"])
 def test_weights_of_other_real_kinds_are_numbers(weight):
-    metric = metrics.Metric("mine", weight)
+    metric = metrics.RankWeight("mine", weight)
     exact = theory.expectation(metric, strength=0.7, **PAPER)
     assert exact == theory.expectation(metrics.hits_at(2), strength=0.7, **PAPER)
     drawn = simulate.estimate(jax.random.key(0), metric, trials=5000, strength=0.7, **PAPER)
@@ -295,17 +296,17 @@ def test_weights_of_other_real_kinds_are_numbers(weight):
 
 
 def test_weight_is_asked_for_ranks_that_exist_only():
-    metric = metrics.Metric("mine", lambda r: jnp.sqrt(1 - r / 14506))
+    metric = metrics.RankWeight("mine", lambda r: jnp.sqrt(1 - r / 14506))
     assert np.isfinite(theory.expectation(metric, strength=0.7, **PAPER))
     few = {"strength": 0.7, "sparsity": 0.3, "num_answers": 9, "num_entities": 10}
-    metric = metrics.Metric("mine", lambda r: jnp.sqrt(1 - r / 11))
+    metric = metrics.RankWeight("mine", lambda r: jnp.sqrt(1 - r / 11))
     for mean in (theory.expectation, theory.lemma_expectation, theory.lemma_derivative):
         assert np.isfinite(mean(metric, **few))
 
 
 @pytest.mark.parametrize("metric", [1.0, None])
 def test_what_is_no_metric_is_refused(metric):
-    with pytest.raises(ValueError, match="`metric` must be a Metric"):
+    with pytest.raises(ValueError, match="`metric` must be a RankWeight"):
         theory.moments(metric, strength=0.7, **PAPER)
     with pytest.raises(ValueError, match="`weight` must be a function"):
-        metrics.Metric("mine", metric)
+        metrics.RankWeight("mine", metric)

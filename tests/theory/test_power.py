@@ -14,7 +14,7 @@ PAIR = {"strength": 0.7, "other_strength": 0.75}
 
 @pytest.mark.parametrize(
     ("metric", "alone", "paired"),
-    [(metrics.MRR, 1692, 1482), (metrics.power(0.5), 150, 129)],
+    [(metrics.MRR, 1692, 1482), (metrics.p_mrr(0.5), 150, 129)],
     ids=["mrr", "sqrt-mrr"],
 )
 def test_required_queries_of_the_published_setting(metric, alone, paired):
@@ -61,7 +61,7 @@ def test_order_of_the_two_models_does_not_matter():
         np.testing.assert_allclose(one, two, rtol=1e-10)
 
 
-def test_correlation_that_reverses_the_order_needs_endless_queries():
+def test_correlation_that_reverses_the_order_needs_infinitely_many_queries():
     setting = PAIR | WORLD | {"correlation": 0.0, "other_correlation": 0.3}
     assert theory.required_queries(metrics.MRR, **setting, inconsistency=0.05) == np.inf
     chance = theory.inconsistency_probability(metrics.MRR, **setting, num_queries=1000)
@@ -168,10 +168,10 @@ def test_bad_number_of_queries_is_named():
 
 # --- the least power of p-MRR: what it tells is in its last digits
 
-LEAST = metrics.power(0.001)
+LEAST = metrics.p_mrr(0.001)
 # 1 - r^-p without cancellation: p-MRR upside down.
-STEEP = metrics.Metric("steep", lambda rank: -jnp.expm1(-0.001 * jnp.log(rank)), larger_is_better=False)
-LOG_RANK = metrics.Metric("log-rank", jnp.log, larger_is_better=False)
+STEEP = metrics.RankWeight("steep", lambda rank: -jnp.expm1(-0.001 * jnp.log(rank)), larger_is_better=False)
+LOG_RANK = metrics.RankWeight("log-rank", jnp.log, larger_is_better=False)
 
 
 @pytest.mark.parametrize("paired", [False, True])

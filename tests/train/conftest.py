@@ -1,6 +1,5 @@
 """A small graph, learnable: who stands how far behind whom in a ring."""
 
-import jax
 import numpy as np
 import pytest
 
@@ -26,16 +25,3 @@ def chain() -> KnowledgeGraph:
     """Relation r leads from entity i of 0 to 7 to 8 + i + r: what every model can say."""
     facts = np.array([[i, r, 8 + i + r] for i in range(8) for r in range(3)], np.int32)
     return KnowledgeGraph(tuple(f"entity {n:02}" for n in range(18)), ("0", "1", "2"), {"train": facts})
-
-
-@pytest.fixture(scope="module")
-def quick_compilation():
-    """Compiles with few optimisations, for tests of many programs that each run for a moment.
-
-    What is trained and compared to the bit is compiled as users compile it: test_run.py, test_many.py.
-    """
-    before = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-    jax.clear_caches()  # which do not tell these programs from optimised ones

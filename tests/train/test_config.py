@@ -44,10 +44,10 @@ def test_options_of_the_model_may_be_changed_too():
         ({"model": None}, "`model` must be one of"),
         ({"wrong": 1}, "`wrong` is no option of complex"),
         ({"dim": 0}, "`dim` must be a whole number of at least 1, got 0"),
-        ({"regime": "all"}, "`regime` must be '1vsall' or 'kvsall' or 'negatives', got 'all'"),
+        ({"training_loop": "all"}, "`training_loop` must be '1vsall' or 'kvsall' or 'negatives', got 'all'"),
         (
             {"loss": "margin"},
-            "`loss` must be 'cross_entropy' or 'bce' where the regime is 1vsall, got 'margin'",
+            "`loss` must be 'cross_entropy' or 'bce' where the training loop is 1vsall, got 'margin'",
         ),
         (
             {"model": "rotate", "num_negatives": 0},
@@ -77,7 +77,7 @@ def test_refusals(settings, message):
     ("text", "message"),
     [
         ("epochs = \n", "must be TOML"),
-        ("dim = 3\n", "dim is no field; those are model, regime"),
+        ("dim = 3\n", "dim is no field; those are model, training_loop"),
         ("options = 3\n", "options must be a table, got 3"),
         ("[options]\nepochs = 3\n", "epochs must stand above [options]"),
         ("a = " + "[" * 5000, "must be TOML that is not nested so deep"),
@@ -103,3 +103,17 @@ def test_options_are_named_by_themselves_and_not_with_the_file(tmp_path):
     (tmp_path / "run.toml").write_text("epochs = 3\n")
     with pytest.raises(ValueError, match=r"^`epochs` must be"):
         read_config(tmp_path / "run.toml", epochs=-1)
+
+
+def test_a_file_with_the_name_before_of_the_training_loop(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text('model = "distmult"\nregime = "negatives"\nloss = "margin"\n')
+    assert read_config(path) == training("distmult", training_loop="negatives", loss="margin")
+    path.write_text('regime = "negatives"\ntraining_loop = "1vsall"\n')
+    with pytest.raises(ValueError, match="training_loop and regime, its name before, must not differ"):
+        read_config(path)
+
+
+def test_another_training_loop_needs_a_loss():
+    with pytest.raises(ValueError, match="`loss` must be given with the training loop negatives: margin, "):
+        training("distmult", training_loop="negatives")

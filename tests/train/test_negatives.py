@@ -23,7 +23,7 @@ def as_arrays(sets):
     return *(jnp.asarray(x, jnp.int32) for x in (flat, starts, ends)), max(map(len, sets))
 
 
-# Two numbers of questions, each compiled once for each of the sizes below.
+# Two numbers of queries, each compiled once for each of the sizes below.
 known_sets = st.sampled_from([1, 3]).flatmap(
     lambda n: st.lists(st.sets(st.integers(0, 8), min_size=1, max_size=8), min_size=n, max_size=n)
 )

@@ -1,4 +1,4 @@
-"""A step's objective against the same written out for each question in NumPy; optimisers; penalties."""
+"""A step's objective against the same written out for each query in NumPy; optimisers; penalties."""
 
 import jax
 import jax.numpy as jnp
@@ -12,17 +12,17 @@ from owkg.train import training
 from owkg.train.objective import objective
 from owkg.train.optimisers import direction, rate_factor
 from owkg.train.penalties import powers
-from owkg.train.questions import questions, taken
-from owkg.train.step import begun, rates
+from owkg.train.queries import queries, taken
+from owkg.train.step import init_state, rates
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def stepped(ring, config, *, rows):
-    """(objective of questions `rows` of each side, the scores of all entities for them, batches)."""
-    parts, sizes = questions(ring, config)
+    """(objective of queries `rows` of each side, the scores of all entities for them, batches)."""
+    parts, sizes = queries(ring, config)
     numbers = rates(config)
-    state = begun(config, sizes, numbers)
+    state = init_state(config, sizes, numbers)
     counts = (jnp.ones(len(rows), bool),) * 2
     batches = tuple(
         taken(part, jnp.asarray(list(rows)), count) for part, count in zip(parts, counts, strict=True)
@@ -41,7 +41,7 @@ def stepped(ring, config, *, rows):
 
 
 def answers_of(ring, side, batch):
-    """The known answers of each question of a batch, found the slow way."""
+    """The known answers of each query of a batch, found the slow way."""
     given, asked = (2, 0) if side == "head" else (0, 2)
     train = ring.splits["train"]
     return [
@@ -60,7 +60,7 @@ def test_one_against_all(ring):
 
 @pytest.mark.parametrize("loss", ["cross_entropy", "bce"])
 def test_all_answers_against_all(ring, loss):
-    config = training("distmult", dim=4, n3=0.0, regime="kvsall", loss=loss, label_smoothing=0.2)
+    config = training("distmult", dim=4, n3=0.0, training_loop="kvsall", loss=loss, label_smoothing=0.2)
     value, scores, batches, _ = stepped(ring, config, rows=range(30))
     labels = np.zeros((60, 20))
     known = [a for side, b in zip(SIDES, batches, strict=True) for a in answers_of(ring, side, b)]
@@ -78,7 +78,7 @@ def test_all_answers_against_all(ring, loss):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_subsampling_weighs_questions(ring, shared):
+def test_subsampling_weighs_queries(ring, shared):
     """So many negatives are drawn that their mean loss is known within its standard error."""
     config = training(
         "rotate",
@@ -116,7 +116,7 @@ def all_but_one():
 
 
 def scored(graph, **settings):
-    """(objective of all questions, [questions] scores of the answers, [questions, 5] of all, wrong ones)."""
+    """(objective of all queries, [queries] scores of the answers, [queries, 5] of all, wrong ones)."""
     config = training("rotate", dim=3, **settings)
     value, scores, batches, _ = stepped(graph, config, rows=range(20))
     wrong = [(np.asarray(b.entity) + turn) % 5 for b, turn in zip(batches, (-1, 1), strict=True)]

@@ -16,14 +16,13 @@ import pytest
 
 from owkg.evaluation import rank_arrays
 from owkg.kg import known_answers, read_graph, write_labelled
-from owkg.models import MODELS
-from owkg.train import changed, checkpoints, facts_checksums, guard, load_run, train, training
+from owkg.train import changed, checkpoints, facts_checksums, load_run, run_lock, train, training
 from owkg.train.folder import path_checksum
 from owkg.train.loop import snapshots
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"dim": 8, "batch_size": 32, "epochs": 6, "valid_every": 2, "checkpoint_every": 1}
-# Every regime, dropout, batch statistics, both optimisers.
+# Every training_loop, dropout, batch statistics, both optimisers.
 CONFIGS = {
     "complex": training("complex", **SMALL),
     "rotate": training("rotate", **SMALL, num_negatives=4, schedule="cosine", warmup_steps=3),
@@ -161,7 +160,7 @@ def sigint():
 
 def test_signals_that_are_ignored_stay_so(sigint):
     sigint(signal.SIG_IGN)
-    with guard.interrupts() as came:
+    with run_lock.interrupts() as came:
         signal.raise_signal(signal.SIGINT)
         assert came() == 0
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -169,7 +168,7 @@ def test_signals_that_are_ignored_stay_so(sigint):
 
 def test_a_second_signal_does_what_it_did_before(sigint):
     sigint(signal.default_int_handler)
-    with guard.interrupts() as came:
+    with run_lock.interrupts() as came:
         signal.raise_signal(signal.SIGINT)
         assert came() == signal.SIGINT
         with pytest.raises(KeyboardInterrupt):
@@ -182,8 +181,8 @@ def test_locks_that_a_system_has_not_are_done_without(monkeypatch, tmp_path):
         raise OSError(9, "Bad file descriptor")
 
     for locks in (SimpleNamespace(LOCK_EX=2, LOCK_NB=4, flock=none), None):
-        monkeypatch.setattr(guard, "fcntl", locks)
-        with guard.alone(tmp_path / "run"):
+        monkeypatch.setattr(run_lock, "fcntl", locks)
+        with run_lock.alone(tmp_path / "run"):
             pass
 
 
@@ -412,44 +411,6 @@ def test_a_checkpoint_that_is_being_removed_is_none(ring, tmp_path, monkeypatch)
     assert checkpoints.checkpoint_steps(tmp_path) == [2]
     found = checkpoints.newest_checkpoint(tmp_path, last.state)
     assert (found.step, [path.name for path in tmp_path.iterdir()]) == (2, ["2"])
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_model_learns_its_facts_by_heart(chain, name):
-    size = {"conve": {"dim": 32, "height": 4}, "tucker": {"dim": 32, "relation_dim": 8}}.get(
-        name, {"dim": 32}
-    )
-    dropout = {option: 0.0 for option in MODELS[name].options if option.endswith("dropout")}
-    hidden = {"hidden": 64} if name == "betae" else {}
-    rate = {"learning_rate": 0.01} if training(name).optimiser == "adam" else {}
-    settings = size | dropout | hidden | rate | {"n3": 0.0, "label_smoothing": 0.0, "batch_size": 120}
-    settings |= {
-        "filtered_negatives": True,
-        "num_negatives": 16,
-        "epochs": 400,
-        "valid_every": 0,
-        "record_every": 400,
-    }
-    *_, last = snapshots(chain, training(name, **settings))
-    facts = chain.splits["train"]
-    for side in ("head", "tail"):
-        known = known_answers(facts, side, num_entities=18, num_relations=3)
-        model = training(name, **settings).built()
-        ranks = rank_arrays(model, last.state.params, last.state.statistics, facts, side, known=known)
-        assert np.mean(1 / ranks.pessimistic) > 0.95
-
-
-def test_half_precision_learns_the_same(ring):
-    losses = {}
-    for precision in ("float32", "bfloat16"):
-        *_, last = snapshots(
-            ring,
-            training("complex", dim=16, epochs=30, valid_every=0, n3=0.0, precision=precision),
-        )
-        assert {x.dtype for x in last.state.params.values()} == {np.dtype("float32")}
-        losses[precision] = last.rows[-1]["loss"]
-    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.02)
-    assert losses["bfloat16"] != losses["float32"]
 
 
 def test_a_run_whose_configuration_was_changed_is_not_gone_on_with(ring, tmp_path):

@@ -10,8 +10,8 @@ from scipy.special import logsumexp, softmax
 from owkg.kg import KnowledgeGraph
 from owkg.train import loop, train_many, training
 from owkg.train.loop import call_steps, snapshots
-from owkg.train.questions import questions
-from owkg.train.step import advance, begun, ordered, rates
+from owkg.train.queries import queries
+from owkg.train.step import advance, init_state, ordered, rates
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -28,27 +28,27 @@ def graph_of(facts, *, num_entities, num_relations):
 
 def walked(graph, config, stops):
     """The states, as arrays of NumPy, before step 0 and before each of `stops`."""
-    parts, sizes = questions(graph, config)
+    parts, sizes = queries(graph, config)
     numbers = rates(config)
-    state = begun(config, sizes, numbers)
+    state = init_state(config, sizes, numbers)
     run, found = advance(config, sizes), [jax.tree.map(np.array, state)]
     for start, stop in pairwise([0, *stops]):
         for step in range(start, stop):
-            orders = ordered(numbers, step // sizes.per_epoch, asked=sizes.questions)
+            orders = ordered(numbers, step // sizes.per_epoch, asked=sizes.queries)
             state = run(state, step, step + 1, orders, parts, numbers)
         found.append(jax.tree.map(np.array, state))
     return found
 
 
-# --- which questions a step asks
+# --- which queries a step asks
 
-SEED, FACTS, BATCH = 9, 11, 8  # 4 questions a side and step, 3 in the last of the three steps of an epoch
+SEED, FACTS, BATCH = 9, 11, 8  # 4 queries a side and step, 3 in the last of the three steps of an epoch
 STEPS = [8, 8, 6] * 3
 
 
 @pytest.fixture(scope="module")
 def shares():
-    """The share of each question in each step, [steps, side, fact]: by how far its embedding shrinks.
+    """The share of each query in each step, [steps, side, fact]: by how far its embedding shrinks.
 
     Every fact has a relation of its own, reciprocal; embeddings so small that only their squares are learned.
     """
@@ -63,7 +63,7 @@ def shares():
     return np.stack([heads, tails], axis=1)
 
 
-def test_every_question_counts_once_an_epoch(shares):
+def test_every_query_counts_once_an_epoch(shares):
     counted = shares * np.array(STEPS)[:, None, None]
     np.testing.assert_allclose(counted, np.round(counted), atol=0.01)
     once = np.round(counted).reshape(3, 3, 2, FACTS)
@@ -145,7 +145,8 @@ def test_three_epochs_are_those_written_by_hand(shares):
 def test_negatives_are_drawn_anew_on_each_side_and_step(shared, a_side):
     """Of so many entities, none is drawn twice: as many rows change as were drawn, beside those of facts."""
     config = training(
-        "complex", dim=2, init_scale=1.0, reciprocal=False, regime="negatives", loss="logistic", n3=0.0,
+        "complex", dim=2, init_scale=1.0, reciprocal=False, n3=0.0, training_loop="negatives",
+        loss="logistic",
         num_negatives=3, shared_negatives=shared, optimiser="sgd", learning_rate=1.0,
     )  # fmt: skip
     graph = graph_of([(0, 0, 1), (2, 1, 3)], num_entities=20_000, num_relations=2)
@@ -158,7 +159,7 @@ def test_dropout_is_drawn_anew_on_each_side_and_step():
     """An entity that no fact holds moves along what was kept of a query: half of it on each side and step."""
     config = training(
         "tucker", dim=400, relation_dim=1, input_dropout=0.0, matrix_dropout=0.0, output_dropout=0.5,
-        batch_norm=False, regime="1vsall", loss="cross_entropy", optimiser="sgd", learning_rate=1.0,
+        batch_norm=False, training_loop="1vsall", loss="cross_entropy", optimiser="sgd", learning_rate=1.0,
     )  # fmt: skip
     graph = graph_of([(0, 0, 1)], num_entities=3, num_relations=1)
     begin, *after = (state.params["entity"][2] for state in walked(graph, config, [1, 2]))
@@ -170,7 +171,7 @@ def test_dropout_is_drawn_anew_on_each_side_and_step():
 
 
 def test_running_statistics_go_through_both_sides_of_every_step():
-    config = training("tucker", dim=3, relation_dim=2, regime="1vsall", loss="cross_entropy", **STILL)
+    config = training("tucker", dim=3, relation_dim=2, training_loop="1vsall", loss="cross_entropy", **STILL)
     facts = np.array([(0, 0, 1), (0, 1, 2), (3, 0, 3), (4, 1, 1)])
     begin, end = walked(graph_of(facts, num_entities=5, num_relations=2), config, [2])
     entity = begin.params["entity"].astype(np.float64)
@@ -207,14 +208,14 @@ def test_every_record_of_many_has_too(ring):
 
 
 @pytest.mark.parametrize("model", ["complex", "rotate"])
-def test_no_step_puts_questions_in_order(ring, model):
+def test_no_step_puts_queries_in_order(ring, model):
     """What an epoch asks is permuted once, and not by every call, which may take few steps of many."""
     config = training(model, dim=2, num_negatives=2)
-    parts, sizes = questions(ring, config)
+    parts, sizes = queries(ring, config)
     numbers = rates(config)
-    orders = ordered(numbers, 0, asked=sizes.questions)
-    state = begun(config, sizes, numbers)
-    assert "stablehlo.sort" in ordered.lower(numbers, 0, asked=sizes.questions).as_text()
+    orders = ordered(numbers, 0, asked=sizes.queries)
+    state = init_state(config, sizes, numbers)
+    assert "stablehlo.sort" in ordered.lower(numbers, 0, asked=sizes.queries).as_text()
     assert "stablehlo.sort" not in advance(config, sizes).lower(state, 0, 1, orders, parts, numbers).as_text()
 
 

@@ -8,7 +8,7 @@ from simulations.open_world import experiment, needs
 from simulations.open_world.experiment import records, require_memory
 from simulations.open_world.presets import Configuration
 
-SETTINGS = {"dim": 4, "batch_size": 20, "regime": "1vsall", "n3": 0.0}
+SETTINGS = {"dim": 4, "batch_size": 20, "training_loop": "1vsall", "n3": 0.0}
 TWO = (
     Configuration("Dist 4", "distmult", SETTINGS, (2, 5)),
     Configuration("Com 4", "complex", SETTINGS, (1, 3, 6)),
@@ -98,7 +98,7 @@ def test_memory_of_a_run(world, monkeypatch):
 
 
 def test_memory_of_all_checkpoints_read_together(world, monkeypatch):
-    # Two ranks and a score, before and after answers are dealt anew.
+    # Two ranks and a score, before and after answers are permuted anew.
     more = needs.reading_needs(world, 1000).bytes - needs.reading_needs(world, 0).bytes
     assert more > 1000 * len(world.triples) * 2 * 24
     asked = []

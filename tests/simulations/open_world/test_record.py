@@ -14,7 +14,14 @@ from simulations.open_world.record import Record, is_recorded, read_record, reco
 recording = import_module("simulations.open_world.record")
 LOOKS = (1, 3, 4, 9, 12)
 CONFIG = training(
-    "distmult", dim=4, valid_every=0, steps=12, batch_size=20, regime="1vsall", learning_rate=0.5, seed=3
+    "distmult",
+    dim=4,
+    valid_every=0,
+    steps=12,
+    batch_size=20,
+    training_loop="1vsall",
+    learning_rate=0.5,
+    seed=3,
 )
 
 

@@ -33,13 +33,13 @@ def named(world):
     return [f"{e[h]} {r[p]} {e[t]}" for h, p, t in world.triples]
 
 
-def test_answers_stand_question_by_question(folder):
+def test_answers_stand_query_by_query(folder):
     world = read_world(folder)
-    assert (world.name, world.density, world.num_questions) == ("d0.8", 0.8, 3)
+    assert (world.name, world.density, world.num_queries) == ("d0.8", 0.8, 3)
     assert sorted(named(world)) == sorted(FULL)
     asked = [fact.rsplit(" ", 1)[0] for fact in named(world)]
     assert [asked.index(one) for one in asked] == [0, 0, 2, 2, 4, 4]
-    assert world.question.tolist() == [0, 0, 1, 1, 2, 2]
+    assert world.query.tolist() == [0, 0, 1, 1, 2, 2]
     assert [fact for fact, own in zip(named(world), world.present[SPARSE], strict=True) if own] == HALF
     assert set(world.graph.splits) == {"train"}
     # Filtered by train and the full test, and by nothing else.
@@ -70,10 +70,10 @@ def test_worlds_of_owkg_sample(tmp_path):
     write_worlds(worlds, tmp_path / "worlds")
     found = read_worlds(tmp_path / "worlds")
     assert [world.density for world in found] == [0.9, 0.6]
-    assert [world.num_questions for world in found] == [6, 6]
+    assert [world.num_queries for world in found] == [6, 6]
     for world, given in zip(found, worlds, strict=True):
         assert len(world.graph.splits["train"]) == len(given.train)
-        # Only the questions that were drawn are asked; all of the full test is known.
+        # Only the queries that were drawn are asked; all of the full test is known.
         assert len(world.triples) < len(given.test_full)
         assert len(world.known.answers) == len(given.train) + len(given.test_full)
     assert [world.density for world in read_worlds(tmp_path / "worlds", [0.6])] == [0.6]
@@ -85,10 +85,10 @@ def test_the_published_worlds(owkg_data):
     worlds = read_worlds(owkg_data / "family_tree_published")
     assert [world.density for world in worlds] == [0.95, 0.85, 0.75, 0.65]
     for world in worlds:
-        assert world.num_questions == 500
+        assert world.num_queries == 500
         assert world.graph.num_entities == 6004
         assert set(world.present) == {SPARSE, CORRELATED}
-        assert np.bincount(world.question).min() >= 10
+        assert np.bincount(world.query).min() >= 10
 
 
 def test_valid_facts_are_known_and_in_no_test(tmp_path):
@@ -157,14 +157,14 @@ def test_a_folder_must_say_its_density(folder):
         read_world(other)
 
 
-def test_questions_of_strangers_are_refused(folder):
-    (folder / "queries.tsv").write_text("question\tside\tentity\trelation\nq\ttail\tz\tr\n")
+def test_queries_of_strangers_are_refused(folder):
+    (folder / "queries.tsv").write_text("query\tside\tentity\trelation\nq\ttail\tz\tr\n")
     with pytest.raises(ValueError, match=r"queries\.tsv: 'z' is no entity of the graph"):
         read_world(folder)
-    (folder / "queries.tsv").write_text("question\tside\n")
+    (folder / "queries.tsv").write_text("query\tside\n")
     with pytest.raises(ValueError, match=r"queries\.tsv: must be a table of side, entity and relation"):
         read_world(folder)
-    (folder / "queries.tsv").write_text("question\tside\tentity\trelation\nq\thead\ta\tr\n")
+    (folder / "queries.tsv").write_text("query\tside\tentity\trelation\nq\thead\ta\tr\n")
     with pytest.raises(ValueError, match="asks nothing for tails"):
         read_world(folder)
 
@@ -179,17 +179,17 @@ def test_no_world_at_all(tmp_path):
 
 def test_the_worst_answers_of_a_model_are_missing(folder):
     world = read_world(folder)
-    question = np.repeat(np.arange(3), 6)
-    triples = np.stack([question, 0 * question, np.arange(18)], axis=1).astype(np.int32)
+    query = np.repeat(np.arange(3), 6)
+    triples = np.stack([query, 0 * query, np.arange(18)], axis=1).astype(np.int32)
     # A third is missing in the sparse test.
     present = np.arange(18) % 3 > 0
-    world = world._replace(triples=triples, question=question, present={SPARSE: present})
+    world = world._replace(triples=triples, query=query, present={SPARSE: present})
     score = np.random.default_rng(0).permutation(18).astype(float)
     kept = []
     for seed in range(200):
         present = with_correlated(world, score, seed).present[CORRELATED]
-        for question in range(world.num_questions):
-            own = world.question == question
+        for query in range(world.num_queries):
+            own = world.query == query
             assert present[own].any()
             # What is kept scores above all that is missing.
             assert score[own & present].min() >= score[own & ~present].max(initial=-1)

@@ -10,22 +10,22 @@ from simulations.yang2022.claims import _of_density, claim, claims
 from simulations.yang2022.flattening import flattening
 from simulations.yang2022.halves import confirmed
 from simulations.yang2022.inconsistency import inconsistency
-from simulations.yang2022.resampling import interval, question_counts
+from simulations.yang2022.resampling import interval, query_counts
 
 KEY = jax.random.key(21)
 METRICS = ("mrr", "log-mrr", "p-mrr@1/4")
 
 
-def study(density=0.75, *, sets=("sparse", "correlated"), seed=0, checkpoints=12, questions=40):
+def study(density=0.75, *, sets=("sparse", "correlated"), seed=0, checkpoints=12, queries=40):
     """Three configurations whose curves bend, more against one another on the correlated test."""
     rng = np.random.default_rng(seed)
     strength = np.tile(np.linspace(0.1, 0.8, checkpoints), 3)[:, None]
-    easy = 0.1 * rng.normal(size=questions)
+    easy = 0.1 * rng.normal(size=queries)
     tilt = np.repeat([-1, 0, 1], checkpoints)[:, None]
     values = {}
     for name, size in (("full", 0), ("sparse", 0.02), ("correlated", 0.08)):
         bent = strength if name == "full" else 0.5 + 0.15 * np.log(strength) + size * tilt
-        noise = 0.05 * rng.normal(size=(len(METRICS), 3 * checkpoints, questions))
+        noise = 0.05 * rng.normal(size=(len(METRICS), 3 * checkpoints, queries))
         values[name] = np.maximum(bent + easy + noise, 1e-3).astype(np.float32)
     return Curves(
         density,
@@ -89,7 +89,7 @@ def test_halves_confirm_one_another(table):
 
 def test_rows_are_what_the_parts_say(table):
     curves = study(0.75)
-    counts = question_counts(jax.random.split(_of_density(KEY, 0.75))[0], 40, 60)
+    counts = query_counts(jax.random.split(_of_density(KEY, 0.75))[0], 40, 60)
     bent = flattening(curves, "mrr", "sparse", counts)
     where = {"density": 0.75, "metric": "mrr", "configuration": "all", "minus": None}
     row = only(table, claim="slope_ratio", test_set="sparse", **where)
@@ -140,7 +140,7 @@ def test_equal_keys_give_equal_tables_and_other_keys_other_intervals():
     one, same, other = (claims(jax.random.key(k), curves, replicates=10) for k in (1, 1, 2))
     assert one.equals(same)
     assert not one.equals(other)
-    # Halves are drawn; every other value is of the questions as they are.
+    # Halves are drawn; every other value is of the queries as they are.
     of_one, of_other = (t.filter(pl.col("claim") != "confirmed")["value"] for t in (one, other))
     assert of_one.equals(of_other)
 
@@ -148,7 +148,7 @@ def test_equal_keys_give_equal_tables_and_other_keys_other_intervals():
 def test_a_density_has_the_same_rows_alone(table):
     alone = claims(KEY, [study(0.75)], replicates=60)
     assert alone.equals(table.filter(density=0.75))
-    # Other densities, other questions and halves.
+    # Other densities, other queries and halves.
     other = claims(KEY, [study(0.75)._replace(density=0.95)], replicates=60)
     assert not other.drop("density").equals(alone.drop("density"))
 
@@ -211,7 +211,7 @@ def test_what_cannot_be_measured_is_a_row_without_a_value():
 
 def test_an_interval_without_all_resamples_is_none():
     curves = study(sets=("sparse",))
-    # One question alone holds a configuration above zero: where it is not drawn, there is no logarithm.
+    # One query alone holds a configuration above zero: where it is not drawn, there is no logarithm.
     curves.values["full"][0, 12:24, 1:] = 0
     row = only(
         claims(KEY, [curves], metrics=["mrr"], replicates=20),
@@ -247,7 +247,7 @@ def test_bad_input_is_found_before_any_work():
     refused("`z` must be", [good], z=-1)
     refused("`replicates` must be", [good], replicates=1)
     with pytest.raises(ValueError, match="`key` must be one key"):
-        claims(0, [good])
+        claims(-1, [good])
     holed = study(seed=5, density=0.5)
     holed.values["correlated"][0, 0, 0] = np.nan
     refused(r"`curves.values\['correlated'\]` must be finite, got nan", [good, holed])

@@ -84,11 +84,11 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
     table = pl.read_csv(out / "figure3_sparse_vs_full.csv")
     assert table["density"].unique().sort().to_list() == [0.6, 0.9]
     assert table["configuration"].unique().sort().to_list() == ["ComplEx 32", "RotatE 32"]
-    for name in ("full", "sparse", "correlated", "redrawn", "redrawn_lower", "redrawn_upper"):
+    for name in ("full", "sparse", "correlated", "resampled", "resampled_lower", "resampled_upper"):
         assert table[name].is_between(0, 1).all()
     # Of two test sets the one with missing facts reads less, but for chance.
-    assert (table["redrawn"] < table["full"]).all()
-    assert (table["redrawn_lower"] <= table["redrawn_upper"]).all()
+    assert (table["resampled"] < table["full"]).all()
+    assert (table["resampled_lower"] <= table["resampled_upper"]).all()
     noted = json.loads((out / "study.json").read_text())
     assert noted["command"].startswith("python -m simulations.yang2022 open-world --worlds")
     assert (noted["preset"], noted["seed"], noted["densities"]) == ("quick", 0, [0.9, 0.6])

@@ -18,10 +18,10 @@ from simulations.yang2022.curve_plots import (
 LABELS = ("RotatE 100", "RotatE 500", "ComplEx")
 
 
-def study(density=0.75, *, checkpoints=5, metrics=("mrr", "p-mrr@1/4"), questions=8, seed=0):
+def study(density=0.75, *, checkpoints=5, metrics=("mrr", "p-mrr@1/4"), queries=8, seed=0):
     rng = np.random.default_rng(seed)
     config = np.repeat(range(3), checkpoints).astype(np.int32)
-    shape = (len(metrics), len(config), questions)
+    shape = (len(metrics), len(config), queries)
     return Curves(
         density,
         metrics,
@@ -105,7 +105,7 @@ def test_layers_lie_behind():
 
 
 def test_many_points_are_drawn_as_a_picture():
-    few, many = (lines(drawn(study(checkpoints=n, questions=2)))[0] for n in (5, 1400))
+    few, many = (lines(drawn(study(checkpoints=n, queries=2)))[0] for n in (5, 1400))
     assert not few["ComplEx"].get_rasterized()
     assert many["ComplEx"].get_rasterized()
 
@@ -161,7 +161,7 @@ def test_a_legend_explains_layers(tmp_path, seen):
     band = np.stack([np.zeros(15), np.ones(15)])
     density_figure(curves, tmp_path / "f", layers=[Layer(band), Layer(theory=np.ones((2, 3)))])
     ((_, legend),) = seen
-    assert legend == [*LABELS, "theory", "sparse = full", "95 % of redrawn test sets"]
+    assert legend == [*LABELS, "theory", "sparse = full", "95 % of resampled test sets"]
 
 
 def test_test_sets_side_by_side(tmp_path, seen):

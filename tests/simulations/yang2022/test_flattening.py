@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from simulations.open_world.curves import Curves
 from simulations.yang2022.flattening import flattening, line, over_curves, thirds
-from simulations.yang2022.resampling import Resampled, interval, question_counts, with_all
+from simulations.yang2022.resampling import Resampled, interval, query_counts, with_all
 from simulations.yang2022.selection import checked_curves, metric_index
 
 KEY = jax.random.key(3)
 
 
 def curves_of(full, sparse, config=None, *, metrics=("mrr",), labels=None):
-    """Curves of one metric from values [checkpoints, questions] on both tests."""
+    """Curves of one metric from values [checkpoints, queries] on both tests."""
     full, sparse = np.atleast_2d(full), np.atleast_2d(sparse)
     config = np.zeros(len(full), np.int32) if config is None else np.asarray(config, np.int32)
     labels = labels or tuple(f"c{i}" for i in range(int(config.max()) + 1))
@@ -31,18 +31,18 @@ def curves_of(full, sparse, config=None, *, metrics=("mrr",), labels=None):
     )
 
 
-def shaped(shape, *, questions=60, checkpoints=30, noise=0.0, seed=0, low=0.1, high=0.9):
-    """One curve: full means on a grid, questions around it; sparse = shape(full mean) and shared noise."""
+def shaped(shape, *, queries=60, checkpoints=30, noise=0.0, seed=0, low=0.1, high=0.9):
+    """One curve: full means on a grid, queries around it; sparse = shape(full mean) and shared noise."""
     rng = np.random.default_rng(seed)
     x = np.linspace(low, high, checkpoints)[:, None]
-    of_question = rng.normal(size=questions) * 0.02
-    of_question -= of_question.mean()
-    own = noise * rng.normal(size=(checkpoints, questions))
-    return curves_of(x + of_question, shape(x) + of_question + own)
+    of_query = rng.normal(size=queries) * 0.02
+    of_query -= of_query.mean()
+    own = noise * rng.normal(size=(checkpoints, queries))
+    return curves_of(x + of_query, shape(x) + of_query + own)
 
 
 def measured(curves, replicates=20):
-    counts = question_counts(KEY, curves.values["full"].shape[-1], replicates)
+    counts = query_counts(KEY, curves.values["full"].shape[-1], replicates)
     return flattening(curves, "mrr", "sparse", counts)
 
 
@@ -105,11 +105,11 @@ def test_a_line_does_not_flatten_and_its_fit_wins():
     assert found.r2_gain.value[0] < -0.01
 
 
-def test_replicates_are_the_numbers_of_resampled_questions():
-    curves = shaped(np.sqrt, noise=0.05, questions=25)
-    counts = question_counts(KEY, 25, 6)
+def test_replicates_are_the_numbers_of_resampled_queries():
+    curves = shaped(np.sqrt, noise=0.05, queries=25)
+    counts = query_counts(KEY, 25, 6)
     found = flattening(curves, "mrr", "sparse", counts)
-    # The thirds stay those of all questions: here the grid makes them the same.
+    # The thirds stay those of all queries: here the grid makes them the same.
     for i, count in enumerate(counts):
         drawn = np.repeat(np.arange(25), count.astype(int))
         full, sparse = (
@@ -169,16 +169,16 @@ def test_nothing_measurable_pools_to_nothing():
 
 
 def test_counts_are_draws_with_replacement():
-    counts = question_counts(KEY, 40, 3000)
+    counts = query_counts(KEY, 40, 3000)
     assert (counts.sum(axis=1) == 40).all()
     np.testing.assert_allclose(counts.mean(axis=0), 1, atol=4.5 * np.sqrt(1 / 3000))
     np.testing.assert_allclose(counts.var(), 39 / 40, rtol=0.02)
-    np.testing.assert_array_equal(question_counts(KEY, 40, 7), counts[:7])
-    assert (question_counts(jax.random.key(4), 40, 7) != counts[:7]).any()
+    np.testing.assert_array_equal(query_counts(KEY, 40, 7), counts[:7])
+    assert (query_counts(jax.random.key(4), 40, 7) != counts[:7]).any()
 
 
-def test_weights_begin_with_all_questions():
-    weights = with_all(question_counts(KEY, 10, 3))
+def test_weights_begin_with_all_queries():
+    weights = with_all(query_counts(KEY, 10, 3))
     np.testing.assert_allclose(weights[0], 0.1)
     np.testing.assert_allclose(weights.sum(axis=1), 1)
 
@@ -194,7 +194,7 @@ def test_the_interval_is_around_the_value():
 
 
 def test_intervals_cover_at_about_their_level():
-    """Slopes, over samples of questions from a world where they are known."""
+    """Slopes, over samples of queries from a world where they are known."""
     rng = np.random.default_rng(5)
     x = np.linspace(0.1, 0.9, 12)[:, None]
     covered = []
@@ -205,7 +205,7 @@ def test_intervals_cover_at_about_their_level():
             curves_of(full, 0.3 * x + 0.1 * easy + noise),
             "mrr",
             "sparse",
-            question_counts(jax.random.key(i), 80, 200),
+            query_counts(jax.random.key(i), 80, 200),
         )
         low, high = interval(found.slope_high)
         covered.append(low[0] <= 0.3 <= high[0])
@@ -218,7 +218,7 @@ def test_intervals_cover_at_about_their_level():
 
 def test_unknown_names_are_answered_with_the_known_ones():
     curves = shaped(np.sqrt)
-    counts = question_counts(KEY, 60, 2)
+    counts = query_counts(KEY, 60, 2)
     with pytest.raises(ValueError, match=r"`metric` must be one of mrr, got 'mr'"):
         flattening(curves, "mr", "sparse", counts)
     with pytest.raises(ValueError, match=r"`metric` must be one of mrr, got 'nonsense'"):
@@ -247,7 +247,7 @@ def test_curves_that_do_not_hold_together():
             {"full": full, "sparse": holed},
             r"`curves.values\['sparse'\]` must be finite, got nan at index \(0, 3, 7\)",
         ),
-        ({"full": full[..., :1], "sparse": sparse[..., :1]}, "at least two questions"),
+        ({"full": full[..., :1], "sparse": sparse[..., :1]}, "at least two queries"),
     ):
         with pytest.raises(ValueError, match=message):
             checked_curves(curves._replace(values=values))
@@ -262,10 +262,10 @@ def test_curves_that_do_not_hold_together():
 @pytest.mark.parametrize("replicates", [0, 1, 2.5, None, "9"])
 def test_bad_replicates(replicates):
     with pytest.raises(ValueError, match="`replicates` must be a whole number of at least 2"):
-        question_counts(KEY, 5, replicates)
+        query_counts(KEY, 5, replicates)
 
 
-@pytest.mark.parametrize("key", [0, None, np.zeros(2, np.uint32)])
+@pytest.mark.parametrize("key", [-1, None, np.zeros(2, np.uint32)])
 def test_bad_keys(key):
     with pytest.raises(ValueError, match="`key` must be one key"):
-        question_counts(key, 5)
+        query_counts(key, 5)

@@ -1,4 +1,4 @@
-"""Wrong orders on one half of the questions, looked for on the other: by loops, and by known truth."""
+"""Wrong orders on one half of the queries, looked for on the other: by loops, and by known truth."""
 
 import jax
 import numpy as np
@@ -64,6 +64,6 @@ def test_what_is_there_is_confirmed_and_chance_is_not():
     assert (same.chance, same.found) == (0.0, 0.0)
 
 
-def test_too_few_questions():
-    with pytest.raises(ValueError, match="at least four questions to halve, got 3"):
+def test_too_few_queries():
+    with pytest.raises(ValueError, match="at least four queries to halve, got 3"):
         confirmed(KEY, curves_of(np.ones((2, 3)), np.ones((2, 3)), [0, 1]), "mrr", "sparse")

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from simulations.open_world.curves import Curves
 from simulations.yang2022.inconsistency import Contradiction, groups, inconsistency, largest_contradiction
 from simulations.yang2022.pairs import tiles_of
-from simulations.yang2022.resampling import interval, question_counts
+from simulations.yang2022.resampling import interval, query_counts
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 KEY = jax.random.key(11)
 SHARES = ("inconsistent", "of_distinct", "contradicting", "distinct")
 
 
 def curves_of(values, config, models=None, *, metrics=("mrr",)):
-    """Curves of one metric from values by test set, [checkpoints, questions]."""
+    """Curves of one metric from values by test set, [checkpoints, queries]."""
     config = np.asarray(config, np.int32)
     labels = tuple(f"c{i}" for i in range(int(config.max()) + 1))
     return Curves(
@@ -32,23 +33,23 @@ def curves_of(values, config, models=None, *, metrics=("mrr",)):
     )
 
 
-def drawn(seed, sizes, questions=20):
+def drawn(seed, sizes, queries=20):
     """Curves whose strengths lie close together, so that some orders are beyond error and some are not."""
     rng = np.random.default_rng(seed)
     config = rng.permutation(np.repeat(range(len(sizes)), sizes))
     strength = 0.3 * rng.random((len(config), 1))
-    easy = rng.normal(size=questions)
+    easy = rng.normal(size=queries)
     values = {
-        name: strength * slope + easy + 0.2 * rng.normal(size=(len(config), questions))
+        name: strength * slope + easy + 0.2 * rng.normal(size=(len(config), queries))
         for name, slope in (("full", 1), ("sparse", 0.4), ("correlated", -0.2))
     }
     return curves_of(values, config, tuple("abcabc"[: len(sizes)]))
 
 
 def by_loop(curves, test_set, group, z, count=None):
-    """The four shares by a loop over pairs of checkpoints, of questions drawn `count` times."""
-    questions = curves.values["full"].shape[-1]
-    weight = np.ones(questions) if count is None else count.astype(float)
+    """The four shares by a loop over pairs of checkpoints, of queries drawn `count` times."""
+    queries = curves.values["full"].shape[-1]
+    weight = np.ones(queries) if count is None else count.astype(float)
     full, sparse = (curves.values[name][0].astype(float) for name in ("full", test_set))
     pairs = distinct = contradicting = inconsistent = 0
     for i, j in itertools.combinations(range(len(full)), 2):
@@ -59,7 +60,7 @@ def by_loop(curves, test_set, group, z, count=None):
         for values in (full, sparse):
             each = np.repeat(values[i] - values[j], weight.astype(int))
             mean = each.mean() if np.ptp(each) > 0 or each[0] != 0 else 0.0
-            seen.append((mean, abs(mean) > z * each.std(ddof=1) / np.sqrt(questions)))
+            seen.append((mean, abs(mean) > z * each.std(ddof=1) / np.sqrt(queries)))
         against = seen[0][0] * seen[1][0] < 0
         distinct += seen[0][1]
         contradicting += against
@@ -77,7 +78,7 @@ def by_loop(curves, test_set, group, z, count=None):
 )
 def test_shares_are_those_of_a_loop_over_pairs(seed, sizes, z, apart):
     curves = drawn(seed, sizes)
-    counts = question_counts(KEY, 20, 3)
+    counts = query_counts(KEY, 20, 3)
     found = inconsistency(curves, "mrr", ["sparse", "correlated"], counts, apart=apart, z=z)
     group = curves.config if apart == "configuration" else [curves.models[c] for c in curves.config]
     for test_set, shares in found.items():
@@ -94,7 +95,7 @@ def test_groups_of_several_tiles(sizes):
     curves = drawn(1, sizes)
     tiles = tiles_of(curves.config, 20)
     assert len(tiles.pairs) > 1
-    counts = question_counts(KEY, 20, 2)
+    counts = query_counts(KEY, 20, 2)
     found = inconsistency(curves, "mrr", ["correlated"], counts)["correlated"]
     assert found.pairs == tiles.num_pairs
     expected = by_loop(curves, "correlated", curves.config, 1.96)
@@ -103,9 +104,9 @@ def test_groups_of_several_tiles(sizes):
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=200), st.integers(2, 10**6))
-def test_tiles_hold_every_pair_of_different_groups_once(group, questions):
+def test_tiles_hold_every_pair_of_different_groups_once(group, queries):
     group = np.array(group)
-    tiles = tiles_of(group, questions)
+    tiles = tiles_of(group, queries)
     found = [
         (tiles.checkpoint[tile][real], group[tiles.checkpoint[tile][real]])
         for tile, real in enumerate(tiles.real)
@@ -119,7 +120,7 @@ def test_tiles_hold_every_pair_of_different_groups_once(group, questions):
 def test_equal_tests_contradict_nothing():
     curves = drawn(0, (6, 6))
     curves.values["sparse"][:] = curves.values["full"]
-    found = inconsistency(curves, "mrr", ["sparse"], question_counts(KEY, 20, 50))["sparse"]
+    found = inconsistency(curves, "mrr", ["sparse"], query_counts(KEY, 20, 50))["sparse"]
     assert found.distinct.value > 0.1
     for shares in (found.inconsistent, found.of_distinct, found.contradicting):
         assert shares.value == 0
@@ -131,7 +132,7 @@ def test_equal_tests_contradict_nothing():
 def test_opposite_tests_contradict_everything_that_differs():
     curves = drawn(0, (6, 6))
     curves.values["sparse"][:] = -curves.values["full"]
-    found = inconsistency(curves, "mrr", ["sparse"], question_counts(KEY, 20, 50))["sparse"]
+    found = inconsistency(curves, "mrr", ["sparse"], query_counts(KEY, 20, 50))["sparse"]
     assert found.contradicting.value == found.of_distinct.value == 1
     np.testing.assert_array_equal(found.inconsistent.replicates, found.distinct.replicates)
 
@@ -141,17 +142,17 @@ def test_equal_checkpoints_are_in_no_order():
     one = rng.random(300)
     sparse = rng.random((6, 300))
     curves = curves_of({"full": np.tile(one, (6, 1)), "sparse": sparse}, [0, 1, 0, 1, 2, 2])
-    found = inconsistency(curves, "mrr", ["sparse"], question_counts(KEY, 300, 50))["sparse"]
+    found = inconsistency(curves, "mrr", ["sparse"], query_counts(KEY, 300, 50))["sparse"]
     for name in ("inconsistent", "contradicting", "distinct"):
         assert getattr(found, name).value == 0
         assert not getattr(found, name).replicates.any()
     assert np.isnan(found.of_distinct.value)
 
 
-def test_a_difference_that_is_the_same_on_all_questions_is_beyond_any_error():
+def test_a_difference_that_is_the_same_on_all_queries_is_beyond_any_error():
     one = np.random.default_rng(0).random(50)
     curves = curves_of({"full": [one, one + 0.25], "sparse": [one, one - 0.25]}, [0, 1])
-    found = inconsistency(curves, "mrr", ["sparse"], question_counts(KEY, 50, 20))["sparse"]
+    found = inconsistency(curves, "mrr", ["sparse"], query_counts(KEY, 50, 20))["sparse"]
     assert found.inconsistent.value == 1
     assert (found.inconsistent.replicates == 1).all()
 
@@ -173,7 +174,7 @@ def planted(larger=True):
 def test_a_planted_contradiction_is_found(larger):
     curves = planted(larger)
     metric = curves.metrics[0]
-    found = inconsistency(curves, metric, ["sparse"], question_counts(KEY, 100, 20))["sparse"]
+    found = inconsistency(curves, metric, ["sparse"], query_counts(KEY, 100, 20))["sparse"]
     assert found.pairs == 6 + 3 + 2
     assert found.inconsistent.value == 1 / 11
     best = largest_contradiction(curves, metric, "sparse")
@@ -198,7 +199,7 @@ def test_the_largest_contradiction_is_that_of_a_loop():
 
 
 def test_intervals_cover_at_about_their_level():
-    """The share that contradicts, over samples of questions; its truth is its mean over samples."""
+    """The share that contradicts, over samples of queries; its truth is its mean over samples."""
     rng = np.random.default_rng(8)
     strength = np.tile(np.linspace(0.1, 0.6, 6), 4)[:, None]
     tilt = np.repeat([-0.05, -0.02, 0.02, 0.05], 6)[:, None]
@@ -209,7 +210,7 @@ def test_intervals_cover_at_about_their_level():
             "sparse": 0.3 * strength + tilt + 0.3 * rng.normal(size=(24, 100)),
         }
         curves = curves_of(values, np.repeat(range(4), 6))
-        counts = question_counts(jax.random.key(i), 100, 100)
+        counts = query_counts(jax.random.key(i), 100, 100)
         found.append(inconsistency(curves, "mrr", ["sparse"], counts)["sparse"])
     for name, least in (("contradicting", 0.85), ("inconsistent", 0.85), ("distinct", 0.85)):
         each = [getattr(shares, name) for shares in found]
@@ -223,7 +224,7 @@ def test_intervals_cover_at_about_their_level():
 
 def test_a_single_configuration_cannot_be_inconsistent():
     curves = drawn(0, (5,))
-    counts = question_counts(KEY, 20, 2)
+    counts = query_counts(KEY, 20, 2)
     message = r"at least two configurations to compare, got 1 \(c0\)"
     with pytest.raises(ValueError, match=message):
         inconsistency(curves, "mrr", ["sparse"], counts)
@@ -247,11 +248,11 @@ def test_bad_apart(apart):
 @pytest.mark.parametrize("z", [-1, np.nan, np.inf, "2", None, [1, 2]])
 def test_bad_z(z):
     with pytest.raises(ValueError, match="`z` must be"):
-        inconsistency(drawn(0, (3, 3)), "mrr", ["sparse"], question_counts(KEY, 20, 2), z=z)
+        inconsistency(drawn(0, (3, 3)), "mrr", ["sparse"], query_counts(KEY, 20, 2), z=z)
 
 
 def test_bad_names_and_values():
-    curves, counts = drawn(0, (3, 3)), question_counts(KEY, 20, 2)
+    curves, counts = drawn(0, (3, 3)), query_counts(KEY, 20, 2)
     with pytest.raises(ValueError, match=r"`test_set` must be one of sparse, correlated, got 'dense'"):
         inconsistency(curves, "mrr", ["sparse", "dense"], counts)
     with pytest.raises(ValueError, match="`test_sets` must name at least one"):

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from owkg import metrics, theory
 from owkg.metrics import tie_expectation
 from owkg.simulate import full_test, thin
-from simulations.yang2022.predicted import _over_questions, measured_strength, predicted, predicted_misorder
+from simulations.yang2022.predicted import _over_queries, measured_strength, predicted, predicted_inversions
 
-METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.power(0.5))
+METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.p_mrr(0.5))
 ANSWERS = np.array([1, 2, 2, 7, 20])
 ENTITIES = 60
 
@@ -18,7 +18,7 @@ ENTITIES = 60
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 @given(strength=st.floats(0, 1))
 def test_a_strength_survives_the_way_to_the_full_test_and_back(metric, strength):
-    """The full test is the limit of a sparsity of 0, where theory averages over all questions."""
+    """The full test is the limit of a sparsity of 0, where theory averages over all queries."""
     full = np.mean(
         theory.expectation(
             metric, strength=strength, sparsity=1e-13, num_answers=ANSWERS, num_entities=ENTITIES
@@ -43,13 +43,13 @@ def test_little_sparsity_reads_the_full_test(metric):
     assert predicted(metric, strength, 1e-12, ANSWERS, ENTITIES).mean == pytest.approx(value, rel=1e-9)
 
 
-def test_one_number_of_answers_is_theory_of_the_questions_left():
+def test_one_number_of_answers_is_theory_of_the_queries_left():
     one = theory.moments(metrics.MRR, strength=0.4, sparsity=0.3, num_answers=6, num_entities=ENTITIES)
     found = predicted(metrics.MRR, [[0.4]], 0.3, np.full(50, 6), ENTITIES)
     assert found.mean.shape == (1, 1)
     np.testing.assert_allclose(found.mean, one.expectation)
     np.testing.assert_allclose(found.variance, one.variance / (50 * (1 - 0.3**6)))
-    chance = predicted_misorder(metrics.MRR, 0.4, 0.45, 0.3, np.full(5000, 6), ENTITIES)
+    chance = predicted_inversions(metrics.MRR, 0.4, 0.45, 0.3, np.full(5000, 6), ENTITIES)
     exact = theory.inconsistency_probability(
         metrics.MRR,
         num_queries=4996,  # 5000 (1 - .3^6)
@@ -63,31 +63,31 @@ def test_one_number_of_answers_is_theory_of_the_questions_left():
     assert chance == pytest.approx(exact, rel=1e-3)
 
 
-def drawn(rng, strengths, questions, sparsity):
+def drawn(rng, strengths, queries, sparsity):
     """What models read on each of many sparse tests of the classification model, [tests, models, metrics].
 
     Args:
         rng: consumed.
         strengths: of the models.
-        questions: how many tests, and in each, questions for each entry of ANSWERS.
+        queries: how many tests, and in each, queries for each entry of ANSWERS.
         sparsity: of all tests, which are thinned at once.
     """
-    tests, many = questions
+    tests, many = queries
     counts = np.tile(np.repeat(ANSWERS, many), tests)
-    question = np.repeat(np.arange(len(counts)), counts)
+    query = np.repeat(np.arange(len(counts)), counts)
     score, ranks = [], []
     for strength in strengths:
-        mine = rng.random(len(question)) + (rng.random(len(question)) < strength)
-        # The candidates that are no answers score uniformly, in every question anew.
+        mine = rng.random(len(query)) + (rng.random(len(query)) < strength)
+        # The candidates that are no answers score uniformly, in every query anew.
         kept = rng.random((len(counts), ENTITIES))
         kept[np.arange(ENTITIES) >= (ENTITIES - counts)[:, None]] = -1
-        above = (kept[question] > mine[:, None]).sum(1)
+        above = (kept[query] > mine[:, None]).sum(1)
         score.append(mine)
         ranks.append(1 + above)
-    full = full_test(question, ranks, ranks, score)
-    present = rng.random(len(question)) >= sparsity
+    full = full_test(query, ranks, ranks, score)
+    present = rng.random(len(query)) >= sparsity
     found = thin(full, present)[0]
-    left, size = question[present], len(counts)
+    left, size = query[present], len(counts)
     tests_of = np.arange(size) // (size // tests)
     number = np.bincount(left, minlength=size)
     some = np.bincount(tests_of[number > 0], minlength=tests)
@@ -111,21 +111,21 @@ def test_predictions_agree_with_ranks_drawn_from_the_model():
     for i, metric in enumerate(METRICS):
         found = predicted(metric, np.array(strengths), sparsity, answers, ENTITIES)
         error = values[:, :, i].std(0) / np.sqrt(tests)
-        # A ratio of two sums over 50 questions is off by a share of its spread of about 1 / 50.
+        # A ratio of two sums over 50 queries is off by a share of its spread of about 1 / 50.
         assert np.all(
             np.abs(values[:, :, i].mean(0) - found.mean) <= 4 * error + 0.02 * np.sqrt(found.variance)
         )
         # The standard error of a variance of 2000 is a thirtieth of it.
         np.testing.assert_allclose(values[:, :, i].var(0), found.variance, rtol=0.15)
         better = np.sign(values[:, 1, i] - values[:, 0, i]) * (1 if metric.larger_is_better else -1)
-        exact = predicted_misorder(metric, *strengths, sparsity, answers, ENTITIES)
+        exact = predicted_inversions(metric, *strengths, sparsity, answers, ENTITIES)
         wrong = np.mean(better < 0) + np.mean(better == 0) / 2
         assert abs(wrong - exact) <= 4 * np.sqrt(exact * (1 - exact) / tests) + 0.02
 
 
 def test_pairs_of_models():
     strengths = np.array([0.2, 0.5, 0.55])
-    found = predicted_misorder(metrics.MRR, strengths[:, None], strengths, 0.3, ANSWERS, ENTITIES)
+    found = predicted_inversions(metrics.MRR, strengths[:, None], strengths, 0.3, ANSWERS, ENTITIES)
     assert np.isnan(np.diagonal(found)).all()
     np.testing.assert_allclose(found, found.T)
     assert 0 < found[0, 2] < found[0, 1] < found[1, 2] < 0.5
@@ -144,18 +144,18 @@ def test_bad_arguments_are_refused():
         with pytest.raises(ValueError, match=rf"^`{named}` "):
             predicted(**(good | change))
     with pytest.raises(ValueError, match=r"^`other_strength` "):
-        predicted_misorder(metrics.MRR, 0.5, 1.5, 0.3, [3], 9)
+        predicted_inversions(metrics.MRR, 0.5, 1.5, 0.3, [3], 9)
     with pytest.raises(ValueError, match=r"^`value` "):
         measured_strength(metrics.MRR, np.nan, [3], 9)
-    flat = metrics.Metric("flat", lambda rank: rank * 0 + 1)
+    flat = metrics.RankWeight("flat", lambda rank: rank * 0 + 1)
     with pytest.raises(ValueError, match=r"^`metric` must tell"):
         measured_strength(flat, 1.0, [3], 9)
 
 
-def test_questions_that_are_left_by_chance_move_the_mean():
-    """Two kinds of questions that read 0.9 and 0.2 whenever they are left: only who is left varies."""
+def test_queries_that_are_left_by_chance_move_the_mean():
+    """Two kinds of queries that read 0.9 and 0.2 whenever they are left: only who is left varies."""
     answers, counts, beta = np.array([1, 3]), np.array([400, 300]), np.array(0.6)
-    found = _over_questions(np.array([0.9, 0.2]), np.zeros(2), beta, answers, counts)
+    found = _over_queries(np.array([0.9, 0.2]), np.zeros(2), beta, answers, counts)
     left = np.random.default_rng(0).binomial(counts, 1 - beta**answers, (200_000, 2))
     read = left @ [0.9, 0.2] / left.sum(1)
     assert found.mean == pytest.approx(read.mean(), abs=5 * read.std() / 200_000**0.5 + 1e-4)

@@ -35,10 +35,10 @@ def test_the_pool_is_the_printed_one(study):
     ours = dict(found.select("what", "ours").rows())
     assert {k: ours[k] for k in PRINTED_POOL} == PRINTED_POOL
     assert dict(found.drop_nulls().select("what", "paper").rows()) == PRINTED_POOL
-    # All pooled triples are candidates of the sampled questions.
-    assert ours["pooled triples of no question of FB-Test-S"] == 0
-    assert (ours["questions of FB-Test-S"], ours["questions of FB-Test-S-C"]) == (1745, 2883)
-    assert ours["questions of FB-Test-S-C that FB-Test-S has not"] == 2883 - 1745
+    # All pooled triples are candidates of the sampled queries.
+    assert ours["pooled triples of no query of FB-Test-S"] == 0
+    assert (ours["queries of FB-Test-S"], ours["queries of FB-Test-S-C"]) == (1745, 2883)
+    assert ours["queries of FB-Test-S-C that FB-Test-S has not"] == 2883 - 1745
     assert ours["filtered by rules"] + ours["judged by hand"] == ours["pooled triples"]
     assert ours["positives at depth 10"] == ours[f"triples of {SC}"] - ours[f"triples of {S}"] == 1715
     assert ours["pooled at depth 10"] == ours["pooled triples"]

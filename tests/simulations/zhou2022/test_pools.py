@@ -6,7 +6,7 @@ import pytest
 
 from owkg.evaluation import rank_arrays
 from owkg.kg import known_answers
-from owkg.metrics import summary
+from owkg.metrics import metric
 from owkg.train import load_run
 from simulations.open_world.curves import CORRELATED, SPARSE
 from simulations.open_world.experiment import records
@@ -15,13 +15,13 @@ from simulations.zhou2022 import pools as pooling
 from simulations.zhou2022.judged import judged
 from simulations.zhou2022.pools import labels, labels_without, pools, pools_of_lists, scores_under
 
-SETTINGS = {"dim": 4, "batch_size": 20, "regime": "1vsall", "n3": 0.0}
+SETTINGS = {"dim": 4, "batch_size": 20, "training_loop": "1vsall", "n3": 0.0}
 THREE = (
     Configuration("Dist 4", "distmult", SETTINGS, (5,)),
     Configuration("Com 4", "complex", SETTINGS, (2, 6)),
     Configuration("Com 2", "complex", SETTINGS | {"dim": 2}, (3,)),
 )
-SUMMARIES = [summary(name) for name in ("mrr", "hits@1", "mr", "macro-mrr", "macro-map@20")]
+SUMMARIES = [metric(name) for name in ("mrr", "hits@1", "mr", "macro-mrr", "macro-map@20")]
 DEPTH = 4
 
 
@@ -30,7 +30,7 @@ def case(world, tmp_path_factory):
     """(world, with some labels missing; records; folder of the runs)"""
     rng = np.random.default_rng(2)
     present = rng.random(len(world.triples)) < 0.5
-    present[np.searchsorted(world.question, np.arange(world.num_questions))] = True
+    present[np.searchsorted(world.query, np.arange(world.num_queries))] = True
     folder = tmp_path_factory.mktemp("runs")
     (found,) = records([world], THREE, folder)
     return world._replace(present={SPARSE: present}), found, folder
@@ -43,15 +43,17 @@ def found(case):
 
 
 def lists_of(case, number):
-    """The best candidates of each question of a run, by sorting all scores."""
+    """The best candidates of each query of a run, by sorting all scores."""
     world, _, folder = case
     run = load_run(folder / world.name / THREE[number].folder / "run", step="last")
     train = world.graph.splits["train"]
     best = []
-    for question in range(world.num_questions):
-        head, relation, _ = world.triples[world.question == question][0]
-        query, _ = run.model.query(run.params, run.statistics, np.array([head]), np.array([relation]), "tail")
-        score = np.array(run.model.similarity.all(query, run.model.candidates(run.params)))[0]
+    for query in range(world.num_queries):
+        head, relation, _ = world.triples[world.query == query][0]
+        embedded, _ = run.model.query(
+            run.params, run.statistics, np.array([head]), np.array([relation]), "tail"
+        )
+        score = np.array(run.model.similarity.all(embedded, run.model.candidates(run.params)))[0]
         score[train[(train[:, 0] == head) & (train[:, 1] == relation), 2]] = -np.inf
         order = np.argsort(-score, kind="stable")
         best.append([e for e in order if np.isfinite(score[e])][:DEPTH])
@@ -63,8 +65,8 @@ def test_what_enters_at_which_depth(case, found):
     pooled = [set() for _ in range(DEPTH)]
     for number in range(len(THREE)):
         own = lists_of(case, number)
-        for answer, (question, tail) in enumerate(zip(world.question, world.triples[:, 2], strict=True)):
-            where = own[question].index(tail) + 1 if tail in own[question] else pooling._NEVER
+        for answer, (query, tail) in enumerate(zip(world.query, world.triples[:, 2], strict=True)):
+            where = own[query].index(tail) + 1 if tail in own[query] else pooling._NEVER
             assert found.entered[number, answer] == where
         for depth in range(DEPTH):
             pooled[depth] |= {(q, e) for q, row in enumerate(own) for e in row[: depth + 1]}
@@ -82,13 +84,13 @@ def test_labels(case, found):
         assert (without == sparse | (found.entered[[0, 2]] <= depth).any(0)).all()
     other = world._replace(present=world.present | {CORRELATED: ~sparse})
     assert (labels(other, found, 0, test_set=CORRELATED) == ~sparse).all()
-    alone = pools_of_lists(world, case[1][:1], ("a",), np.zeros((1, world.num_questions, 1), np.int32))
+    alone = pools_of_lists(world, case[1][:1], ("a",), np.zeros((1, world.num_queries, 1), np.int32))
     assert (labels_without(world, alone, 1, 0) == sparse).all()
 
 
 def test_lists_with_ends(case):
     world, records_, _ = case
-    lists = np.full((1, world.num_questions, 3), -1, np.int32)
+    lists = np.full((1, world.num_queries, 3), -1, np.int32)
     lists[0, 0, 0] = 5
     assert pools_of_lists(world, records_[:1], ("a",), lists).candidates.tolist() == [1, 1, 1]
 

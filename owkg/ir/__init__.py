@@ -1,0 +1,36 @@
+"""IR measures over judged lists, as trec_eval has them."""
+
+from owkg.ir.judged import POOLED, UNJUDGED, Judged, judge
+from owkg.ir.measures import (
+    average_precision,
+    bpref,
+    inf_ap,
+    judged_at,
+    ndcg,
+    precision,
+    r_precision,
+    rbp,
+    rbp_residual,
+    recall,
+    reciprocal_rank,
+    success,
+)
+
+__all__ = [
+    "POOLED",
+    "UNJUDGED",
+    "Judged",
+    "average_precision",
+    "bpref",
+    "inf_ap",
+    "judge",
+    "judged_at",
+    "ndcg",
+    "precision",
+    "r_precision",
+    "rbp",
+    "rbp_residual",
+    "recall",
+    "reciprocal_rank",
+    "success",
+]

@@ -1,0 +1,291 @@
+"""Measures of ranked lists from information retrieval, one number a query.
+
+Those that trec_eval has agree with it: `average_precision` (its map, map_cut), `ndcg` (ndcg, ndcg_cut),
+`precision` (P), `recall`, `r_precision` (Rprec), `reciprocal_rank` (recip_rank), `success`, `bpref` and
+`inf_ap` (infAP). So do these conventions:
+
+- A query without a relevant answer, or with an empty list, scores 0 (`rbp_residual` aside).
+- An answer that is not judged counts as not relevant; `bpref` leaves it out, and `inf_ap` infers the
+  relevance of those that are `POOLED`.
+- A list shorter than k is taken as if unjudged answers filled it up.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.ir.judged import POOLED, Judged
+
+# Added to each of the two counts behind a proportion of relevant answers, as in trec_eval: no 0/0.
+_SMOOTHING = 1e-5
+# Stands for "no cut-off": no list is longer.
+_NO_CUT = 2**53
+
+
+def _ratio(over: Any, under: Any) -> Float[np.ndarray, "..."]:
+    """over / under, 0 where `under` is 0."""
+    return np.divide(over, under, out=np.zeros(np.shape(over)), where=np.asarray(under) > 0)
+
+
+def _total(judged: Judged, values: Any) -> Float[np.ndarray, "queries"]:
+    """The sum over each query's list."""
+    return np.bincount(judged.query, values, len(judged.retrieved))
+
+
+def _so_far(judged: Judged, flag: Bool[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
+    """How many are flagged in the same list down to and with each answer."""
+    counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(flag)])
+    first = np.cumsum(judged.retrieved) - judged.retrieved
+    return counted[1:] - counted[first][judged.query]
+
+
+def _is_relevant(judged: Judged) -> Bool[np.ndarray, "answers"]:
+    return judged.relevance >= judged.relevance_level
+
+
+def _is_nonrelevant(judged: Judged) -> Bool[np.ndarray, "answers"]:
+    return (judged.relevance >= 0) & (judged.relevance < judged.relevance_level)
+
+
+def _hits(judged: Judged, k: Any) -> Float[np.ndarray, "queries"]:
+    """Relevant answers up to rank k."""
+    return _total(judged, _is_relevant(judged) & (judged.rank <= k))
+
+
+def _checked(judged: Any) -> Judged:
+    if not isinstance(judged, Judged):
+        raise ArgumentError("judged", f"must be of owkg.ir.judge, got {type(judged).__name__}.")
+    return judged
+
+
+def _whole(k: Any) -> np.int64:
+    return np.int64(checks.scalar("k", checks.integer("k", k, 1)))
+
+
+def _cut(k: Any) -> np.int64:
+    return np.int64(_NO_CUT) if k is None else _whole(k)
+
+
+def _share(persistence: Any) -> np.float64:
+    share = checks.real("persistence", persistence, 0, 1, closed=False)
+    return np.float64(checks.scalar("persistence", share))
+
+
+def average_precision(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
+    """AP@k = (1/R) sum over the relevant answers at ranks r <= k of P@r; R relevant ones are known.
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1; the whole list when None.
+
+    Raises:
+        ValueError: if `k` is no whole number of at least 1.
+
+    Examples:
+        >>> import polars as pl
+        >>> from owkg.ir import judge
+        >>> run = pl.DataFrame(
+        ...     {"query": ["q"] * 3, "answer": ["a", "b", "c"], "score": [3, 2, 1]}
+        ... )
+        >>> qrels = pl.DataFrame(
+        ...     {"query": ["q"] * 2, "answer": ["a", "c"], "relevance": [1, 1]}
+        ... )
+        >>> average_precision(judge(run, qrels)).round(4).tolist()
+        [0.8333]
+    """
+    judged, k = _checked(judged), _cut(k)
+    relevant = _is_relevant(judged)
+    precision = _so_far(judged, relevant) / judged.rank
+    return _ratio(_total(judged, np.where(relevant & (judged.rank <= k), precision, 0.0)), judged.relevant)
+
+
+def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
+    """nDCG@k: sum of relevance / log2(1 + rank) over ranks up to k, divided by that of the ideal list.
+
+    The gain is the relevance itself, and `relevance_level` has no part in it.
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1; the whole list when None.
+
+    Raises:
+        ValueError: if `k` is no whole number of at least 1.
+
+    References:
+        Järvelin and Kekäläinen (TOIS 2002), with the discount as trec_eval has it.
+    """
+    judged, k = _checked(judged), _cut(k)
+
+    def discounted(relevance: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        return np.where(rank <= k, np.maximum(relevance, 0) / np.log2(1.0 + rank), 0.0)
+
+    ideal = discounted(judged.ideal_relevance, judged.ideal_rank)
+    best = np.bincount(judged.ideal_query, ideal, len(judged.retrieved))
+    return _ratio(_total(judged, discounted(judged.relevance, judged.rank)), best)
+
+
+def precision(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+    """P@k: relevant answers among the first k, divided by k, however short the list.
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1.
+
+    Raises:
+        ValueError: if `k` is no whole number of at least 1.
+    """
+    judged, k = _checked(judged), _whole(k)
+    return _hits(judged, k) / k
+
+
+def recall(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+    """Recall@k: relevant answers among the first k, divided by all that are known.
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1.
+
+    Raises:
+        ValueError: if `k` is no whole number of at least 1.
+    """
+    judged, k = _checked(judged), _whole(k)
+    return _ratio(_hits(judged, k), judged.relevant)
+
+
+def success(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+    """Success@k: 1 if one of the first k answers is relevant, else 0 (hits@k of the query's best answer).
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1.
+
+    Raises:
+        ValueError: if `k` is no whole number of at least 1.
+    """
+    judged, k = _checked(judged), _whole(k)
+    return (_hits(judged, k) > 0).astype(float)
+
+
+def judged_at(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+    """Judged@k: judged answers among the first k, divided by k; `POOLED` ones are not judged.
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1.
+
+    Raises:
+        ValueError: if `k` is no whole number of at least 1.
+    """
+    judged, k = _checked(judged), _whole(k)
+    return _total(judged, (judged.relevance >= 0) & (judged.rank <= k)) / k
+
+
+def r_precision(judged: Any) -> Float[np.ndarray, "queries"]:
+    """R-precision: P@R, where R is the number of relevant answers that are known."""
+    judged = _checked(judged)
+    return _ratio(_hits(judged, judged.relevant[judged.query]), judged.relevant)
+
+
+def reciprocal_rank(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
+    """1/rank of the first relevant answer; 0 if there is none in the list (or its first k).
+
+    Unlike the rank metric MRR, a query counts once, whatever the number of its answers, and the
+    relevant answers are not filtered out of each other's way.
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1; the whole list when None.
+
+    Raises:
+        ValueError: if `k` is no whole number of at least 1.
+    """
+    judged, k = _checked(judged), _cut(k)
+    relevant = _is_relevant(judged)
+    first = relevant & (_so_far(judged, relevant) == 1) & (judged.rank <= k)
+    return _total(judged, first / judged.rank)
+
+
+def rbp(judged: Any, persistence: Any, *, largest_relevance: Any = None) -> Float[np.ndarray, "queries"]:
+    """Rank-biased precision: (1 - p) sum of gain p^(rank - 1).
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        persistence: p, the probability of looking at the next answer, in (0, 1).
+        largest_relevance: given, the gain is relevance / largest_relevance; when None, it is 1 for relevant
+            answers.
+
+    Raises:
+        ValueError: if `persistence` is not in (0, 1), or `largest_relevance` is no whole number or below a
+            relevance that occurs.
+
+    References:
+        Moffat and Zobel (TOIS 2008).
+    """
+    judged, p = _checked(judged), _share(persistence)
+    gain = _is_relevant(judged).astype(float)
+    if largest_relevance is not None:
+        known = int(judged.ideal_relevance.max(initial=1))
+        largest = checks.scalar(
+            "largest_relevance", checks.integer("largest_relevance", largest_relevance, known)
+        )
+        gain = np.maximum(judged.relevance, 0) / largest
+    return (1 - p) * _total(judged, gain * p ** (judged.rank - 1))
+
+
+def rbp_residual(judged: Any, persistence: Any) -> Float[np.ndarray, "queries"]:
+    """What `rbp` would gain if every answer that is not judged, in the list or below it, were relevant.
+
+    (1 - p) sum over unjudged answers of p^(rank - 1), and p^n for what lies below a list of n.
+
+    Args:
+        judged: from `owkg.ir.judge`.
+        persistence: p, in (0, 1).
+
+    Raises:
+        ValueError: if `persistence` is not in (0, 1).
+
+    References:
+        Moffat and Zobel (TOIS 2008), section 3.3.
+    """
+    judged, p = _checked(judged), _share(persistence)
+    unknown = np.where(judged.relevance < 0, p ** (judged.rank - 1), 0.0)
+    return (1 - p) * _total(judged, unknown) + p**judged.retrieved
+
+
+def bpref(judged: Any) -> Float[np.ndarray, "queries"]:
+    """bpref = (1/R) sum over retrieved relevant answers of 1 - min(n, R) / min(N, R).
+
+    n judged answers that are not relevant stand above; R and N answers are judged relevant and not
+    relevant. Answers that are not judged do not count.
+
+    References:
+        Buckley and Voorhees (SIGIR 2004), as trec_eval has it (with N in the denominator).
+    """
+    judged = _checked(judged)
+    relevant = _is_relevant(judged)
+    above = np.minimum(_so_far(judged, _is_nonrelevant(judged)), judged.relevant[judged.query])
+    most = np.minimum(judged.nonrelevant, judged.relevant)[judged.query]
+    return _ratio(_total(judged, np.where(relevant, 1 - _ratio(above, most), 0.0)), judged.relevant)
+
+
+def inf_ap(judged: Any) -> Float[np.ndarray, "queries"]:
+    """Inferred AP: average precision expected if the judged answers are a random sample of the pool.
+
+    (1/R) sum over retrieved relevant answers of 1/r + (d/r) (a + ε) / (a + n + 2ε), ε = 1e-5: above rank r
+    stand a relevant, n not relevant, and d pooled answers, judged or not. Answers outside the pool are
+    not relevant. Where no relevance is `POOLED`, this is AP up to ε.
+
+    References:
+        Yilmaz and Aslam (CIKM 2006), with the smoothing as trec_eval has it.
+    """
+    judged = _checked(judged)
+    is_relevant = _is_relevant(judged)
+    relevant = _so_far(judged, is_relevant) - 1  # above the answer itself
+    nonrelevant = _so_far(judged, _is_nonrelevant(judged))
+    pooled = _so_far(judged, judged.relevance == POOLED)
+    share = (relevant + _SMOOTHING) / (relevant + nonrelevant + 2 * _SMOOTHING)
+    expected = (1 + (relevant + nonrelevant + pooled) * share) / judged.rank
+    return _ratio(_total(judged, np.where(is_relevant, expected, 0.0)), judged.relevant)

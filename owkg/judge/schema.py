@@ -1,0 +1,154 @@
+"""Frames of queries and answers: what their columns are, and how they go into TREC files."""
+
+import gzip
+from collections.abc import Sequence
+from typing import IO, Any, cast
+
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.files import written_aside
+from owkg.ir import POOLED
+from owkg.ir.judged import with_names_of_today
+
+ASKED = ("query", "side", "entity", "relation")
+"""Columns of a query: its text, the side asked for, what is known of the triple."""
+
+RUN = ("model", *ASKED, "answer", "score")
+"""Columns of a run."""
+
+QRELS = (*ASKED, "answer", "relevance")
+"""Columns of judgements."""
+
+_NUMBERS = {"score": pl.Float64, "relevance": pl.Int64}
+
+
+def known_entity() -> pl.Expr:
+    """What the query of a triple knows, from the columns side, head and tail: the entity not asked for."""
+    return pl.when(pl.col("side") == "tail").then("head").otherwise("tail").alias("entity")
+
+
+def asked_entity() -> pl.Expr:
+    """The answer to the query of a triple, from the columns side, head and tail."""
+    return pl.when(pl.col("side") == "tail").then("tail").otherwise("head").alias("answer")
+
+
+def query_text() -> pl.Expr:
+    """`head|relation|?` or `?|relation|tail`, from the columns side, entity and relation."""
+    for_tail, for_head = (
+        pl.format("{}|{}|?", "entity", "relation"),
+        pl.format("?|{}|{}", "relation", "entity"),
+    )
+    return pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head).alias("query")
+
+
+def with_queries(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """`frame` with the column query, from side, entity and relation.
+
+    Raises:
+        ValueError: if an entity holds a bar or is "?", so that its queries could not be read again.
+    """
+    bad = frame.filter(pl.col("entity").str.contains("|", literal=True) | (pl.col("entity") == "?"))
+    if len(bad):
+        raise ArgumentError(
+            name, f"must name entities without a bar, and none '?', in its queries, got {bad['entity'][0]!r}."
+        )
+    return frame.with_columns(query_text())
+
+
+def checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
+    """The `columns` of `frame`: text, a score that is a number, a relevance that is a whole number from -1.
+
+    Raises:
+        ValueError: naming `name` and what is wrong, if it is no frame, lacks a column or an entry, or
+            an entry is of another kind.
+    """
+    if not isinstance(frame, pl.DataFrame):
+        raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
+    frame = with_names_of_today(frame)
+    if missing := [column for column in columns if column not in frame.columns]:
+        got = ", ".join(frame.columns) or "none"
+        raise ArgumentError(name, f"must have the columns {', '.join(columns)}, without {missing[0]}: {got}.")
+    frame = frame.select(columns)
+    for column in frame:
+        for row in column.is_null().arg_true().head(1):
+            raise ArgumentError(name, f"must have a {column.name} in every row, got none in row {row + 1}.")
+    texts = [column for column in columns if column not in _NUMBERS]
+    for text in texts:
+        if frame[text].dtype not in (pl.String, pl.Categorical, pl.Enum):
+            raise ArgumentError(name, f"must hold each {text} as text, got {frame[text].dtype}.")
+    frame = frame.with_columns(pl.col(text).cast(pl.String) for text in texts)
+    if "side" in columns and len(bad := frame.filter(~pl.col("side").is_in(["head", "tail"]))):
+        raise ArgumentError(name, f"must ask for the side head or tail, got {bad['side'][0]!r}.")
+    for number in _NUMBERS.keys() & set(columns):
+        frame = frame.with_columns(_numeric(name, frame[number]))
+    return frame
+
+
+def once(name: str, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """`frame`, in which no two rows are equal in all `columns`.
+
+    Raises:
+        ValueError: naming `name` and the first row that is.
+    """
+    again = ~frame.select(pl.struct(columns).is_first_distinct()).to_series()
+    if again.any():
+        row = frame.filter(again).row(0, named=True)
+        under = f" under {row['model']!r}" if "model" in columns else ""
+        raise ArgumentError(
+            name,
+            f"must list each answer of a query once{under}, got {row['answer']!r} to {row['query']!r} twice.",
+        )
+    return frame
+
+
+def write_fields(name: str, frame: pl.DataFrame, path: Any) -> None:
+    """Writes the columns as the lines of a TREC file: spaces between, or tabs where a label has a space.
+
+    The file is whole or not there; a name that ends in .gz packs it, equal frames into equal bytes.
+
+    Raises:
+        ValueError: if nothing is to be written, or a label cannot be: it is empty, holds a tab or an end of
+            line, or begins or ends with a space.
+    """
+    path = checks.path("path", path)
+    if frame.is_empty():
+        raise ArgumentError(name, "must have at least one row to be written, got none.")
+    texts = frame.select(pl.col(pl.String))
+    spaces = False
+    for column in texts:
+        values = column.unique(maintain_order=True)
+        bad = values.filter(values.str.contains(r"[\t\n\r]|^ | $|^$|^\x{feff}"))
+        if len(bad):
+            raise ArgumentError(
+                name,
+                f"must have labels that are not empty, without tabs, ends of line, or spaces at "
+                f"their ends, got the {column.name} {bad[0]!r}.",
+            )
+        spaces = spaces or bool(values.str.contains(r"\s").any())
+    separator = "\t" if spaces else " "
+    with written_aside(path) as aside, aside.open("wb") as file:
+        if path.suffix == ".gz":
+            # No name and no time in the packed file.
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                frame.write_csv(
+                    cast(IO[bytes], packed), include_header=False, separator=separator, quote_style="never"
+                )
+        else:
+            frame.write_csv(file, include_header=False, separator=separator, quote_style="never")
+
+
+def _numeric(name: str, column: pl.Series) -> pl.Series:
+    kind = _NUMBERS[column.name]
+    whole = kind == pl.Int64
+    if not (column.dtype.is_integer() or (column.dtype.is_float() and not whole)):
+        expected = "a whole number" if whole else "a number"
+        raise ArgumentError(name, f"must hold each {column.name} as {expected}, got {column.dtype}.")
+    column = column.cast(kind)
+    if whole and (column < POOLED).any():
+        raise ArgumentError(name, f"must have relevances of at least {POOLED}, got {column.min()}.")
+    if not whole and column.is_nan().any():
+        row = int(column.is_nan().arg_true()[0])
+        raise ArgumentError(name, f"must have scores that are numbers, got NaN in row {row + 1}.")
+    return column

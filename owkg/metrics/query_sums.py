@@ -1,0 +1,369 @@
+"""The sums over tasks that every averaged metric, its chance level and its interval are made of."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from owkg.checks import ArgumentError
+from owkg.metrics import queries
+from owkg.metrics.blocks import Block, blocks, whole_block
+from owkg.metrics.chance import rank_moments
+from owkg.metrics.measures import MACRO, Measure, Probe, Weighting, probe_loss
+from owkg.metrics.median import rank_histogram
+from owkg.metrics.ties import Ties, half_rank_weights, rank_tables, weights_of_ranks
+from owkg.rank_weights.rank_weight import RankWeight
+from owkg.ranks.tasks import Tasks
+
+
+class QuerySums(NamedTuple):
+    """Sums over the tasks of each query, of weights w and of the weights h of ranks.
+
+    Of one query each, or one entry for all where nothing but the totals is asked.
+
+    Attributes:
+        weight: sum of w.
+        value: sum of w h.
+        chance: sum of w E[h], ranks uniform on 1 .. N.
+        variance: sum of w^2 V[h], likewise.
+        best: sum of w h(1).
+        worst: sum of w h(N), over all queries.
+    """
+
+    weight: Float[np.ndarray, "queries"]
+    value: Float[np.ndarray, "queries"]
+    chance: Float[np.ndarray, "queries"]
+    variance: Float[np.ndarray, "queries"]
+    best: Float[np.ndarray, "queries"]
+    worst: float
+
+
+def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"] | None:
+    """The weight of each task; None: all 1.
+
+    Raises:
+        ValueError: if the weighting asks for a popularity that is not known.
+    """
+    weight = tasks.weight
+    for name, counts, exponent in (
+        ("popularity", tasks.popularity, -weighting.popularity),
+        ("relation_popularity", tasks.relation_popularity, -weighting.relation_popularity),
+        ("negatives", tasks.candidates, weighting.negatives),
+    ):
+        if exponent == 0:
+            continue
+        if counts is None:
+            raise ValueError(
+                f"a metric that weighs by {name.replace('_', ' ')} needs the column {name} in the rank "
+                "table, or the graph that it is counted in (`kg`)."
+            )
+        base = counts + (-1.0 if name == "negatives" else 1.0)
+        if abs(exponent) * np.log(max(base.max(), 2.0)) > 200:
+            # Only ratios count; with the largest at 1 no power overflows, nor do all of them vanish.
+            base = base / (base.min() if exponent < 0 else base.max())
+        factor = base**exponent
+        weight = factor if weight is None else weight * factor
+    largest = 1.0 if weight is None else weight.max()
+    if weight is None or largest == 0 or 1e-100 < largest < 1e100:
+        return weight
+    return weight / largest
+
+
+Reader = Callable[[Block], dict[Ties, QuerySums]]
+"""The parts of a measure, of each query of a block, under each tie rule."""
+
+
+def _total(values: np.ndarray) -> np.ndarray:
+    return values.sum(keepdims=True)
+
+
+def reader(
+    measure: Measure,
+    weighting: Weighting,
+    whole: Block,
+    rules: tuple[Ties, ...],
+    *,
+    num_entities: int | None = None,
+) -> Reader | None:
+    """What gives the parts of a measure for the queries of any block of `whole`; its tables are made once.
+
+    Args:
+        measure: an averaged one: not a median, not a dispersion.
+        weighting: of the tasks.
+        whole: all tasks.
+        rules: of ties.
+        num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
+
+    Returns:
+        None where the measure is macro and the queries have no one list (`queries.answers_of`).
+    """
+    if isinstance(measure, MACRO):
+        return _macro_reader(measure, whole, rules)
+    if not isinstance(measure, RankWeight | Probe):
+        raise ArgumentError("measure", f"must be an averaged one, got {measure!r}.")
+    metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
+    sizes = whole.cases.candidates
+    mean, variance = rank_moments(metric, int(sizes.max()))[:, sizes]
+    tables = rank_tables(metric, int(sizes.max()))
+    first, scale, offset = float(tables.halves[2]), None, 0.0
+    if isinstance(measure, Probe):
+        # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
+        scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
+        mean, variance = offset + scale * mean, scale**2 * variance
+    weight = task_weight(whole.tasks, weighting)
+    by_size = np.bincount(whole.tasks.candidates, weight)
+    present, one = np.unique(sizes, return_index=True)
+    last = tables.halves[2 * present] * (1.0 if scale is None else scale[one]) + offset
+    worst = float(np.dot(by_size[present], last))
+    rules = rules if whole.tasks.tied else rules[:1]
+
+    def read(block: Block) -> dict[Ties, QuerySums]:
+        own, once, twice = block.weights(weighting, weight)
+        weights = block.by_query(once)
+        shared = {
+            "weight": weights,
+            "chance": block.by_query(once * mean[block.case]),
+            "variance": block.by_query(twice * variance[block.case]),
+            "best": first * weights,
+            "worst": worst,
+        }
+        found = {}
+        for rule in rules:
+            of_ranks = weights_of_ranks(tables, block.tasks, rule)
+            value = block.by_list(of_ranks if own is None else of_ranks * own)
+            if scale is not None:
+                value = offset * once + scale[block.case] * value
+            found[rule] = QuerySums(value=block.by_query(value), **shared)
+        return found
+
+    return read
+
+
+def _macro_reader(measure: queries.Macro, whole: Block, rules: tuple[Ties, ...]) -> Reader | None:
+    if not whole.listed:
+        return None
+    measure = queries.shortened(measure, whole.cases)
+    mean, variance = queries.chance(measure, whole.cases)
+    best, last = queries.best_value(measure, whole.cases), queries.worst_value(measure, whole.cases)
+    longest = int((whole.cases.candidates + whole.cases.answers).max())
+    tables = rank_tables(measure.metric, longest) if isinstance(measure, queries.BestAnswer) else None
+    weight = task_weight(whole.tasks, Weighting())
+    on_lists = whole.weights(Weighting(), weight)[1] / whole.answers
+    worst = float(np.dot(np.bincount(whole.case, on_lists, len(last)), last))
+    rules = rules if whole.tasks.tied else rules[:1]
+
+    def read(block: Block) -> dict[Ties, QuerySums]:
+        # A list weighs as its tasks do on average.
+        own = None if weight is None else block.weights(Weighting(), weight)[1] / block.answers
+        ones = np.ones(len(block.first)) if own is None else own
+
+        def total(by_list: np.ndarray, weigh: np.ndarray | None = own) -> np.ndarray:
+            return block.by_query(by_list if weigh is None else by_list * weigh)
+
+        shared = {
+            "weight": block.by_query(ones),
+            "chance": total(mean[block.case]),
+            "variance": total(variance[block.case], None if own is None else own**2),
+            "best": total(best[block.case]),
+            "worst": worst,
+        }
+        return {
+            rule: QuerySums(value=total(queries.values(measure, block, rule, tables)), **shared)
+            for rule in rules
+        }
+
+    return read
+
+
+def _probe_scale(loss: RankWeight, sizes: np.ndarray, num_entities: int | None) -> np.ndarray:
+    """-1 / g(N): PROBE's score of rank r is 1 - g(r) / g(N); with one candidate it is 1."""
+    if num_entities is not None:
+        if num_entities < sizes.max():
+            raise ArgumentError(
+                "num_entities",
+                f"must be at least the candidates of every task, {int(sizes.max())}, got {num_entities}.",
+            )
+        sizes = np.full(len(sizes), num_entities)
+    last = np.ascontiguousarray(half_rank_weights(loss, int(sizes.max()))[::2])
+    scale = np.zeros_like(last)
+    scale[2:] = -1 / last[2:]
+    return scale[sizes]
+
+
+def query_sums_by_ties(
+    measure: Measure,
+    weighting: Weighting,
+    tasks: Tasks | Block,
+    rules: tuple[Ties, ...],
+    *,
+    by_query: bool,
+    num_entities: int | None = None,
+    histograms: dict[Any, np.ndarray] | None = None,
+) -> dict[Ties, QuerySums] | None:
+    """The sums of a measure under each tie rule; only `value` differs between them.
+
+    Args:
+        measure: an averaged one: not a median, not a dispersion.
+        weighting: of the tasks.
+        tasks: at least one.
+        rules: of ties.
+        by_query: False: only the totals, arrays of one entry.
+        num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
+        histograms: kept between calls with the same tasks and weighting, so that ranks are counted once.
+
+    Returns:
+        None where the measure is macro and the queries have no one list (`queries.answers_of`).
+    """
+    if not by_query and isinstance(measure, RankWeight):
+        own = tasks.tasks if isinstance(tasks, Block) else tasks
+        return _in_all(measure, weighting, own, rules, {} if histograms is None else histograms)
+    whole = tasks if isinstance(tasks, Block) else whole_block(tasks)
+    read = reader(measure, weighting, whole, rules, num_entities=num_entities)
+    if read is None:
+        return None
+    found = read(whole)
+    if not by_query:
+        found = {
+            rule: QuerySums(*[_total(part) for part in parts[:5]], worst=parts.worst)
+            for rule, parts in found.items()
+        }
+    return {rule: found.get(rule, found[rules[0]]) for rule in rules}
+
+
+def _in_all(
+    metric: RankWeight,
+    weighting: Weighting,
+    tasks: Tasks,
+    rules: tuple[Ties, ...],
+    histograms: dict[Any, np.ndarray],
+) -> dict[Ties, QuerySums]:
+    """Sums over all tasks: how much weight lies on each rank is counted once, for every metric."""
+    weight = task_weight(tasks, weighting)
+    size = int(tasks.candidates.max()) + 1
+
+    def histogram(name: Any, count: Callable[[], np.ndarray]) -> np.ndarray:
+        if name not in histograms:
+            histograms[name] = count()
+        return histograms[name]
+
+    def of_candidates(table: np.ndarray, squared: bool) -> np.ndarray:
+        power = None if weight is None else weight**2 if squared else weight
+        counted = histogram(squared, lambda: np.bincount(tasks.candidates, power, size).astype(np.float64))
+        return _total(counted * table[:size])
+
+    mean, variance = rank_moments(metric, size - 1)
+    halves = half_rank_weights(metric, size - 1)
+    whole = np.array([float(len(tasks.optimistic)) if weight is None else weight.sum()])
+    shared = {
+        "weight": whole,
+        "chance": of_candidates(mean, False),
+        "variance": of_candidates(variance, True),
+        "best": float(halves[2]) * whole,
+        "worst": float(of_candidates(halves[::2], False)[0]),
+    }
+
+    def value(rule: Ties) -> np.ndarray:
+        on_ranks = histogram(rule, lambda: rank_histogram(tasks, rule, weight))
+        return _total(on_ranks * halves[: len(on_ranks)])
+
+    if not tasks.tied:
+        return dict.fromkeys(rules, QuerySums(value=value(rules[0]), **shared))
+    return {rule: QuerySums(value=value(rule), **shared) for rule in rules}
+
+
+class Moments(NamedTuple):
+    """Sums over queries of the parts, and of their products: all that a standard error takes.
+
+    The parts are in the order of `QuerySums`: weight, value, chance, variance, best.
+
+    Attributes:
+        totals: sum of each part.
+        gram: sum of the product of each two, less the product of their sums over the number of queries.
+        worst: as in `QuerySums`.
+        queries: how many; 1 where only totals are known.
+        effective: how many queries of equal weight say as much (Kish 1965), (sum w)^2 / sum w^2.
+        heaviest: the largest share of the weight that one query has.
+    """
+
+    totals: Float[np.ndarray, "5"]
+    gram: Float[np.ndarray, "5 5"]
+    worst: float
+    queries: int
+    effective: float
+    heaviest: float
+
+
+class _Raw(NamedTuple):
+    """Sums over the queries of a block, and of the products of each two parts; the largest weight."""
+
+    totals: Float[np.ndarray, "5"]
+    products: Float[np.ndarray, "5 5"]
+    heaviest: float
+
+
+_ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
+
+
+def _raw(by_ties: dict[Ties, QuerySums]) -> dict[Ties, _Raw]:
+    """What the rules share is summed once."""
+    any_parts = next(iter(by_ties.values()))
+    shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
+    # By einsum: BLAS wakes its threads for every one of these small products.
+    of_shared, sums = np.einsum("ij,kj->ik", shared, shared), shared.sum(axis=1)
+    heaviest = float(any_parts.weight.max())
+    found: dict[int, _Raw] = {}
+    for parts in by_ties.values():
+        if id(parts) in found:
+            continue
+        cross = np.einsum("ij,j->i", shared, parts.value)
+        square = np.einsum("j,j->", parts.value, parts.value)
+        products = np.block([[square, cross], [cross[:, None], of_shared]])
+        totals = np.concatenate([[parts.value.sum()], sums])
+        found[id(parts)] = _Raw(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
+    return {rule: found[id(parts)] for rule, parts in by_ties.items()}
+
+
+def _moments(raws: list[_Raw], worst: float, queries: int) -> Moments:
+    totals = np.sum([raw.totals for raw in raws], axis=0)
+    products = np.sum([raw.products for raw in raws], axis=0)
+    if not totals[0] > 0:
+        return Moments(totals, products, worst, queries, 0.0, 0.0)
+    heaviest = max(raw.heaviest for raw in raws) / totals[0]
+    effective = totals[0] ** 2 / products[0, 0]
+    centred = products - np.outer(totals, totals) / queries
+    return Moments(totals, centred, worst, queries, float(effective), float(heaviest))
+
+
+def moments_of(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Moments]:
+    """The moments of the parts of all queries, under each tie rule."""
+    raws = _raw(by_ties)
+    return {rule: _moments([raws[rule]], parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}
+
+
+def moments_by_block(readers: Sequence[Reader], whole: Block) -> list[dict[Ties, Moments]]:
+    """The moments of several measures, with one block of queries in memory at a time for each processor.
+
+    The blocks, and the order in which they are added, depend on the tasks alone.
+    """
+
+    def of_block(block: Block) -> list[tuple[dict[Ties, _Raw], float]]:
+        found = [read(block) for read in readers]
+        return [(_raw(parts), next(iter(parts.values())).worst) for parts in found]
+
+    # Blocks are not kept: what they have counted is as large as the tasks.
+    parts = blocks(whole)
+    if whole.num_queries <= 1000:  # threads take longer to start
+        done = list(map(of_block, parts))
+    else:
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            done = list(pool.map(of_block, parts))
+    result = []
+    for i in range(len(readers)):
+        first, worst = done[0][i]
+        result.append(
+            {rule: _moments([one[i][0][rule] for one in done], worst, whole.num_queries) for rule in first}
+        )
+    return result

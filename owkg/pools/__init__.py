@@ -1,0 +1,37 @@
+"""TREC pools: which answers are judged, by whom, and what that does to the systems pooled."""
+
+from owkg.pools.annotation import read_sheet, write_sheet
+from owkg.pools.bias import pool_bias
+from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, fleiss_kappa, majority
+from owkg.pools.pool import (
+    judged_pool,
+    judged_share,
+    leave_one_out,
+    pool,
+    pool_sizes,
+    unique_contributions,
+    within_budget,
+)
+from owkg.pools.rule_cost import rule_cost
+from owkg.pools.trivial import Rule, rule_counts, trivial
+
+__all__ = [
+    "AnnotatorAgreement",
+    "Rule",
+    "annotator_agreement",
+    "fleiss_kappa",
+    "judged_pool",
+    "judged_share",
+    "leave_one_out",
+    "majority",
+    "pool",
+    "pool_bias",
+    "pool_sizes",
+    "read_sheet",
+    "rule_cost",
+    "rule_counts",
+    "trivial",
+    "unique_contributions",
+    "within_budget",
+    "write_sheet",
+]

@@ -1,0 +1,237 @@
+"""Annotation sheets: candidates for people to judge, and the judgements read back."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.files import written_aside
+from owkg.ir import POOLED
+from owkg.judge.schema import ASKED, QRELS, checked, once
+from owkg.kg.lines import line_error, read_lines, split_lines
+from owkg.pools.pool import POOL
+from owkg.ranks.delimited import read_text_table
+
+SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
+"""Columns of a sheet."""
+
+_NEEDED = ("question_id", "answer_id", "label")
+_WORDS = {
+    **dict.fromkeys(("1", "y", "yes", "true", "relevant"), 1),
+    **dict.fromkeys(("0", "n", "no", "false", "not relevant", "nonrelevant"), 0),
+    **dict.fromkeys(("?", "unsure"), POOLED),
+}
+_SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
+# A query's text, and what is left of it: 'head|relation' or 'relation|tail'.
+# What a cell must not begin with, as a spreadsheet would compute it; and the mark put before it.
+_FORMULA, _MARK = r"^[=+\-@']", "'"
+_CONTROL = r"[\x00-\x1f\x7f-\x9f]"
+_FOR_TAIL, _FOR_HEAD = r"^([^|]+)\|(.+)\|\?$", r"^\?\|(.+)\|([^|]+)$"
+
+
+def write_sheet(
+    candidates: Any,
+    path: Any,
+    *,
+    seed: Any,
+    labels: Mapping[str, str] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+) -> None:
+    """Writes candidates as a table for annotators, TSV with a line of column names.
+
+    Columns question_id, answer_id (do not change them), question, answer (to read), label (to fill in) and
+    comment. The answers to a query stand together. Queries and answers are shuffled, so that nothing
+    tells how many systems list an answer, nor at which rank.
+
+    Cells that a spreadsheet would compute (they begin with = + - @) begin with an apostrophe, control
+    characters are spelled out (\\x1b), and backslashes doubled; `read_sheet` undoes it.
+
+    Args:
+        candidates: columns query, side, entity, relation, answer, such as of `owkg.pools.pool.pool`;
+            nothing else of it is written.
+        path: to write; the file is whole or not there.
+        seed: of the order; equal seeds give equal files.
+        labels: readable names of entities and relations, those that have one.
+        descriptions: of entities, to stand behind the name.
+
+    Raises:
+        ValueError: if the candidates are malformed or none.
+    """
+    path = checks.path("path", path)
+    number = checks.seed("seed", seed)
+    frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
+    if frame.is_empty():
+        raise ArgumentError("candidates", "must have at least one row, got none.")
+    frame = _shuffled(frame, number)
+    named, told = dict(labels or {}), dict(descriptions or {})
+    entity, relation = _readable(frame["entity"], named, told), _readable(frame["relation"], named, {})
+    sheet = frame.select(
+        question_id="query",
+        answer_id="answer",
+        question=_sentence(frame["side"], entity, relation),
+        answer=_readable(frame["answer"], named, told),
+        label=pl.lit(None, pl.String),
+        comment=pl.lit(None, pl.String),
+    )
+    sheet = sheet.with_columns(_harmless(sheet[name]) for name in SHEET[:4])
+    with written_aside(path) as aside:
+        sheet.write_csv(aside, separator="\t", quote_style="necessary")
+
+
+def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
+    """The judgements of a sheet that an annotator has filled in.
+
+    Labels are 1, y, yes, true, relevant; 0, n, no, false, not relevant, nonrelevant; or ?, unsure, which
+    counts as not judged (-1). Capitals do not matter. Rows may be in any order, and some may be gone.
+
+    Args:
+        path: of the sheet.
+        candidates: that were asked about, to find changed ids; None: any that is a query will do.
+
+    Returns:
+        Columns query, side, entity, relation, answer, relevance.
+
+    Raises:
+        ValueError: naming file and line: if a column is missing, a label is blank or none of those words,
+            a candidate is labelled twice and differently, or an id is not as it was written.
+        OSError: if the file cannot be opened.
+    """
+    path = checks.path("path", path)
+    table, place = read_text_table(path)
+    if not set(_NEEDED) <= set(table.columns):
+        got = ", ".join(table.columns)
+        raise ValueError(f"{path}, line 1: must have the columns {', '.join(_NEEDED)}, got {got}.")
+    if table.is_empty():
+        raise ValueError(f"{path}: must have at least one labelled row, got none.")
+    table = table.select(pl.col(name).fill_null("") for name in _NEEDED)
+    table = table.with_columns(_as_it_was(table[name]) for name in _NEEDED[:2]).with_row_index("row")
+
+    def refuse(bad: pl.Series, column: str, must: str) -> None:
+        for row in bad.arg_true().head(1):
+            raise ValueError(f"{place(row)}: the {column} {must}, got {table[column][row]!r}.")
+
+    label = table["label"].str.strip_chars().str.to_lowercase()
+    refuse(label == "", "label", f"must not be blank, but {_SHOWN}")
+    refuse(~label.is_in(list(_WORDS)), "label", f"must be {_SHOWN}")
+    table = table.with_columns(relevance=label.replace_strict(_WORDS, return_dtype=pl.Int64))
+    asked = _asked(table["question_id"])
+    refuse(asked["relation"].is_null(), "question_id", "must be as it was written, head|relation|? or so")
+    refuse(table["answer_id"] == "", "answer_id", "must be as it was written")
+    frame = asked.with_columns(answer=table["answer_id"], relevance=table["relevance"], row=table["row"])
+    if candidates is not None:
+        wanted = checked("candidates", candidates, POOL).select("query", "answer", there=True)
+        joined = frame.join(wanted.unique(), on=["query", "answer"], how="left", maintain_order="left")
+        known = frame["query"].is_in(wanted["query"].unique().implode())
+        refuse(~known, "question_id", "must be a query of the pool")
+        refuse(joined["there"].is_null(), "answer_id", "must be an answer in the pool of its query")
+    relevances = frame.group_by("query", "answer", maintain_order=True).agg("row", "relevance")
+    torn = relevances.filter(pl.col("relevance").list.n_unique() > 1)
+    if len(torn):
+        first = torn.row(0, named=True)
+        other = next(
+            i for i, relevance in enumerate(first["relevance"]) if relevance != first["relevance"][0]
+        )
+        raise ValueError(
+            f"{place(first['row'][other])}: the label of {first['answer']!r} to {first['query']!r} "
+            f"contradicts that of {place(first['row'][0])}."
+        )
+    return frame.unique(["query", "answer"], keep="first", maintain_order=True).select(QRELS)
+
+
+def read_names(path: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """Readable names and descriptions: lines of label, name, and perhaps description, between tabs.
+
+    Returns:
+        (labels, descriptions) for `write_sheet`.
+
+    Raises:
+        ValueError: naming file and line, if a line has another number of fields or a label stands twice.
+        OSError: if the file cannot be opened.
+    """
+    path = checks.path("path", path)
+    lines = read_lines(path)
+    pattern = r"(?P<label>[^\t]+)\t(?P<name>[^\t]+)(?:\t(?P<description>[^\t]*))?"
+    expected = "a label, a name and perhaps a description, separated by tabs"
+    frame = split_lines(path, lines, pattern, expected, separator="\t")
+    again = ~frame["label"].is_first_distinct()
+    if again.any():
+        row = int(again.arg_true()[0])
+        raise line_error(path, row + 1, f"the label {frame['label'][row]!r} stands on an earlier line too.")
+    described = frame.filter(pl.col("description").fill_null("") != "")
+    return (
+        dict(zip(frame["label"], frame["name"], strict=True)),
+        dict(zip(described["label"], described["description"], strict=True)),
+    )
+
+
+def _harmless(column: pl.Series) -> pl.Series:
+    """Texts that neither a spreadsheet nor a terminal takes for a command."""
+    texts = column.str.replace_all("\\", "\\\\", literal=True)
+    strange = texts.filter(texts.str.contains(_CONTROL)).unique()
+    if len(strange):
+        spelled = [re.sub(_CONTROL, lambda match: f"\\x{ord(match[0]):02x}", text) for text in strange]
+        texts = texts.replace(strange, pl.Series(spelled, dtype=pl.String))
+    frame = pl.DataFrame({column.name: texts})
+    cell = pl.col(column.name)
+    marked = pl.when(cell.str.contains(_FORMULA)).then(pl.concat_str(pl.lit(_MARK), cell)).otherwise(cell)
+    return frame.select(marked.alias(column.name)).to_series()
+
+
+def _as_it_was(column: pl.Series) -> pl.Series:
+    """The texts before `_harmless`; a spreadsheet may have taken the apostrophe off."""
+    texts = column.str.replace(r"^'([=+\-@'])", "${1}")
+    spelled = texts.filter(texts.str.contains("\\", literal=True)).unique()
+    if spelled.is_empty():
+        return texts
+    said = [re.sub(r"\\(?:\\|x([0-9a-f]{2}))", _said, text) for text in spelled]
+    return texts.replace(spelled, pl.Series(said, dtype=pl.String))
+
+
+def _said(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else "\\"
+
+
+def _shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """The rows with queries in a random order, and the answers to each; whatever the order before."""
+    frame = frame.sort("query", "answer")
+    of_query, of_answer = np.random.default_rng(seed).spawn(2)
+    queries = frame["query"].unique().sort()
+    place = pl.col("query").replace_strict(queries, of_query.permutation(len(queries)), return_dtype=pl.Int64)
+    order = pl.Series("order", of_answer.permutation(len(frame)))
+    return frame.with_columns(order, place=place).sort("place", "order").drop("place", "order")
+
+
+def _readable(column: pl.Series, names: dict[str, str], descriptions: dict[str, str]) -> pl.Series:
+    """Names in place of labels, descriptions behind them."""
+    shown: dict[str, str] = {}
+    for label in column.unique().to_list():
+        told = f" ({descriptions[label]})" if label in descriptions else ""
+        shown[label] = f"{names.get(label, label)}{told}"
+    return column.replace_strict(shown, return_dtype=pl.String)
+
+
+def _sentence(side: pl.Series, entity: pl.Series, relation: pl.Series) -> pl.Series:
+    """The query in words. The triple is shown as it is: a relation's direction is in its name at best."""
+    frame = pl.DataFrame({"side": side, "entity": entity, "relation": relation})
+    for_tail = pl.format("Which X makes this true: '{}' -- {} --> X?", "entity", "relation")
+    for_head = pl.format("Which X makes this true: X -- {} --> '{}'?", "relation", "entity")
+    asked = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
+    return frame.select(asked).to_series()
+
+
+def _asked(query: pl.Series) -> pl.DataFrame:
+    """Columns query, side, entity, relation; null where the text is no query."""
+    texts = query.to_frame("query")
+    tail, head = (pl.col("query").str.extract_groups(pattern) for pattern in (_FOR_TAIL, _FOR_HEAD))
+    is_tail = tail.struct[0].is_not_null() & (tail.struct[0] != "?")
+    is_head = head.struct[1].is_not_null() & (head.struct[1] != "?")
+    found = texts.with_columns(
+        side=pl.when(is_tail).then(pl.lit("tail")).otherwise(pl.lit("head")),
+        entity=pl.when(is_tail).then(tail.struct[0]).otherwise(head.struct[1]),
+        relation=pl.when(is_tail).then(tail.struct[1]).when(is_head).then(head.struct[0]),
+    )
+    return found.select(ASKED)

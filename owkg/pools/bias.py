@@ -1,0 +1,76 @@
+"""What every system gains from having been pooled itself."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.ir import (
+    UNJUDGED,
+    Judged,
+    average_precision,
+    bpref,
+    judged_at,
+)
+from owkg.judge.qrels import judgements_checked
+from owkg.pools.pool import contributions_of, graded_lists, judged_lists
+
+_COLUMNS = (
+    *("model", "judged", "pooled", "unique", "unique_relevant"),
+    *("map", "map_without", "bpref", "bpref_without"),
+)
+
+
+def pool_bias(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
+    """Every system by the judgements of a pool, and by those that there would be had it not been pooled.
+
+    What a system alone brought into the pool is judged no more then, neither in its list nor among the
+    answers that there are to find, so its measures may fall or rise. Only the first `depth` answers of a list
+    are looked at.
+
+    Args:
+        run: columns model, query, side, entity, relation, answer, score; two systems at least.
+        qrels: judgements of every query of the run.
+        depth: of the pool.
+        kept: judgements that do not come from the pool, such as those of the test set. None: none.
+
+    Returns:
+        A row a system, by name: model; judged, Judged@depth (`owkg.pools.judged_share`; a shorter list
+        counts as if the rest were not judged); pooled, unique and unique_relevant
+        (`owkg.pools.unique_contributions`); map, map_without, bpref, bpref_without: means over the judged
+        queries.
+
+    Raises:
+        ValueError: if a frame is malformed, there is one system only, or the run answers a query that has
+            no judgement.
+
+    References:
+        Zobel (SIGIR 1998), section 4.
+    """
+    deep = checks.scalar("depth", checks.integer("depth", depth, 1))
+    judgements = judgements_checked("qrels", qrels)
+    lists = graded_lists(run, judgements, deep, kept=kept)
+    systems = lists["model"].n_unique()
+    if systems < 2:
+        raise ArgumentError("run", f"must hold two systems at least, got {systems}.")
+    own = judged_lists(lists, judgements)
+    measures = {"judged": judged_at(own, deep), "map": average_precision(own), "bpref": bpref(own)}
+    other = _without(own, lists["alone"].to_numpy())
+    measures |= {"map_without": average_precision(other), "bpref_without": bpref(other)}
+    means = {name: values.reshape(systems, -1).mean(1) for name, values in measures.items()}
+    return contributions_of(lists).with_columns(**means).select(_COLUMNS)
+
+
+def _without(judged: Judged, gone: np.ndarray) -> Judged:
+    """The lists where the answers that are `gone` are not judged."""
+
+    def lost(flag: np.ndarray) -> np.ndarray:
+        return np.bincount(judged.query[gone & flag], minlength=len(judged.retrieved))
+
+    return judged._replace(
+        relevance=np.where(gone, UNJUDGED, judged.relevance),
+        relevant=judged.relevant - lost(judged.relevance > 0),
+        nonrelevant=judged.nonrelevant - lost(judged.relevance == 0),
+    )

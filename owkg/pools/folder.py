@@ -1,0 +1,254 @@
+"""The folder that `owkg pool` writes: candidates, judgements so far, the pooled lists, a sheet to fill in."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from owkg.checks import ArgumentError
+from owkg.ir import POOLED
+from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgements, write_judgements
+from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
+from owkg.kg import KnowledgeGraph, fact_splits, read_graph
+from owkg.pools.annotation import read_names, write_sheet
+from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
+from owkg.pools.rule_cost import rule_cost
+from owkg.pools.trivial import rule_counts, triples_of, trivial
+from owkg.provenance import checksum, checksums, made_folder, versions, write_metadata
+from owkg.ranks.delimited import is_rank_table
+
+MADE_BY = "owkg pool"
+"""What `metadata.json` of a pool says."""
+
+_FILTER = ("train", "valid")
+_TRUTH = "truth"  # the split that holds what --truth knows
+_PAIR = ["query", "answer"]
+
+
+class _Made(NamedTuple):
+    """What goes into the folder."""
+
+    run: pl.DataFrame
+    pool: pl.DataFrame  # with rule, relevance and judged_by
+    qrels: pl.DataFrame
+    said: dict[str, Any]
+
+
+def write_pool(
+    runs: Sequence[Path],
+    kg: Any,
+    out: Path,
+    settings: dict[str, Any],
+    *,
+    names: Path | None,
+    overwrite: bool,
+) -> dict[str, Any]:
+    """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
+
+    Args:
+        runs: TREC runs.
+        kg: folder of the graph.
+        out: the folder, whole or not there.
+        settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, seed.
+        names: file of readable names, for the sheet; None: none.
+        overwrite: whether a folder that this command wrote is replaced.
+    """
+    with made_folder(out, made_by=MADE_BY, inputs=runs, overwrite=overwrite) as folder:
+        labels, descriptions = ({}, {}) if names is None else read_names(names)
+        made = _made(runs, Path(kg), settings)
+        table = made.pool.with_columns(pl.col("models").list.join(","))
+        table.write_csv(folder / "pool.tsv", separator="\t")
+        write_judgements(made.qrels, folder / "pool.qrels")
+        write_run(made.run, folder / "runs.trec.gz")
+        left = made.pool.filter(pl.col("relevance") == POOLED)
+        asked = within_budget(left, settings["budget"], seed=settings["seed"])
+        if len(asked):
+            write_sheet(
+                asked, folder / "sheet.tsv", seed=settings["seed"], labels=labels, descriptions=descriptions
+            )
+        inputs = [{"file": path.name, "sha256": checksum(path)} for path in runs]
+        card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
+        made.said["notes"] += _unasked(left, asked)
+        card |= made.said | {"to_judge": len(asked), "beyond_budget": len(left) - len(asked)}
+        card |= {"sha256": checksums(folder)}
+        write_metadata(folder, card)
+    return card
+
+
+def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        graph = read_graph(kg)
+    notes = [str(warning.message) for warning in caught]
+    splits = _filter_splits(graph, settings["filter"], settings["truth"])
+    run, dropped = aligned(read_runs(paths), intersect=settings["intersect"])
+    if dropped:
+        notes.append(f"{dropped:,} queries are left out, which some system does not answer.")
+    tables = [path.name for path in paths if is_rank_table(path)]
+    notes += [f"{name} is a rank table: only its tested answers are pooled." for name in tables]
+    if settings["covered"]:
+        run = _covered(run, graph, settings["truth"], notes)
+    asked = run["query"].n_unique()
+    run = without_known(run, graph, splits) if splits else run
+    if run.is_empty():
+        raise ArgumentError("filter", "must leave some answer of the runs, got none left.")
+    if gone := asked - run["query"].n_unique():
+        notes.append(f"{gone:,} queries have no answers left after the filter, and no row.")
+    run = top(run, settings["depth"])
+    systems = run["model"].unique().sort().to_list()
+    if len(systems) == 1:
+        notes.append("the pool is of one system: what only others would find stays unjudged.")
+    candidates = pool(run, settings["depth"])
+    truth = _truth(graph, settings, candidates, notes)
+    marked = candidates.with_columns(rule=pl.lit(None, pl.String))
+    cost: dict[str, Any] = {}
+    if settings["rules"]:
+        marked = _marked(graph, candidates, truth, splits, settings)
+        cost = _cost(graph, candidates, splits, settings)
+    judged = _graded(marked, truth, settings["closed_world"])
+    wrong = judged.filter((pl.col("relevance") > 0) & pl.col("rule").is_not_null())
+    if len(wrong):
+        notes.append(f"{len(wrong):,} relevant answers are taken for trivial; the truth decides.")
+    qrels = judged.select("query", "side", "entity", "relation", "answer", "relevance")
+    if truth is not None and not settings["closed_world"]:
+        qrels = merged(qrels, truth)
+        if more := len(qrels) - len(judged):
+            notes.append(
+                f"{more:,} answers that the truth judges are in no list; they are judged all the same."
+            )
+    counted = dict(rule_counts(marked).drop_nulls("rule").rows())
+    said = {
+        "systems": systems,
+        "filter": list(splits),
+        "sizes": pool_sizes(candidates, judged).to_dicts(),
+        "rules": {name: counted[name] for name in settings["rules"]},
+        "rule_cost": cost,
+        "notes": notes,
+    }
+    return _Made(run, judged, qrels, said)
+
+
+def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) -> list[str]:
+    """The splits whose answers leave the lists."""
+    facts = fact_splits(graph)
+    if named is None:
+        return [name for name in _FILTER if name in facts and name != truth]
+    if named == "none":
+        return []
+    splits = [name.strip() for name in named.split(",")]
+    for name in splits:
+        if name not in facts:
+            raise ArgumentError("filter", f"must be among {', '.join(facts)}, or none, got {name!r}.")
+        if name == truth:
+            raise ArgumentError("filter", f"must not hold the split that --truth names, got {name!r}.")
+    return splits
+
+
+def _judgements(graph: KnowledgeGraph, truth: str) -> pl.DataFrame:
+    """What `--truth` names."""
+    if truth in fact_splits(graph):
+        return qrels_from_graph(graph, truth)
+    if Path(truth).is_file():
+        return read_judgements(truth)
+    names = ", ".join(fact_splits(graph))
+    raise ArgumentError("truth", f"must be a split ({names}) or a file of qrels, got {truth!r}.")
+
+
+def _covered(run: pl.DataFrame, graph: KnowledgeGraph, truth: str, notes: list[str]) -> pl.DataFrame:
+    """The run on the queries that the truth judges."""
+    kept = run.join(_judgements(graph, truth), on="query", how="semi", maintain_order="left")
+    if kept.is_empty():
+        raise ArgumentError(
+            "truth", f"must judge some query that is asked, got {truth!r}, which judges none."
+        )
+    if gone := run["query"].n_unique() - kept["query"].n_unique():
+        notes.append(f"{gone:,} queries are left out, which the truth does not judge.")
+    return kept
+
+
+def _truth(
+    graph: KnowledgeGraph, settings: dict[str, Any], candidates: pl.DataFrame, notes: list[str]
+) -> pl.DataFrame | None:
+    """The judgements that are there already, of the queries asked."""
+    if settings["truth"] is None:
+        return None
+    judged, other = judged_for(_judgements(graph, settings["truth"]), candidates, intersect=True)
+    asked = candidates["query"].unique()
+    lacking = asked.filter(~asked.is_in(judged["query"].implode())).sort()
+    if len(lacking) and settings["closed_world"]:
+        raise ArgumentError(
+            "truth",
+            "must judge every query of the pool where it stands for annotators: "
+            f"{len(lacking):,} of {len(asked):,} are not in {settings['truth']}, such as {lacking[0]!r}, and "
+            "all their answers would be called wrong; --covered pools only the queries that it judges.",
+        )
+    if other:
+        notes.append(f"{other:,} queries that the truth answers are not asked.")
+    return judged
+
+
+def _marked(
+    graph: KnowledgeGraph,
+    candidates: pl.DataFrame,
+    truth: pl.DataFrame | None,
+    splits: list[str],
+    settings: dict[str, Any],
+) -> pl.DataFrame:
+    """The candidates with the rules that mark them.
+
+    The rules know the truth too, as one who annotates does; not where it stands for the annotator.
+    """
+    known = splits
+    if truth is not None and not settings["closed_world"]:
+        facts = triples_of(truth.filter(pl.col("relevance") > 0), graph)
+        graph, known = graph._replace(splits=graph.splits | {_TRUTH: facts}), [*splits, _TRUTH]
+    options = {"rules": settings["rules"], "min_share": settings["min_share"]}
+    return trivial(candidates, graph, known=known, **options)
+
+
+def _cost(
+    graph: KnowledgeGraph, candidates: pl.DataFrame, splits: list[str], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """What the rules would make of known facts: of a split of --filter beside train, else of train."""
+    held = [name for name in splits if name != "train" and len(graph.splits[name])]
+    found = rule_cost(
+        graph,
+        rules=settings["rules"],
+        held=held,
+        asked=candidates,
+        min_share=settings["min_share"],
+        seed=settings["seed"],
+    )
+    return {"left_out": ", ".join(held) or "twentieths of train", "rows": found.to_dicts()}
+
+
+def _unasked(left: pl.DataFrame, asked: pl.DataFrame) -> list[str]:
+    """A note of what a budget leaves unjudged."""
+    if len(asked) == len(left):
+        return []
+    unasked = left.join(asked, on=_PAIR, how="anti")
+    first = int(unasked["depth"].min())  # pyright: ignore[reportArgumentType]
+    part = asked.filter(pl.col("depth") >= first)["query"].n_unique()
+    of = left.filter(depth=first)["query"].n_unique()
+    whole = f"depths up to {first - 1} as a whole, " if first > 1 else ""
+    return [
+        f"the budget leaves {len(unasked):,} of {len(left):,} candidates unjudged: the sheet has {whole}"
+        f"depth {first} of {part:,} of {of:,} queries, and nothing deeper."
+    ]
+
+
+def _graded(marked: pl.DataFrame, truth: pl.DataFrame | None, closed_world: bool) -> pl.DataFrame:
+    """The candidates with a relevance: of the truth, else 0 by rule, else not judged; and which of these."""
+    ruled = pl.col("rule").is_not_null()
+    by_rule = pl.when(ruled).then(0).otherwise(POOLED).cast(pl.Int64)
+    if truth is None:
+        return marked.with_columns(relevance=by_rule, judged_by=pl.when(ruled).then(pl.lit("rule")))
+    if closed_world:
+        judged = judged_pool(marked, truth).select(*_PAIR, "relevance")
+    else:
+        judged = truth.filter(pl.col("relevance") != POOLED).select(*_PAIR, "relevance")
+    found = marked.join(judged, on=_PAIR, how="left", maintain_order="left")
+    source = pl.when(pl.col("relevance").is_not_null()).then(pl.lit(_TRUTH)).when(ruled).then(pl.lit("rule"))
+    return found.with_columns(relevance=pl.coalesce("relevance", by_rule), judged_by=source)

@@ -1,0 +1,60 @@
+"""The lists that `owkg evaluate` writes beside the ranks: a TREC run, for pools and for measures of lists."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def write_lists(
+    path: Path,
+    model: Any,
+    params: Any,
+    statistics: Any,
+    graph: Any,
+    *,
+    split: str,
+    sides: Sequence[str],
+    depth: int,
+    name: str,
+    queries: Any = None,
+) -> int:
+    """Writes the best answers to the queries of a split and returns how many queries there are.
+
+    What train and valid know leaves the lists, but for the split itself: a pool is of new answers.
+    """
+    import numpy as np
+    import polars as pl
+
+    from owkg.evaluation import top_answers
+    from owkg.evaluation.queries import is_asked
+    from owkg.judge.runs import run_from_lists, write_run
+    from owkg.kg import joined_splits, known_answers
+
+    known_splits = [one for one in ("train", "valid") if one in graph.splits and one != split]
+    facts, triples = joined_splits(graph, known_splits), joined_splits(graph, [split])
+    parts = []
+    for side in sides:
+        own = triples if queries is None else triples[is_asked(graph, triples, side, queries)]
+        if not len(own):
+            continue
+        known = known_answers(facts, side, num_entities=graph.num_entities, num_relations=graph.num_relations)
+        entity, relation = np.unique(own[:, [0, 1] if side == "tail" else [2, 1]], axis=0).T
+        found = top_answers(
+            model,
+            params,
+            statistics,
+            entity,
+            relation,
+            side,
+            known=known,
+            depth=min(depth, graph.num_entities),
+        )
+        parts.append(
+            run_from_lists(
+                name, side, entity, relation, found.answer, np.where(found.answer < 0, 0, found.score),
+                entities=graph.entities, relations=graph.relations,
+            )
+        )  # fmt: skip
+    run = pl.concat(parts)
+    write_run(run, path)
+    return run["query"].n_unique()

@@ -1,0 +1,167 @@
+"""Annotation sheets of a pool read back: its judgements, and how far annotators agree."""
+
+import warnings
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from owkg.checks import ArgumentError
+from owkg.ir import POOLED
+from owkg.ir.judged import with_names_of_today
+from owkg.judge.qrels import merged, read_judgements
+from owkg.judge.runs import read_runs
+from owkg.pools.annotation import read_sheet
+from owkg.pools.bias import pool_bias
+from owkg.pools.folder import MADE_BY
+from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
+from owkg.provenance import checksum, checksums, read_metadata
+
+_PAIR = ["query", "answer"]
+_SHEET = "sheet.tsv"  # which annotators may fill in where it is
+_READ = ("pool.qrels", "pool.tsv", "runs.trec.gz")
+
+
+class ReadBack(NamedTuple):
+    """What filled-in sheets say of a pool.
+
+    Attributes:
+        qrels: judgements of the pool: those before, and what most annotators say.
+        sheets: what each annotator says.
+        agreements: of each pair of sheets, by their numbers; of several, only where they share a candidate.
+        no_majority: candidates without one, with what each annotator says.
+        bias: rows of `owkg.pools.pool_bias`; none where they cannot be told.
+        rejected: candidates that rules call not relevant.
+        lost: how many of those are relevant, by what the rules cost; None where no rule was used.
+    """
+
+    qrels: pl.DataFrame
+    sheets: list[pl.DataFrame]
+    agreements: dict[tuple[int, int], AnnotatorAgreement]
+    no_majority: pl.DataFrame
+    bias: list[dict[str, Any]]
+    rejected: int
+    lost: int | None
+
+
+def read_back(sheets: Sequence[Path], folder: Path, *, changed: bool = False) -> ReadBack:
+    """The judgements of a pool with the labels of filled-in sheets; warns of what is missing or odd.
+
+    Args:
+        sheets: that were filled in, one an annotator.
+        folder: of the pool.
+        changed: whether a pool is read whose files are not as they were written.
+
+    Raises:
+        ValueError: if a sheet stands there twice, or the folder is no pool, or not as it was written.
+    """
+    for i, sheet in enumerate(sheets):
+        if sheet.resolve() in [earlier.resolve() for earlier in sheets[:i]]:
+            raise ArgumentError("read", f"must be the sheets of different annotators, got {sheet} twice.")
+    card = read_metadata(folder)
+    if (made_by := card.get("made_by")) != MADE_BY:
+        raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
+    _require_as_written(folder, card, changed=changed)
+    judged = read_judgements(folder / "pool.qrels")
+    labels = [read_sheet(sheet, judged) for sheet in sheets]
+    for (i, one), (j, other) in combinations(enumerate(labels), 2):
+        if one.equals(other):
+            _warn(f"{sheets[i]} and {sheets[j]} say the same of every candidate.")
+    said = majority(labels)
+    open_ = judged.filter(relevance=POOLED)
+    lacking = len(open_.join(said, on=_PAIR, how="anti")) - card.get("beyond_budget", 0)
+    if lacking > 0:
+        _warn(f"{lacking:,} candidates that are to be judged are in no sheet.")
+    qrels = merged(judged, said.drop("relevances"))
+    return ReadBack(
+        qrels,
+        labels,
+        _agreements(labels),
+        said.filter(pl.col("relevance") == POOLED, pl.col("relevances").list.max() >= 0),
+        bias_of(folder, qrels),
+        sum(card["rules"].values()),
+        _lost(card, qrels),
+    )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=3)
+
+
+def _require_as_written(folder: Path, card: dict[str, Any], *, changed: bool) -> None:
+    """ValueError if a file of the pool is not as it was written; a sheet may be filled in where it is."""
+    now = checksums(folder)
+    other = [name for name, found in card["sha256"].items() if name != _SHEET and now.get(name) != found]
+    if not other:
+        return
+    if not changed:
+        raise ValueError(
+            f"{folder}: {', '.join(other)} changed since the pool was written; --changed reads it all the "
+            "same."
+        )
+    if not (folder / "pool.qrels").is_file():
+        raise ValueError(f"{folder}: holds no pool.qrels.")
+    _warn(f"{folder}: {', '.join(other)} changed since; what each system brought is not told.")
+
+
+def _agreements(labels: list[pl.DataFrame]) -> dict[tuple[int, int], AnnotatorAgreement]:
+    """Of each pair of sheets; of several, only of those that have judged a candidate both."""
+    found = {}
+    for i, j in combinations(range(len(labels)), 2):
+        both = (
+            labels[i]
+            .join(labels[j], on=_PAIR)
+            .filter(pl.min_horizontal("relevance", "relevance_right") != POOLED)
+        )
+        if len(both) or len(labels) == 2:
+            found[i, j] = annotator_agreement(labels[i], labels[j])
+    return found
+
+
+def _lost(card: dict[str, Any], qrels: pl.DataFrame) -> int | None:
+    """How many relevant answers the rules took, by those that they left: of each relation r s / (1 - s).
+
+    With s the share of known answers that the rules would reject, and r the relevant ones that they left.
+    """
+    cost = [row for row in card.get("rule_cost", {}).get("rows", []) if row["relation"] is not None]
+    if not cost:
+        return None
+    left = qrels.filter(pl.col("relevance") > 0).group_by("relation").len().join(
+        pl.DataFrame(cost).select("relation", "share"), on="relation"
+    )  # fmt: skip
+    rejected = sum(card["rules"].values())
+    odds = left.select(pl.col("len") * pl.col("share") / (1 - pl.col("share")).clip(1e-9))
+    return min(rejected, round(float(odds.to_series().sum())))
+
+
+def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `owkg.pools.pool_bias`.
+
+    None where there is one system, where nothing is relevant, or where the files of the pool are no longer
+    those that were written.
+
+    Args:
+        folder: that `owkg pool` wrote.
+        qrels: its judgements with those of annotators.
+    """
+    card = read_metadata(folder)
+    if len(card["systems"]) < 2 or not (qrels["relevance"] > 0).any():
+        return []
+    if any(_changed(folder / name, card) for name in _READ):
+        return []
+    settings = card["settings"]
+    given = read_judgements(folder / "pool.qrels")
+    # What was judged before stays judged whoever is pooled, unless a rule did it, or truth stood for people.
+    table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
+    pool = with_names_of_today(table)
+    kept = given.join(pool.filter(judged_by="rule"), on=["query", "answer"], how="anti")
+    run = read_runs([folder / "runs.trec.gz"])
+    return pool_bias(
+        run, qrels, settings["depth"], kept=None if settings["closed_world"] else kept
+    ).to_dicts()
+
+
+def _changed(path: Path, card: dict[str, Any]) -> bool:
+    return not path.is_file() or checksum(path) != card["sha256"].get(path.name)

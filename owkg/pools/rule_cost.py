@@ -1,0 +1,146 @@
+"""What rules of trivial candidates cost: how many facts that are known they would call not relevant."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.judge.runs import known_pairs
+from owkg.kg import KnowledgeGraph, fact_splits
+from owkg.kg.graph import graph_checked
+from owkg.pools.trivial import Rule, trivial
+
+_LEFT_OUT = "left out"
+# Where no other facts are known, train is cut into so many parts, and one after the other left out, until
+# so many facts were.
+_PARTS, _ENOUGH = 20, 20_000
+
+
+def rule_cost(
+    graph: KnowledgeGraph,
+    *,
+    rules: Sequence[Rule | str] = tuple(Rule),
+    held: Sequence[str] = (),
+    asked: Any = None,
+    min_share: Any = 1,
+    level: Any = 0.95,
+    seed: Any = 0,
+) -> pl.DataFrame:
+    """How many known facts the rules would call not relevant, were they not known.
+
+    The facts of `held` are left out and taken for candidates; what is known is train alone. Without `held`,
+    random twentieths of train are left out, one after the other. Every left out fact is true, so each that a
+    rule marks is a relevant answer lost. Where facts are missing as those that are left out, the share is
+    that of all relevant answers that the rule takes away; where known facts differ from missing ones, it may
+    be another.
+
+    Intervals are Wilson's, of as many facts as would vary so much if they were independent: the unit is the
+    query, whose answers tend to be lost together.
+
+    Args:
+        graph: with a split train.
+        rules: that are applied.
+        held: splits of known facts other than train, such as valid.
+        asked: columns side and relation, such as of a pool: what queries are of; None: of everything.
+        min_share: as in `owkg.pools.trivial`.
+        level: of the intervals, in (0, 1).
+        seed: of the draw from train.
+
+    Returns:
+        Columns relation (null: all of them), facts (left out answers to queries), functional and type (how
+        many of them each rule takes, the first one where both do), rejected, share, lower, upper. First the
+        row of all, then relations by how many they lose; null numbers where no fact is left out.
+
+    Raises:
+        ValueError: if an argument is out of range, or the graph lacks a split.
+
+    Examples:
+        >>> train = [[0, 0, 1], [2, 0, 3], [4, 0, 5]]
+        >>> facts = {"train": np.array(train, np.int32), "valid": np.array([[0, 0, 3], [5, 0, 1]], np.int32)}
+        >>> graph = KnowledgeGraph(tuple("abcdef"), ("r",), facts)
+        >>> found = rule_cost(graph, rules=["functional"], held=["valid"])
+        >>> found.select("relation", "facts", "rejected").rows()
+        [(None, 4, 3), ('r', 4, 3)]
+
+    References:
+        Wilson (JASA 22, 1927); Kish (1965), "Survey sampling", section 8.2, of effective sizes.
+    """
+    graph = graph_checked(graph)
+    facts = fact_splits(graph)
+    for name in ("train", *held):
+        if name not in facts:
+            raise ArgumentError("held", f"must be among {', '.join(facts)}, with train, got {name!r}.")
+    wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    wanted_for = None if asked is None else asked.select("side", "relation").unique()
+    frames: list[pl.DataFrame] = []
+    for train, out in _parted(graph, held, checks.seed("seed", seed)):
+        if not len(out) or not len(train) or sum(map(len, frames)) >= _ENOUGH:
+            continue
+        cut = graph._replace(splits={"train": train, _LEFT_OUT: out})
+        candidates = known_pairs(cut, [_LEFT_OUT])
+        if wanted_for is not None:
+            candidates = candidates.join(wanted_for, on=["side", "relation"], how="semi")
+        frames.append(trivial(candidates, cut, known=["train"], rules=rules, min_share=min_share))
+    if not sum(map(len, frames)):
+        return pl.DataFrame(schema=_SCHEMA)
+    lost = pl.concat(frames).with_columns(lost=pl.col("rule").is_not_null())
+    rows = [_row(None, lost, wanted)]
+    rows += sorted(
+        (_row(name, own, wanted) for (name,), own in lost.group_by("relation")),
+        key=lambda row: (-row["rejected"], row["relation"]),
+    )
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+_SCHEMA: dict[str, Any] = {
+    "relation": pl.String,
+    **dict.fromkeys(("facts", *(rule.value for rule in Rule), "rejected"), pl.Int64),
+    **dict.fromkeys(("share", "lower", "upper"), pl.Float64),
+}
+
+
+def _parted(graph: KnowledgeGraph, held: Sequence[str], seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """What is known, and the facts that are left out: each once, and none that is known."""
+    train = np.unique(graph.splits["train"], axis=0)
+    others = [graph.splits[name] for name in held if name != "train"]
+    if not any(map(len, others)):
+        part = np.random.default_rng(seed).integers(_PARTS, size=len(train))
+        yield from ((train[part != i], train[part == i]) for i in range(_PARTS))
+        return
+    known = pl.DataFrame(train, schema=_TRIPLE)
+    out = pl.DataFrame(np.concatenate(others), schema=_TRIPLE).unique(maintain_order=True)
+    yield train, out.join(known, on=_TRIPLE, how="anti", maintain_order="left").to_numpy()
+
+
+_TRIPLE = ["head", "relation", "tail"]
+
+
+def _row(relation: str | None, marked: pl.DataFrame, level: float) -> dict[str, Any]:
+    by_rule = {rule.value: int((marked["rule"] == rule.value).sum()) for rule in Rule}
+    facts, rejected = len(marked), int(marked["lost"].sum())
+    lower, upper = _wilson(rejected / facts, _effective(marked), level)
+    counts = {"relation": relation, "facts": facts} | by_rule | {"rejected": rejected}
+    return counts | {"share": rejected / facts, "lower": lower, "upper": upper}
+
+
+def _effective(marked: pl.DataFrame) -> float:
+    """How many independent facts have a share that varies as this one does, whose unit is the query."""
+    by_query = marked.group_by("query").agg(pl.len().alias("n"), pl.col("lost").sum())
+    size, lost = by_query["n"].to_numpy().astype(float), by_query["lost"].to_numpy().astype(float)
+    facts, queries = size.sum(), len(size)
+    share = lost.sum() / facts
+    if queries < 2 or share in (0, 1):
+        return float(queries)
+    variance = queries / (queries - 1) * ((lost - share * size) ** 2).sum() / facts**2
+    return float(min(facts, share * (1 - share) / variance)) if variance > 0 else float(facts)
+
+
+def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
+    z2 = float(special.ndtri((1 + level) / 2)) ** 2
+    middle = (share + z2 / (2 * size)) / (1 + z2 / size)
+    half = np.sqrt(z2 * (share * (1 - share) / size + z2 / (4 * size**2))) / (1 + z2 / size)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))

@@ -1,0 +1,149 @@
+"""The named rank weights: a mean of h(rank), or a function of such a mean."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.rank_weights.rank_weight import RankWeight
+
+# Below it rounding decides: at 1e-4 float32 weights are off by a standard error, at 1e-8 variances are 0.
+_LEAST_POWER = 0.001
+
+
+def _rank(rank):
+    return rank
+
+
+def _reciprocal(rank):
+    return 1 / rank
+
+
+def _log(values):
+    # NumPy's of an array of NumPy, JAX's of one of JAX: where nothing is traced, nothing is compiled.
+    return values.__array_namespace__().log(values)
+
+
+@dataclass(frozen=True)
+class Power:
+    """The link mean ** exponent; a class, so that chance levels can see the exponent."""
+
+    exponent: float
+
+    def __call__(self, mean):
+        """The linked value."""
+        return mean**self.exponent
+
+    def slope(self, mean):
+        """The derivative."""
+        return self.exponent * mean ** (self.exponent - 1)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """The link exp(rate * mean)."""
+
+    rate: float
+
+    def __call__(self, mean):
+        """The linked value."""
+        return mean.__array_namespace__().exp(self.rate * mean)
+
+    def slope(self, mean):
+        """The derivative."""
+        return self.rate * math.exp(self.rate * mean)
+
+
+MRR = RankWeight("mrr", _reciprocal)
+"""Mean reciprocal rank, h(r) = 1/r."""
+
+LOG_MRR = RankWeight("log-mrr", lambda rank: math.log(2) / _log(1 + rank))
+"""h(r) = log 2 / log(1 + r) (Yang et al. 2022, section 5). A mean over answers; not nDCG."""
+
+MR = RankWeight("mr", _rank, larger_is_better=False)
+"""Mean rank, h(r) = r; smaller is better."""
+
+IMR = RankWeight("imr", _rank, link=Power(-1.0))
+"""Inverse mean rank, 1 / mean of r (Hoyt et al. 2022, Table 2)."""
+
+HMR = RankWeight("hmr", _reciprocal, larger_is_better=False, link=Power(-1.0))
+"""Harmonic mean rank, 1 / mean of 1/r (Hoyt et al. 2022, Table 2); smaller is better."""
+
+GMR = RankWeight("gmr", _log, larger_is_better=False, link=Exponential(1.0))
+"""Geometric mean rank, exp(mean of log r) (Hoyt et al. 2022, Table 2); smaller is better."""
+
+IGMR = RankWeight("igmr", _log, link=Exponential(-1.0))
+"""Inverse geometric mean rank, exp(-mean of log r) (Hoyt et al. 2022, Table 2)."""
+
+
+def hits_at(k: int) -> RankWeight:
+    """Hits@K: h(r) = 1 if r <= K else 0.
+
+    Equal K give the same object, so that they share compiled code.
+
+    Raises:
+        ValueError: if `k` is not a whole number of at least 1.
+    """
+    return _hits_at(checks.scalar("k", checks.integer("k", k, 1)))
+
+
+def p_mrr(p: float) -> RankWeight:
+    """p-MRR: h(r) = r ** -p (Yang et al. 2022, section 5); p = 1 is MRR, p -> 0 looks past the top.
+
+    Equal P give the same object, so that they share compiled code. As P -> 0, p-MRR tells models apart as the
+    mean of log r does, while all that it can tell is in its last digits: too few of them below 0.001.
+
+    Raises:
+        ValueError: if `p` is not finite and at least 0.001.
+    """
+    p = checks.scalar("p", checks.real("p", p, 0, float("inf"), closed=False))
+    if p < _LEAST_POWER:
+        raise ArgumentError(
+            "p",
+            f"must be at least {_LEAST_POWER}, got {p!r}: below, rounding decides; log-mrr, or gmr of "
+            "ranks, looks as far down the list.",
+        )
+    return _power(p)
+
+
+def power_mean(p: float) -> RankWeight:
+    """The power mean M_p of the ranks, (mean of r^p)^(1/p) (Hoyt et al. 2022, Table 3); smaller is better.
+
+    M_1 is the mean rank, M_-1 the harmonic mean rank; p = 0 is the geometric mean rank. Equal P give the
+    same object.
+
+    Raises:
+        ValueError: if `p` is not finite.
+    """
+    p = checks.scalar("p", checks.real("p", p, -float("inf"), float("inf")))
+    return GMR if p == 0 else _power_mean(p)
+
+
+@cache
+def _hits_at(k: int) -> RankWeight:
+    return RankWeight(f"hits@{k}", lambda rank: (rank <= float(k)).astype(rank.dtype))
+
+
+def shown(number: float) -> str:
+    """A parameter in the name of a metric: short, and read back as the same number."""
+    if float(f"{number:g}") == number:  # infinity too, which is no fraction
+        return f"{number:g}"
+    simple = Fraction(number).limit_denominator(99)
+    return str(simple) if float(simple) == number else repr(number)
+
+
+@cache
+def _power(p: float) -> RankWeight:
+    return RankWeight(f"p-mrr@{shown(p)}", lambda rank: rank**-p)
+
+
+@cache
+def _power_mean(p: float) -> RankWeight:
+    return RankWeight(
+        f"power-mean@{shown(p)}",
+        lambda rank: rank**p,
+        larger_is_better=False,
+        link=Power(1 / p),
+    )

@@ -1,0 +1,119 @@
+"""A rank-based metric is data: a name, a rank weight h(r), and which way is better."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from owkg.checks import ArgumentError
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+@dataclass(frozen=True)
+class RankWeight:
+    """The mean of h(rank), or a function of that mean; theory, simulation and evaluation all take it.
+
+    Two metrics are equal, and share compiled code, when their fields are.
+
+    Attributes:
+        name: what tables and files call it.
+        weight: h, elementwise on an array of float ranks, each at least 1, written with `jax.numpy`.
+        larger_is_better: False for metrics that fall as ranks improve, like the mean rank.
+        link: g of metrics g(mean of h), like the geometric mean rank exp(mean of log r); monotone, written
+            with `jax.numpy`. None is the identity. Expectations of such metrics are no means over queries:
+            `owkg.theory` and `owkg.simulate` refuse them.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> top_heavy = RankWeight("r^-2", lambda rank: rank**-2.0)
+        >>> [float(x) for x in top_heavy.weight(jnp.array([1.0, 2.0]))]
+        [1.0, 0.25]
+    """
+
+    name: str
+    weight: Callable[["Array"], "Array"]
+    larger_is_better: bool = True
+    link: Callable[["Array"], "Array"] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.weight):
+            raise ArgumentError("weight", f"must be a function of ranks, got {self.weight!r}.")
+        if self.link is not None and not callable(self.link):
+            raise ArgumentError("link", f"must be a function of a mean, or None, got {self.link!r}.")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def probed(metric: Any) -> RankWeight:
+    """`metric`, whose weight has been tried on an array of ranks.
+
+    Raises:
+        ValueError: if it is no `RankWeight`, or its weight does not give one real number for each rank.
+    """
+    if not isinstance(metric, RankWeight):
+        raise ArgumentError("metric", f"must be a RankWeight, such as owkg.metrics.MRR, got {metric!r}.")
+    if not _works_on_numpy(metric):
+        _trace(metric)
+    return metric
+
+
+@lru_cache(maxsize=4096)
+def _works_on_numpy(metric: RankWeight) -> bool:
+    """Whether the weight takes arrays of NumPy, for which JAX need not be there.
+
+    Raises:
+        ValueError: if it does, and does not give one real number for each rank.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            weight: Any = metric.weight(np.arange(1.0, 8.0))  # pyright: ignore[reportArgumentType]
+    except Exception:
+        return False
+    if np.shape(weight) != (7,) or not np.isrealobj(weight):
+        raise ArgumentError(
+            "weight", f"of metric {metric.name!r} must give one real number a rank, got {weight!r}."
+        )
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _trace(metric: RankWeight) -> None:
+    """Tries the weight on abstract ranks.
+
+    Raises:
+        ValueError: if it cannot be traced, or does not give one real number for each.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    ranks = jax.ShapeDtypeStruct((7,), jnp.float32)
+    try:
+        # Through a lambda: JAX 0.10.2 crashes on a function without weak references, such as np.reciprocal.
+        weight = jax.eval_shape(lambda ranks: metric.weight(ranks), ranks)
+    except Exception as error:
+        raise ArgumentError(
+            "weight", f"of metric {metric.name!r} must be written with jax.numpy: {error}"
+        ) from error
+    if getattr(weight, "shape", None) != (7,) or not jnp.isrealobj(jnp.zeros((), weight.dtype)):
+        raise ArgumentError(
+            "weight", f"of metric {metric.name!r} must give one real number a rank, got {weight}."
+        )
+
+
+def traceable(metric: Any) -> RankWeight:
+    """`metric`, a plain mean of a rank weight that JAX can trace.
+
+    Raises:
+        ValueError: as `probed`, and if the metric has a link.
+    """
+    if probed(metric).link is not None:
+        raise ArgumentError(
+            "metric", f"must be a mean of a rank weight here, got {metric.name!r}, a function of such a mean."
+        )
+    _trace(metric)
+    return metric

@@ -1,0 +1,139 @@
+"""Tables of a rank weight over the ranks, and their running sums: what every exact mean is read from."""
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.rank_weights.rank_weight import RankWeight, probed
+
+# Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
+_LARGEST_RANK = 10**8
+# Above it a sum of squares is no float.
+_LARGEST_WEIGHT = 1e150
+
+
+def padded_size(largest: Any) -> int:
+    """A round number that is at least `largest`: few sizes, so few compilations.
+
+    Powers of two from 16 to 2**20, multiples of 2**20 above.
+    """
+    if largest > 2**20:
+        return -(-int(largest) // 2**20) * 2**20
+    return max(16, 1 << (int(largest) - 1).bit_length())
+
+
+def on_numpy(function: Callable[[Any], Any], values: Any) -> Float[np.ndarray, "..."]:
+    """An elementwise function in float64; by NumPy as far as it can be, which compiles nothing."""
+    values = np.asarray(values, np.float64)
+    with ExitStack() as now, np.errstate(all="ignore"):
+        if (jax := sys.modules.get("jax")) is not None:
+            # Evaluated now, even when a caller is under a trace.
+            now.enter_context(jax.ensure_compile_time_eval())
+            now.enter_context(jax.enable_x64(True))
+        try:
+            return np.asarray(function(values), np.float64)
+        except Exception:  # written for arrays of JAX alone
+            import jax
+
+            with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+                return np.asarray(function(jax.numpy.asarray(values)), np.float64)
+
+
+def rank_weights(metric: RankWeight, ranks: np.ndarray) -> Float[np.ndarray, "*ranks"]:
+    """h of an array of ranks, in float64.
+
+    Raises:
+        ValueError: if the weight of some rank is not finite.
+    """
+    weight = on_numpy(probed(metric).weight, ranks)
+    if not np.isfinite(weight).all():
+        first = int(np.argmin(np.isfinite(weight)))
+        raise ArgumentError(
+            "metric",
+            f"must weigh every rank with a finite number, got {metric.name!r} with "
+            f"{weight[first]} at rank {float(ranks[first]):g}.",
+        )
+    return weight
+
+
+def _new_prefix_sums(metric: RankWeight, largest_rank: int) -> np.ndarray:
+    weight = rank_weights(metric, np.arange(1, largest_rank + 1))
+    if np.abs(weight).max() > _LARGEST_WEIGHT:
+        raise ArgumentError(
+            "metric",
+            f"must weigh ranks up to {largest_rank:,} with numbers below {_LARGEST_WEIGHT:g}, "
+            f"got {metric.name!r}.",
+        )
+    sums = np.zeros((2, padded_size(largest_rank) + 1))
+    np.cumsum(weight, out=sums[0, 1 : largest_rank + 1])
+    np.cumsum(weight**2, out=sums[1, 1 : largest_rank + 1])
+    # Ranks that no candidate can have: any finite number does.
+    sums[:, largest_rank + 1 :] = sums[:, largest_rank : largest_rank + 1]
+    sums.flags.writeable = False
+    return sums
+
+
+# Sizes up to which that many tables are kept; what is greater is made anew each time.
+_KEPT = ((2**15, 1024), (2**18, 16), (2**23, 2))
+
+
+def kept_by_size(build: Callable[[RankWeight, int], np.ndarray]) -> Callable[[RankWeight, int], np.ndarray]:
+    """`build(metric, size)` with its tables kept: many small ones, few great ones."""
+    kept = [(size, lru_cache(maxsize=count)(build)) for size, count in _KEPT]
+
+    def table(metric: RankWeight, size: int) -> np.ndarray:
+        return next((cached for most, cached in kept if size <= most), build)(metric, size)
+
+    return table
+
+
+_prefix_sums = kept_by_size(_new_prefix_sums)
+
+
+def prefix_sums(metric: RankWeight, largest_rank: Any) -> Float[np.ndarray, "2 ranks"]:
+    """S1(x) = sum_{j <= x} h(j) and S2(x) = sum_{j <= x} h(j)^2, for x = 0 .. `largest_rank`.
+
+    The table is longer, of a round length; what lies behind `largest_rank` is finite and means nothing.
+
+    Raises:
+        ValueError: if the metric's weight is not finite at some rank, or there are more than 10**8 ranks.
+    """
+    largest_rank = int(largest_rank)
+    if largest_rank > padded_size(_LARGEST_RANK):
+        raise ArgumentError(
+            "num_entities", f"must be below {_LARGEST_RANK:,} for exact sums, got {largest_rank:,}."
+        )
+    return _prefix_sums(metric, largest_rank)
+
+
+def tie_expectation(metric: RankWeight, optimistic: Any, pessimistic: Any) -> Float[np.ndarray, "*tasks"]:
+    """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
+
+    Args:
+        metric: gives h; a link is not applied.
+        optimistic: first rank of each tie, int, of any shape.
+        pessimistic: last rank of each tie, int, of the same shape.
+
+    Raises:
+        ValueError: if a rank is no whole number of at least 1, or the ranks are out of order.
+    """
+    low = checks.integer("optimistic", optimistic, 1)
+    high = checks.integer("pessimistic", pessimistic, 1)
+    if low.shape != high.shape:
+        raise ArgumentError(
+            "pessimistic", f"must have the shape of `optimistic`, {low.shape}, got {high.shape}."
+        )
+    checks.require("pessimistic", high, low <= high, "at least the optimistic rank")
+    return mean_over_tie(prefix_sums(metric, padded_size(np.max(high, initial=1)))[0], low, high)
+
+
+def mean_over_tie(sums: np.ndarray, optimistic: np.ndarray, pessimistic: np.ndarray) -> np.ndarray:
+    """The mean of h over the ranks of each tie, from the prefix sums of h."""
+    return (sums[pessimistic] - sums[optimistic - 1]) / (pessimistic - optimistic + 1)

@@ -1,0 +1,274 @@
+"""Ranking tasks as arrays: what the metrics are computed from."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Bool, Float, Int
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.ranks import validated
+from owkg.ranks.table import RANKS
+
+# Up to here twice the sum of two ranks is a 32-bit integer.
+NARROW = 2**28
+
+
+class Tasks(NamedTuple):
+    """Ranking tasks, one entry each; a task is one side of one triple.
+
+    Attributes:
+        optimistic: 1-based rank with ties counted for the target.
+        pessimistic: 1-based rank with ties counted against it.
+        candidates: number of candidates, the target among them.
+        weight: of the task in averages; None: all 1.
+        query: id from 0 up, without gaps, of the query (known entity, relation, side) that the task
+            belongs to: its ranks are not independent, whatever model or seed they are of. None: each task
+            is a query of its own.
+        popularity: training triples in which the answer appears; None if not known.
+        relation_popularity: those of them with the relation of the triple; None if not known.
+        ranking: id of the one list that the task is of: its query's under one model and seed. None: each
+            query has one list.
+        filtered: whether the other answers of its query left the candidates; None: they did.
+    """
+
+    optimistic: Int[np.ndarray, "n"]
+    pessimistic: Int[np.ndarray, "n"]
+    candidates: Int[np.ndarray, "n"]
+    weight: Float[np.ndarray, "n"] | None = None
+    query: Int[np.ndarray, "n"] | None = None
+    popularity: Int[np.ndarray, "n"] | None = None
+    relation_popularity: Int[np.ndarray, "n"] | None = None
+    ranking: Int[np.ndarray, "n"] | None = None
+    filtered: Bool[np.ndarray, "n"] | None = None
+
+    @property
+    def tied(self) -> bool:
+        """Whether some task shares its score with other candidates."""
+        same = self.optimistic is self.pessimistic
+        return not same and bool((self.optimistic < self.pessimistic).any())
+
+    @property
+    def num_queries(self) -> int:
+        """How many queries the tasks belong to."""
+        return len(self.optimistic) if self.query is None else int(self.query.max()) + 1
+
+
+def tasks(
+    optimistic: Any,
+    pessimistic: Any = None,
+    candidates: Any = None,
+    *,
+    weight: Any = None,
+    query: Any = None,
+    popularity: Any = None,
+    relation_popularity: Any = None,
+) -> Tasks:
+    """Ranking tasks from arrays of one length, checked.
+
+    Args:
+        optimistic: 1-based ranks, ties counted for the target.
+        pessimistic: 1-based ranks, ties counted against it; those of `optimistic` when None (no ties).
+        candidates: a number of candidates for each task, or one for all; the target counts.
+        weight: of each task, finite and at least 0, some above; equal when None.
+        query: any whole number for each task, equal within a query; each task its own when None.
+        popularity: whole numbers from 0 up, or None.
+        relation_popularity: whole numbers from 0 up, or None.
+
+    Raises:
+        ValueError: naming the argument, if one has another length, a rank is not a whole number in
+            [1, candidates], an optimistic rank is above the pessimistic one, or a weight is no such number.
+
+    Examples:
+        >>> tasks([1, 4], [2, 4], 90).candidates.tolist()
+        [90, 90]
+    """
+    low = _whole("optimistic", optimistic, 1)
+    if low.ndim != 1:
+        raise ArgumentError("optimistic", f"must have one axis, got an array of shape {low.shape}.")
+    if candidates is None:
+        raise ArgumentError("candidates", "must be given: chance levels depend on it, got None.")
+
+    def column(name: str, value: Any, least: int) -> np.ndarray:
+        array = _whole(name, value, least)
+        if array.shape not in ((), low.shape):
+            raise ArgumentError(name, f"must have the shape of `optimistic`, {low.shape}, got {array.shape}.")
+        return np.broadcast_to(array, low.shape)
+
+    high = low if pessimistic is None else column("pessimistic", pessimistic, 1)
+    count = column("candidates", candidates, 1)
+    if high is not low:
+        checks.require("optimistic", low, low <= high, "at most the pessimistic rank")
+    checks.require("pessimistic", high, high <= count, "at most the number of candidates")
+    if weight is not None:
+        weight = checks.real("weight", weight, 0, np.inf)
+        if weight.shape != low.shape:
+            raise ArgumentError(
+                "weight", f"must have shape {low.shape}, as `optimistic`, got {weight.shape}."
+            )
+        if not weight.any():
+            raise ArgumentError("weight", "must be above 0 for some task, got zeros only.")
+    return Tasks(
+        low,
+        high,
+        count,
+        weight,
+        None if query is None else dense(column("query", query, -(2**53))),
+        None if popularity is None else column("popularity", popularity, 0),
+        None if relation_popularity is None else column("relation_popularity", relation_popularity, 0),
+    )
+
+
+def _whole(name: str, value: Any, least: int) -> np.ndarray:
+    """`value` as int64, without a copy where it is an array of them already."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "i" and value.size:
+        checks.require(name, value, value >= least, f"a whole number of at least {least}")
+        return value.astype(np.int64, copy=False)  # sums of two small integers may not fit their type
+    return checks.integer(name, value, least)
+
+
+def dense(codes: np.ndarray) -> np.ndarray:
+    """The codes renamed 0, 1, ... without gaps, in their order."""
+    narrow = np.int32 if len(codes) < 2**31 else np.int64
+    largest = int(codes.max())
+    # A table of small codes is cheaper than sorting them.
+    if codes.min() >= 0 and largest < 4 * len(codes) + 64:
+        seen = np.zeros(largest + 1, bool)
+        seen[codes] = True
+        if seen.all():
+            return codes
+        return (np.cumsum(seen, dtype=narrow) - narrow(1))[codes]
+    order = np.argsort(codes)
+    ascending = codes[order]
+    new = np.ones(len(codes), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    del ascending
+    names = np.empty(len(codes), narrow)
+    names[order] = np.cumsum(new, dtype=narrow) - narrow(1)
+    return names
+
+
+def part_of(tasks: Any, where: Any) -> Tasks:
+    """The tasks that `where`, a mask, a slice or an index array, chooses.
+
+    Raises:
+        ValueError: if `tasks` is no Tasks.
+    """
+    if not isinstance(tasks, Tasks):
+        raise ArgumentError("tasks", f"must be Tasks, got {type(tasks).__name__}.")
+    columns: Any = (None if column is None else column[where] for column in tasks)
+    cut = Tasks(*columns)
+    if tasks.optimistic is tasks.pessimistic:
+        cut = cut._replace(pessimistic=cut.optimistic)
+    if cut.query is None or not cut.query.size:
+        return cut
+    return cut._replace(query=dense(cut.query))
+
+
+def _codes(*columns: pl.Series) -> tuple[list[np.ndarray], int]:
+    """Whole numbers from 0 up that tell the entries of the columns apart, in their order, and how many.
+
+    They depend on the entries alone, not on the order of the rows.
+    """
+    if not columns[0].dtype.is_integer():
+        entries = pl.concat([column.unique().rename("") for column in columns]).unique().sort()
+        kind = pl.Enum(entries)
+        return [column.cast(kind).to_physical().to_numpy() for column in columns], len(entries)
+    codes = [column.to_numpy() for column in columns]
+    low, high = min(int(own.min()) for own in codes), max(int(own.max()) for own in codes)
+    if low < 0 or high > 4 * len(codes[0]) + 64:
+        names = dense(np.concatenate(codes))
+        codes, high = np.split(names, len(codes)), int(names.max())
+    return codes, high + 1
+
+
+def _of_one(column: pl.Series) -> tuple[np.ndarray, int]:
+    (codes,), count = _codes(column)
+    return codes, count
+
+
+def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
+    """One code for each combination of the codes of several columns, in their order."""
+    codes, size = columns[0][0].astype(np.int64), columns[0][1]
+    for more, count in columns[1:]:
+        if size * count >= 2**62:
+            codes = dense(codes).astype(np.int64)
+            size = int(codes.max()) + 1
+        codes *= count
+        codes += more
+        size *= count
+    return codes, size
+
+
+def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
+    """The tasks of a rank table, and the rows that they come from.
+
+    Tasks with the same side, relation and known entity are of one query, and under the same model and
+    seed of one ranked list. Rows that say the same thing twice, the same task with the same ranks, are one
+    task with the sum of their weights. The ids of queries do not depend on the order of the rows.
+
+    Args:
+        table: a rank table (`owkg.ranks`); checked.
+
+    Returns:
+        Tasks, and the table with one row for each of them.
+
+    Raises:
+        ValueError: as `owkg.ranks.validated`, or if two rows rank one task of one model and seed differently.
+    """
+    table = validated(table)
+    (heads, tails), count = _codes(table["head"], table["tail"])
+    is_tail = (table["side"] == "tail").to_numpy()
+    narrow = np.int32 if count < 2**31 else np.int64
+    heads, tails = heads.astype(narrow, copy=False), tails.astype(narrow, copy=False)
+    known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
+    del heads, tails
+    runs = [_of_one(table[name]) for name in _RUN if name in table.columns]
+    asked = _joined((is_tail, 2), _of_one(table["relation"]), (known, count))
+    task, _ = _joined(asked, *runs, (answer, count))
+    task.sort()
+    again = (task[1:] == task[:-1]).any()
+    del task
+    query = dense(asked[0])
+    ranking = dense(_joined(asked, *runs)[0]) if runs else None
+    if again:
+        ids = pl.DataFrame({"_query": query, "_ranking": query if ranking is None else ranking})
+        table, ids = _merged(table, ids.with_columns(_answer=answer))
+        query = ids["_query"].to_numpy()
+        ranking = ids["_ranking"].to_numpy() if runs else None
+    narrow = pl.Int32 if int(table["candidates"].max()) <= NARROW else pl.Int64  # type: ignore[arg-type]
+    columns: dict[str, Any] = {
+        name: (table[name].cast(narrow) if name in RANKS else table[name]).to_numpy()
+        for name in Tasks._fields
+        if name in table.columns and name not in _IDS
+    }
+    return Tasks(**columns, query=query, ranking=ranking), table
+
+
+# Columns that tell runs apart.
+_RUN = ("model", "seed")
+# Columns that are made here, whatever a table calls so.
+_IDS = ("query", "ranking")
+
+
+def _merged(table: pl.DataFrame, ids: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The table with repeated rows as one, their weights added, and the ids of each row."""
+    weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0).alias("weight")
+    task = ["_ranking", "_answer"]
+    same = [*task, "optimistic", "pessimistic", "candidates"] + ["score"] * ("score" in table.columns)
+    merged = (
+        table.with_columns(weight, *ids)
+        .with_row_index("_row")
+        .group_by(same, maintain_order=True)
+        .agg(pl.col("weight").sum(), pl.exclude("weight", *same).first())
+    )
+    again = merged.select(task).is_duplicated()
+    if again.any():
+        first, second = merged.filter(again).sort(*task, "_row")["_row"][:2]
+        raise ValueError(
+            f"rows {first + 1} and {second + 1} rank the same task differently; a column model or seed "
+            "tells runs apart."
+        )
+    columns = table.columns if "weight" in table.columns else [*table.columns, "weight"]
+    return merged.select(columns), merged.select(ids.columns)

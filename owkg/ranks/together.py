@@ -1,0 +1,88 @@
+"""The rank tables of several models, read to be measured beside each other."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from owkg.kg.lines import read_lines
+from owkg.ranks.annotate import annotated, other_candidates
+from owkg.ranks.files import read_ranks
+from owkg.ranks.reweight import reweighted
+
+
+def read_tables(
+    files: Sequence[Path], graph: Any = None, *, shares: Mapping[str, float] | str | None = None
+) -> list[pl.DataFrame]:
+    """The rank tables of some files; of several, each row names its model, the file's where it has none.
+
+    Warns (UserWarning) where a table has other numbers of candidates than the graph gives it.
+
+    Args:
+        files: of `owkg.ranks.read_ranks`.
+        graph: adds popularity and category; None: nothing is added.
+        shares: of `owkg.ranks.reweight.reweighted`: by relation, or "uniform"; None: no weights.
+
+    Raises:
+        ValueError: beginning with the file, if it is no rank table or not of the graph; if two files have
+            a model in common.
+    """
+    stems = [path.name.partition(".")[0] for path in files]
+    tables = []
+    for path, stem in zip(files, stems, strict=True):
+        read = read_ranks(path)
+        table = read.frame
+        if graph is not None:
+            splits = read.about.get("filter")
+            try:
+                table = annotated(read, graph)
+                known = "unseen" not in read.about  # else the table was ranked among fewer entities
+                different = other_candidates(table, graph, filter_splits=splits) if known else 0
+            except ValueError as error:
+                raise ValueError(f"{path}, with the graph: {error}") from None
+            if different:
+                warnings.warn(
+                    f"{path}: {different:,} of {len(table):,} tasks have another number of candidates than "
+                    f"the graph filtered by {_filters(splits)} gives them.",
+                    stacklevel=2,
+                )
+        if shares is not None:
+            table = reweighted(table, None if shares == "uniform" else shares)
+        if len(files) > 1 and "model" not in table.columns:
+            name = stem if stems.count(stem) == 1 else str(path)
+            table = table.with_columns(model=pl.lit(name))
+        tables.append(table)
+    models = [set(table["model"].unique()) for table in tables if len(files) > 1]
+    for i, path in enumerate(files):
+        for earlier in range(i if models else 0):
+            if both := models[i] & models[earlier]:
+                raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
+    return tables
+
+
+def _filters(splits: list[str] | None) -> str:
+    return "train, valid, test and the table's own answers" if splits is None else ", ".join(splits) or "none"
+
+
+def read_shares(path: Path) -> dict[str, float]:
+    """Relation and share of each line of a file, with a tab between them.
+
+    Raises:
+        ValueError: beginning with the file and the line.
+    """
+    shares: dict[str, float] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        relation, _, share = line.rpartition("\t")
+        try:
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if not relation or not 0 <= value < float("inf") or relation in shares:
+            raise ValueError(
+                f"{path}, line {number}: must be a relation, each once, a tab and a share of at least 0, "
+                f"got {line!r}."
+            )
+        shares[relation] = value
+    return shares

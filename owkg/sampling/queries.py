@@ -1,0 +1,143 @@
+"""The queries of a closed world: how many answers of each are in which part, and which ones are drawn."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int8, Int32, Int64
+
+PARTS = ("train", "valid", "test_sparse", "missing")
+"""What becomes of a fact: its part is the number of its name."""
+
+TRAIN, VALID, SPARSE, MISSING = range(len(PARTS))
+
+
+class Queries(NamedTuple):
+    """Queries (head, relation, ?) and (?, relation, tail), with the number of their answers.
+
+    Attributes:
+        asks_tail: whether it is the tail that is asked for.
+        entity: id of the entity that is given.
+        relation: id of the relation.
+        full: answers in the full test.
+        sparse: answers in the sparse test.
+        train: answers in the training set.
+    """
+
+    asks_tail: Bool[np.ndarray, "queries"]
+    entity: Int32[np.ndarray, "queries"]
+    relation: Int32[np.ndarray, "queries"]
+    full: Int32[np.ndarray, "queries"]
+    sparse: Int32[np.ndarray, "queries"]
+    train: Int32[np.ndarray, "queries"]
+
+
+def all_queries(
+    facts: Int32[np.ndarray, "facts 3"],
+    part: Int8[np.ndarray, "facts"],
+    num_relations: int,
+    *,
+    both_sides: bool,
+) -> Queries:
+    """Every query that some fact answers: those for tails in the order of the facts, then those for heads.
+
+    Args:
+        facts: sorted, of the closed world.
+        part: of each fact.
+        num_relations: of the graph.
+        both_sides: whether heads are asked for too.
+    """
+    asks_tail = (True, False) if both_sides else (True,)
+    sides = [_one_side(facts, part, num_relations, tail) for tail in asks_tail]
+    return Queries(*(np.concatenate(columns) for columns in zip(*sides, strict=True)))
+
+
+def eligible(queries: Queries, min_answers: int) -> Bool[np.ndarray, "queries"]:
+    """Which queries have at least `min_answers` full-test answers and at least one sparse-test answer."""
+    return (queries.full >= min_answers) & (queries.sparse >= 1)
+
+
+def drawn(
+    queries: Queries,
+    priority: Float64[np.ndarray, "queries"],
+    *,
+    min_answers: int,
+    num_queries: int | None,
+) -> Queries:
+    """The eligible queries of the smallest `priority`, in the order of `queries`.
+
+    So where priorities are shared, equal queries are drawn from similar worlds.
+
+    Args:
+        queries: of one world.
+        priority: a random number each.
+        min_answers: as in `eligible`.
+        num_queries: how many; None for all that are eligible.
+
+    Raises:
+        ValueError: if too few are eligible; it says how many are, and which `min_answers` has enough.
+    """
+    can = np.flatnonzero(eligible(queries, min_answers))
+    if len(can) < (num_queries or 1):
+        raise ValueError(_too_few(queries, len(can), min_answers, num_queries))
+    chosen = np.sort(can[np.argsort(priority[can], kind="stable")[:num_queries]])
+    return Queries(*(column[chosen] for column in queries))
+
+
+def answers(
+    facts: Int32[np.ndarray, "facts 3"], queries: Queries, num_relations: int
+) -> tuple[Int64[np.ndarray, "answers"], Int64[np.ndarray, "answers"]]:
+    """Which of `facts` answer which of `queries`.
+
+    Args:
+        facts: sorted.
+        queries: as `drawn` gives them.
+        num_relations: of the graph.
+
+    Returns:
+        (number of the query, number of the fact), sorted.
+    """
+    pairs = []
+    for tail in (True, False):
+        of_side = np.flatnonzero(queries.asks_tail == tail)
+        if of_side.size:
+            keys = queries.entity[of_side].astype(np.int64) * num_relations + queries.relation[of_side]
+            key = _keys(facts, num_relations, tail)
+            position = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            fact = np.flatnonzero(keys[position] == key)
+            order = np.argsort(position[fact], kind="stable")
+            pairs.append((of_side[position[fact]][order], fact[order]))
+    none = (np.empty(0, np.int64), np.empty(0, np.int64))
+    query, fact = (np.concatenate(columns) for columns in zip(none, *pairs, strict=True))
+    return query, fact
+
+
+def _keys(facts: np.ndarray, num_relations: int, tail: bool) -> np.ndarray:
+    """The number of the query that each fact answers; increasing where tails are asked for."""
+    return facts[:, 0 if tail else 2].astype(np.int64) * num_relations + facts[:, 1]
+
+
+def _one_side(facts: np.ndarray, part: np.ndarray, num_relations: int, tail: bool) -> Queries:
+    key = _keys(facts, num_relations, tail)
+    if not tail:
+        order = np.argsort(key, kind="stable")
+        key, part = key[order], part[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+
+    def count(mask: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(mask, first, dtype=np.int32)
+
+    entity, relation = (ids.astype(np.int32) for ids in np.divmod(key[first], num_relations))
+    sparse = count(part == SPARSE)
+    full = sparse + count(part == MISSING)
+    return Queries(np.full(len(first), tail), entity, relation, full, sparse, count(part == TRAIN))
+
+
+def _too_few(queries: Queries, found: int, min_answers: int, num_queries: int | None) -> str:
+    full = np.sort(queries.full[queries.sparse >= 1])[::-1]
+    wanted = num_queries or 1
+    enough = int(full[wanted - 1]) if len(full) >= wanted else 0
+    hint = f"with `min_answers` {enough}" if enough else "whatever `min_answers`"
+    return (
+        f"`num_queries` must be at most {found}, the queries with at least {min_answers} full-test answers "
+        f"and a sparse one, got {num_queries or 'all'}; {hint} there are {np.count_nonzero(full >= enough)}."
+    )

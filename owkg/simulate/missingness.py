@@ -1,0 +1,171 @@
+"""Which facts of a full test set go missing, drawn for many sparse test sets at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+from scipy import optimize, special
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
+from owkg.openworld.missing import node_location
+from owkg.simulate.full_test import FullTest
+from owkg.simulate.numerics import random_bits, uniform
+from owkg.simulate.order import ordered
+from owkg.simulate.prefix import prefix_counts
+
+
+@dataclass(frozen=True, eq=False)
+class Correlated:
+    """The answers that a model ranks worst are missing (Yang et al. 2022, section 6.2).
+
+    Of the n answers to a query, min(Binomial(n, sparsity), n - 1) are missing, those with the smallest
+    scores; of equal scores, the later answer. No query is left without an answer.
+
+    Attributes:
+        score: the model's score of each answer, larger is better, [answers].
+    """
+
+    score: Any
+
+    def __post_init__(self) -> None:
+        score = checks.real("score", self.score, -np.inf, np.inf)
+        if score.ndim != 1:
+            raise ArgumentError(
+                "score", f"must be one number an answer, got an array of shape {score.shape}."
+            )
+        object.__setattr__(self, "score", score)
+
+
+_OfFacts = Independent | NodeBased | RelationBased | PopularityBased
+ThinningModel = _OfFacts | Correlated
+
+
+class Missingness(NamedTuple):
+    """How to draw: `draw(keys, size, *parameters)` is whether each source is missing, [sources, draws].
+
+    Attributes:
+        draw: one of the functions below; static.
+        size: of what it draws; static.
+        parameters: arrays.
+        source: which source decides over each answer, [answers].
+    """
+
+    draw: Callable
+    size: int
+    parameters: tuple
+    source: np.ndarray
+
+
+def missingness(full: FullTest, missing: Any, sparsity: float) -> Missingness:
+    """How the answers of a full test set go missing.
+
+    Raises:
+        ValueError: if `missing` is no such model, or `full` lacks the facts or the popularity that it needs.
+    """
+    answers = len(full.query)
+    if isinstance(missing, Correlated):
+        return _correlated(full, missing, sparsity)
+    if not isinstance(missing, _OfFacts):
+        raise ArgumentError(
+            "missing",
+            f"must be Independent, NodeBased, RelationBased, PopularityBased or Correlated, got {missing!r}.",
+        )
+    if full.fact is None:
+        if not isinstance(missing, Independent):
+            raise ArgumentError("full", f"must have a fact for each answer under {missing!r}, got None.")
+        return Missingness(_with_chances, answers, (np.float32(sparsity),), np.arange(answers))
+    facts, source = np.unique(full.fact, axis=0, return_inverse=True)
+    source = source.reshape(-1)
+    if isinstance(missing, Independent) or sparsity == 0:
+        return Missingness(_with_chances, len(facts), (np.float32(sparsity),), source)
+    if isinstance(missing, PopularityBased):
+        chances = _popularity_chances(full, facts, missing, sparsity).astype(np.float32)
+        return Missingness(_with_chances, len(facts), (chances[:, None],), source)
+    spread = np.float32(missing.spread)
+    if isinstance(missing, NodeBased):
+        entities, ends = np.unique(facts[:, [0, 2]], return_inverse=True)
+        ends = ends.reshape(-1, 2).astype(np.int32)
+        location = np.float32(node_location(np.asarray(sparsity), missing.spread))
+        return Missingness(_by_groups, len(entities), (ends, location, spread), source)
+    relations, relation = np.unique(facts[:, 1], return_inverse=True)
+    # Made for two ends, each with the root of the fact's survival; here there is one.
+    location = np.float32(node_location(np.asarray(sparsity * (2 - sparsity)), missing.spread))
+    groups = relation.reshape(-1, 1).astype(np.int32)
+    return Missingness(_by_groups, len(relations), (groups, location, spread), source)
+
+
+def _popularity_chances(
+    full: FullTest, facts: np.ndarray, missing: PopularityBased, sparsity: float
+) -> np.ndarray:
+    """P(missing) of each fact: odds of survival as (popularity of head * of tail) ** exponent."""
+    if full.popularity is None:
+        raise ArgumentError("full", f"must have the popularity of entities under {missing!r}, got None.")
+    log = np.log(np.maximum(full.popularity, 1))
+    slope = -missing.exponent * log[facts[:, [0, 2]]].sum(1)
+    reach = 750  # beyond it, expit is 0 or 1
+    found = optimize.root_scalar(
+        lambda x: special.expit(x + slope).mean() - sparsity,
+        method="toms748",
+        bracket=(-reach - slope.max(), reach - slope.min()),
+    )
+    return special.expit(found.root + slope)
+
+
+def _correlated(full: FullTest, missing: Correlated, sparsity: float) -> Missingness:
+    if missing.score.shape != full.query.shape:
+        raise ArgumentError(
+            "missing", f"must score each of {len(full.query)} answers, got {len(missing.score)} scores."
+        )
+    order = ordered(full.query, missing.score)
+    begin = np.flatnonzero(order.begin == np.arange(len(order.begin)))
+    bounds = np.append(begin, len(order.begin)).astype(np.int32)
+    row = np.empty(len(order.answer), np.int64)
+    row[order.answer] = np.arange(len(row))
+    return Missingness(_worst, len(row), (np.float32(sparsity), bounds), row)
+
+
+def _uniform(keys: Key[Array, "draws"], size: int) -> Float[Array, "size draws"]:
+    return jax.vmap(lambda key: uniform(random_bits(key, size)), out_axes=1)(keys)
+
+
+def _with_chances(
+    keys: Key[Array, "draws"], size: int, chances: Float[Array, "..."]
+) -> Bool[Array, "size draws"]:
+    """Every fact on its own, with the probability `chances`, one number or [facts, 1]."""
+    return _uniform(keys, size) < chances
+
+
+def _by_groups(
+    keys: Key[Array, "draws"],
+    size: int,
+    groups: Int[Array, "facts ends"],
+    location: Float[Array, ""],
+    spread: Float[Array, ""],
+) -> Bool[Array, "facts draws"]:
+    """A fact survives with the product of its groups' probabilities, drawn anew in every draw."""
+    both = jax.vmap(jax.random.split)(keys)
+    normal = jax.vmap(lambda key: jax.random.normal(key, (size,), jnp.float32), out_axes=1)(both[:, 0])
+    survival = jnp.clip(location + spread * normal, 0, 1)
+    chance = survival[groups[:, 0]]
+    for end in range(1, groups.shape[1]):
+        chance = chance * survival[groups[:, end]]
+    return _uniform(both[:, 1], groups.shape[0]) >= chance
+
+
+def _worst(
+    keys: Key[Array, "draws"], size: int, sparsity: Float[Array, ""], bounds: Int[Array, "queries_plus_1"]
+) -> Bool[Array, "size draws"]:
+    """The last min(Binomial(n, sparsity), n - 1) of the n rows of each query."""
+    failed = prefix_counts(_uniform(keys, size) < sparsity, jnp.int32)
+    answers = jnp.diff(bounds)[:, None]
+    missing = jnp.minimum(failed[bounds[1:]] - failed[bounds[:-1]], answers - 1)
+    keep_to = bounds[1:, None] - missing
+    row = jnp.arange(size, dtype=jnp.int32)
+    query = jnp.searchsorted(bounds, row, side="right") - 1
+    return row[:, None] >= keep_to[query]

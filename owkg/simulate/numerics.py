@@ -1,0 +1,38 @@
+"""Random bits at half the usual price, the numbers that kernels make of them, and sums of one fixed order."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key, UInt32
+
+
+def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, "count"]:
+    """`count` independent words of 32 random bits.
+
+    One evaluation of threefry makes 64 bits; asking `jax.random` for 32-bit words throws half away.
+    Needs 64-bit types to be enabled.
+    """
+    pairs = jax.random.bits(key, ((count + 1) // 2,), jnp.uint64)
+    halves = jnp.concatenate([pairs >> 32, pairs & 0xFFFFFFFF])
+    return halves[:count].astype(jnp.uint32)
+
+
+def uniform(words: UInt32[Array, "n"]) -> Float[Array, "n"]:
+    """Float32 uniform on the multiples of 2^-24 in [0, 1), one for each word."""
+    return (words >> 8).astype(jnp.float32) * jnp.float32(2**-24)
+
+
+def bounded(words: UInt32[Array, "n"], bound: Int[Array, "n"]) -> Int[Array, "n"]:
+    """Whole numbers uniform on 0 .. bound-1: the high word of word times bound.
+
+    No value's probability is off by more than 2^-32.
+    """
+    return ((words.astype(jnp.uint64) * bound.astype(jnp.uint64)) >> 32).astype(jnp.int32)
+
+
+def pairwise_sum(values: Float[Array, "n ..."]) -> Float[Array, "..."]:
+    """Sum over the first axis, by halves: one fixed order of additions, whatever the batch around it."""
+    while values.shape[0] > 1:
+        if values.shape[0] % 2:
+            values = jnp.concatenate([values, jnp.zeros_like(values[:1])])
+        values = values[: values.shape[0] // 2] + values[values.shape[0] // 2 :]
+    return values[0]

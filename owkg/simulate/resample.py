@@ -1,0 +1,180 @@
+"""Resampled sparse test sets of fixed models: the distribution of every metric, nothing scored again."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float32, Float64, Int32
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.keys import as_key, reproducible
+from owkg.openworld import INDEPENDENT
+from owkg.rank_weights import RankWeight, tie_expectation
+from owkg.rank_weights.names import checked_metrics
+from owkg.simulate.full_test import FullTest
+from owkg.simulate.missingness import ThinningModel, missingness
+from owkg.simulate.resample_block import laid_out, resampled_blocks
+from owkg.simulate.run import Progress
+
+# Answers of draws in one block, some 25 bytes each: about the cache of a CPU. The draws of a block.
+_BLOCK_ANSWERS = 2**20
+_LEAST_BLOCK, _LARGEST_BLOCK = 4, 1024
+# Answers of draws and models in one call when `chunk` is not given, about a second on two CPU cores.
+_CALL_ANSWERS = 2**27
+
+
+class Resampled(NamedTuple):
+    """What fixed models read on sparse test sets that were drawn out of one full test set.
+
+    A draw that leaves no answer to any query has no mean: its values are nan, and the statistics are
+    those of the others.
+
+    Attributes:
+        metrics: that were measured.
+        values: mean over the queries with an answer left of the mean over those answers,
+            [draws, models, metrics].
+        queries: how many queries have an answer left, [draws].
+        full: the same on the full test set, [models, metrics].
+        mean: of the values over the draws, [models, metrics].
+        standard_deviation: over the draws, divisor draws - 1, [models, metrics].
+    """
+
+    metrics: tuple[RankWeight, ...]
+    values: Float32[np.ndarray, "draws models metrics"]
+    queries: Int32[np.ndarray, "draws"]
+    full: Float64[np.ndarray, "models metrics"]
+    mean: Float64[np.ndarray, "models metrics"]
+    standard_deviation: Float64[np.ndarray, "models metrics"]
+
+
+@reproducible
+def resample(
+    key: Any,
+    full: FullTest | Any,
+    metrics: RankWeight | str | Sequence[RankWeight | str] | Any,
+    *,
+    sparsity: Any,
+    draws: Any,
+    missing: ThinningModel | Any = INDEPENDENT,
+    chunk: Any = None,
+    on_progress: Progress | None = None,
+) -> Resampled:
+    """Draws sparse test sets out of a full one and measures every model on every one.
+
+    The models keep their scores, so that ranks follow as in `thin`; ties weigh as in
+    `owkg.rank_weights.tie_expectation`. All models of a draw share its missing facts. A query all of whose
+    answers are missing is left out of that draw, under every missing-fact model, as from a real test set;
+    given that it is there, its answers are missing as `owkg.theory` has it. (Only `Correlated` leaves every
+    query an answer.)
+
+    Facts go missing so, each with probability `sparsity`:
+
+    - `Independent`: on its own.
+    - `NodeBased`: it survives with the product of the probabilities of its head and its tail, each
+      N(mu, spread) cut to [0, 1] and drawn anew in each draw; mu as in `owkg.openworld`.
+    - `RelationBased`: it survives with the probability of its relation, drawn in the same way.
+    - `PopularityBased`: the odds of its survival are as (popularity of head * of tail) ** exponent; the mean
+      over the facts of the full test is `sparsity` exactly.
+    - `Correlated`: to each query, the answers that a model ranks worst.
+
+    Args:
+        key: of `jax.random.key`; consumed. Equal keys give equal results, to the last bit on one kind of
+            device, whatever `chunk` is; of fewer draws, the first ones.
+        full: of `full_test`.
+        metrics: one metric or several, or their names, plain means of a rank weight.
+        sparsity: in [0, 1); 0 leaves the full test set.
+        draws: sparse test sets, at least 2.
+        missing: how facts go missing.
+        chunk: draws in one call, rounded up to whole blocks of 4 to 1,024 draws; memory does not depend on
+            it but for the results: that of a block, about 25 MiB, and that of the tables.
+        on_progress: called with (draws done, draws in all) after each call.
+
+    Raises:
+        ValueError: if an argument is out of range, or `full` lacks what `missing` needs.
+
+    Examples:
+        >>> import jax
+        >>> from owkg.rank_weights import MRR
+        >>> from owkg.simulate import full_test
+        >>> full = full_test([0, 0, 1], [1, 4, 2], [1, 4, 2], [0.9, 0.2, 0.5])
+        >>> result = resample(jax.random.key(0), full, MRR, sparsity=0.3, draws=1000)
+        >>> result.values.shape, result.full.tolist()
+        ((1000, 1, 1), [[0.5625]])
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), section 6: the sparse test sets.
+    """
+    key = as_key(key)
+    measured = checked_metrics(metrics)
+    if not isinstance(full, FullTest):
+        raise ArgumentError("full", f"must be made by full_test, got {full!r}.")
+    beta = checks.scalar("sparsity", checks.real("sparsity", sparsity, 0, 1))
+    if beta == 1:
+        raise ArgumentError("sparsity", "must be in [0, 1), got 1.0.")
+    count = checks.scalar("draws", checks.integer("draws", draws, 2))
+    if count >= 2**32 - 2 * _LARGEST_BLOCK:
+        raise ArgumentError("draws", f"must be below 2**32, got {count}.")
+    models, answers = full.score.shape
+    block = _power_of_two(_BLOCK_ANSWERS // answers)
+    if chunk is None:
+        in_a_call = max(1, _CALL_ANSWERS // (models * answers))
+    else:
+        in_a_call = checks.scalar("chunk", checks.integer("chunk", chunk, 1))
+    law = missingness(full, missing, beta)
+    layout = laid_out(full, measured, law.source)
+    blocks = -(-count // block)
+    calls = -(-blocks // max(1, in_a_call // block))
+    blocks_a_call = -(-blocks // calls)
+    values = np.empty((count, models, len(measured)), np.float32)
+    queries = np.empty(count, np.int32)
+    with jax.enable_x64(True):
+        layout, parameters = jax.device_put((layout, law.parameters))
+        for first in range(0, count, blocks_a_call * block):
+            starts = np.minimum(first + block * np.arange(blocks_a_call), 2**32 - block).astype(np.uint32)
+            found, left = resampled_blocks(
+                key, starts, parameters, layout, draw=law.draw, size=law.size, block=block
+            )
+            stop = min(first + blocks_a_call * block, count)
+            drawn = np.moveaxis(np.asarray(found), -1, 1).reshape(-1, *values.shape[1:])
+            values[first:stop] = drawn[: stop - first]
+            queries[first:stop] = np.asarray(left).reshape(-1)[: stop - first]
+            if on_progress is not None:
+                on_progress(stop, count)
+    some = values[queries > 0]
+    mean, deviation = (np.full(values.shape[1:], np.nan) for _ in range(2))
+    if len(some) > 0:
+        mean = some.mean(0, dtype=np.float64)
+    if len(some) > 1:
+        deviation = some.std(0, ddof=1, dtype=np.float64)
+    return Resampled(measured, values, queries, _on_full_test(full, measured), mean, deviation)
+
+
+def quantiles(resampled: Resampled, at: Any) -> Float64[np.ndarray, "quantiles models metrics"]:
+    """Quantiles over the draws of what each model reads, [quantiles, models, metrics].
+
+    Args:
+        resampled: of `resample`.
+        at: probabilities in [0, 1], one or several.
+
+    Raises:
+        ValueError: if a probability leaves its interval, or no draw has a mean.
+    """
+    probabilities = np.atleast_1d(checks.real("at", at, 0, 1))
+    some = resampled.values[resampled.queries > 0]
+    if not len(some):
+        raise ArgumentError("resampled", "must have a draw that leaves a query, got none.")
+    return np.quantile(some.astype(np.float64), probabilities.reshape(-1), axis=0)
+
+
+def _power_of_two(draws: int) -> int:
+    return 1 << (min(max(draws, _LEAST_BLOCK), _LARGEST_BLOCK).bit_length() - 1)
+
+
+def _on_full_test(full: FullTest, metrics: tuple[RankWeight, ...]) -> np.ndarray:
+    _, query, counts = np.unique(full.query, return_inverse=True, return_counts=True)
+    share = 1 / (counts[query] * len(counts))
+    low, high = full.optimistic.reshape(-1), full.pessimistic.reshape(-1)
+    weights = [tie_expectation(metric, low, high).reshape(full.optimistic.shape) for metric in metrics]
+    return np.stack([weight @ share for weight in weights], axis=-1)

@@ -1,0 +1,196 @@
+"""The compiled part of resamples: many sparse test sets at once, of one model after the other."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, UInt32
+
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.tables import padded_size
+from owkg.simulate.full_test import FullTest
+from owkg.simulate.order import ordered
+from owkg.simulate.prefix import prefix_counts
+from owkg.simulate.tables import reachable, sums_at, weights_at
+
+# Rows summed in float32, whose sums are then summed in float64. There is a row at least without an answer.
+_ROWS = 64
+
+
+class Rows(NamedTuple):
+    """Answers sorted by query and falling score, for each model; rows without an answer follow.
+
+    Attributes:
+        source: which entry of the drawn facts decides over a row, [models, rows].
+        weight: where in `weights` a row's rank on the full test is, [models, rows].
+        tied: whether a row shares its score with another candidate, [models, rows].
+        tied_row: those rows, padded with one that has no answer, [models, ties].
+        tied_first, tied_last: first row, and row behind the last, with the same answers' score.
+        tied_low, tied_high: where in `sums` the optimistic rank less 1, and the pessimistic rank, are.
+        tied_width: ranks from the optimistic to the pessimistic one, on the full test.
+    """
+
+    source: Any
+    weight: Any
+    tied: Any
+    tied_row: Any
+    tied_first: Any
+    tied_last: Any
+    tied_low: Any
+    tied_high: Any
+    tied_width: Any
+
+
+class Layout(NamedTuple):
+    """What the resamples of one full test set need, whatever is missing.
+
+    Attributes:
+        rows: of each model.
+        query: number of each row's query; rows without an answer have one of their own, [rows].
+        begin: the row at which that query begins, [rows].
+        bounds: at which row each query begins, and the last one ends, [queries + 1].
+        weights: h of each reachable rank, [metrics, ranks].
+        sums: S1 of each rank that ties can reach, [metrics, ranks].
+    """
+
+    rows: Rows
+    query: Any
+    begin: Any
+    bounds: Any
+    weights: Any
+    sums: Any
+
+
+def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray) -> Layout:
+    """The rows of every model, and the tables that they look up.
+
+    Args:
+        full: of `full_test`.
+        metrics: the rank metrics.
+        source: which entry of the drawn facts decides over each answer, [answers].
+    """
+    answers, models = len(full.query), len(full.score)
+    orders = [ordered(full.query, score) for score in full.score]
+    begin = orders[0].begin  # of queries, so the same for all models
+    starts = np.unique(begin)
+    bounds = np.append(starts, answers)
+    query = np.searchsorted(starts, begin)
+    length = np.diff(bounds)[query]
+    rows = (answers // _ROWS + 1) * _ROWS
+    answer, first, last = (
+        np.stack([getattr(order, name) for order in orders]) for name in ("answer", "first", "last")
+    )
+    low = np.take_along_axis(full.optimistic, answer, 1)
+    high = np.take_along_axis(full.pessimistic, answer, 1)
+    tied = (low < high) | (last - first > 1)
+    counts = tied.sum(1)
+    ties = padded_size(counts.max()) if counts.any() else 0
+    tied_rows = np.full((models, ties), answers)
+    for model in range(models):
+        tied_rows[model, : counts[model]] = np.flatnonzero(tied[model])
+    ranks = reachable(low, length)
+    real = tied_rows < answers
+    at = np.minimum(tied_rows, answers - 1)
+
+    def of_ties(values: np.ndarray, otherwise: int) -> np.ndarray:
+        return np.where(real, np.take_along_axis(np.broadcast_to(values, low.shape), at, 1), otherwise)
+
+    tied_low, tied_high, tied_length = of_ties(low - 1, 0), of_ties(high, 1), of_ties(length, 1)
+    ends = np.concatenate([tied_low, tied_high], axis=1)
+    tied_ranks = reachable(ends, np.tile(tied_length, 2)) if ties else np.zeros(1, np.int64)
+
+    def padded(values: np.ndarray, fill: Any) -> np.ndarray:
+        pad = [(0, 0)] * (values.ndim - 1) + [(0, rows - answers)]
+        return np.pad(values, pad, constant_values=fill)
+
+    return Layout(
+        Rows(
+            padded(source[answer], 0).astype(np.int32),
+            padded(np.searchsorted(ranks, low), 0).astype(np.int32),
+            padded(tied, False),
+            tied_rows.astype(np.int32),
+            of_ties(first, answers).astype(np.int32),
+            of_ties(last, answers).astype(np.int32),
+            np.searchsorted(tied_ranks, tied_low).astype(np.int32),
+            np.searchsorted(tied_ranks, tied_high).astype(np.int32),
+            of_ties(high - low + 1, 1).astype(np.int32),
+        ),
+        padded(query, len(starts)).astype(np.int32),
+        np.append(begin, np.arange(answers, rows)).astype(np.int32),
+        bounds.astype(np.int32),
+        weights_at(metrics, ranks),
+        sums_at(metrics, tied_ranks),
+    )
+
+
+@partial(jax.jit, static_argnames=("draw", "size", "block"))
+def resampled_blocks(
+    key: Key[Array, ""],
+    starts: UInt32[Array, "blocks"],
+    parameters: tuple,
+    layout: Layout,
+    *,
+    draw: Any,
+    size: int,
+    block: int,
+) -> tuple[Float[Array, "blocks models metrics block"], Int[Array, "blocks block"]]:
+    """The mean over queries of each metric, and how many queries have an answer left.
+
+    Args:
+        key: draw i draws from it folded with i.
+        starts: the first draw of each block.
+        parameters: of `draw`.
+        layout: of the full test set.
+        draw, size: as in `Missingness`; static.
+        block: draws at a time; static.
+    """
+
+    def one_block(start: Array) -> tuple[Array, Array]:
+        numbers = start + jnp.arange(block, dtype=jnp.uint32)
+        missing = draw(jax.vmap(partial(jax.random.fold_in, key))(numbers), size, *parameters)
+        values, left = jax.lax.map(partial(_one_model, missing, layout), layout.rows)
+        return values, left[0]
+
+    return jax.lax.map(one_block, starts)
+
+
+def _one_model(missing: Array, layout: Layout, rows: Rows) -> tuple[Array, Array]:
+    """[metrics, draws], and the queries that are left, [draws]."""
+    bounds, begin = layout.bounds, layout.begin
+    gone = missing[rows.source]
+    # Differences within a query are right though the counts wrap.
+    before = prefix_counts(gone, jnp.uint16 if len(rows.source) < 2**16 else jnp.uint32)
+    tests = jnp.diff(bounds)[:, None] - (before[bounds[1:]] - before[bounds[:-1]]).astype(jnp.int32)
+    share = jnp.where(tests > 0, 1 / jnp.maximum(tests, 1).astype(jnp.float32), 0)
+    share = jnp.concatenate([share, jnp.zeros_like(share[:1])])[layout.query]
+    share = jnp.where(gone, 0, share)
+    ahead = (before[:-1] - before[begin]).astype(jnp.int32)
+    at = rows.weight[:, None] + ahead
+    untied = jnp.where(rows.tied[:, None], 0, share)
+    totals = [_total(_looked_up(weights, at) * untied) for weights in layout.weights]
+    if rows.tied_row.shape[0]:
+        start = before[begin[rows.tied_row]]
+        better = (before[rows.tied_first] - start).astype(jnp.int32)
+        no_worse = (before[rows.tied_last] - start).astype(jnp.int32)
+        low, high = rows.tied_low[:, None] + better, rows.tied_high[:, None] + no_worse
+        width = (rows.tied_width[:, None] + no_worse - better).astype(jnp.float64)
+        part = share[rows.tied_row] / width
+        totals = [
+            total + jnp.sum((_looked_up(sums, high) - _looked_up(sums, low)) * part, axis=0)
+            for total, sums in zip(totals, layout.sums, strict=True)
+        ]
+    left = jnp.sum(tests > 0, axis=0, dtype=jnp.int32)
+    mean = jnp.stack(totals) / left  # nan where no query is left
+    return mean.astype(jnp.float32), left
+
+
+def _looked_up(table: Array, at: Array) -> Array:
+    return table.at[at].get(mode="promise_in_bounds")
+
+
+def _total(values: Float[Array, "rows draws"]) -> Float[Array, "draws"]:
+    """Sum over rows, in float64 but for short stretches."""
+    short = jnp.sum(values.reshape(-1, _ROWS, values.shape[1]), axis=1)
+    return jnp.sum(short.astype(jnp.float64), axis=0)

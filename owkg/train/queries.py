@@ -1,0 +1,151 @@
+"""What a graph asks in training: every fact on both sides, with the answers that are known."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from owkg import kg
+from owkg.checks import ArgumentError
+from owkg.models import SIDES
+from owkg.train.config import Training
+
+# Answers that every query is taken to have beside its own where facts are weighed by them.
+_COUNTED_FROM = 3
+
+
+class Queries(NamedTuple):
+    """The queries of one side.
+
+    Attributes:
+        entity: that a query gives, [queries].
+        relation: likewise.
+        answer: of the fact; where all answers of a query count, its first.
+        start: where the known answers of a query begin in `answers`.
+        stop: where they end.
+        weight: of the query in the loss.
+        answers: of all queries, [facts], increasing within each.
+    """
+
+    entity: Int[Array, "q"]
+    relation: Int[Array, "q"]
+    answer: Int[Array, "q"]
+    start: Int[Array, "q"]
+    stop: Int[Array, "q"]
+    weight: Float[Array, "q"]
+    answers: Int[Array, "facts"]
+
+
+class Sizes(NamedTuple):
+    """Whole numbers that shapes and loops are made of, by side: those of heads, then those of tails.
+
+    Attributes:
+        num_entities: of the graph.
+        num_relations: of the graph.
+        queries: of each side.
+        most: known answers of a query.
+        batch: queries a step.
+        per_epoch: steps an epoch.
+        total: steps of the training.
+        batch_answers: known answers that the queries of a step can have.
+    """
+
+    num_entities: int
+    num_relations: int
+    queries: tuple[int, ...]
+    most: tuple[int, ...]
+    batch: tuple[int, ...]
+    per_epoch: int
+    total: int
+    batch_answers: tuple[int, ...]
+
+
+def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, ...], Sizes]:
+    """The queries of the split train of each side, and their sizes.
+
+    Raises:
+        ValueError: if there is no train split or nothing in it, or no entity is left to draw negatives from.
+    """
+    facts = kg.joined_splits(graph, ["train"])
+    if not len(facts):
+        raise ArgumentError("graph", "must have triples in train, got none.")
+    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
+    known = [kg.known_answers(facts, side, **sizes) for side in SIDES]
+    if config.training_loop == "kvsall":
+        parts = [_distinct(index) for index in known]
+    else:
+        weight = _subsampled(facts, known) if config.subsampling else np.ones(len(facts))
+        parts = [_every(facts, weight, index) for index in known]
+    counts = [np.asarray(part.stop - part.start) for part in parts]
+    if config.training_loop == "negatives" and config.filtered_negatives:
+        for side, part, count in zip(SIDES, parts, counts, strict=True):
+            _refuse_full(graph, side, part, count)
+    asked = tuple(len(part.entity) for part in parts)
+    at_least = -(-sum(asked) // config.batch_size)
+    batch = tuple(-(-q // at_least) for q in asked)
+    # Both batches may have been rounded up so far that fewer steps ask everything: none must ask nothing.
+    per_epoch = max(-(-q // b) for q, b in zip(asked, batch, strict=True))
+    total = config.steps or config.epochs * per_epoch
+    if total >= 2**31:
+        name = "steps" if config.steps else "epochs"
+        raise ArgumentError(name, f"must make fewer than 2**31 steps, got {total}.")
+    largest = (int(np.sort(c)[-b:].sum()) for c, b in zip(counts, batch, strict=True))
+    return tuple(parts), Sizes(
+        **sizes,
+        queries=asked,
+        most=tuple(int(c.max()) for c in counts),
+        batch=batch,
+        per_epoch=per_epoch,
+        total=total,
+        batch_answers=tuple(largest),
+    )
+
+
+def taken(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Queries:
+    """Some queries, those that do not count of weight 0; `answers` stay those of all."""
+    own = {name: getattr(part, name)[rows] for name in part._fields if name != "answers"}
+    return part._replace(**own)._replace(weight=jnp.where(counts, own["weight"], 0))
+
+
+def _every(facts: np.ndarray, weight: np.ndarray, known: kg.KnownAnswers) -> Queries:
+    """A query a fact."""
+    head, relation, tail = facts.T
+    entity, answer = (head, tail) if known.side == "tail" else (tail, head)
+    start, stop = kg.answer_ranges(known, entity, relation)
+    return _arrays(entity, relation, answer, start, stop, weight, known.answers)
+
+
+def _distinct(known: kg.KnownAnswers) -> Queries:
+    """Every query once."""
+    entity, relation = np.divmod(known.keys, known.num_relations)
+    start, stop = known.offsets[:-1], known.offsets[1:]
+    return _arrays(entity, relation, known.answers[start], start, stop, np.ones(len(entity)), known.answers)
+
+
+def _arrays(*columns: np.ndarray) -> Queries:
+    """The columns as arrays of the device, of 32 bits."""
+    narrow = (x.astype(np.float32 if x.dtype.kind == "f" else np.int32) for x in columns)
+    return Queries(*map(jnp.asarray, narrow))
+
+
+def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.ndarray, "facts"]:
+    """1 / sqrt(answers of (?, r, t) + answers of (h, r, ?) + 6) for every fact.
+
+    The code of Sun et al. 2019 counts each from 4.
+    """
+    ranges = [kg.answer_ranges(k, facts[:, 0 if k.side == "tail" else 2], facts[:, 1]) for k in known]
+    return 1 / np.sqrt(sum(stop - start for start, stop in ranges) + 2 * _COUNTED_FROM)
+
+
+def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: Queries, count: np.ndarray) -> None:
+    """Stops where every entity answers a query, so that no negative can be drawn for it."""
+    full = np.flatnonzero(count >= graph.num_entities)
+    if full.size:
+        entity, relation = (
+            graph.entities[int(part.entity[full[0]])],
+            graph.relations[int(part.relation[full[0]])],
+        )
+        raise ArgumentError(
+            "filtered_negatives", f"must be False: every entity is a {side} of {entity!r} and {relation!r}."
+        )

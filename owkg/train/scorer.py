@@ -1,0 +1,154 @@
+"""Scorers to evaluate: a trained run or a file of embeddings, and what it has seen of the graph."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from owkg.checks import ArgumentError
+from owkg.kg import read_graph
+from owkg.kg.seen import seen_part
+from owkg.models import import_embeddings, read_embeddings
+from owkg.models.kinds import kind
+from owkg.provenance import read_metadata
+from owkg.train.folder import facts_checksums
+from owkg.train.run import load_run
+
+_SHOWN = 3  # labels in a message
+
+
+class Scorer(NamedTuple):
+    """What ranks, and of what.
+
+    Attributes:
+        model: what scores.
+        params: of the model.
+        statistics: of the model.
+        graph: that is evaluated on.
+        seen: the part of it that the rows of the parameters are of; the graph itself where that is all.
+    """
+
+    model: Any
+    params: Any
+    statistics: Any
+    graph: Any
+    seen: Any
+
+
+class Embedded(NamedTuple):
+    """A file of embeddings, and how it is to be read: see `owkg.models.import_embeddings`."""
+
+    path: Path
+    model: str | None
+    options: dict[str, Any]
+    layout: str | None
+    relation_layout: str | None
+
+
+def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step: str | None) -> None:
+    """Raises an error for what is missing or too much, before anything is read."""
+    if run is not None and file is None:
+        if not run.is_dir():
+            raise ValueError(f"{run}: must be a folder that owkg train wrote, and there is no such folder.")
+        return
+    if file is None or run is not None:
+        raise ValueError("name either RUN, a folder of owkg train, or --embeddings.")
+    if step is not None:
+        raise ArgumentError("step", f"has no effect with --embeddings, got {step!r}.")
+    if file.model is None or kg is None:
+        raise ArgumentError("embeddings", "needs --model, and --kg for the graph.")
+    if not file.path.is_file():
+        raise FileNotFoundError(f"{file.path}: is no file.")
+
+
+def of_embeddings(
+    file: Embedded, kg: Path, unseen: str, *, read: Callable[[Path], Any] = read_graph
+) -> Scorer:
+    """The scorer of a file of embeddings, on the graph in `kg`.
+
+    Args:
+        file: the embeddings.
+        kg: folder of the graph.
+        unseen: of `seen_of`.
+        read: reads the graph.
+    """
+    kind(file.model)
+    found = read_embeddings(file.path)
+    graph = read(kg)
+    seen = seen_of(file.path, graph, found.entities, found.relations, unseen)
+    scorer = import_embeddings(
+        found,
+        seen,
+        str(file.model),
+        layout=file.layout,
+        relation_layout=file.relation_layout,
+        **file.options,
+    )
+    return Scorer(*scorer, graph, seen)
+
+
+def of_run(
+    run: Path, kg: Path | None, step: str, unseen: str, *, read: Callable[[Path], Any] = read_graph
+) -> Scorer:
+    """The scorer of a folder of `owkg train`; warns where the graph has other facts than it was trained with.
+
+    Args:
+        run: the folder.
+        kg: folder of the graph; None: that of the training.
+        step: "best", "last" or a number.
+        unseen: of `seen_of`.
+        read: reads the graph.
+    """
+    loaded = load_run(run, step=int(step) if step.isdecimal() else step)
+    folder = loaded.graph_folder if kg is None else kg
+    if folder is None:
+        raise ValueError(f"{run}: does not name the folder of its graph; name it by `kg`.")
+    graph = read(folder)
+    seen = graph
+    if unseen != "error":
+        seen = seen_of(run, graph, loaded.entities, loaded.relations, unseen)
+    for what in ("entities", "relations"):
+        rows, labels = getattr(loaded, what), getattr(seen, what)
+        if rows != labels:
+            at = next((i for i, (a, b) in enumerate(zip(rows, labels, strict=False)) if a != b), None)
+            found = f"{len(labels)}" if at is None else f"{labels[at]!r} where {rows[at]!r} is"
+            more = set(rows) < set(labels)
+            hint = "; `unseen` drop or last evaluates on what RUN has seen of it" if more else ""
+            raise ValueError(
+                f"{folder}: must have the {len(rows)} {what} of {run} in order, got {found}{hint}."
+            )
+    _warn_of_other_facts(run, seen)
+    return Scorer(loaded.model, loaded.params, loaded.statistics, graph, seen)
+
+
+def seen_of(source: Path, graph: Any, entities: Any, relations: Any, unseen: str) -> Any:
+    """The part of the graph that a model of these labels has seen; the graph itself where that is all.
+
+    Raises:
+        ValueError: if there is another label, or the graph has more and `unseen` is "error".
+    """
+    parts = []
+    for what, known, labels in (
+        ("entity", graph.entities, entities),
+        ("relation", graph.relations, relations),
+    ):
+        missing, strange = sorted(set(known) - set(labels)), sorted(set(labels) - set(known))
+        for who, some in (("are not in the graph", strange), ("are not in the file", missing)):
+            if some and (some is strange or unseen == "error"):
+                shown = ", ".join(map(repr, some[:_SHOWN])) + (", ..." if len(some) > _SHOWN else "")
+                hint = "; `unseen` drop leaves their triples out, `unseen` last ranks them last"
+                raise ValueError(
+                    f"{source}: its {what} labels must be those of the graph, but {len(some):,} {who}: "
+                    f"{shown}{hint if some is missing else ''}."
+                )
+        parts += [missing]
+    return seen_part(graph, entities, relations) if any(parts) else graph
+
+
+def _warn_of_other_facts(run: Path, graph: Any) -> None:
+    then, now = read_metadata(run).get("facts_sha256"), facts_checksums(graph)
+    if not isinstance(then, dict):
+        warnings.warn(f"{run} does not say what facts it was trained on", stacklevel=3)
+    elif other := [name for name in then | now if then.get(name) != now.get(name)]:
+        text = f"the facts of {' and '.join(other)} are not those that {run} was trained with"
+        warnings.warn(text, stacklevel=3)

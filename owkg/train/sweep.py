@@ -1,0 +1,147 @@
+"""Many configurations of one shape, trained together."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+
+from owkg import kg
+from owkg.checks import ArgumentError
+from owkg.keys import reproducible
+from owkg.models import Params, Statistics
+from owkg.train.config import Training, changed
+from owkg.train.loop import Row, best_step, due, next_stop
+from owkg.train.queries import queries
+from owkg.train.step import Hyperparameters, State, advance_many, all_finite, init_state, ordered, rates
+from owkg.train.validation import validator
+
+# Of the path of a run that failed before its first record.
+_COLUMNS: dict[str, list[float]] = {"step": [], "epoch": [], "loss": []}
+
+
+class Trained(NamedTuple):
+    """One of many runs.
+
+    Attributes:
+        config: how it was trained.
+        params: at its best validation; at the end if nothing was validated.
+        statistics: likewise.
+        step: of the params.
+        failed: the first step whose loss was not finite, or the last before parameters or scores were found
+            not to be; None if all were.
+        path: the rows of the training path, until it failed.
+    """
+
+    config: Training
+    params: Params
+    statistics: Statistics
+    step: int
+    failed: int | None
+    path: pl.DataFrame
+
+
+@reproducible
+def train_many(
+    graph: kg.KnowledgeGraph,
+    config: Training,
+    *,
+    on_progress: Callable[[int, int, str], None] | None = None,
+    **varied: Any,
+) -> list[Trained]:
+    """Trains runs that differ in seed and rates only, in one call of the device for all.
+
+    Each gives what it would give by itself, but for the order in which floating-point sums are formed. None
+    stops early, and one whose loss is no longer finite does not stop the others.
+
+    Args:
+        graph: whose split train is learned.
+        config: what the runs share.
+        on_progress: told after each record how many steps are done, of how many, and the losses in words.
+        **varied: `seed`, `learning_rate`, `n3`, `l2` or `label_smoothing`, each a value a run.
+
+    Raises:
+        ValueError: if a name is another one, if the numbers of values differ, or a value is out of range.
+    """
+    configs = _configs(config, varied)
+    # One that penalises makes all compute the penalty.
+    widest = replace(config, n3=max(c.n3 for c in configs), l2=max(c.l2 for c in configs))
+    parts, sizes = queries(graph, config)
+    measured = validator(graph, config) if config.valid_every else None
+    numbers = jax.tree.map(lambda *x: jnp.stack(x), *map(rates, configs))
+    run, model = advance_many(widest, sizes), config.built()
+    state: State = jax.vmap(lambda one: init_state(widest, sizes, one))(numbers)
+    best: list[tuple[int, Params, Statistics] | None] = [None] * len(configs)
+    paths: list[list[Row]] = [[] for _ in configs]
+    failed: list[int | None] = [None] * len(configs)
+    step, recorded_at = 0, 0
+    while step < sizes.total and None in failed:
+        epoch = step // sizes.per_epoch
+        orders = jax.vmap(lambda one, at=epoch: ordered(one, at, asked=sizes.queries))(numbers)
+        stop = min(next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch)
+        state, step = run(state, step, stop, orders, parts, numbers), stop
+        failed = [
+            one if one is not None else found
+            for one, found in zip(failed, _failures(state, step), strict=True)
+        ]
+        validates = measured is not None and due(config.valid_every, sizes, step)
+        if not (validates or due(config.record_every, sizes, step)):
+            continue
+        loss = np.asarray(state.loss) / (step - recorded_at)
+        for i, one in enumerate(configs):
+            if failed[i] is not None:
+                continue
+            paths[i].append({"step": step, "epoch": step / sizes.per_epoch, "loss": float(loss[i])})
+            if measured is not None and validates:
+                params, statistics = jax.tree.map(lambda x, i=i: x[i], (state.params, state.statistics))
+                try:
+                    found = measured(model, params, statistics)
+                except ValueError:  # finite parameters, but scores beyond all numbers
+                    failed[i] = step - 1
+                    continue
+                paths[i][-1] |= {f"valid_{name}": value for name, value in found.items()}
+                if best_step(one, paths[i]) == step:
+                    best[i] = step, params, statistics
+        recorded_at = step
+        state = state._replace(loss=jnp.zeros_like(state.loss))
+        good = [value for value, one in zip(loss, failed, strict=True) if one is None]
+        if on_progress and good:
+            on_progress(step, sizes.total, f"loss {min(good):.4g} to {max(good):.4g}")
+    trained = []
+    for i, (one, kept) in enumerate(zip(configs, best, strict=True)):
+        at, params, statistics = kept or (step, *jax.tree.map(lambda x, i=i: x[i], (state[0], state[1])))
+        path = pl.DataFrame(paths[i] or _COLUMNS, infer_schema_length=None)
+        trained.append(Trained(one, params, statistics, at, failed[i], path))
+    return trained
+
+
+def _failures(state: State, step: int) -> list[int | None]:
+    """For each run, the step at which its loss was not finite, or after which its parameters are not."""
+    finite = jax.vmap(all_finite)(state.params)
+    return [
+        int(bad) if bad >= 0 else None if good else step - 1
+        for bad, good in zip(state.bad.tolist(), finite.tolist(), strict=True)
+    ]
+
+
+def _configs(config: Training, varied: dict[str, Any]) -> list[Training]:
+    """The configuration of each run."""
+    if not varied:
+        raise ArgumentError("varied", f"must name some of {', '.join(Hyperparameters._fields)}, got nothing.")
+    for name, values in varied.items():
+        if name not in Hyperparameters._fields:
+            raise ArgumentError(
+                name, f"cannot differ between runs; {', '.join(Hyperparameters._fields)} can."
+            )
+        if np.ndim(values) != 1 or not len(values):
+            raise ArgumentError(name, f"must be a value a run, got {values!r}.")
+    lengths = {len(values) for values in varied.values()}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"`{next(iter(varied))}` must have as many values as the others, got {sorted(lengths)}."
+        )
+    columns = [np.asarray(values).tolist() for values in varied.values()]
+    return [changed(config, **dict(zip(varied, row, strict=True))) for row in zip(*columns, strict=True)]

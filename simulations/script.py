@@ -1,0 +1,62 @@
+"""The frame of a script: options, errors in one line, exit codes, tables as files."""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from owkg.cli.errors import guarded, heard
+from owkg.cli.options import Seed
+from owkg.cli.output import save_table
+
+__all__ = ["Out", "Quick", "Seed", "command_line", "run_package", "run_script", "save_table"]
+
+Out = Annotated[Path, typer.Option(help="Folder for the results.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer trials, for a first look.")]
+
+
+def command_line(
+    package: str, commands: dict[str, Callable[..., None]], examples: dict[str, str]
+) -> Callable[..., int]:
+    """The function behind `python -m package`: of arguments, those of the process when absent; its exit code.
+
+    Args:
+        package: whose docstring is the help.
+        commands: by name.
+        examples: by the name of the command, without `python -m package`; one a line.
+    """
+    name = f"python -m {package}"
+    app = typer.Typer(
+        name=name,
+        help=import_module(package).__doc__,
+        add_completion=False,
+        rich_markup_mode="rich",
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(lambda: None)  # a single command keeps its name
+    for command, function in commands.items():
+        lines = (f"{name} {line}" for line in examples[command].splitlines())
+        app.command(command, epilog="Examples:\n\n" + "\n\n".join(lines))(function)
+
+    def main(arguments: Sequence[str] | None = None) -> int:
+        return guarded(name, lambda: app(args=arguments, prog_name=name, standalone_mode=False))
+
+    return main
+
+
+def run_package(main: Callable[..., int]) -> None:
+    """Runs what `command_line` made in a process of its own, whose signals it hears."""
+    heard()
+    sys.exit(main())
+
+
+def run_script(main: Callable[..., int | None]) -> None:
+    """Runs `main` as a command whose options are its arguments, and exits, with what it returns as code."""
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command()(main)
+    name = Path(sys.argv[0]).name
+    sys.exit(guarded(name, lambda: app(prog_name=name, standalone_mode=False)))

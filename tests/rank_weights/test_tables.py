@@ -1,0 +1,58 @@
+"""Running sums of rank weights."""
+
+import numpy as np
+import pytest
+
+from owkg.metrics import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, power_mean
+from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
+
+
+@pytest.mark.parametrize(
+    ("largest", "size"),
+    [
+        (1, 16),
+        (16, 16),
+        (17, 32),
+        (1000, 1024),
+        (1024, 1024),
+        (1025, 2048),
+        (2**20, 2**20),
+        (2**20 + 1, 2**21),
+        (2**21, 2**21),
+        (3 * 2**20 - 5, 3 * 2**20),
+    ],
+)
+def test_padded_size(largest, size):
+    assert padded_size(largest) == size
+
+
+@pytest.mark.parametrize("metric", [MRR, MR, LOG_MRR, GMR, hits_at(3), power_mean(-2)], ids=str)
+@pytest.mark.parametrize("largest", [1, 2, 15, 16, 17, 1000])
+def test_prefix_sums_are_sums(metric, largest):
+    sums = prefix_sums(metric, largest)
+    weight = rank_weights(metric, np.arange(1, largest + 1))
+    assert (sums[:, 0] == 0).all()
+    assert np.isfinite(sums).all()
+    for x in range(1, largest + 1, max(1, largest // 20)):
+        np.testing.assert_allclose(sums[0, x], weight[:x].sum(), rtol=1e-13)
+        np.testing.assert_allclose(sums[1, x], (weight[:x] ** 2).sum(), rtol=1e-13)
+    assert not sums.flags.writeable
+
+
+def test_rank_weights_are_in_double_precision():
+    assert rank_weights(MRR, np.array([3]))[0] == 1 / 3
+
+
+def test_a_weight_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="'bad' with inf at rank 3"):
+        rank_weights(RankWeight("bad", lambda rank: 1 / (rank - 3)), np.arange(1, 5))
+
+
+def test_weights_that_cannot_be_squared_are_refused():
+    with pytest.raises(ValueError, match="power-mean@40"):
+        prefix_sums(power_mean(40), 16_384)
+
+
+def test_too_many_ranks_are_refused():
+    with pytest.raises(ValueError, match="`num_entities`"):
+        prefix_sums(MRR, 2 * 10**8)
