@@ -31,7 +31,7 @@ import typer
 
 from benchmarks import accelerator_parts as parts
 from benchmarks.accelerator_page import page
-from owkg.files import writable_folder, written_aside
+from owkg.storage import writable_folder, written_aside
 from simulations.script import Out, run_script
 
 NAME, PAGE = "accelerator.json", "performance.md"

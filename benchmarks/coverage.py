@@ -29,7 +29,7 @@ from scipy import special, stats
 
 from benchmarks.timing import machine
 from owkg import kg, metrics
-from owkg.files import writable_folder
+from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, run_script, save_table
 

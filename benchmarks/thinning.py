@@ -19,8 +19,8 @@ import typer
 
 from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import metrics, openworld, simulate
-from owkg.files import writable_folder
 from owkg.simulate.numerics import random_bits
+from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _QUERIES = 500

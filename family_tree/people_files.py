@@ -8,8 +8,8 @@ import polars as pl
 
 from family_tree.people import People, parents_fault, people_checked
 from owkg import checks
-from owkg.files import written_aside
 from owkg.kg.lines import headed, line_error, lines_of, split_lines
+from owkg.storage import written_aside
 
 PEOPLE_FILE, PARENTS_FILE = "people.tsv", "parents.tsv"
 _PEOPLE_HEADER, _PARENTS_HEADER = "person\tgender", "parent\tchild"

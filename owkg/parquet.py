@@ -1,4 +1,4 @@
-"""What a Parquet file says of its own sizes, read before memory is taken by its word.
+"""Parquet files read within bounds: their own headers say what they unpack to before memory is taken.
 
 A reader that believes a damaged or a hostile file asks for memory that is not there, and its process ends.
 The headers are structs of Thrift's compact protocol: numbered fields, whole numbers as zigzag varints.
@@ -6,9 +6,18 @@ Numbers of fields: https://github.com/apache/parquet-format/blob/master/src/main
 """
 
 import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import polars as pl
+
+from owkg.storage import require_bounded
 
 _MAGIC = b"PAR1"
 _BOOLEANS = {1: True, 2: False}
@@ -19,6 +28,57 @@ _DEEPEST = 16
 _HEADER = 2**16
 # What a value takes when it is read, whatever is packed.
 _VALUE = 8
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def read_parquet(path: Path) -> pl.DataFrame:
+    """A Parquet file as it is.
+
+    Raises:
+        ValueError: naming the file, if it is none, is damaged, or holds too much for its size.
+        OSError: if it cannot be opened.
+    """
+    with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
+        size = file.seek(0, os.SEEK_END)
+    try:
+        unpacked = unpacked_size(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: no Parquet file, or a damaged one: {error}.") from None
+    require_bounded(path, size, unpacked)
+    try:
+        with _panics_unheard():
+            return pl.read_parquet(path, glob=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ValueError(
+            f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}."
+        ) from None
+
+
+@contextmanager
+def _panics_unheard() -> Iterator[None]:
+    """Keeps what polars writes to standard error when it panics from being seen; all else is written."""
+    with _ONE_AT_A_TIME, tempfile.TemporaryFile() as heard:
+        try:
+            kept = os.dup(2)
+        except OSError:  # there is no standard error
+            yield
+            return
+        panicked = False
+        try:
+            with suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os.dup2(heard.fileno(), 2)
+            yield
+        except pl.exceptions.PanicException:
+            panicked = True
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            if not panicked:
+                heard.seek(0)
+                with suppress(OSError):
+                    os.write(2, heard.read())
 
 
 def unpacked_size(path: Path) -> int:

@@ -16,8 +16,8 @@ import polars as pl
 import typer
 
 from owkg import metrics, theory
-from owkg.files import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 

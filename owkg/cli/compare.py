@@ -80,8 +80,8 @@ def compare(
     throughout. Of rank tables, judgements may leave out answers that are ranked: nothing is scored again.
     """
     from owkg.cli import compare_output as output
-    from owkg.files import writable_folder
     from owkg.judge import compare as compared
+    from owkg.storage import writable_folder
 
     if out is not None:
         writable_folder(out)

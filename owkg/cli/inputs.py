@@ -17,7 +17,7 @@ def check_readable(paths: Iterable[Path | None]) -> None:
 
 def check_writable(paths: Iterable[Path | None]) -> None:
     """Stops where a file cannot be written; nothing is made, but the nearest folder is tried."""
-    from owkg.files import writable_folder
+    from owkg.storage import writable_folder
 
     for out in filter(None, paths):
         if out.is_dir():

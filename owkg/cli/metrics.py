@@ -158,9 +158,9 @@ def _computed(
 ) -> tuple[list[tuple[int, int]], Any]:
     """How many tasks each table has, and how many of them are tied; the report; figures are drawn."""
     from owkg import checks
-    from owkg.files import writable_folder
     from owkg.metrics import Ties
     from owkg.ranks.together import read_shares, read_tables
+    from owkg.storage import writable_folder
 
     checks.level("ci", ci)
     divisions = _divisions(by)

@@ -45,10 +45,10 @@ def stability(
     Section 5 of Zhou et al. (2022). Whole queries are drawn without replacement.
     """
 
-    from owkg.files import writable_folder
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
     from owkg.judge.systems import qrels_ranks, tie_rule
+    from owkg.storage import writable_folder
 
     chosen, sizes = metrics_named(metric), _numbers(size or _SIZES)
     if out is not None:

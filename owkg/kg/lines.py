@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from owkg.files import opened
+from owkg.storage import opened
 
 # A whole number as programs write it: no sign, no zero in front.
 WHOLE = "0|[1-9][0-9]*"

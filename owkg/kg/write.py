@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
-from owkg.files import written_aside
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.layouts import SPLIT_NAME, graph_files
 from owkg.kg.triples import COLUMNS, triples_checked
+from owkg.storage import written_aside
 
 # What would end a column or a line, or be taken for a byte order mark.
 _BREAKS = re.compile(r"[\t\n\r]|^\ufeff|^$")

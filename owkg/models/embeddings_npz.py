@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from owkg.files import require_npz_bounded
 from owkg.models.embeddings import LABELS, LAYOUT
+from owkg.storage import require_npz_bounded
 
 
 def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]], dict[str, str]]:

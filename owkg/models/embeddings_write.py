@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from owkg.checks import ArgumentError
-from owkg.files import written_aside
 from owkg.models.embeddings import LABELS
 from owkg.models.embeddings_npz import write_npz
 from owkg.models.embeddings_read import suffix_checked
 from owkg.models.embeddings_safetensors import write_safetensors
 from owkg.models.model import Model, Params, Statistics
+from owkg.storage import written_aside
 
 
 def write_embeddings(

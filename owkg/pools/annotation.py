@@ -9,12 +9,12 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.files import written_aside
 from owkg.ir import POOLED
 from owkg.judge.schema import ASKED, QRELS, checked, once
 from owkg.kg.lines import line_error, read_lines, split_lines
 from owkg.pools.pool import POOL
 from owkg.ranks.delimited import read_text_table
+from owkg.storage import written_aside
 
 SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
 """Columns of a sheet."""

@@ -16,8 +16,8 @@ from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.trivial import rule_counts, triples_of, trivial
-from owkg.provenance import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ranks.delimited import is_rank_table
+from owkg.storage import checksum, checksums, made_folder, versions, write_metadata
 
 MADE_BY = "owkg pool"
 """What `metadata.json` of a pool says."""

@@ -17,7 +17,7 @@ from owkg.pools.annotation import read_sheet
 from owkg.pools.bias import pool_bias
 from owkg.pools.folder import MADE_BY
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
-from owkg.provenance import checksum, checksums, read_metadata
+from owkg.storage import checksum, checksums, read_metadata
 
 _PAIR = ["query", "answer"]
 _SHEET = "sheet.tsv"  # which annotators may fill in where it is

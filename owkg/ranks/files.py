@@ -9,9 +9,10 @@ from typing import IO, Any, cast
 import polars as pl
 
 from owkg import checks
-from owkg.files import read_parquet, written_aside
+from owkg.parquet import read_parquet
 from owkg.ranks.delimited import read_text_table, separator
 from owkg.ranks.table import RankTable, validated, validated_at
+from owkg.storage import written_aside
 
 # The key of the metadata of a Parquet file under which it is said how a rank table was made.
 _ABOUT = "owkg"

@@ -10,10 +10,11 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
-from owkg.files import read_parquet, text_source
 from owkg.kg import KnowledgeGraph
 from owkg.kg.lines import read_lines, split_lines
 from owkg.kg.triples import COLUMNS
+from owkg.parquet import read_parquet
+from owkg.storage import text_source
 
 _LINE = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
 _EXPECTED = "head, relation and tail, none empty, separated by tabs"

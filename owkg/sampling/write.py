@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from owkg.checks import ArgumentError
-from owkg.provenance import checksum, checksums, made_folder, versions, write_metadata
 from owkg.sampling.card import describe, shared_queries
 from owkg.sampling.judged import write_judged_files
 from owkg.sampling.labels import check_labels
 from owkg.sampling.layouts import LAYOUTS, write_labelled_files, write_libkge_files, write_openke_files
 from owkg.sampling.readme import readme, readme_of_several
 from owkg.sampling.sample import OpenWorld
+from owkg.storage import checksum, checksums, made_folder, versions, write_metadata
 
 _MADE_BY = "owkg sample"
 _FIGURE = "card.png"

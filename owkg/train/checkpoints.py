@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from owkg import provenance
+from owkg import storage
 from owkg.train.step import State
 
 _MADE_BY = "owkg train, checkpoint"
@@ -43,11 +43,11 @@ def write_checkpoint(folder: Path, step: int, state: State, path_sha256: str) ->
     path = folder.absolute() / str(step)
     if path.exists():  # of the same run and step, so the same
         return
-    with provenance.made_folder(path, made_by=_MADE_BY) as new:
+    with storage.made_folder(path, made_by=_MADE_BY) as new:
         arrays: dict[str, Any] = {name: np.asarray(x) for name, x in _leaves(state).items()}
         np.savez(new / _STATE, **arrays)
         content = {"made_by": _MADE_BY, "shapes": _shapes(state), "path_sha256": path_sha256}
-        provenance.write_metadata(new, content | {"sha256": provenance.checksums(new)})
+        storage.write_metadata(new, content | {"sha256": storage.checksums(new)})
 
 
 def read_checkpoint(folder: Path, step: int, like: Any) -> State:
@@ -75,7 +75,7 @@ def read_checkpoint(folder: Path, step: int, like: Any) -> State:
 def require_like(folder: Path, step: int, like: Any) -> None:
     """Raises ValueError if the checkpoint `folder`/`step` is said to have other shapes than `like`."""
     path = folder.absolute() / str(step)
-    held, wanted = provenance.read_metadata(path).get("shapes"), _shapes(like)
+    held, wanted = storage.read_metadata(path).get("shapes"), _shapes(like)
     if not isinstance(held, dict):
         raise ValueError(f"{path}: is damaged; its metadata holds no shapes.")
     for name in sorted(held.keys() | wanted.keys()):
@@ -86,7 +86,7 @@ def require_like(folder: Path, step: int, like: Any) -> None:
 
 def noted_path(folder: Path, step: int) -> str:
     """The checksum of the training path that was noted with the checkpoint `folder`/`step`."""
-    noted = provenance.read_metadata(folder / str(step)).get("path_sha256")
+    noted = storage.read_metadata(folder / str(step)).get("path_sha256")
     return noted if isinstance(noted, str) else "none"
 
 
@@ -134,8 +134,8 @@ def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
 
 def _require_whole(path: Path) -> None:
     """Raises ValueError if the checkpoint at `path` is not as it was written."""
-    content = provenance.read_metadata(path)
-    if damaged := content["sha256"].items() ^ provenance.checksums(path).items():
+    content = storage.read_metadata(path)
+    if damaged := content["sha256"].items() ^ storage.checksums(path).items():
         raise ValueError(f"{path}: is damaged; {min(damaged)[0]} is not as it was written.")
     if not isinstance(content.get("shapes"), dict):
         raise ValueError(f"{path}: is damaged; its metadata holds no shapes.")

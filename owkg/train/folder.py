@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import polars as pl
 
-from owkg import kg, provenance
-from owkg.files import written_aside
+from owkg import kg, storage
 from owkg.kg.graph import graph_checked
+from owkg.storage import written_aside
 from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, noted_path, write_checkpoint
 from owkg.train.config import Training, config_text
 from owkg.train.loop import Row, Snapshot, best_step
@@ -46,7 +46,7 @@ def made_run(
     Until then, a run that is to be replaced stays.
     """
     inputs = [] if graph_folder is None else list(graph_folder.iterdir())
-    with provenance.made_folder(folder, made_by=MADE_BY, inputs=inputs, overwrite=overwrite) as new:
+    with storage.made_folder(folder, made_by=MADE_BY, inputs=inputs, overwrite=overwrite) as new:
         (new / CONFIG).write_text(config_text(config), encoding="utf-8")
         for kind, name in LABELS.items():
             lines = (f"{i}\t{label}\n" for i, label in enumerate(getattr(graph, kind)))
@@ -56,14 +56,14 @@ def made_run(
         packages = ("jax", "jaxlib", "optax")
         content = {
             "made_by": MADE_BY,
-            "versions": provenance.versions() | {package: version(package) for package in packages},
+            "versions": storage.versions() | {package: version(package) for package in packages},
             "device": {"platform": device.platform, "kind": device.device_kind},
             "graph_folder": None if graph_folder is None else str(graph_folder.absolute()),
             "facts_sha256": facts_checksums(graph),
-            "run_sha256": {name: provenance.checksum(new / name) for name in _FIXED},
+            "run_sha256": {name: storage.checksum(new / name) for name in _FIXED},
             "sha256": {} if graph_folder is None else _files(graph_folder),
         }
-        provenance.write_metadata(new, content | {_OWN: _json_checksum(content)})
+        storage.write_metadata(new, content | {_OWN: _json_checksum(content)})
         yield new
 
 
@@ -79,7 +79,7 @@ def facts_checksums(graph: Any) -> dict[str, str]:
 
 
 def _files(graph_folder: Path) -> dict[str, str]:
-    return {path.name: provenance.checksum(path) for path in sorted(graph_folder.iterdir()) if path.is_file()}
+    return {path.name: storage.checksum(path) for path in sorted(graph_folder.iterdir()) if path.is_file()}
 
 
 def require_unchanged(folder: Path) -> dict[str, Any]:
@@ -92,11 +92,11 @@ def require_unchanged(folder: Path) -> dict[str, Any]:
     for name in _FIXED:
         if not (folder / name).is_file():
             raise ValueError(f"{folder}: is no folder of a run; it holds no {name}.")
-    noted = provenance.read_metadata(folder)
+    noted = storage.read_metadata(folder)
     if noted.pop(_OWN, None) != _json_checksum(noted):
-        raise ValueError(f"{folder / provenance.METADATA_FILE}: is not as it was written.")
+        raise ValueError(f"{folder / storage.METADATA_FILE}: is not as it was written.")
     for name in _FIXED:
-        if noted["run_sha256"][name] != provenance.checksum(folder / name):
+        if noted["run_sha256"][name] != storage.checksum(folder / name):
             raise ValueError(f"{folder / name}: is not as it was written; the run is of what it said then.")
     return noted
 

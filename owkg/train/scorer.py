@@ -10,7 +10,7 @@ from owkg.kg import read_graph
 from owkg.kg.seen import seen_part
 from owkg.models import import_embeddings, read_embeddings
 from owkg.models.kinds import kind
-from owkg.provenance import read_metadata
+from owkg.storage import read_metadata
 from owkg.train.folder import facts_checksums
 from owkg.train.run import load_run
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import jax
 
-from owkg.files import written_aside
-from owkg.provenance import versions
+from owkg.storage import versions, written_aside
 from simulations.open_world.experiment import training_seconds
 
 NAME = "study.json"

@@ -11,7 +11,7 @@ import jax
 import polars as pl
 
 from owkg import metrics, openworld, simulate, theory
-from owkg.files import writable_folder
+from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, Seed, save_table
 from simulations.yang2022.published import published_simulations

@@ -18,8 +18,8 @@ from owkg.evaluation import ranks
 from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.models import model, write_embeddings
-from owkg.provenance import write_metadata
 from owkg.ranks import read_ranks
+from owkg.storage import write_metadata
 
 ENTITIES, RELATIONS = tuple(f"e{i:02}" for i in range(15)), ("knows", "likes")
 MODEL = model("transe", dim=4, norm=2)

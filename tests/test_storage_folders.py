@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import owkg
-from owkg.provenance import (
+from owkg.storage import (
     __version__,
     checksums,
     made_folder,
@@ -178,7 +178,7 @@ def test_a_folder_that_is_read_is_not_replaced(ours):
 
 
 def test_others_at_the_same_work_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("owkg.provenance.secrets.token_hex", lambda _: "same")
+    monkeypatch.setattr("owkg.storage.secrets.token_hex", lambda _: "same")
     other = tmp_path / ".folder.same.new"
     other.mkdir()
     (other / "half").touch()
@@ -190,7 +190,7 @@ def test_others_at_the_same_work_are_left_alone(tmp_path, monkeypatch):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from owkg.provenance import made_folder
+from owkg.storage import made_folder
 
 with made_folder(Path(sys.argv[1]), made_by="owkg test", overwrite=True) as aside:
     (aside / "half").touch()

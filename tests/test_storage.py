@@ -9,20 +9,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.files import (
+from owkg.judge import read_judgements, read_runs
+from owkg.kg.lines import read_lines
+from owkg.models.embeddings_npz import read_npz
+from owkg.parquet import read_parquet
+from owkg.ranks import ranks_from_matrix, read_ranks
+from owkg.sampling import read_facts
+from owkg.storage import (
     MAX_UNPACKED,
     opened,
-    read_parquet,
     require_bounded,
     text_source,
     writable_folder,
     written_aside,
 )
-from owkg.judge import read_judgements, read_runs
-from owkg.kg.lines import read_lines
-from owkg.models.embeddings_npz import read_npz
-from owkg.ranks import ranks_from_matrix, read_ranks
-from owkg.sampling import read_facts
 from simulations.script import save_table
 
 
