@@ -24,6 +24,8 @@ settings.load_profile("owkg")
 _UNCHECKED = {
     "owkg.cli.main",  # `version: bool` is None unless given
     "owkg.judge.compare",  # choices are refused by ValueError
+    "owkg.judge.relabelled",  # refuses by ValueError
+    "owkg.judge.scores",  # refuses by ValueError
     "owkg.judge.systems",  # refuses by ValueError
     "owkg.kg.categories",  # refuses by ValueError
     "owkg.kg.known",  # refuses by ValueError

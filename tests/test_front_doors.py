@@ -133,19 +133,19 @@ def test_compare(systems, root):
     """The tables of the command; of frames as of files."""
     qrels = [root / INPUT / "full.qrels", root / INPUT / "sparse.qrels"]
     found = owkg.compare(systems, ["mrr", "macro-mrr"], qrels=qrels, draws=500, replicates=20, by="side")
-    assert found.values["labels"].unique(maintain_order=True).to_list() == ["full", "sparse"]
+    assert found.values["qrels"].unique(maintain_order=True).to_list() == ["full", "sparse"]
     values = owkg.evaluate(systems["oracle"], ["mrr"])["value"].item()
     oracle = found.values.filter(system="oracle", metric="mrr", labels="full")
     assert oracle["value"].item() == pytest.approx(values, rel=0.05)  # the exact rule, not the realistic one
     assert len(found.pairs) == 2 * 2 * 3
-    assert found.agreement["labels"].unique().to_list() == ["sparse"]
+    assert found.agreement["qrels"].unique().to_list() == ["sparse"]
     assert set(found.parts["side"]) == {"head", "tail"}
     paths = [root / INPUT / f"{name}.csv" for name in systems]
     again = owkg.compare(paths, ["mrr", "macro-mrr"], qrels=qrels, draws=500, replicates=20, by="side")
     for (_, one), (_, other) in zip(found.items(), again.items(), strict=True):
         assert one.equals(other)
     named = owkg.compare(systems, "mrr", qrels={"all": owkg.judge.read_judgements(qrels[0])}, draws=500)
-    assert named.values["labels"].unique().to_list() == ["all"]
+    assert named.values["qrels"].unique().to_list() == ["all"]
     assert "pairs:" in repr(named)
     assert "<h4>values</h4>" in named._repr_html_()
 

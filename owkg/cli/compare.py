@@ -1,4 +1,4 @@
-"""`owkg compare`: systems side by side, which of them differ, and what other labels make of their order."""
+"""`owkg compare`: systems side by side, which of them differ, and how qrels agree on their order."""
 
 import json
 from enum import StrEnum
@@ -47,8 +47,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="QRELS",
-            help="TREC judgements, or a split of --kg: which answers count. Repeat it to hold others "
-            "against the first.",
+            help="TREC qrels, or a split of --kg: which answers are relevant. Repeat it to compare the "
+            "order of systems under each with that under the first.",
         ),
     ] = None,
     kg: Graph = None,
@@ -73,7 +73,7 @@ def compare(
         CompareFormat, typer.Option("--format", help="For people, programs, spreadsheets, papers.")
     ] = CompareFormat.TABLE,
 ) -> None:
-    """Which systems differ and by how much, what they read, and how far labels agree on their order.
+    """Which systems differ and by how much, their values, and how far qrels agree on their order.
 
     A replication interval of tau says where it falls when as many queries are drawn again; where the tau
     of infinitely many queries is, says the confidence interval beside it. Whole queries are the sampling unit

@@ -16,18 +16,18 @@ def write(found: dict[str, Any], out: Path) -> None:
 
     from owkg.plots.judging import asl_figure, label_set_figure, ranking_figure
 
-    panel = pl.col("labels").alias("panel")
-    sets = found["values"]["labels"].unique(maintain_order=True).to_list()
+    panel = pl.col("qrels").alias("panel")
+    sets = found["values"]["qrels"].unique(maintain_order=True).to_list()
     with written_together(out) as aside:
         for name, table in found.items():
             if len(table):
                 table.write_csv(aside / f"compare_{name}.csv")
         asl_figure(found["pairs"].with_columns(panel), aside / "compare_asl")
         if len(sets) > 1:
-            values = found["values"].with_columns(panel=pl.col("metric"), label_set=pl.col("labels"))
+            values = found["values"].with_columns(panel=pl.col("metric"), label_set=pl.col("qrels"))
             ranking_figure(values, aside / "compare_rankings")
-            wide = values.filter(pl.col("labels").is_in(sets[:2])).pivot(
-                "labels", index=["panel", "system"], values="value", maintain_order=True
+            wide = values.filter(pl.col("qrels").is_in(sets[:2])).pivot(
+                "qrels", index=["panel", "system"], values="value", maintain_order=True
             )
             label_set_figure(
                 wide.rename({sets[0]: "first", sets[1]: "second"}),
@@ -38,24 +38,24 @@ def write(found: dict[str, Any], out: Path) -> None:
 
 
 def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
-    """Differences first, then what each system reads, then how far labels and parts agree."""
+    """Differences first, then the values of each system, then how far qrels and parts agree."""
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
-    for labels in values["labels"].unique(maintain_order=True):
-        own, pairs = (found[name].filter(labels=labels) for name in ("values", "pairs"))
+    for qrels in values["qrels"].unique(maintain_order=True):
+        own, pairs = (found[name].filter(qrels=qrels) for name in ("values", "pairs"))
         if own["system"].n_unique() == 2:
-            _show_two(labels, own, pairs, ci, test)
+            _show_two(qrels, own, pairs, ci, test)
         else:
-            _show_pairs(labels, own, pairs, ci, correction, test)
+            _show_pairs(qrels, own, pairs, ci, correction, test)
         rows = []
         for (system,), of in own.group_by("system", maintain_order=True):
             by_metric = {row["metric"]: row for row in of.iter_rows(named=True)}
             rows.append([system, *(_value(by_metric[metric]) for metric in metrics)])
-        printed(f"{labels}: value [{ci:.0%} interval] #place", ["system", *metrics], rows)
+        printed(f"{qrels}: value [{ci:.0%} interval] #place", ["system", *metrics], rows)
         if own["system"].n_unique() > 2:
-            told = found["metrics"].filter(labels=labels)
+            told = found["metrics"].filter(qrels=qrels)
             printed(
-                f"{labels}: pairs that differ at level {1 - ci:.2g} (correction {correction}), and what a t "
+                f"{qrels}: pairs that differ at level {1 - ci:.2g} (correction {correction}), and what a t "
                 "test detects",
                 ["metric", "pairs", "differ", "mean p", "detectable difference"],
                 [
@@ -63,14 +63,14 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
                     for r in told.iter_rows(named=True)
                 ],
             )
-    for (labels, first), part in found["agreement"].group_by("labels", "with", maintain_order=True):
+    for (qrels, first), part in found["agreement"].group_by("qrels", "with", maintain_order=True):
         rows = []
         for (metric,), own in part.group_by("metric", maintain_order=True):
             coefficients = own.to_dicts()
             rows.append([metric, *map(_interval, coefficients), _confidence(coefficients)])
         names = part["coefficient"].unique(maintain_order=True).to_list()
         line(
-            f"{labels} against {first}: agreement on the order of systems, {part['questions'][0]:,} shared "
+            f"{qrels} against {first}: agreement on the order of systems, {part['queries'][0]:,} shared "
             "queries",
             "bold",
         )
@@ -80,12 +80,12 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
     if len(found["parts"]):
         table = found["parts"]
         rows = [[_cell(value) for value in row] for row in table.rows()]
-        title = "order of systems by part: tau with that of all, and of the first labels"
+        title = "order of systems by part: tau with that of all, and of the first qrels"
         printed(title, table.columns, rows)
 
 
-def _show_two(labels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
-    """A line a metric: what the two read, their difference, and how sure it is."""
+def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
+    """A line for each metric: both values, their difference, and how sure it is."""
     by_place = {(row["metric"], row["system"]): row["value"] for row in own.iter_rows(named=True)}
     first, second = pairs["first"][0], pairs["second"][0]
     rows = [
@@ -97,12 +97,12 @@ def _show_two(labels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
         ]
         for row in pairs.iter_rows(named=True)
     ]
-    title = f"{labels}: difference above 0 where {first} is better ({test} test)"
+    title = f"{qrels}: difference above 0 where {first} is better ({test} test)"
     printed(title, ["metric", first, second, f"difference [{ci:.0%} interval]", "p value"], rows)
 
 
-def _show_pairs(labels: str, own: Any, pairs: Any, ci: float, correction: str, test: str) -> None:
-    """A table a metric: all pairs, or those with the best system."""
+def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, test: str) -> None:
+    """A table for each metric: all pairs, or those with the best system."""
     import polars as pl
 
     for (metric,), of in pairs.group_by("metric", maintain_order=True):
@@ -118,7 +118,7 @@ def _show_pairs(labels: str, own: Any, pairs: Any, ci: float, correction: str, t
             ]
             for row in shown.iter_rows(named=True)
         ]
-        title = f"{labels}: {metric}, difference above 0 where the first is better ({test} test)"
+        title = f"{qrels}: {metric}, difference above 0 where the first is better ({test} test)"
         corrected = "p value" if correction == "none" else f"p, {correction}"
         printed(title, ["pair", f"difference [{ci:.0%} interval]", "p value", corrected], rows)
         if more := len(of) - len(shown):
@@ -153,25 +153,25 @@ def tidy(found: dict[str, Any]) -> Any:
 
 
 _TIDY = [
-    *("labels", "metric", "quantity", "first", "second", "value", "interval", "lower", "upper"),
+    *("qrels", "metric", "quantity", "first", "second", "value", "interval", "lower", "upper"),
     *("place", "p_value", "p_corrected"),
 ]
 
 
 def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
-    r"""Two booktabs tables of each qrels: what systems read, and how they differ."""
+    r"""Two booktabs tables of each qrels: the values of the systems, and their differences."""
     from owkg.cli.metrics_output import latex
 
     print(f"% {ci:.0%} intervals, p-values of the {test} test; needs \\usepackage{{booktabs}}")
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
-    for labels in values["labels"].unique(maintain_order=True):
-        own, pairs = (found[name].filter(labels=labels) for name in ("values", "pairs"))
+    for qrels in values["qrels"].unique(maintain_order=True):
+        own, pairs = (found[name].filter(qrels=qrels) for name in ("values", "pairs"))
         rows = [
             [latex(system), *(_small(row, row["value"]) for row in of.iter_rows(named=True))]
             for (system,), of in own.group_by("system", maintain_order=True)
         ]
-        print(f"% {' '.join(labels.split())}: what systems read")
+        print(f"% {' '.join(qrels.split())}: values of the systems")
         _tabular(["system", *map(latex, metrics)], rows)
         rows = [
             [
@@ -183,7 +183,7 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
             ]
             for (first, second), of in pairs.group_by("first", "second", maintain_order=True)
         ]
-        print(f"% {' '.join(labels.split())}: differences, above 0 where the first is better")
+        print(f"% {' '.join(qrels.split())}: differences, above 0 where the first is better")
         _tabular(["pair", *map(latex, metrics)], rows)
 
 
@@ -230,8 +230,12 @@ def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+# What columns are called in JSON, as it has always been.
+_KEYS = {"qrels": "labels", "queries": "questions", "tau_with_first_qrels": "tau_with_first_labels"}
+
+
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """Rows without what JSON has no word for."""
+    """Rows with the keys of JSON, without what it has no word for."""
     import polars.selectors as cs
 
-    return table.with_columns(cs.float().fill_nan(None)).to_dicts()
+    return table.rename(_KEYS, strict=False).with_columns(cs.float().fill_nan(None)).to_dicts()

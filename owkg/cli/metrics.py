@@ -276,7 +276,7 @@ def _note_few(path: Path, found: Any) -> None:
         why = []
         if worst["effective_queries"] < FEW_QUERIES:
             why.append(
-                f"{worst['questions']:,} queries count as {worst['effective_queries']:.1f} of equal weight, "
+                f"{worst['queries']:,} queries count as {worst['effective_queries']:.1f} of equal weight, "
                 f"fewer than {FEW_QUERIES}"
             )
         if worst["heaviest_query"] > HEAVY_QUERY:

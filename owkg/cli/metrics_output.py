@@ -106,7 +106,7 @@ def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]
     single = models == 1 and len(found) == len(whole)
     head = f"{tasks:,} ranking tasks"
     if single:
-        head += f", {whole['questions'].max():,} queries"
+        head += f", {whole['queries'].max():,} queries"
     line("Rank metrics", "bold")
     line(f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over queries", "dim")
     if single:

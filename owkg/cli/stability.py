@@ -20,7 +20,7 @@ def stability(
     files: Files,
     qrels: Annotated[
         str | None,
-        typer.Option(metavar="QRELS", help="TREC judgements, or a split of --kg: which answers count."),
+        typer.Option(metavar="QRELS", help="TREC qrels, or a split of --kg: which answers are relevant."),
     ] = None,
     kg: Graph = None,
     metric: Metrics = None,
@@ -45,6 +45,7 @@ def stability(
     Section 5 of Zhou et al. (2022). Whole queries are drawn without replacement.
     """
 
+    from owkg.cli.compare_output import rows_of
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
     from owkg.judge.systems import qrels_ranks, tie_rule
@@ -66,14 +67,8 @@ def stability(
     if out is not None:
         _write(found, table, coefficient, out)
     if form is Format.JSON:
-        rows = [
-            {k: number(v) if isinstance(v, float) else v for k, v in row.items()} for row in table.to_dicts()
-        ]
-        print(
-            json.dumps(
-                {"coefficient": coefficient, "draws": draws, "results": rows}, indent=2, allow_nan=False
-            )
-        )
+        found_all = {"coefficient": coefficient, "draws": draws, "results": rows_of(table)}
+        print(json.dumps(found_all, indent=2, allow_nan=False))
     else:
         _print(found, table, coefficient, len(read.queries))
 
@@ -93,7 +88,7 @@ def _table(found: Any) -> Any:
         {
             "metric": metric,
             "share": float(share),
-            "questions": int(found.queries[s]),
+            "queries": int(found.queries[s]),
             "mean": float(found.mean[m, s]),
             "deviation": float(found.standard_deviation[m, s]),
             "lower": float(low[m, s]),

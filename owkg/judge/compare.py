@@ -1,4 +1,4 @@
-"""Systems side by side: their values, which of them differ, and what other labels make of their order."""
+"""Systems side by side: their values, which of them differ, and how qrels agree on their order."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,10 +11,10 @@ import polars.selectors as cs
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.judge.agreement import agreement
-from owkg.judge.scores import scores
+from owkg.judge.agreement import Agreement, agreement
+from owkg.judge.scores import Scores, scores
 from owkg.judge.significance import difference_intervals, pairwise
-from owkg.judge.systems import Labels, QrelsRanks, System, qrels_ranks, tie_rule
+from owkg.judge.systems import Qrels, QrelsRanks, System, qrels_ranks, tie_rule
 from owkg.keys import checked_key, children
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import Metric, Ties, evaluate, tasks_of
@@ -70,7 +70,7 @@ def compare(
     systems: Mapping[str, System] | Iterable[str | PathLike[str]],
     metrics: str | Metric | Iterable[str | Metric] | None = None,
     *,
-    qrels: Mapping[str, Labels] | Sequence[Labels] | Labels | None = None,
+    qrels: Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None = None,
     graph: KnowledgeGraph | None = None,
     by: str | Sequence[str] = (),
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation",
@@ -86,7 +86,7 @@ def compare(
     """Which systems differ and by how much, their values, and how far qrels agree on their order.
 
     Whole queries are the sampling unit throughout. Warns (UserWarning) of what the numbers rest on: answers
-    nobody judged, ranks that labels leave open, queries that are left out.
+    nobody judged, ranks that qrels leave open, queries that are left out.
 
     Args:
         systems: rank tables or paths of them, or of TREC runs, by name; or paths, whose systems are called by
@@ -101,7 +101,7 @@ def compare(
         ci: level of all intervals; 1 - level is that of the tests.
         draws: of the randomisation test.
         replicates: of the bootstrap of the rank correlations.
-        ties: optimistic, realistic, pessimistic or exact. None: realistic, but exact where labels leave open
+        ties: optimistic, realistic, pessimistic or exact. None: realistic, but exact where qrels leave open
             which of several answers of equal rank stands first.
         intersect: leave out queries and answers that some system lacks.
         seed: of what is drawn.
@@ -157,47 +157,47 @@ def compare(
 
 
 _AGREEMENT: dict[str, Any] = {
-    **dict.fromkeys(("labels", "with", "metric", "coefficient"), str),
+    **dict.fromkeys(("qrels", "with", "metric", "coefficient"), str),
     **dict.fromkeys(("value", "lower", "upper", "confidence_lower", "confidence_upper"), float),
-    "questions": int,
+    "queries": int,
 }
 
 
-def _values(one: QrelsRanks, read: Any, chosen: list[Any], ci: float, ties: str) -> Any:
-    """What each system reads, with its interval and its place: 1 for the best."""
+def _values(one: QrelsRanks, of: Scores, chosen: list[Metric], ci: float, ties: str) -> pl.DataFrame:
+    """The value of each system with its interval and its rank: 1 for the best."""
     rows = []
-    for s, system in enumerate(read.systems):
-        estimates = evaluate(tasks_of(RankTable(one.tables[system]))[0], chosen, ties=ties, level=ci)
-        for m, name in enumerate(read.metrics):
+    for s, system in enumerate(of.systems):
+        estimates = evaluate(tasks_of(one.tables[system])[0], chosen, ties=ties, level=ci)
+        for m, name in enumerate(of.metrics):
             found = estimates[Ties(ties)][name]
             rows.append(
                 {
-                    "labels": one.name,
+                    "qrels": one.name,
                     "metric": name,
                     "system": system,
                     "value": found.value,
                     "lower": found.ci_low,
                     "upper": found.ci_high,
-                    "rank": int(read.places[m, s]),
+                    "rank": int(of.places[m, s]),
                 }
             )
     return pl.DataFrame(rows)
 
 
 def _pairs(
-    labels: str,
-    read: Any,
+    qrels: str,
+    of: Scores,
     metric: str,
     test: str,
     correction: str,
     ci: float,
     draws: int,
-    key: Any,
-) -> Any:
+    key: np.random.SeedSequence,
+) -> pl.DataFrame:
     """The differences of all pairs, with interval and p-value."""
-    found = pairwise(read, metric, test=test, key=key, draws=draws)
+    found = pairwise(of, metric, test=test, key=key, draws=draws)
     corrected = _CORRECTIONS[correction](found.p)
-    lower, upper = difference_intervals(read, metric, level=ci)
+    lower, upper = difference_intervals(of, metric, level=ci)
     systems = found.systems
     varies = found.deviation > 0
     detectable = np.full(len(varies), np.nan)
@@ -205,7 +205,7 @@ def _pairs(
         detectable[varies] = detectable_difference(found.deviation[varies], found.queries)
     return pl.DataFrame(
         {
-            "labels": [labels] * len(found.p),
+            "qrels": [qrels] * len(found.p),
             "metric": [metric] * len(found.p),
             "first": [systems[i] for i in found.first],
             "second": [systems[i] for i in found.second],
@@ -219,9 +219,9 @@ def _pairs(
     ).with_columns(pl.col("detectable").fill_nan(None))
 
 
-def _by_metric(pairs: Any, alpha: float) -> Any:
+def _by_metric(pairs: pl.DataFrame, alpha: float) -> pl.DataFrame:
     """How well each metric tells the systems apart."""
-    return pairs.group_by("labels", "metric", maintain_order=True).agg(
+    return pairs.group_by("qrels", "metric", maintain_order=True).agg(
         pairs=pl.len(),
         significant=(pl.col("p_corrected") < alpha).sum(),
         area=pl.col("p_value").mean(),
@@ -229,10 +229,10 @@ def _by_metric(pairs: Any, alpha: float) -> Any:
     )
 
 
-def _agreement_rows(first: str, second: str, found: Any) -> list[dict[str, Any]]:
+def _agreement_rows(first: str, second: str, found: Agreement) -> list[dict[str, Any]]:
     return [
         {
-            "labels": second,
+            "qrels": second,
             "with": first,
             "metric": metric,
             "coefficient": coefficient,
@@ -241,40 +241,38 @@ def _agreement_rows(first: str, second: str, found: Any) -> list[dict[str, Any]]
             "upper": found.high[m, c],
             "confidence_lower": found.tau_low[m] if coefficient == "tau" else None,
             "confidence_upper": found.tau_high[m] if coefficient == "tau" else None,
-            "questions": found.shared,
+            "queries": found.shared,
         }
         for m, metric in enumerate(found.metrics)
         for c, coefficient in enumerate(found.coefficients)
     ]
 
 
-def _parts(sets: list[QrelsRanks], chosen: list[Any], divisions: list[str], ties: str) -> Any:
+def _parts(sets: list[QrelsRanks], chosen: list[Metric], divisions: list[str], ties: str) -> pl.DataFrame:
     """Per part of the queries: how many, and tau of the order on it with that on all."""
-    import polars as pl
-
-    schema = dict.fromkeys(divisions, pl.String) | {"labels": pl.String, "metric": pl.String}
-    schema |= {"questions": pl.Int64, "tau_with_all": pl.Float64, "tau_with_first_labels": pl.Float64}
+    schema = dict.fromkeys(divisions, pl.String) | {"qrels": pl.String, "metric": pl.String}
+    schema |= {"queries": pl.Int64, "tau_with_all": pl.Float64, "tau_with_first_qrels": pl.Float64}
     nothing = [float("nan")] * len(chosen)
     if not divisions:
         return pl.DataFrame(schema=schema)
     for one in sets:
-        if lacking := [d for d in divisions for t in one.tables.values() if d not in t.columns]:
+        if lacking := [d for d in divisions for t in one.tables.values() if d not in t.frame.columns]:
             raise ArgumentError("by", f"{lacking[0]} needs `graph`.")
     whole = scores(sets[0].tables, chosen, ties=ties)[0]
     rows = []
-    keys = [t.select(divisions).unique() for one in sets for t in one.tables.values()]
+    keys = [t.frame.select(divisions).unique() for one in sets for t in one.tables.values()]
     for part in pl.concat(keys).unique().sort(divisions).iter_rows(named=True):
         first = None
         for one in sets:
-            tables = {name: table.filter(**part) for name, table in one.tables.items()}
-            if any(table.is_empty() for table in tables.values()):
+            tables = {name: RankTable(table.frame.filter(**part)) for name, table in one.tables.items()}
+            if not all(map(len, tables.values())):
                 continue
             own = scores(tables, chosen, ties=ties)[0]
             first = own if one is sets[0] else first
             with_all = kendall_tau(whole.strength, own.strength)
             with_first = nothing if first is None else kendall_tau(first.strength, own.strength)
             for m, metric in enumerate(own.metrics):
-                numbers = {"tau_with_all": with_all[m], "tau_with_first_labels": with_first[m]}
-                counted = {"labels": one.name, "metric": metric, "questions": len(own.queries)}
+                numbers = {"tau_with_all": with_all[m], "tau_with_first_qrels": with_first[m]}
+                counted = {"qrels": one.name, "metric": metric, "queries": len(own.queries)}
                 rows.append({k: str(v) for k, v in part.items()} | counted | numbers)
     return pl.DataFrame(rows, schema=schema).with_columns(cs.float().fill_nan(None))

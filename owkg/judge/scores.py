@@ -1,4 +1,4 @@
-"""What every system reads on every query: all that rankings, tests and intervals are computed from."""
+"""Per-query scores of every system: what rankings, tests and intervals are computed from."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from owkg.judge.schema import known_entity
 from owkg.metrics import Adjustment, Metric, RankWeight, Ties, part_of, tasks_of
 from owkg.metrics.measures import Dispersion, Median
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
+from owkg.ranks import RankTable
 from owkg.stats.rank_correlation import round_ties
 
 QUERY = ("side", "entity", "relation")
@@ -21,10 +22,10 @@ _TASK = ("side", "head", "relation", "tail")
 
 
 class Scores(NamedTuple):
-    """A number of each system on each query, by metric.
+    """Per-query scores of systems, by metric.
 
-    What a system reads in all is sum of `value` over sum of `weight`. Of a macro metric, the weight of a
-    query is 1 and its value what the query reads; of a micro metric, the weight is the number of its
+    The metric of a system is sum of `value` over sum of `weight`. Of a macro metric, the weight of a
+    query is 1 and its value that of the query; of a micro metric, the weight is the number of its
     answers and the value the sum over them.
 
     Attributes:
@@ -45,7 +46,7 @@ class Scores(NamedTuple):
 
     @property
     def mean(self) -> Float64[np.ndarray, "metrics systems"]:
-        """What each system reads in all."""
+        """The metric of each system over all queries."""
         return self.value.sum(2) / self.weight.sum(1)[:, None]
 
     @property
@@ -55,19 +56,19 @@ class Scores(NamedTuple):
 
     @property
     def places(self) -> Int64[np.ndarray, "metrics systems"]:
-        """1 for the best system by each metric; systems that read the same share the best of their places."""
+        """Rank of each system by each metric, 1 for the best; equal systems share the best of their ranks."""
         strength = round_ties(self.strength)
         return 1 + (strength[:, None, :] > strength[:, :, None]).sum(2)
 
 
 def scores(
-    tables: Mapping[str, pl.DataFrame] | Any,
-    metrics: Sequence[Metric] | Any,
+    tables: Mapping[str, RankTable | pl.DataFrame],
+    metrics: Metric | Sequence[Metric],
     *,
-    ties: Any = Ties.REALISTIC,
+    ties: str = Ties.REALISTIC,
     intersect: bool = False,
 ) -> tuple[Scores, int]:
-    """What every system reads on every query, from their rank tables.
+    """Per-query scores of every system, from their rank tables.
 
     Args:
         tables: a rank table of each system, by its name; columns model and seed are not looked at.
@@ -99,14 +100,18 @@ def scores(
     rule = _rule(ties)
     left_out = 0
     if intersect:
-        asked = pl.concat([table.select(pl.col(_TASK).cast(pl.String)) for table in tables.values()])
+        asked = pl.concat([_tasks(table) for table in tables.values()])
         tables, left = intersected(tables)
         left_out = _counted(asked)[0] - left["queries"][0]
     parts = [
-        table.drop("seed", strict=False).with_columns(model=pl.lit(name)) for name, table in tables.items()
+        RankTable.of(table, source=name).frame.drop("seed", strict=False).with_columns(model=pl.lit(name))
+        for name, table in tables.items()
     ]
     shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
-    tasks, table = tasks_of(pl.concat([part.select(shared) for part in parts], how="vertical_relaxed"))
+    kinds = {part["head"].dtype for part in parts}
+    if len(kinds) > 1:
+        raise ArgumentError("tables", "must all hold labels (text), or all ids (whole numbers).")
+    tasks, table = tasks_of(RankTable(pl.concat([part.select(shared) for part in parts])))
     everything = tasks.query if tasks.query is not None else np.arange(len(table))
     _refuse_other_answers(table, everything, tuple(tables))
     model = table["model"].to_numpy()
@@ -171,7 +176,14 @@ def _ratio(metric: Metric, parts: QuerySums) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(parts.value), np.asarray(parts.weight)
 
 
-def intersected(tables: Mapping[str, pl.DataFrame] | Any) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+def _tasks(table: RankTable | pl.DataFrame) -> pl.DataFrame:
+    frame = table.frame if isinstance(table, RankTable) else table
+    return frame.select(pl.col(_TASK).cast(pl.String))
+
+
+def intersected(
+    tables: Mapping[str, RankTable | pl.DataFrame],
+) -> tuple[dict[str, RankTable], pl.DataFrame]:
     """What every system ranks: the rows of the answers that stand in every table.
 
     Ranks stay as they are. Of filtered ranks that is exact: an answer that is left out is no candidate of the
@@ -196,7 +208,8 @@ def intersected(tables: Mapping[str, pl.DataFrame] | Any) -> tuple[dict[str, pl.
         >>> left.select("system", "answers", "of_answers").rows()
         [('one', 1, 2), ('two', 1, 3)]
     """
-    keys = {name: table.select(pl.col(_TASK).cast(pl.String)) for name, table in tables.items()}
+    given = {name: RankTable.of(table, source=name) for name, table in tables.items()}
+    keys = {name: _tasks(table) for name, table in given.items()}
     counted = pl.concat([key.unique() for key in keys.values()]).group_by(_TASK).len()
     shared = counted.filter(pl.col("len") == len(keys)).drop("len")
     if shared.is_empty():
@@ -204,7 +217,7 @@ def intersected(tables: Mapping[str, pl.DataFrame] | Any) -> tuple[dict[str, pl.
     found, rows = {}, []
     for name, key in keys.items():
         kept = key.join(shared.with_columns(kept=True), on=_TASK, how="left", maintain_order="left")["kept"]
-        found[name] = tables[name].filter(kept.fill_null(False))
+        found[name] = RankTable(given[name].frame.filter(kept.fill_null(False)))
         before, after = _counted(key), _counted(key.filter(kept.fill_null(False)))
         rows.append((name, after[0], before[0], after[1], before[1]))
     columns = ("system", "queries", "of_queries", "answers", "of_answers")

@@ -11,8 +11,8 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.judge.labels import relabelled
 from owkg.judge.qrels import qrels_from_graph, read_judgements
+from owkg.judge.relabelled import relabelled
 from owkg.judge.schema import known_entity
 from owkg.judge.scores import intersected
 from owkg.kg import KnowledgeGraph, fact_splits
@@ -23,31 +23,24 @@ from owkg.ranks.trec import read_run
 System = RankTable | pl.DataFrame | str | PathLike[str]
 """Ranks of a system: a rank table, or the path of one or of a TREC run."""
 
-Labels = pl.DataFrame | str | PathLike[str]
+Qrels = pl.DataFrame | str | PathLike[str]
 """Which answers are relevant: qrels, their path, or the name of a split of the graph."""
 
 
 class QrelsRanks(NamedTuple):
-    """The rank table of every system where some answers are the relevant ones.
+    """The rank table of every system under one qrels.
 
     `undetermined` is the largest share of ranks, of any file, that are known between two ends only.
     """
 
     name: str
-    tables: dict[str, Any]
-    undetermined: float = 0.0
-
-
-class _Read(NamedTuple):
-    """The rank tables of the systems in a file."""
-
-    tables: dict[str, Any]
+    tables: dict[str, RankTable]
     undetermined: float = 0.0
 
 
 def qrels_ranks(
     systems: Mapping[str, System] | Iterable[str | PathLike[str]],
-    qrels: Mapping[str, Labels] | Sequence[Labels] | Labels | None,
+    qrels: Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None,
     graph: KnowledgeGraph | None,
     *,
     intersect: bool = False,
@@ -76,7 +69,7 @@ def qrels_ranks(
     if not sources:
         raise ArgumentError("systems", "must name two systems at least, got none.")
     given = _named(qrels) or {"as ranked": None}
-    sets = [_systems(name, sources, labels, graph, intersect) for name, labels in given.items()]
+    sets = [_systems(name, sources, one, graph, intersect) for name, one in given.items()]
     return _intersected(sets) if intersect else sets
 
 
@@ -125,24 +118,24 @@ def _named(qrels: Any) -> dict[str, Any]:
 def _systems(
     name: str,
     sources: list[tuple[str | None, Any]],
-    labels: Labels | None,
+    qrels: Qrels | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
 ) -> QrelsRanks:
-    found: dict[str, Any] = {}
+    found: dict[str, RankTable] = {}
     owner: dict[str, Any] = {}
     undetermined = 0.0
-    judged = _judged(labels) if any(_is_table(source) for _, source in sources) else None
+    judged = _judged(qrels) if any(_is_table(source) for _, source in sources) else None
     for called, source in sources:
-        read = _tables(called, source, labels, judged, graph, intersect)
-        undetermined = max(undetermined, read.undetermined)
-        for system, table in read.tables.items():
+        tables, share = _tables(called, source, qrels, judged, graph, intersect)
+        undetermined = max(undetermined, share)
+        for system, table in tables.items():
             if system in found:
                 raise ValueError(f"{source}: the system {system!r} is in {owner[system]} too.")
             found[system], owner[system] = table, source
     _refuse_raw_beside_filtered(found)
-    if judged is not None:
-        _note_unasked(_called(labels), judged, list(found.values()))
+    if judged is not None and qrels is not None:
+        _note_unasked(_called(qrels), judged, list(found.values()))
     return QrelsRanks(name, found, undetermined)
 
 
@@ -150,15 +143,17 @@ def _is_table(source: RankTable | pl.DataFrame | Path) -> bool:
     return not isinstance(source, Path) or is_rank_table(source)
 
 
-def _called(labels: Any) -> str:
-    """What messages call a qrels."""
-    return "qrels" if isinstance(labels, pl.DataFrame) else str(labels)
+def _called(qrels: Qrels) -> str:
+    """The name of qrels in messages."""
+    return "qrels" if isinstance(qrels, pl.DataFrame) else str(qrels)
 
 
-def _refuse_raw_beside_filtered(tables: dict[str, Any]) -> None:
+def _refuse_raw_beside_filtered(tables: dict[str, RankTable]) -> None:
     """ValueError if the other answers to a query left the candidates of some systems only."""
     raw = [
-        name for name, table in tables.items() if "filtered" in table.columns and not table["filtered"].all()
+        name
+        for name, table in tables.items()
+        if "filtered" in table.frame.columns and not table.frame["filtered"].all()
     ]
     if raw and len(raw) < len(tables):
         other = next(name for name in tables if name not in raw)
@@ -167,43 +162,45 @@ def _refuse_raw_beside_filtered(tables: dict[str, Any]) -> None:
         )
 
 
-def _note_unasked(qrels: str, judged: Any, tables: list[Any]) -> None:
+def _note_unasked(qrels: str, judged: pl.DataFrame, tables: list[RankTable]) -> None:
     """Says how many judged queries no system answers."""
     keys = ["side", "entity", "relation"]
     asked = [
-        t.select("side", known_entity().cast(pl.String), pl.col("relation").cast(pl.String)) for t in tables
+        t.frame.select("side", known_entity().cast(pl.String), pl.col("relation").cast(pl.String))
+        for t in tables
     ]
     unasked = judged.select(keys).unique().join(pl.concat(asked), on=keys, how="anti")
     if len(unasked):
         note(f"{qrels}: {len(unasked):,} judged queries are answered by no system.")
 
 
-def _judged(labels: Labels | None) -> pl.DataFrame | None:
+def _judged(qrels: Qrels | None) -> pl.DataFrame | None:
     """Judgements, and a note of how many answers nobody judged; None of a split."""
-    if isinstance(labels, pl.DataFrame):
-        judged = labels
-    elif labels is None or not Path(labels).is_file():
+    if isinstance(qrels, pl.DataFrame):
+        judged = qrels
+    elif qrels is None or not Path(qrels).is_file():
         return None
     else:
-        judged = read_judgements(labels)
+        judged = read_judgements(qrels)
     if unjudged := int((judged["relevance"] < 0).sum()):
         said = f"{unjudged:,} answers are pooled and not judged; ranks take them for not relevant."
-        note(f"{_called(labels)}: {said}")
+        note(f"{_called(qrels)}: {said}")
     return judged
 
 
 def _tables(
     called: str | None,
     source: Any,
-    labels: Labels | None,
+    qrels: Qrels | None,
     judged: pl.DataFrame | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
-) -> _Read:
+) -> tuple[dict[str, RankTable], float]:
+    """The rank tables of the systems in a file, and the share of ranks that are not determined."""
     undetermined = 0.0
     where = source if isinstance(source, Path) else called
     if isinstance(source, Path) and not is_rank_table(source):
-        table = _of_run(source, labels, graph, intersect)
+        table = _of_run(source, qrels, graph, intersect)
     else:
         read = read_ranks(source) if isinstance(source, Path) else RankTable.of(source)
         table = read.frame
@@ -212,20 +209,20 @@ def _tables(
                 table = annotated(read, graph)
             except ValueError as error:
                 raise ValueError(f"{where}, with `graph`: {error}") from None
-        if labels is not None:
-            table, undetermined = _relabelled(where, table, labels, judged, graph)
+        if qrels is not None:
+            table, undetermined = _relabelled(where, RankTable(table), qrels, judged, graph)
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
             raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
-        return _Read({called: table}, undetermined)
+        return {called: RankTable(table)}, undetermined
     if "model" not in table.columns:
-        return _Read({Path(str(where)).name.partition(".")[0]: table}, undetermined)
+        return {Path(str(where)).name.partition(".")[0]: RankTable(table)}, undetermined
     by = ["model", "seed"] if "seed" in table.columns and table["seed"].n_unique() > 1 else ["model"]
     parts = table.partition_by(by, as_dict=True, maintain_order=True)
-    return _Read({"/".join(map(str, key)): part for key, part in parts.items()}, undetermined)
+    return {"/".join(map(str, key)): RankTable(part) for key, part in parts.items()}, undetermined
 
 
-def _of_run(path: Path, qrels: Labels | None, graph: KnowledgeGraph | None, intersect: bool) -> pl.DataFrame:
+def _of_run(path: Path, qrels: Qrels | None, graph: KnowledgeGraph | None, intersect: bool) -> pl.DataFrame:
     """The rank table of a TREC run; where queries may be left out, of those that it asks."""
     if graph is None or qrels is None:
         raise ValueError(
@@ -267,11 +264,11 @@ def _of_run(path: Path, qrels: Labels | None, graph: KnowledgeGraph | None, inte
 
 
 def _relabelled(
-    where: Any, table: pl.DataFrame, qrels: Labels, judged: pl.DataFrame | None, graph: KnowledgeGraph | None
+    where: Any, table: RankTable, qrels: Qrels, judged: pl.DataFrame | None, graph: KnowledgeGraph | None
 ) -> tuple[pl.DataFrame, float]:
     if judged is None:
         facts = _graph_of(str(qrels), graph)
-        judged = qrels_from_graph(facts, str(qrels), sides=table["side"].unique().to_list())
+        judged = qrels_from_graph(facts, str(qrels), sides=table.frame["side"].unique().to_list())
     try:
         found = relabelled(table, judged)
     except ValueError as error:
@@ -294,8 +291,8 @@ def _graph_of(name: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
     return graph
 
 
-def _known(graph: Any, qrels: str) -> list[str]:
-    """The splits that leave the candidates: train and valid, not other labels of the test."""
+def _known(graph: KnowledgeGraph, qrels: str) -> list[str]:
+    """The splits whose known answers are filtered: train and valid, not other facts of the test."""
     return [name for name in ("train", "valid") if name in graph.splits and name != qrels]
 
 

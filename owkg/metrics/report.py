@@ -179,7 +179,7 @@ _SCHEMA: Any = {
     "metric": pl.String,
     **dict.fromkeys(Estimate._fields, pl.Float64),
     "tasks": pl.Int64,
-    "questions": pl.Int64,
+    "queries": pl.Int64,
 }
 
 

@@ -122,7 +122,7 @@ def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
     said = {
         "systems": systems,
         "filter": list(splits),
-        "sizes": pool_sizes(candidates, judged).to_dicts(),
+        "sizes": pool_sizes(candidates, judged).rename({"queries": "questions"}).to_dicts(),
         "rules": {name: counted[name] for name in settings["rules"]},
         "rule_cost": cost,
         "notes": notes,

@@ -116,7 +116,7 @@ def pool_sizes(candidates: Any, qrels: Any = None) -> pl.DataFrame:
     """
     frame = _pooled(candidates)
     depths = pl.DataFrame({"depth": np.arange(1, int(frame["depth"].max()) + 1)})  # pyright: ignore[reportArgumentType]
-    counts = [pl.len().alias("candidates"), pl.col("new").sum().alias("questions")]
+    counts = [pl.len().alias("candidates"), pl.col("new").sum().alias("queries")]
     frame = frame.sort("depth").with_columns(new=pl.col("query").is_first_distinct())
     if qrels is not None:
         relevances = judgements_checked("qrels", qrels).select(*_PAIR, "relevance")

@@ -26,7 +26,7 @@ def popularity_columns(
     with_relation = entity_relation_popularity(facts, answer, relation, num_relations=graph.num_relations)
     categories = relation_categories(facts, graph.num_relations)[relation]
     return {
-        "popularity": pl.Series(entity_popularity(facts, graph.num_entities)[answer]),
-        "relation_popularity": pl.Series(with_relation),
+        "popularity": pl.Series(entity_popularity(facts, graph.num_entities)[answer], dtype=pl.Int64),
+        "relation_popularity": pl.Series(with_relation, dtype=pl.Int64),
         "category": pl.Series(categories, dtype=pl.String),
     }

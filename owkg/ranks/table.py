@@ -48,9 +48,9 @@ class RankTable:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: "RankTable | pl.DataFrame") -> "RankTable":
-        """The rank table of a frame, validated; what is one already, as it is."""
-        return table if isinstance(table, cls) else cls(validated(table))
+    def of(cls, table: "RankTable | pl.DataFrame", *, source: str = "table") -> "RankTable":
+        """The rank table of a frame, validated (messages call it `source`); what is one already, as it is."""
+        return table if isinstance(table, cls) else cls(validated(table, source=source))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes a Parquet, CSV or TSV file, as `owkg.ranks.write_ranks`."""

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from owkg import kg
-from owkg.judge.labels import relabelled
 from owkg.judge.qrels import read_judgements
+from owkg.judge.relabelled import relabelled
 from owkg.judge.scores import scores
 from owkg.metrics import metric
 from owkg.stats.rank_correlation import kendall_tau
@@ -158,18 +158,18 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
         assert len(pl.read_csv(out / f"compare_{name}.csv"))
     for name in ("asl", "rankings", "labels"):
         assert (out / f"compare_{name}.png").stat().st_size > 2000
-    parts = pl.read_csv(out / "compare_parts.csv").filter(labels="test", metric="mrr", relation="r1")
+    parts = pl.read_csv(out / "compare_parts.csv").filter(qrels="test", metric="mrr", relation="r1")
     own = {name: table.filter(relation="r1") for name, table in tables(folder).items()}
     whole, part = (scores(of, [metric("mrr")])[0].strength for of in (tables(folder), own))
-    assert (parts["tau_with_first_labels"] == 1).all()
+    assert (parts["tau_with_first_qrels"] == 1).all()
     by_sparse = pl.read_csv(out / "compare_parts.csv").filter(
-        labels="test_sparse", metric="mrr", relation="r1"
+        qrels="test_sparse", metric="mrr", relation="r1"
     )
     other = {name: table.filter(relation="r1") for name, table in tables(folder, "sparse").items()}
     less = scores(other, [metric("mrr")], ties="exact")[0].strength
-    assert by_sparse["tau_with_first_labels"].item() == pytest.approx(kendall_tau(part, less).item())
+    assert by_sparse["tau_with_first_qrels"].item() == pytest.approx(kendall_tau(part, less).item())
     assert parts["tau_with_all"].item() == pytest.approx(kendall_tau(whole, part).item())
-    assert parts["questions"].item() == QUERIES // 2
+    assert parts["queries"].item() == QUERIES // 2
 
 
 def test_runs_are_ranked_under_each_label_set(folder, call):
@@ -183,7 +183,7 @@ def test_runs_are_ranked_under_each_label_set(folder, call):
     assert all(0 < row["value"] < 1 for row in values)
 
 
-def test_a_part_that_the_first_labels_lack(folder, call, tmp_path):
+def test_a_part_that_the_first_qrels_lack(folder, call, tmp_path):
     only = [line for line in (folder / "sparse.qrels").read_text().splitlines(True) if "|r0|" in line]
     (tmp_path / "few.qrels").write_text("".join(only))
     labels = ("--qrels", tmp_path / "few.qrels", "--qrels", folder / "full.qrels")
@@ -398,7 +398,9 @@ def test_csv_and_latex(folder, call):
     assert len(table) == len(found["values"]) + len(found["pairs"]) + len(found["agreement"]) + 2
     for row in found["pairs"]:
         own = table.filter(
-            quantity="difference", **{name: row[name] for name in ("labels", "metric", "first", "second")}
+            quantity="difference",
+            qrels=row["labels"],
+            **{name: row[name] for name in ("metric", "first", "second")},
         )
         assert own["value"].item() == pytest.approx(row["difference"])
         assert own["p_corrected"].item() == pytest.approx(row["p_corrected"])

@@ -49,10 +49,10 @@ def test_pools_against_a_loop(world, seed, depth):
     for row in sizes.rows(named=True):
         shallow = by_hand(run, row["depth"])
         assert row["candidates"] == len(shallow)
-        assert row["questions"] == len({query for query, _ in shallow})
+        assert row["queries"] == len({query for query, _ in shallow})
         assert row["judged"] == sum(relevances.get(key, -1) >= 0 for key in shallow)
         assert row["relevant"] == sum(relevances.get(key, -1) > 0 for key in shallow)
-    assert pool_sizes(found).equals(sizes.select("depth", "candidates", "questions"))
+    assert pool_sizes(found).equals(sizes.select("depth", "candidates", "queries"))
 
 
 @settings(max_examples=20)

@@ -1,6 +1,6 @@
-"""Ranks under other labels: what a system reads where other answers count as relevant."""
+"""Relabelled ranks: the rank table that other qrels give, without scoring again."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -9,13 +9,13 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.judge.schema import asked_entity, known_entity, query_text
 from owkg.metrics import tasks_of
-from owkg.ranks import realistic
+from owkg.ranks import RankTable, realistic
 
 _KEY = ("side", "entity", "relation", "answer")
 
 
 class Relabelled(NamedTuple):
-    """A rank table under other labels.
+    """A rank table under other qrels.
 
     Attributes:
         table: the rows of the relevant answers, with their ranks among more candidates.
@@ -29,8 +29,8 @@ class Relabelled(NamedTuple):
     undetermined: float
 
 
-def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
-    """The rank table that labels with fewer relevant answers give; nothing is scored again.
+def relabelled(table: RankTable | pl.DataFrame, qrels: pl.DataFrame, *, level: int = 1) -> Relabelled:
+    """The rank table that qrels with fewer relevant answers give; nothing is scored again.
 
     The answers that are not relevant any more are candidates like any other, and stand before those that
     they score above. A column score, where the table has one, tells who that is. Without it a filtered rank
@@ -40,7 +40,7 @@ def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
     the two ranks ("realistic") would be far off.
 
     Args:
-        table: ranks of all answers that any labels call relevant, filtered by each other; of one system, or
+        table: ranks of all answers that any qrels call relevant, filtered by each other; of one system, or
             of several by the columns model and seed. With a column score, larger is better,
             and equal is tied: ranks that were made with a tolerance do not fit.
         qrels: columns side, entity, relation, answer and relevance, as of `owkg.ranks.trec.read_qrels`.
@@ -56,8 +56,8 @@ def relabelled(table: Any, qrels: Any, *, level: Any = 1) -> Relabelled:
         >>> ranks = pl.DataFrame(
         ...     [row | {"tail": t, "optimistic": r, "pessimistic": r} for t, r in (("a", 1), ("b", 2))]
         ... )
-        >>> labels = {"side": "tail", "entity": "h", "relation": "r", "answer": "b", "relevance": 1}
-        >>> relabelled(ranks, pl.DataFrame([labels])).table.select("tail", "optimistic", "candidates").row(0)
+        >>> fact = {"side": "tail", "entity": "h", "relation": "r", "answer": "b", "relevance": 1}
+        >>> relabelled(ranks, pl.DataFrame([fact])).table.select("tail", "optimistic", "candidates").row(0)
         ('b', 3, 10)
     """
     from owkg.simulate import full_test, thin
@@ -103,8 +103,8 @@ def _told(row: pl.DataFrame) -> str:
     return f"{of['answer']!r} to {of['query']}{run}{score} at {ranks}"
 
 
-def _present(rows: pl.DataFrame, qrels: Any, level: Any) -> np.ndarray:
-    """Which rows the labels call relevant."""
+def _present(rows: pl.DataFrame, qrels: pl.DataFrame, level: int) -> np.ndarray:
+    """Which rows the qrels call relevant."""
     wanted = (*_KEY, "relevance")
     if not isinstance(qrels, pl.DataFrame) or any(name not in qrels.columns for name in wanted):
         got = ", ".join(qrels.columns) if isinstance(qrels, pl.DataFrame) else repr(qrels)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg.judge.labels import relabelled
+from owkg.judge.relabelled import relabelled
 from owkg.judge.scores import scores as scores_of
 from owkg.metrics import metric
 
