@@ -105,7 +105,7 @@ def test_evaluate_takes_frames_and_usual_metrics(systems):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["mmr"], {}, "`metrics`: unknown metric 'mmr': did you mean mr, zmr, mrr"),
+        (["mmr"], {}, "`metrics` must be valid: unknown metric 'mmr': did you mean mr, zmr, mrr"),
         ([], {}, "`metrics` must name at least one metric"),
         ("mrr", {"by": "colour"}, "`by` must be of side, ties, relation, category, popularity"),
         ("mrr", {"by": ("relation", "category")}, "and one of the last three"),
@@ -135,7 +135,7 @@ def test_compare(systems, root):
     found = owkg.compare(systems, ["mrr", "macro-mrr"], qrels=qrels, draws=500, replicates=20, by="side")
     assert found.values["qrels"].unique(maintain_order=True).to_list() == ["full", "sparse"]
     values = owkg.evaluate(systems["oracle"], ["mrr"])["value"].item()
-    oracle = found.values.filter(system="oracle", metric="mrr", labels="full")
+    oracle = found.values.filter(system="oracle", metric="mrr", qrels="full")
     assert oracle["value"].item() == pytest.approx(values, rel=0.05)  # the exact rule, not the realistic one
     assert len(found.pairs) == 2 * 2 * 3
     assert found.agreement["qrels"].unique().to_list() == ["sparse"]

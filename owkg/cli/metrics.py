@@ -2,6 +2,7 @@
 
 import sys
 from enum import StrEnum
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from owkg.cli.errors import renamed
 from owkg.cli.inputs import check_readable, graph_in
-from owkg.cli.systems import note, noted
+from owkg.cli.systems import metrics_named, noted
 from owkg.terminal.progress import progress
 
 
@@ -31,6 +32,10 @@ class IntervalName(StrEnum):
     BCA = "bca"
 
 
+# Of the bootstrap, where nobody says.
+_REPLICATES = 1000
+# Arguments of the library that come from an option of another name.
+_FROM = {"num_entities": "probe_entities", "shares": "reweight", "level": "ci"}
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity")
 
 
@@ -56,7 +61,9 @@ def metrics(
         IntervalName,
         typer.Option(help="By the central limit theorem, or a bootstrap; both over whole queries."),
     ] = IntervalName.ANALYTIC,
-    replicates: Annotated[int, typer.Option(help="Of the bootstrap.", min=2)] = 1000,
+    replicates: Annotated[
+        int | None, typer.Option(help=f"Of the bootstrap. [default: {_REPLICATES}]", min=2)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0, max=2**32 - 1)] = 0,
     reweight: Annotated[
         str | None,
@@ -100,12 +107,31 @@ def metrics(
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
     if keys is Keys.PYKEEN and form is not MetricsFormat.JSON:
         raise ValueError(f"`keys` pykeen is a form of --format json, got --format {form.value}.")
+    if replicates is not None and interval is IntervalName.ANALYTIC:
+        raise ValueError("`replicates` has no effect with --interval analytic; percentile and bca resample.")
+    everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
+    divisions = _divisions(by)
     try:
-        sizes, found = _computed(
-            files, kg, by, metric, ci, interval, replicates, seed, reweight, probe_entities, form, figures
+        chosen = metrics_named(metric) if metric else None
+        found, sizes = _computed(
+            files,
+            kg,
+            reweight,
+            figures,
+            metrics=chosen,
+            by=[name for name in divisions if name not in ("side", "ties")],
+            sides=("head", "tail", "both") if everything or "side" in divisions else ("both",),
+            ties=("optimistic", "pessimistic", "realistic", "exact")
+            if everything or "ties" in divisions
+            else ("realistic",),
+            level=ci,
+            interval=interval.value,
+            replicates=replicates or _REPLICATES,
+            num_entities=probe_entities,
+            key=seed,
         )
     except ValueError as error:
-        raise ValueError(_reworded(str(error))) from None
+        raise ValueError(renamed(str(error), _option)) from None
     if form is MetricsFormat.JSON:
         output.print_json(found, keys is Keys.PYKEEN)
     elif form is MetricsFormat.CSV:
@@ -116,81 +142,37 @@ def metrics(
         output.print_tables(found, ci, sizes)
 
 
-# Arguments of the library that come from an option of another name; those of no option are plain words.
-_FROM = {"num_entities": "probe_entities", "shares": "reweight", "level": "ci"}
-_OPTIONS = {
-    "by",
-    "ci",
-    "figures",
-    "interval",
-    "keys",
-    "kg",
-    "metric",
-    "probe_entities",
-    "replicates",
-    "reweight",
-}
-
-
-def _reworded(message: str) -> str:
-    """An error of the library in the words of this command's options."""
-
-    def named(argument: str) -> str:
-        name = _FROM.get(argument, argument)
-        return f"`{name}`" if name in _OPTIONS and argument != "metric" else argument
-
-    return renamed(message, named)
+def _option(argument: str) -> str:
+    """An argument of the library as the option that it comes from; those of no option as plain words."""
+    name = _FROM.get(argument, argument)
+    return f"`{name}`" if name in {"metrics", "graph", *signature(metrics).parameters} else argument
 
 
 def _computed(
-    files: list[Path],
-    kg: Path | None,
-    by: str,
-    metric: list[str] | None,
-    ci: float,
-    interval: IntervalName,
-    replicates: int,
-    seed: int,
-    reweight: str | None,
-    probe_entities: int | None,
-    form: MetricsFormat,
-    figures: Path | None,
-) -> tuple[list[tuple[int, int]], Any]:
-    """How many tasks each table has, and how many of them are tied; the report; figures are drawn."""
+    files: list[Path], kg: Path | None, reweight: str | None, figures: Path | None, **options: Any
+) -> tuple[Any, list[tuple[int, int]]]:
+    """The report, and how many tasks each table has and how many of them are tied; figures are drawn."""
     from owkg import checks
-    from owkg.metrics import Ties
+    from owkg.metrics.report import report_tables
     from owkg.ranks.together import read_shares, read_tables
     from owkg.storage import writable_folder
 
-    checks.level("ci", ci)
-    divisions = _divisions(by)
-    wanted = _metrics(metric)
+    checks.level("ci", options["level"])
     if figures is not None:
         writable_folder(figures)
     check_readable(files)
-    with progress("reading"), noted():
-        graph = None if kg is None else graph_in(kg)
-        shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-        tables = list(zip(files, read_tables(files, graph, shares=shares), strict=True))
-    everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
-    shown = {"ties": tuple(Ties) if everything or "ties" in divisions else (Ties.REALISTIC,)}
-    if figures is not None:
-        from owkg.plots.ranks import rank_figures
+    with noted():
+        with progress("reading"):
+            graph = None if kg is None else graph_in(kg)
+            shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
+            tables = read_tables(files, graph, shares=shares)
+        if figures is not None:
+            from owkg.plots.ranks import rank_figures
 
-        for path in rank_figures([table for _, table in tables], figures):
-            print(f"wrote {path}", file=sys.stderr)
-    return _found(
-        tables,
-        wanted,
-        seed,
-        by=[name for name in divisions if name not in ("side", "ties")],
-        sides=("head", "tail", "both") if everything or "side" in divisions else ("both",),
-        level=ci,
-        interval=interval.value,
-        replicates=replicates,
-        num_entities=probe_entities,
-        **shown,
-    )
+            for path in rank_figures(tables, figures):
+                print(f"wrote {path}", file=sys.stderr)
+        with progress("Computing", "parts") as update:
+            return report_tables(files, tables, on_progress=update, **options)
 
 
 def _divisions(text: str) -> list[str]:
@@ -199,19 +181,6 @@ def _divisions(text: str) -> list[str]:
         if name not in _DIVISIONS:
             raise ValueError(f"`by` must be of {', '.join(_DIVISIONS)}, got {name!r}.")
     return names
-
-
-def _metrics(names: list[str] | None):
-    """The wanted that --metric names, each once; None when it is not given."""
-    from owkg.metrics import metric
-
-    if not names:
-        return None
-    try:
-        found = [metric(part) for name in names for part in split_names(name)]
-    except ValueError as error:
-        raise ValueError(f"--metric: {error}") from None
-    return list({one.name: one for one in found}.values())
 
 
 def split_names(text: str) -> list[str]:
@@ -224,76 +193,3 @@ def split_names(text: str) -> list[str]:
         else:
             names.append(part)
     return names
-
-
-def _found(
-    tables: list[tuple[Path, Any]], wanted: Any, seed: int, **options: Any
-) -> tuple[list[tuple[int, int]], Any]:
-    """Tasks and tied tasks of each table, and the reports, one under the other; the tables are used up."""
-    import polars as pl
-
-    from owkg.metrics import report, tasks_of
-
-    frames, sizes = [], []
-    with progress("Computing", "parts") as update:
-        while tables:
-            path, table = tables.pop(0)
-            try:
-                tasks, rows = tasks_of(table)
-                del table  # ten million ranks take half a GiB
-                rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
-                sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
-                frames.append(report((tasks, rows), wanted, key=seed, on_progress=update, **options))
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from None
-            _note_few(path, frames[-1])
-            missing = [s.name for s in wanted or () if s.name not in frames[-1]["metric"]]
-            if missing:
-                raise ValueError(f"--metric: {path} has no {', '.join(missing)}: {_NO_LIST}")
-            if "macro-mrr" not in frames[-1]["metric"] and wanted is None:
-                note(f"{path}: no macro metrics: {_NO_LIST}")
-    return sizes, pl.concat(frames)
-
-
-# What a report may be divided by, beside the side.
-_GROUPS = {"model", "relation", "category", "popularity"}
-
-
-def _note_few(path: Path, found: Any) -> None:
-    """Says where intervals rest on few queries, or on one that carries much of the weight."""
-    import polars as pl
-
-    from owkg.metrics import FEW_QUERIES, HEAVY_QUERY
-
-    few = pl.col("effective_queries") < FEW_QUERIES
-    heavy = pl.col("heaviest_query") > HEAVY_QUERY
-    known = found.filter(pl.col("ci_low").is_not_null())
-    whole = known.filter(pl.col("by").is_null(), few | heavy)
-    for (model,), rows in whole.group_by(["model"], maintain_order=True):
-        worst = rows.sort("effective_queries").row(0, named=True)
-        metrics = rows["metric"].unique(maintain_order=True).to_list()
-        named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
-        why = []
-        if worst["effective_queries"] < FEW_QUERIES:
-            why.append(
-                f"{worst['queries']:,} queries count as {worst['effective_queries']:.1f} of equal weight, "
-                f"fewer than {FEW_QUERIES}"
-            )
-        if worst["heaviest_query"] > HEAVY_QUERY:
-            why.append(f"one query carries {worst['heaviest_query']:.0%} of the weight")
-        whose = path if model is None else model
-        note(f"{whose}: {' and '.join(why)} ({named}): the intervals may be too narrow.")
-    groups = known.filter(pl.col("by").is_not_null())
-    groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
-    if groups["few"].any():
-        note(
-            f"{path}: {groups['few'].sum():,} of {len(groups):,} groups rest on fewer than {FEW_QUERIES} "
-            f"effective queries, or on one that weighs more than {HEAVY_QUERY:.0%}: their intervals may be "
-            "too narrow."
-        )
-
-
-_NO_LIST = (
-    "the answers of a query are in no one list, for its tasks differ in their number of candidates, "
-    "or its other answers are not filtered."
-)

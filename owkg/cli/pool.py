@@ -167,7 +167,8 @@ def _show(out: Path, card: dict[str, Any]) -> None:
     from owkg.cli.systems import note
 
     rows = card["sizes"]
-    printed("", list(rows[0]), ([f"{value:,}" for value in row.values()] for row in rows))
+    head = ["queries" if name == "questions" else name for name in rows[0]]
+    printed("", head, ([f"{value:,}" for value in row.values()] for row in rows))
     if rules := ", ".join(f"{count:,} {name}" for name, count in card["rules"].items()):
         line(f"not relevant by rule: {rules}")
         _show_cost(card["rule_cost"])

@@ -31,6 +31,11 @@ def read_sheets(
 
     `out` is a file of its own: never a sheet, nor a file of the pool.
     """
+    for sheet in sheets:
+        if sheet.is_dir():
+            raise ValueError(
+                f"`read` must name sheets, got the folder {sheet}; --pool names that of the pool."
+            )
     place = out.resolve()
     if place in [sheet.resolve() for sheet in sheets] or place.parent == folder.resolve():
         raise ValueError(f"`out` must be a file of its own, got {out}, which is read.")

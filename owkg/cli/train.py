@@ -40,11 +40,11 @@ def train(
         str | None,
         typer.Option(
             "--training-loop",
-            "--regime",
             help="What answers are compared with: all entities, one answer (1vsall) or all known "
             "answers (kvsall) at a time, or entities drawn at random (negatives).",
         ),
     ] = None,
+    name_before: Annotated[str | None, typer.Option("--regime", hidden=True)] = None,
     loss: Annotated[
         str | None,
         typer.Option(help="cross_entropy or bce; with negatives: margin, logistic or self_adversarial."),
@@ -95,7 +95,7 @@ def train(
     given = {
         "model": model,
         "dim": dim,
-        "training_loop": training_loop,
+        "training_loop": training_loop or name_before,
         "loss": loss,
         "batch_size": batch_size,
         "num_negatives": num_negatives,
@@ -121,7 +121,7 @@ def train(
     from owkg.terminal.progress import progress
 
     if resume and overwrite:
-        raise ValueError("`overwrite` must not be given with --resume: the run is gone on with.")
+        raise ValueError("`overwrite` cannot be combined with --resume.")
     if resume and config is not None:
         raise ValueError("`config` has no effect with --resume: the run has its own.")
     source = training.config_file(out) if resume else config

@@ -16,6 +16,7 @@ from owkg.judge.relabelled import relabelled
 from owkg.judge.schema import known_entity
 from owkg.judge.scores import intersected
 from owkg.kg import KnowledgeGraph, fact_splits
+from owkg.kg.graph import graph_checked
 from owkg.ranks import RankTable, annotated, ranks_from_run, read_ranks
 from owkg.ranks.delimited import is_rank_table
 from owkg.ranks.trec import read_run
@@ -61,6 +62,8 @@ def qrels_ranks(
     if isinstance(systems, str | PathLike | pl.DataFrame) or not isinstance(systems, Iterable):
         must = "must be several: rank tables or paths by name, or a list of paths"
         raise ArgumentError("systems", f"{must}, got {type(systems).__name__}.")
+    if graph is not None:
+        graph_checked(graph)
     by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
     pairs = by_name.items() if by_name else [(None, path) for path in systems]
     sources = [

@@ -34,7 +34,7 @@ def metrics_named(metrics: "str | Metric | Iterable[str | Metric] | None") -> li
     try:
         found = [name if isinstance(name, Metric) else metric(name) for name in names]
     except ValueError as error:
-        raise ValueError(f"`metrics`: {error}") from None
+        raise ArgumentError("metrics", f"must be valid: {error}") from None
     return list({one.name: one for one in found}.values())
 
 

@@ -1,7 +1,9 @@
-"""What a rank table says: every metric by model, side, tie rule, relation, category and popularity."""
+"""Reports of rank tables: every metric by model, side, tie rule, relation, category and popularity."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate
 from owkg.metrics.measures import Metric
 from owkg.metrics.names import metric
+from owkg.ranks import RankTable
 from owkg.ranks.tasks import Tasks, part_of, tasks_of
+from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY
 
 SIDES = ("head", "tail", "both")
 
@@ -160,6 +164,86 @@ def report(
     if not frames:
         raise ArgumentError("sides", f"must name a side that the table has, got {', '.join(sides)}.")
     return pl.concat(frames)
+
+
+def report_tables(
+    files: Sequence[Path],
+    tables: list[RankTable],
+    metrics: list[Metric] | None = None,
+    **options: Any,
+) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
+    """The reports of several rank tables, one under the other.
+
+    Warns (UserWarning) where intervals rest on few queries, and where a table has no macro metrics.
+
+    Args:
+        files: of the tables, for messages.
+        tables: are used up, as ten million ranks take half a GiB.
+        metrics: as `report` takes them.
+        options: of `report`.
+
+    Returns:
+        (report, tasks and tied tasks of each table).
+
+    Raises:
+        ValueError: beginning with the file.
+    """
+    frames, sizes = [], []
+    for path in files:
+        try:
+            tasks, rows = tasks_of(tables.pop(0))
+            rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
+            sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
+            frames.append(report((tasks, rows), metrics, **options))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        _warn_few(path, frames[-1])
+        if missing := [one.name for one in metrics or () if one.name not in frames[-1]["metric"]]:
+            raise ArgumentError(
+                "metrics", f"must be of every table; {path} has no {', '.join(missing)}: {_NO_LIST}"
+            )
+        if metrics is None and "macro-mrr" not in frames[-1]["metric"]:
+            warnings.warn(f"{path}: no macro metrics: {_NO_LIST}", stacklevel=2)
+    return pl.concat(frames), sizes
+
+
+# What a report may be divided by, beside the side.
+_GROUPS = {"model", *Breakdown}
+_NO_LIST = (
+    "the answers of a query are in no one list, for its tasks differ in their number of candidates, "
+    "or its other answers are not filtered."
+)
+
+
+def _warn_few(path: Path, found: pl.DataFrame) -> None:
+    """Warns where intervals rest on few queries, or on one that carries much of the weight."""
+    few = pl.col("effective_queries") < FEW_QUERIES
+    heavy = pl.col("heaviest_query") > HEAVY_QUERY
+    known = found.filter(pl.col("ci_low").is_not_null())
+    whole = known.filter(pl.col("by").is_null(), few | heavy)
+    for (model,), rows in whole.group_by(["model"], maintain_order=True):
+        worst = rows.sort("effective_queries").row(0, named=True)
+        metrics = rows["metric"].unique(maintain_order=True).to_list()
+        named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
+        why = []
+        if worst["effective_queries"] < FEW_QUERIES:
+            why.append(
+                f"{worst['queries']:,} queries count as {worst['effective_queries']:.1f} of equal weight, "
+                f"fewer than {FEW_QUERIES}"
+            )
+        if worst["heaviest_query"] > HEAVY_QUERY:
+            why.append(f"one query carries {worst['heaviest_query']:.0%} of the weight")
+        text = f"{path if model is None else model}: {' and '.join(why)} ({named})"
+        warnings.warn(f"{text}: the intervals may be too narrow.", stacklevel=3)
+    groups = known.filter(pl.col("by").is_not_null())
+    groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
+    if groups["few"].any():
+        warnings.warn(
+            f"{path}: {groups['few'].sum():,} of {len(groups):,} groups rest on fewer than {FEW_QUERIES} "
+            f"effective queries, or on one that weighs more than {HEAVY_QUERY:.0%}: their intervals may be "
+            "too narrow.",
+            stacklevel=3,
+        )
 
 
 def _breakdown(name: Any) -> Breakdown:

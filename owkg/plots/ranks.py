@@ -11,10 +11,11 @@ from owkg.metrics import Tasks, part_of, tasks_of
 from owkg.plots.figure import figure, panel_grid, write_figure
 from owkg.plots.histogram import draw_histograms
 from owkg.plots.probe import draw_lines, draw_order, draw_surfaces, probe_surface
+from owkg.ranks import RankTable
 from owkg.storage import writable_folder
 
 
-def rank_figures(tables: Sequence[pl.DataFrame], folder: Path) -> list[Path]:
+def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> list[Path]:
     """Draws rank tables, a panel or a line a model, into PNG and PDF files.
 
     - `rank_histogram`: the ranks on a logarithmic axis, beside those of a random ranking.
@@ -59,7 +60,7 @@ def rank_figures(tables: Sequence[pl.DataFrame], folder: Path) -> list[Path]:
     return paths
 
 
-def _models(tables: Sequence[pl.DataFrame]) -> dict[str, Tasks]:
+def _models(tables: Sequence[RankTable | pl.DataFrame]) -> dict[str, Tasks]:
     """The tasks of each model, in the order of the tables and, within one, of the names."""
     if not tables:
         raise ArgumentError("tables", "must have at least one rank table, got none.")

@@ -11,11 +11,12 @@ from owkg.kg.lines import read_lines
 from owkg.ranks.annotate import annotated, other_candidates
 from owkg.ranks.files import read_ranks
 from owkg.ranks.reweight import reweighted
+from owkg.ranks.table import RankTable
 
 
 def read_tables(
     files: Sequence[Path], graph: Any = None, *, shares: Mapping[str, float] | str | None = None
-) -> list[pl.DataFrame]:
+) -> list[RankTable]:
     """The rank tables of some files; of several, each row names its model, the file's where it has none.
 
     Warns (UserWarning) where a table has other numbers of candidates than the graph gives it.
@@ -41,7 +42,7 @@ def read_tables(
                 known = "unseen" not in read.about  # else the table was ranked among fewer entities
                 different = other_candidates(table, graph, filter_splits=splits) if known else 0
             except ValueError as error:
-                raise ValueError(f"{path}, with the graph: {error}") from None
+                raise ValueError(f"{path} with `graph`: {error}") from None
             if different:
                 warnings.warn(
                     f"{path}: {different:,} of {len(table):,} tasks have another number of candidates than "
@@ -49,17 +50,30 @@ def read_tables(
                     stacklevel=2,
                 )
         if shares is not None:
-            table = reweighted(table, None if shares == "uniform" else shares)
+            table = reweighted(RankTable(table), None if shares == "uniform" else shares)
         if len(files) > 1 and "model" not in table.columns:
             name = stem if stems.count(stem) == 1 else str(path)
             table = table.with_columns(model=pl.lit(name))
-        tables.append(table)
-    models = [set(table["model"].unique()) for table in tables if len(files) > 1]
+        tables.append(RankTable(table, read.about))
+    _warn_unknown(shares, tables)
+    models = [set(table.frame["model"].unique()) for table in tables if len(files) > 1]
     for i, path in enumerate(files):
         for earlier in range(i if models else 0):
             if both := models[i] & models[earlier]:
                 raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
     return tables
+
+
+def _warn_unknown(shares: Mapping[str, float] | str | None, tables: list[RankTable]) -> None:
+    """Warns of shares of relations that no table has."""
+    if isinstance(shares, Mapping):
+        unknown = set(shares).difference(*(t.frame["relation"].cast(pl.String).unique() for t in tables))
+        if unknown:
+            warnings.warn(
+                f"{len(unknown):,} of {len(shares):,} relations with a share are in no rank table, such as "
+                f"{min(unknown)!r}.",
+                stacklevel=3,
+            )
 
 
 def _filters(splits: list[str] | None) -> str:

@@ -278,7 +278,7 @@ def test_queries_that_a_system_lacks(folder, call, tmp_path):
         (("{a}", "{a}"), "the system 'a' is in"),
         (("{a}", "{b}", "--by", "ties"), "--by must be of side, relation, category, got 'ties'"),
         (("{a}", "{b}", "--by", "category"), "--by category needs --kg"),
-        (("{a}", "{b}", "--metric", "mmr"), "--metric: "),
+        (("{a}", "{b}", "--metric", "mmr"), "--metric must be valid: unknown metric"),
         (("{a}", "{b}", "--metric", "zmrr"), "must be means, plain or adjusted as an index, got zmrr"),
         (("{a}", "{b}", "--ties", "best"), "--ties must be one of"),
         (("{a}", "{b}", "--ci", "1"), "--ci must be"),

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 import re
 import shlex
 
@@ -480,7 +481,7 @@ def test_interrupts_are_quiet(folder, call, monkeypatch):
     def stop(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("owkg.metrics.report", stop)
+    monkeypatch.setattr(sys.modules["owkg.metrics.report"], "report", stop)
     code, out, err = call("ranks.parquet")
     assert (code, out, err) == (130, "", "owkg: interrupted\n")
 
@@ -671,3 +672,22 @@ def test_effective_queries_are_in_the_json(answer):
     found = answer("few.parquet --metric mrr,macro-mrr")["tail"]["realistic"]
     assert found["mrr"]["effective_queries"] == pytest.approx(25 / 11)
     assert found["macro-mrr"]["effective_queries"] == pytest.approx(3)
+
+
+def test_what_has_no_effect_or_is_unknown_is_told(folder, call):
+    """Replicates without a bootstrap, shares of other relations, a graph of other data."""
+    code, _, err = call("ranks.parquet --replicates 50")
+    assert code == 2
+    assert "--replicates has no effect with --interval analytic" in err
+    relations = pl.read_parquet(folder / "ranks.parquet")["relation"].unique().to_list()
+    shares = "".join(f"{name}\t1\n" for name in [*relations, "other"])
+    (folder / "shares.tsv").write_text(shares)
+    code, _, err = call("ranks.parquet --reweight shares.tsv")
+    assert code == 0
+    assert f"1 of {len(relations) + 1} relations with a share are in no rank table, such as 'other'" in err
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "train.txt").write_text("x\ty\tz\n")
+    code, _, err = call("ranks.parquet --kg elsewhere")
+    assert code == 2
+    assert "ranks.parquet with --kg: " in err
+    assert "the graph has no" in err
