@@ -228,9 +228,9 @@ def print_listing(form: Any) -> None:
     Args:
         form: json and csv for programs; otherwise a table.
     """
-    from owkg.metrics.listing import LISTING, Entry
+    from owkg.metrics.registry import LISTING
 
-    rows = [entry._asdict() for entry in LISTING]
+    rows = [entry.listed() for entry in LISTING]
     if form == "json":
         print(json.dumps(rows, indent=2))
         return
@@ -238,10 +238,10 @@ def print_listing(form: Any) -> None:
         print(pl.DataFrame(rows).write_csv(), end="")
         return
     table = new_table()
-    for name in Entry._fields:
+    for name in rows[0]:
         table.add_column(name, no_wrap=name in ("name", "example"))
-    for entry in LISTING:
-        table.add_row(*entry)
+    for row in rows:
+        table.add_row(*row.values())
     put(table)
     line(
         "r ranks, N candidates, n tasks, w weights; M a plain metric, E and V its mean and variance under "

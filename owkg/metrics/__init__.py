@@ -14,8 +14,8 @@ from owkg.metrics.measures import (
     stratified,
     stratified_mrr,
 )
-from owkg.metrics.names import adjusted, metric, pykeen_key
 from owkg.metrics.published import adjusted_from
+from owkg.metrics.registry import adjusted, metric, pykeen_key
 from owkg.metrics.report import (
     Breakdown,
     default_group_metrics,

@@ -9,7 +9,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.keys import checked_key
 from owkg.metrics.measures import Metric
-from owkg.metrics.names import metric
+from owkg.metrics.registry import metric
 from owkg.metrics.report import SIDES, Breakdown, report
 from owkg.metrics.ties import Ties
 from owkg.ranks import RankTable

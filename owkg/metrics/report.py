@@ -13,7 +13,7 @@ from owkg.checks import ArgumentError
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate
 from owkg.metrics.measures import Metric
-from owkg.metrics.names import metric
+from owkg.metrics.registry import metric
 from owkg.ranks import RankTable
 from owkg.ranks.tasks import Tasks, part_of, tasks_of
 from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY

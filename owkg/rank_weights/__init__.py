@@ -12,8 +12,8 @@ from owkg.rank_weights.catalogue import (
     p_mrr,
     power_mean,
 )
-from owkg.rank_weights.names import FORMS, checked, rank_weight
 from owkg.rank_weights.rank_weight import RankWeight
+from owkg.rank_weights.registry import FORMS, checked, rank_weight
 from owkg.rank_weights.tables import tie_expectation
 
 __all__ = [

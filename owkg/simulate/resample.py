@@ -12,7 +12,7 @@ from owkg.checks import ArgumentError
 from owkg.keys import as_key, reproducible
 from owkg.openworld import INDEPENDENT
 from owkg.rank_weights import RankWeight, tie_expectation
-from owkg.rank_weights.names import checked_metrics
+from owkg.rank_weights.registry import checked_metrics
 from owkg.simulate.full_test import FullTest
 from owkg.simulate.missingness import ThinningModel, missingness
 from owkg.simulate.resample_block import laid_out, resampled_blocks

@@ -13,7 +13,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
 from owkg.rank_weights import RankWeight
-from owkg.rank_weights.names import checked_metrics
+from owkg.rank_weights.registry import checked_metrics
 from owkg.simulate import missing as missing_facts
 from owkg.simulate.numerics import pairwise_sum
 from owkg.simulate.query import query_metrics

@@ -13,7 +13,7 @@ from scipy import special
 
 from owkg import checks
 from owkg.rank_weights import RankWeight, tables
-from owkg.rank_weights.names import checked
+from owkg.rank_weights.registry import checked
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.

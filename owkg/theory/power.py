@@ -10,7 +10,7 @@ from owkg.checks import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.rank_weights import RankWeight
-from owkg.rank_weights.names import checked
+from owkg.rank_weights.registry import checked
 from owkg.theory.moments import covariance, moments
 
 # Relative error of an expectation, a sum of some hundred rounded products.

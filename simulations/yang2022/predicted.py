@@ -12,7 +12,7 @@ from scipy import stats
 
 from owkg import checks
 from owkg.metrics import RankWeight, tie_expectation
-from owkg.rank_weights.names import checked
+from owkg.rank_weights.registry import checked
 from owkg.theory import covariance, moments
 
 

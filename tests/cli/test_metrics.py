@@ -3,9 +3,9 @@
 import csv
 import io
 import json
-import sys
 import re
 import shlex
+import sys
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ import pytest
 from owkg.cli.main import app, main
 from owkg.kg import KnowledgeGraph, write_labelled
 from owkg.metrics import Ties, evaluate, metric, tasks_of
-from owkg.metrics.listing import LISTING
+from owkg.metrics.registry import LISTING
 from owkg.ranks import annotated, read_ranks, write_ranks
 
 RNG = np.random.default_rng(3)

@@ -1,0 +1,281 @@
+"""Registry of metrics: each entry is a metric with its names, formula, chance level and source.
+
+The rank weights come from `owkg.rank_weights.registry`, the gains over lists from
+`owkg.metrics.list_gains`. The parser of names, the listing, the near names of errors and PyKEEN's keys are
+derived from the entries.
+"""
+
+from typing import Any
+
+from owkg.checks import ArgumentError
+from owkg.metrics import measures
+from owkg.metrics.list_gains import GAINS
+from owkg.metrics.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
+from owkg.rank_weights.catalogue import GMR
+from owkg.rank_weights.registry import (
+    RANK_WEIGHTS,
+    Entry,
+    folded_name,
+    rank_weight_or_none,
+    unknown_name,
+)
+
+_ZHOU = "Zhou et al. 2022"
+_BERRENDORF = "Berrendorf et al. 2020"
+_HOYT = "Hoyt et al. 2022"
+
+
+def _spread(kind: Spread, formula: str, aliases: tuple[str, ...], *, low: str = "[0, inf)") -> Entry:
+    name = kind.value.replace(" ", "_")
+    entry = Entry(name, name, formula, low, "-", "-", "PyKEEN", lambda: Metric(name, Dispersion(kind)))
+    return entry._replace(aliases=aliases, pykeen=name)
+
+
+def _median(name: str, formula: str, values: str, better: str, aliases: tuple[str, ...]) -> Entry:
+    measure = Median(inverse=better == "larger")
+    chance = "normal distribution, drawn"
+    entry = Entry(name, name, formula, values, better, chance, _HOYT, lambda: Metric(name, measure))
+    return entry._replace(aliases=aliases, pykeen=name)
+
+
+PLAIN = (
+    *RANK_WEIGHTS,
+    _median("median_rank", "median of r", "[1, N]", "smaller", ("median",)),
+    _median("inverse_median_rank", "1 / median_rank", "(0, 1]", "larger", ()),
+    Entry(
+        "wgmr",
+        "wgmr",
+        "gmr with weights w (N-1)",
+        "[1, N]",
+        "smaller",
+        "closed",
+        "Tiwari et al. 2021",
+        lambda: Metric("wgmr", GMR, Weighting(negatives=1.0)),
+        ("weighted-geometric-mean-rank",),
+    ),
+    Entry(
+        "probe@A,B[,C]",
+        "probe@0.5,0.5",
+        "mean of (r^-A - N^-A)/(1 - N^-A), weights w (popularity+1)^-B (relation popularity+1)^-C",
+        "[0, 1]",
+        "larger",
+        "closed",
+        "PROBE 2026",
+        measures.probe,
+    ),
+    Entry(
+        "macro-map@K",
+        "macro-map@20",
+        "mean over queries of sum of i/p_i over p_i <= K, over the answers; p_i position of the i-th",
+        "[0, 1]",
+        "larger",
+        "closed",
+        f"{_ZHOU}, trec_eval",
+        measures.macro_map,
+        ("macro-ap",),
+    ),
+    *(
+        Entry(
+            f"macro-{gain.name}@K",
+            f"macro-{gain.name}@20",
+            gain.formula,
+            "[0, 1]",
+            "larger",
+            "closed",
+            gain.source,
+            lambda k, gain=gain.name: measures.macro_gain(gain, k),
+            tuple(f"macro-{alias}" for alias in gain.aliases),
+        )
+        for gain in GAINS.values()
+    ),
+    _spread(Spread.COUNT, "n", ("rank-count",), low="[1, inf)"),
+    _spread(Spread.STANDARD_DEVIATION, "of r", ("rank-std", "std")),
+    _spread(Spread.VARIANCE, "of r", ("rank-var", "var")),
+    _spread(Spread.MEDIAN_ABSOLUTE_DEVIATION, "1.4826 median of |r - median|", ("rank-mad", "mad")),
+)
+"""Metrics that are made of no other."""
+
+OF_RANK_WEIGHTS = (
+    Entry(
+        "strat-M@B",
+        "strat-mrr@0.5",
+        "M with weights w (popularity+1)^-B",
+        "as M",
+        "as M",
+        "as M",
+        "Mohamed et al. 2020",
+        measures.stratified,
+        ("stratified-M",),
+    ),
+    Entry(
+        "macro-M",
+        "macro-mrr",
+        "mean over queries of h(best answer's r)",
+        "as M",
+        "as M",
+        "closed",
+        _ZHOU,
+        measures.macro,
+    ),
+)
+"""Metrics of a rank weight M."""
+
+
+def _ratio_or_index(metric: Metric) -> Metric:
+    return adjusted(metric, Adjustment.INDEX if metric.larger_is_better else Adjustment.RATIO)
+
+
+ADJUSTED = (
+    Entry(
+        "aM",
+        "amr",
+        "M / E, of M better small",
+        "[0, inf)",
+        "smaller",
+        "as M",
+        _BERRENDORF,
+        _ratio_or_index,
+        ("adjusted-M",),
+    ),
+    Entry(
+        "aM",
+        "amrr",
+        "(M - E)/(B - E), of M better large",
+        "(-inf, 1]",
+        "larger",
+        "as M",
+        _HOYT,
+        _ratio_or_index,
+    ),
+    Entry(
+        "aMi",
+        "amri",
+        "(M - E)/(B - E), of M better small",
+        "(-inf, 1]",
+        "larger",
+        "as M",
+        f"{_BERRENDORF}, {_HOYT}",
+        lambda metric: adjusted(metric, Adjustment.INDEX),
+        ("adjusted-M-index",),
+    ),
+    Entry(
+        "zM",
+        "zmrr",
+        "+-(M - E)/sqrt(V)",
+        "(-inf, inf)",
+        "larger",
+        "as M",
+        _HOYT,
+        lambda metric: adjusted(metric, Adjustment.Z),
+        ("z-M",),
+    ),
+)
+"""Metrics of any plain metric M with chance taken out."""
+
+LISTING = (*PLAIN, *OF_RANK_WEIGHTS, *ADJUSTED)
+"""All metrics."""
+
+# PyKEEN's synonyms that no entry makes.
+_SYNONYMS = {"aamr": "amr", "aamri": "amri", "gmri": "agmri", "zamr": "zmr"}
+
+
+def adjusted(metric: Metric, adjustment: Adjustment | str) -> Metric:
+    """`metric` with chance taken out.
+
+    The name is `z` and the plain name for z; `a` and the plain name for the index of a metric that is
+    better large, and for the ratio of one that is better small, whose index ends in `i`: amrr, amr, amri.
+
+    Raises:
+        ValueError: if the metric is adjusted already, has no chance level (count, dispersion), or the
+            ratio is asked of a metric that is better large.
+    """
+    _is_metric(metric)
+    if adjustment not in list(Adjustment):
+        raise ArgumentError("adjustment", f"must be of {', '.join(Adjustment)}, got {adjustment!r}.")
+    adjustment = Adjustment(adjustment)
+    if metric.adjustment is not Adjustment.NONE or isinstance(metric.measure, Dispersion):
+        raise ValueError(f"{metric.name} cannot be adjusted for chance.")
+    if adjustment is Adjustment.NONE:
+        return metric
+    if adjustment is Adjustment.RATIO and metric.larger_is_better:
+        raise ValueError(f"the ratio to chance is of metrics that are better small, not of {metric.name}.")
+    ending = "i" if adjustment is Adjustment.INDEX and not metric.larger_is_better else ""
+    beginning = "z" if adjustment is Adjustment.Z else "a"
+    return Metric(f"{beginning}{metric.name}{ending}", metric.measure, metric.weighting, adjustment)
+
+
+def _is_metric(metric: Any) -> None:
+    if not isinstance(metric, Metric):
+        raise ArgumentError("metric", f"must be of owkg.metrics.metric, got {metric!r}.")
+
+
+def _plain(name: str, folded: str) -> Metric | None:
+    """The unadjusted metric of that name."""
+    if found := rank_weight_or_none(name, folded):
+        return measures.micro(found)
+    for entry in PLAIN[len(RANK_WEIGHTS) :]:
+        for texts in entry.matches(folded):
+            return entry.made(name, texts)
+    for entry in OF_RANK_WEIGHTS:
+        for of, *texts in entry.matches(folded):
+            if base := rank_weight_or_none(name, of):
+                return entry.made(name, texts, base)
+    return None
+
+
+def _adjusted(name: str, folded: str) -> Metric | None:
+    for entry in ADJUSTED:
+        for (of,) in entry.matches(folded):
+            if base := _plain(name, of):
+                return entry.made(name, (), base)
+    return None
+
+
+def metric(name: str) -> Metric:
+    """The metric of ranks of that name; case, `_` against `-`, and the common aliases do not matter.
+
+    Args:
+        name: as `owkg metrics --list` prints them, or an alias, PyKEEN's among them.
+
+    Raises:
+        ValueError: for an unknown name (the message names the near ones), or a bad parameter.
+
+    Examples:
+        >>> metric("adjusted_arithmetic_mean_rank_index").name, metric("AHits_at_10").name
+        ('amri', 'ahits@10')
+        >>> metric("probe@1/2,0.25").name
+        'probe@0.5,0.25'
+    """
+    folded = folded_name(name)
+    folded = _SYNONYMS.get(folded, folded)
+    found = _plain(name, folded) or _adjusted(name, folded)
+    if found is None:
+        raise unknown_name(name, LISTING, "owkg metrics --list shows all.", _MORE)
+    return found
+
+
+# Names near which an unknown one may be, beside those of the entries.
+_MORE = (
+    *("hits@1", "hits@3", "hits@5", "ahits@1", "ahits@10", "agmri", "zmr", "zgmr", "zhits@1", "zhits@10"),
+    *("adjusted-mean-rank", "adjusted-mean-rank-index", "adjusted-hits-at-10", "macro-hits@10"),
+)
+
+
+def pykeen_key(metric: Metric) -> str | None:
+    """PyKEEN's key of a metric: `inverse_harmonic_mean_rank` of mrr; None where PyKEEN has none."""
+    _is_metric(metric)
+    for entry in PLAIN:
+        if not entry.pykeen or metric.weighting != measures.EQUAL:
+            continue
+        for texts in entry.matches(folded_name(getattr(metric.measure, "name", metric.name))):
+            made = entry.made(metric.name, texts)
+            if metric.measure != getattr(made, "measure", made):
+                return None
+            key = entry.pykeen.format(*texts)
+            if metric.adjustment is Adjustment.NONE:
+                return key
+            if metric.adjustment.value not in entry.pykeen_adjusted:
+                return None
+            ending = "_index" if metric.adjustment is Adjustment.INDEX and entry.better == "smaller" else ""
+            return f"{'z' if metric.adjustment is Adjustment.Z else 'adjusted'}_{key}{ending}"
+    return None

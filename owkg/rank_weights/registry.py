@@ -1,0 +1,293 @@
+"""Registry of rank weights: name, aliases, parameters, formula and source of each; all else is derived."""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from owkg.checks import ArgumentError
+from owkg.rank_weights.catalogue import (
+    GMR,
+    HMR,
+    IGMR,
+    IMR,
+    LOG_MRR,
+    MR,
+    MRR,
+    hits_at,
+    p_mrr,
+    power_mean,
+)
+from owkg.rank_weights.rank_weight import RankWeight, traceable
+
+
+class Entry(NamedTuple):
+    """A metric, or a family of metrics with parameters.
+
+    Attributes:
+        name: letters behind @ stand for parameters, K for a whole number; M stands for another metric.
+        example: a name of the family.
+        formula: r ranks, N candidates, n tasks, w weights, Q queries, M plain metric, E and V its mean and
+            variance under random ranking, B its best value.
+        range: of the values.
+        better: larger or smaller; - for none.
+        chance: how its chance level is computed.
+        source: where it is from.
+        make: the metric of (M, if there is one, and the parameters).
+        aliases: of the name without its parameters; lower case, words joined by -.
+        pykeen: PyKEEN's key; {} stands for the parameter. Empty where PyKEEN has none.
+        pykeen_adjusted: the adjustments that PyKEEN has of it.
+    """
+
+    name: str
+    example: str
+    formula: str
+    range: str
+    better: str
+    chance: str
+    source: str
+    make: Callable[..., Any]
+    aliases: tuple[str, ...] = ()
+    pykeen: str = ""
+    pykeen_adjusted: tuple[str, ...] = ()
+
+    def listed(self) -> dict[str, str]:
+        """What people read of it."""
+        return {name: getattr(self, name) for name in self._fields[:7]}
+
+    def matches(self, folded: str) -> Iterator[list[str]]:
+        """The texts of M and of the parameters, for each way to read a folded name as this metric."""
+        stem, _, letters = self.name.partition("@")
+        for word in (stem.replace("_", "-"), *self.aliases):
+            if match := _pattern(word, len(re.findall("[A-Z]", letters))).fullmatch(folded):
+                yield [text for text in match.groups() if text is not None]
+
+    def made(self, name: str, texts: Sequence[str], *of: Any) -> Any:
+        """The metric of parameters as text; errors begin with the name."""
+        letters = re.findall("[A-Z]", self.name.partition("@")[2])
+        try:
+            return self.make(
+                *of, *(_number(letter, text) for letter, text in zip(letters, texts, strict=False))
+            )
+        except ValueError as error:
+            raise ValueError(f"metric {name!r}: {error}") from None
+
+
+_NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
+
+
+@cache
+def _pattern(word: str, parameters: int) -> re.Pattern[str]:
+    """Names of a family: `hits@10`, `hits-at-10`, `hits10`. Further parameters may be left out."""
+    start = re.escape(word).replace("M", "(.+?)")
+    if not parameters:
+        return re.compile(start)
+    return re.compile(f"{start}(?:@|-at-|-)?{_NUMBER}" + f"(?:,{_NUMBER})?" * (parameters - 1))
+
+
+def _number(letter: str, text: str) -> float:
+    """The number, or fraction, that a parameter of a name spells; K as int where it is whole."""
+    try:
+        above, _, under = text.partition("/")
+        value = float(above) / float(under or 1)
+    except (ValueError, ZeroDivisionError):
+        value = math.nan
+    if math.isnan(value):
+        raise ValueError(f"{text!r} is not a number.")
+    return int(value) if letter == "K" and value.is_integer() else value
+
+
+def folded_name(name: Any) -> str:
+    """A name in lower case, with `-` for spaces and underscores."""
+    if not isinstance(name, str):
+        raise ValueError(f"the name of a metric must be text, got {name!r}.")
+    folded = re.sub(r"\s*([@,])\s*", r"\1", name.strip().lower())
+    return re.sub(r"[\s_]+", "-", folded)
+
+
+def unknown_name(name: str, entries: Iterable[Entry], otherwise: str, more: Iterable[str] = ()) -> ValueError:
+    """The error of a name that is not known, with the near ones of the entries and of `more`."""
+    known = {word for entry in entries for word in (entry.example, *_without_parameters(entry))}
+    near = difflib.get_close_matches(
+        folded_name(name), {folded_name(word) for word in (*known, *more)}, 3, 0.5
+    )
+    hint = f"did you mean {', '.join(near)}?" if near else otherwise
+    return ValueError(f"unknown metric {name!r}: {hint}")
+
+
+def _without_parameters(entry: Entry) -> tuple[str, ...]:
+    return () if "@" in entry.name else entry.aliases
+
+
+_HOYT = "Hoyt et al. 2022"
+_YANG = "Yang et al. 2022"
+_INDEX_AND_Z = ("index", "z")
+
+RANK_WEIGHTS = (
+    Entry(
+        "mrr",
+        "mrr",
+        "sum w/r / sum w",
+        "(0, 1]",
+        "larger",
+        "closed",
+        _HOYT,
+        lambda: MRR,
+        ("mean-reciprocal-rank", "inverse-harmonic-mean-rank", "ihmr"),
+        "inverse_harmonic_mean_rank",
+        _INDEX_AND_Z,
+    ),
+    Entry(
+        "hits@K",
+        "hits@10",
+        "share of r <= K",
+        "[0, 1]",
+        "larger",
+        "closed",
+        _HOYT,
+        hits_at,
+        ("hit", "h"),
+        "hits_at_{}",
+        _INDEX_AND_Z,
+    ),
+    Entry(
+        "mr",
+        "mr",
+        "sum w r / sum w",
+        "[1, N]",
+        "smaller",
+        "closed",
+        _HOYT,
+        lambda: MR,
+        ("mean-rank", "arithmetic-mean-rank"),
+        "arithmetic_mean_rank",
+        ("ratio", *_INDEX_AND_Z),
+    ),
+    Entry(
+        "imr",
+        "imr",
+        "1 / mr",
+        "(0, 1]",
+        "larger",
+        "quadrature",
+        _HOYT,
+        lambda: IMR,
+        ("iamr", "inverse-mean-rank", "inverse-arithmetic-mean-rank"),
+        "inverse_arithmetic_mean_rank",
+    ),
+    Entry(
+        "hmr",
+        "hmr",
+        "1 / mrr",
+        "[1, N]",
+        "smaller",
+        "quadrature",
+        _HOYT,
+        lambda: HMR,
+        ("harmonic-mean-rank",),
+        "harmonic_mean_rank",
+    ),
+    Entry(
+        "gmr",
+        "gmr",
+        "exp(sum w ln r / sum w)",
+        "[1, N]",
+        "smaller",
+        "closed",
+        _HOYT,
+        lambda: GMR,
+        ("geometric-mean-rank",),
+        "geometric_mean_rank",
+        _INDEX_AND_Z,
+    ),
+    Entry(
+        "igmr",
+        "igmr",
+        "1 / gmr",
+        "(0, 1]",
+        "larger",
+        "closed",
+        _HOYT,
+        lambda: IGMR,
+        ("inverse-geometric-mean-rank",),
+        "inverse_geometric_mean_rank",
+    ),
+    Entry(
+        "power-mean@P",
+        "power-mean@2",
+        "(sum w r^P / sum w)^(1/P)",
+        "[1, N]",
+        "smaller",
+        "quadrature P<0, drawn P>0",
+        f"{_HOYT}, Table 3",
+        power_mean,
+        ("power-mean-rank",),
+    ),
+    Entry(
+        "p-mrr@P",
+        "p-mrr@1/2",
+        "sum w r^-P / sum w",
+        "(0, 1]",
+        "larger",
+        "closed",
+        _YANG,
+        p_mrr,
+        ("pmrr",),
+    ),
+    Entry("log-mrr", "log-mrr", "mean of 1/log2(1+r)", "(0, 1]", "larger", "closed", _YANG, lambda: LOG_MRR),
+)
+"""All rank weights. A new entry is a new metric, in theory, in simulation and for ranks."""
+
+FORMS = ("mrr", "hits@K", "log-mrr", "p-mrr@P", "mr")
+"""The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
+
+# Names of plain rank weights that no entry makes.
+_SYNONYMS = {"sqrt-mrr": "p-mrr@1/2"}
+
+
+def rank_weight_or_none(name: str, folded: str) -> RankWeight | None:
+    """The rank weight of a folded name; None where it is none."""
+    folded = _SYNONYMS.get(folded, folded)
+    for entry in RANK_WEIGHTS:
+        for texts in entry.matches(folded):
+            return entry.made(name, texts)
+    return None
+
+
+def rank_weight(name: str) -> RankWeight:
+    """The rank weight of that name; case, `_` against `-`, and the common aliases do not matter.
+
+    Args:
+        name: one of `FORMS`, or an alias: `hits_at_10`, `sqrt-mrr`, `inverse_harmonic_mean_rank`, ...
+
+    Raises:
+        ValueError: for an unknown name (the message names the near ones), or a bad K or P.
+
+    Examples:
+        >>> rank_weight("hits_at_10").name, rank_weight("p-mrr@1/3").name
+        ('hits@10', 'p-mrr@1/3')
+    """
+    found = rank_weight_or_none(name, folded_name(name))
+    if found is None:
+        raise unknown_name(name, RANK_WEIGHTS, f"known are {', '.join(FORMS)}.", _SYNONYMS)
+    return found
+
+
+def checked(metric: RankWeight | str) -> RankWeight:
+    """A metric, given as it is or by name, that is a plain mean of a rank weight that JAX can trace.
+
+    Raises:
+        ValueError: if it is none, or the name is not known.
+    """
+    return traceable(rank_weight(metric) if isinstance(metric, str) else metric)
+
+
+def checked_metrics(metrics: Any) -> tuple[RankWeight, ...]:
+    """One metric or several, or their names, each a plain mean, as a tuple; ValueError for anything else."""
+    several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
+    metrics = tuple(metrics) if several else (metrics,)
+    if not metrics or not all(isinstance(m, RankWeight | str) for m in metrics):
+        raise ArgumentError("metrics", f"must be one or more metrics, got {metrics!r}.")
+    return tuple(checked(metric) for metric in metrics)
