@@ -1,4 +1,4 @@
-"""Published data, where the user has them: the folder that the environment variable OWKG_DATA names."""
+"""Folder of the published data, named by the environment variable OWKG_DATA."""
 
 import os
 from pathlib import Path

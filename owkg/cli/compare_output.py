@@ -1,4 +1,4 @@
-"""What `owkg compare` prints and writes."""
+"""Output of `owkg compare`."""
 
 from pathlib import Path
 from typing import Any

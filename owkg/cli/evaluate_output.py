@@ -1,4 +1,4 @@
-"""What `owkg evaluate` prints."""
+"""Output of `owkg evaluate`."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a command reads and where it writes, looked at before the work and not after it."""
+"""Checks of input files and output folders before the work begins."""
 
 import warnings
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""`owkg kg`: what is in a knowledge graph."""
+"""`owkg kg`: statistics of a knowledge graph."""
 
 import json
 import sys

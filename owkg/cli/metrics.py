@@ -1,4 +1,4 @@
-"""`owkg metrics`: how good the ranks of a model are, with chance levels and confidence intervals."""
+"""`owkg metrics`: rank metrics with chance levels and confidence intervals."""
 
 import sys
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""How `owkg metrics` prints: nested JSON, tables for people, LaTeX for papers."""
+"""Output of `owkg metrics`: nested JSON, tables for people, LaTeX for papers."""
 
 import json
 from collections.abc import Sequence

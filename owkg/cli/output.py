@@ -1,4 +1,4 @@
-"""How a sub-command prints: JSON for programs, a table for people."""
+"""Output of commands: JSON for programs, a table for people."""
 
 import json
 import math

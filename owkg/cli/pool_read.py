@@ -1,4 +1,4 @@
-"""What `owkg pool --read` prints and writes."""
+"""Output of `owkg pool --read`."""
 
 import json
 from collections.abc import Sequence

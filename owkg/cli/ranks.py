@@ -1,4 +1,4 @@
-"""`owkg ranks`: rank tables out of what models and other tools write."""
+"""`owkg ranks`: conversion of scores, runs and lists to rank tables."""
 
 from enum import StrEnum
 from pathlib import Path

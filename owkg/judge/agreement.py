@@ -160,7 +160,7 @@ def agreement_of_values(
     """Correlations of two rankings of systems known by their published numbers alone.
 
     Args:
-        first: what each system reads, larger is better, by its name; the truth of tau-ap.
+        first: the metric of each system, larger is better, by its name; the truth of tau-ap.
         second: the same of the other qrels, in any order.
 
     Returns:
@@ -245,7 +245,7 @@ def _resampled(key: Any, columns: np.ndarray, replicates: int) -> np.ndarray:
 
 
 def _strength(scores: Scores, sums: np.ndarray) -> np.ndarray:
-    """What systems read in each resample, [replicates, metrics, systems]; larger is better."""
+    """Metrics of systems in each resample, [replicates, metrics, systems]; larger is better."""
     metrics, systems, _ = scores.value.shape
     value = sums[:, : metrics * systems].reshape(-1, metrics, systems)
     weight = sums[:, metrics * systems :, None]

@@ -36,7 +36,7 @@ def relabelled(table: RankTable | pl.DataFrame, qrels: pl.DataFrame, *, level: i
     they score above. A column score, where the table has one, tells who that is. Without it a filtered rank
     does: of two answers in one list, the one with the better rank scores more. Answers of equal rank, such as
     all that are first, may then stand either way: the optimistic rank has them in favour, the pessimistic one
-    against, and what a metric reads is its expectation over their order, the tie rule "exact"; the mean of
+    against, and the value of a metric is its expectation over their order, the tie rule "exact"; the mean of
     the two ranks ("realistic") would be far off.
 
     Args:

@@ -1,4 +1,4 @@
-"""Whether two systems differ beyond the chance of the queries: p-values of all pairs."""
+"""Significance tests of all pairs of systems, paired over queries."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -62,9 +62,9 @@ class Pairwise(NamedTuple):
 
 
 def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "systems queries"]:
-    """What each query adds to what a system reads, larger is better: value / mean weight of a query.
+    """Contribution of each query to the metric of a system, larger is better: value / mean weight of a query.
 
-    The mean over the queries is what the system reads (`Scores.strength`). Of a macro metric, these are
+    The mean over the queries is the metric of the system (`Scores.strength`). Of a macro metric, these are
     the values of the queries; of a micro metric, sums over the answers of a query in units of the mean
     number of answers, so that the unit that varies is the query, and its answers stay together.
 
@@ -234,7 +234,7 @@ def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[t
 
 
 def _student(mean: np.ndarray, deviation: np.ndarray, queries: int) -> np.ndarray:
-    """1 where the systems read the same; 0 where every query differs by the same amount."""
+    """1 where the metrics of both systems are equal; 0 where every query differs by the same amount."""
     t = np.full(mean.shape, np.inf)
     np.divide(np.abs(mean), deviation / np.sqrt(queries), out=t, where=deviation > 0)
     return 2 * special.stdtr(queries - 1, -np.where(mean == 0, 0.0, t))

@@ -1,4 +1,4 @@
-"""Data sensitivity: how the ranking of systems changes when only a part of the queries is asked."""
+"""Data sensitivity: agreement of the ranking of systems on a sample of the queries with that on all."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -58,7 +58,7 @@ def stability(
 ) -> Stability:
     """Ranks the systems on random parts of the queries and compares with the ranking on all.
 
-    A part is drawn without replacement. What a system reads on it is sum of value over sum of weight of its
+    A part is drawn without replacement. Its metric for a system is sum of value over sum of weight of its
     queries, so that a micro metric is that of a test set of these queries. One order of the queries a
     draw serves all sizes and metrics: the smaller parts of a draw lie inside its larger ones, so that its
     taus are correlated along the sizes; draws are independent of each other.

@@ -1,4 +1,4 @@
-"""Rank metrics as data, and what they say of a table of ranks: value, chance level, interval."""
+"""Rank metrics: registry, values, chance levels, confidence intervals, reports."""
 
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate

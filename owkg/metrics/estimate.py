@@ -1,4 +1,4 @@
-"""From the sums over queries to a number: value, chance level, and how far it may be off."""
+"""Estimates from sums over queries: value, chance level, confidence interval."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What a table of ranks is measured by, as data: a measure, whom it weighs, how chance is taken out."""
+"""Metrics as data: a measure, the weighting of tasks, the adjustment for chance."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

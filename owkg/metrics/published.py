@@ -1,4 +1,4 @@
-"""Chance taken out of a number that was published without its ranks."""
+"""Chance adjustment of published values, without ranks."""
 
 from typing import Any
 

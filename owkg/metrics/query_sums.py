@@ -1,4 +1,4 @@
-"""The sums over tasks that every averaged metric, its chance level and its interval are made of."""
+"""Sums over the tasks of each query: what averages, chance levels and intervals are computed from."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -147,7 +147,7 @@ def ranking_figure(table: Any, stem: Path) -> list[Path]:
 def label_set_figure(
     table: Any, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
 ) -> list[Path]:
-    """What systems read on two qrels, a point a system, with tau-b of the two rankings.
+    """Metrics of systems on two qrels, a point a system, with tau-b of the two rankings.
 
     The line of equal readings is drawn where it crosses the panel. Larger values are taken as better; tau is
     the same where smaller ones are.

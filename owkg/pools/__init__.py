@@ -1,4 +1,4 @@
-"""TREC pools: which answers are judged, by whom, and what that does to the systems pooled."""
+"""TREC pools: candidates to judge, annotation sheets, annotator agreement, pool bias."""
 
 from owkg.pools.annotation import read_sheet, write_sheet
 from owkg.pools.bias import pool_bias

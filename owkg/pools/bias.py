@@ -1,4 +1,4 @@
-"""What every system gains from having been pooled itself."""
+"""Pool bias: the gain of each system from having been pooled."""
 
 from typing import Any
 

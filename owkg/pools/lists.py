@@ -1,4 +1,4 @@
-"""The lists that `owkg evaluate` writes beside the ranks: a TREC run, for pools and for measures of lists."""
+"""Ranked lists of `owkg evaluate` as a TREC run, for pools and IR measures."""
 
 from collections.abc import Sequence
 from pathlib import Path

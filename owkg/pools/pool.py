@@ -1,4 +1,4 @@
-"""Pools: the answers that some system ranks high, to be judged, and what each brings in."""
+"""Pools: the best answers of all systems, to be judged."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What rules of trivial candidates cost: how many facts that are known they would call not relevant."""
+"""Cost of rules for trivial candidates: the share of known facts that they reject."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

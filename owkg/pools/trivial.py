@@ -1,4 +1,4 @@
-"""Trivial candidates: answers that what is known already rules out, so that nobody need judge them."""
+"""Trivial candidates: answers that the training facts rule out, by rule."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What a knowledge graph adds to a rank table: popularity, category, and a check of the candidates."""
+"""Columns that a knowledge graph adds to a rank table: popularity and category; a check of its candidates."""
 
 from collections.abc import Sequence
 from typing import Any

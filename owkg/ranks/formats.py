@@ -1,4 +1,4 @@
-"""What a file of ranks or scores is, by its name and its first line."""
+"""Format of a file of ranks or scores, by its name and first line."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Plain rank lists, which know nothing of ties, to a rank table."""
+"""Plain lists of ranks, without ties, as a rank table."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Score matrices in .npz files to a rank table."""
+"""Score matrices in .npz files as a rank table."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What a split says of the answers and relations of triples: popularity and category."""
+"""Popularity and category columns of a rank table, counted in a split."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Ranks in lists that hold only the best candidates: counting within many short lists at once."""
+"""Ranks within many short lists at once."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""TREC runs to a rank table: the relevant answers among those retrieved and all the rest."""
+"""TREC runs as a rank table."""
 
 from collections.abc import Sequence
 from pathlib import Path

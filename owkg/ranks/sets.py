@@ -1,4 +1,4 @@
-"""A set of entities for each query: which are known answers, or which are candidates."""
+"""Entity sets of queries: known answers or candidates."""
 
 from typing import Any, NamedTuple
 

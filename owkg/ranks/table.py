@@ -1,4 +1,4 @@
-"""The rank table: one row is one ranking task, the one table that every part speaks."""
+"""The rank table: one row for each ranking task."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The rank tables of several models, read to be measured beside each other."""
+"""Rank tables of several models."""
 
 import warnings
 from collections.abc import Mapping, Sequence

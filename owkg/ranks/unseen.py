@@ -1,4 +1,4 @@
-"""Ranks of triples that a model cannot rank, as it has never seen an entity or the relation of theirs."""
+"""Ranks of triples with an entity or a relation that the model has never seen."""
 
 from typing import Any
 

@@ -26,7 +26,7 @@ _CALL_ANSWERS = 2**27
 
 
 class Resampled(NamedTuple):
-    """What fixed models read on sparse test sets that were drawn out of one full test set.
+    """Metrics of fixed models on sparse test sets that were drawn out of one full test set.
 
     A draw that leaves no answer to any query has no mean: its values are nan, and the statistics are
     those of the others.
@@ -152,7 +152,7 @@ def resample(
 
 
 def quantiles(resampled: Resampled, at: Any) -> Float64[np.ndarray, "quantiles models metrics"]:
-    """Quantiles over the draws of what each model reads, [quantiles, models, metrics].
+    """Quantiles over the draws of the metric of each model, [quantiles, models, metrics].
 
     Args:
         resampled: of `resample`.

@@ -28,7 +28,7 @@ def t_test_power(
     """The probability that a difference is significant: P(|t| > t_{1 - alpha/2, n-1}).
 
     Args:
-        difference: of what two systems read, in either direction; alpha where it is 0.
+        difference: between the metrics of two systems, of either sign; alpha where it is 0.
         deviation: of the contributions of the queries to it, above 0.
         queries: n, at least 2.
         alpha: two-sided significance level, in (0, 1).
@@ -89,7 +89,7 @@ def queries_needed(
     """The fewest queries, at least 2, of which a difference is significant with the given power.
 
     Args:
-        difference: of what two systems read, in either direction, not 0.
+        difference: between the metrics of two systems, of either sign, not 0.
         deviation: of the contributions of the queries to it, above 0.
         power: probability of significance, in [alpha, 1).
         alpha: two-sided significance level, in (0, 1).

@@ -25,7 +25,7 @@ def kendall_tau(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"]:
     and P_2 those that the one and the other ranking do not tie. Without ties, 1 - 2 D / (n (n - 1) / 2).
 
     Args:
-        first, second: what each system reads, [..., systems].
+        first, second: the metric of each system, [..., systems].
 
     Raises:
         ValueError: if a value is not finite, or there are not at least two systems, the same number in both.
@@ -49,7 +49,7 @@ def tau_ap(truth: Any, estimate: Any) -> Float64[np.ndarray, "*rankings"]:
     of tied systems as likely as any other; a ranking with ties is thus less than 1 with itself.
 
     Args:
-        truth, estimate: what each system reads, [..., systems].
+        truth, estimate: the metric of each system, [..., systems].
 
     Raises:
         ValueError: if a value is not finite, or there are not at least two systems, the same number in both.
@@ -70,7 +70,7 @@ def symmetric_tau_ap(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"
     """Mean of the two AP correlations, either ranking the truth once.
 
     Args:
-        first, second: what each system reads, [..., systems].
+        first, second: the metric of each system, [..., systems].
 
     Raises:
         ValueError: if a value is not finite, or there are not at least two systems, the same number in both.
@@ -86,7 +86,7 @@ def spearman(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"]:
     """Spearman's rho: Pearson's correlation of the ranks; tied systems share the mean of their ranks.
 
     Args:
-        first, second: what each system reads, [..., systems].
+        first, second: the metric of each system, [..., systems].
 
     Raises:
         ValueError: if a value is not finite, or there are not at least two systems, the same number in both.

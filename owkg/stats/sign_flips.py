@@ -1,4 +1,4 @@
-"""Fisher's randomisation test of all pairs of systems: queries swap the two systems at random."""
+"""Fisher's randomisation test of all pairs of systems, by random sign flips of queries."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def randomisation(
 
     Args:
         key: a seed, or a key of `jax.random.key`. Equal keys give equal results; not used by the enumeration.
-        contributions: what each query adds to what a system reads; at least two systems.
+        contributions: contribution of each query to the metric of a system; at least two systems.
         draws: B, at least 1.
         on_progress: called with (draws done, draws in all) after each call.
 

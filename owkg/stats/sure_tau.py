@@ -1,4 +1,4 @@
-"""A confidence interval of Kendall's tau between the orders that infinitely many queries would give."""
+"""Confidence interval of Kendall's tau at infinitely many queries."""
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -21,7 +21,7 @@ def sure_tau(
     It is wide where systems are hardly apart, as their order is then open.
 
     Args:
-        first, second: what systems read under either qrels, larger is better, at least two.
+        first, second: metrics of systems under either qrels, larger is better, at least two.
         firsts, seconds: the same of bootstrap resamples; row by row from the same queries.
         level: of confidence, in (0, 1).
 

@@ -1,1 +1,1 @@
-"""What people read in a terminal: progress, tables and notes."""
+"""Terminal output: progress, tables and notes."""

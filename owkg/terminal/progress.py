@@ -1,4 +1,4 @@
-"""What long work says on standard error: a bar on a terminal, elsewhere a line now and then."""
+"""Progress on standard error: a bar on a terminal, elsewhere a line now and then."""
 
 import sys
 import time

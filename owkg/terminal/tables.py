@@ -1,4 +1,4 @@
-"""Tables and lines on standard output for people; nothing in a label is a command to the terminal."""
+"""Tables and lines on standard output; control characters in labels are escaped."""
 
 import re
 from collections.abc import Iterable, Sequence

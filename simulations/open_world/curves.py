@@ -1,4 +1,4 @@
-"""What the checkpoints of several models read, query by query, on the full and the sparse test sets."""
+"""Metrics of checkpoints by query, on the full and on sparse test sets."""
 
 from typing import NamedTuple
 

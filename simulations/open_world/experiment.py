@@ -1,4 +1,4 @@
-"""All configurations of a preset on all worlds: what is there is read, the rest is trained."""
+"""All configurations of a preset on all worlds: existing runs are read, the others trained."""
 
 import signal
 import time

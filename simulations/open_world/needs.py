@@ -1,4 +1,4 @@
-"""What a study needs before it starts: memory."""
+"""Memory estimate of a study."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""study.json: what the results beside it are of, and which of them are of an earlier study."""
+"""study.json: the settings that the results beside it belong to."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Which models are trained, how, and after how many steps they are asked: data."""
+"""Presets: models, hyperparameters and evaluation steps."""
 
 import re
 from dataclasses import dataclass, field

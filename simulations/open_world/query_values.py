@@ -1,4 +1,4 @@
-"""What checkpoints read: from ranks of full answers to every metric on every test set, by query."""
+"""Metrics of checkpoints by query and test set, from ranks of the full answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,8 +40,8 @@ def query_values(
 ) -> Curves:
     """Every metric of every checkpoint on the full test and on each sparse one.
 
-    A query reads the mean over its answers, each filtered by train and by the other answers of the same
-    test set (Yang et al. 2022, section 6). PROBE takes the candidates of each answer for its N.
+    The value of a query is the mean over its answers, each filtered by train and by the other
+    answers of the same test set (Yang et al. 2022, section 6). PROBE takes the candidates of each answer for its N.
 
     Args:
         world: that was asked.

@@ -1,4 +1,4 @@
-"""A model trained with its ranks on the full test set written down along the way."""
+"""Training of a model with its full-test ranks recorded along the way."""
 
 import hashlib
 import shutil

@@ -1,4 +1,4 @@
-"""The runs that Figures 3 to 5 are drawn from: those that are there are read, the others trained."""
+"""The runs of Figures 3 to 5: existing ones are read, the others trained."""
 
 import os
 from collections.abc import Callable

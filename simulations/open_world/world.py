@@ -1,4 +1,4 @@
-"""An open world whose full answers are known: what trains, what is asked, and which answers are missing."""
+"""Open worlds with known full answers: training facts, queries, missing answers."""
 
 import json
 import re

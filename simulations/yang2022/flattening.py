@@ -1,4 +1,4 @@
-"""Flattening: how the sparse metric follows the full one at the start and at the end of a curve."""
+"""Flattening: slope of the sparse metric against the full one at both ends of a curve."""
 
 from typing import Any, NamedTuple
 

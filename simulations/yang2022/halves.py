@@ -1,4 +1,4 @@
-"""Whether wrong orders are those of chance: found on half of the queries, looked for on the other."""
+"""Split-half replication of inconsistent pairs of checkpoints."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Inconsistency: pairs of checkpoints that the sparse test puts in the other order than the full test."""
+"""Inconsistent pairs: checkpoints that the sparse and the full test order differently."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""All pairs of checkpoints of different models, counted in tiles: whose order the sparse test contradicts."""
+"""Inconsistent pairs of checkpoints of different models, counted in tiles."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""What theory predicts for the sparse test of a trained model, from what the model reads on the full test.
+"""Predictions of theory for the sparse test of a trained model, from its metric on the full test.
 
 The model of theory has one number, its strength: the probability that it classifies an answer as positive;
 positives rank before all others, in random order. Facts are missing independently. A query all of whose
@@ -41,12 +41,12 @@ def measured_strength(metric: RankWeight, value: Any, num_answers: Any, num_enti
 
     Args:
         metric: the rank metric.
-        value: mean over the queries that a model reads on the full test, any shape.
+        value: mean over the queries of the metric of a model on the full test, any shape.
         num_answers: N of each query, [queries], or one number.
         num_entities: candidates before filtering.
 
     Returns:
-        Strengths, the shape of `value`; below 0 where a model reads worse than chance.
+        Strengths, the shape of `value`; below 0 where a model is worse than chance.
 
     Raises:
         ValueError: if an argument is out of range, or the metric weighs all ranks alike.

@@ -1,4 +1,4 @@
-"""The sparse test set that a world has, among all that the same scores could have met."""
+"""Sparse test sets resampled from the same scores."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -177,7 +177,7 @@ def agreement(table: pl.DataFrame, *, least: float = 0.1) -> dict[str, float | s
 def _permuted(full: FullTest, rng: np.random.Generator) -> FullTest:
     """The same ranks, permuted anew among the answers to queries with equally many answers.
 
-    What a model reads on the full test stays, but for ties; which ranks meet in a query is chance.
+    The metric of a model on the full test stays, but for ties; which ranks meet in a query is chance.
     """
     size = np.bincount(full.query)[full.query]
     by_size = np.argsort(size, kind="stable")

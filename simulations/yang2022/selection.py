@@ -1,4 +1,4 @@
-"""What is read of curves: one metric on the full test and on another test set, checked."""
+"""Selection of one metric on the full test and on another test set, checked."""
 
 from typing import Any, NamedTuple
 

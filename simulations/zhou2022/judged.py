@@ -1,4 +1,4 @@
-"""Which labels and which metrics rank trained models as the truth does, by pooling depth."""
+"""Rankings of trained models by qrels and metric against the truth, by pooling depth."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ class Judged(NamedTuple):
             metric, minus, coefficient, value, lower, upper.
         labels: what each depth costs and finds: columns depth, candidates (of the pool that have no
             label yet), labels, share (of the full answers).
-        systems: what each system reads, a row a depth (null: the truth), metric and system: columns depth,
+        systems: the metric of each system, a row a depth (null: the truth), metric and system: columns depth,
             metric, system, value, rank.
         left_out: pool bias: each system under labels to whose pool it did not contribute: columns depth,
             metric, system, unique (answers that it alone pooled), value, rank, value_without,

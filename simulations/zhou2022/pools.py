@@ -153,7 +153,7 @@ def scores_under(
     present: Bool[np.ndarray, "answers"],
     metrics: Sequence[Metric],
 ) -> Scores:
-    """What every system reads where the present answers are the labels; the others are candidates.
+    """Rank tables of every system where the present answers are the labels; the others are candidates.
 
     Raises:
         ValueError: if nothing is present, or a metric is no mean.

@@ -1,4 +1,4 @@
-"""Zhou et al. (2022) in a closed world: labels of pools of trained models against the truth."""
+"""Zhou et al. (2022) in a closed world: qrels of pools of trained models against the truth."""
 
 import json
 import sys

@@ -31,7 +31,7 @@ _TREC = ("G", "P_", "R", "binG", "bpref", "gm_", "infAP", "map", "ndcg", "recall
 def strengths(
     table: pl.DataFrame, metrics: Sequence[str], by: str = "test_set"
 ) -> dict[Any, Float64[np.ndarray, "metrics systems"]]:
-    """What systems read, larger is better, by the values of a column; systems in the order of their names."""
+    """Metrics of systems, larger is better, by the values of a column; systems by name."""
     found = {}
     for (key,), part in table.group_by(by, maintain_order=True):
         values = part.sort("system").select(*metrics).to_numpy().T.astype(np.float64)
