@@ -41,7 +41,8 @@ def query_values(
     """Every metric of every checkpoint on the full test and on each sparse one.
 
     The value of a query is the mean over its answers, each filtered by train and by the other
-    answers of the same test set (Yang et al. 2022, section 6). PROBE takes the candidates of each answer for its N.
+    answers of the same test set (Yang et al. 2022, section 6). PROBE takes the candidates of each answer
+    for its N.
 
     Args:
         world: that was asked.
