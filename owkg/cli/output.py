@@ -20,12 +20,6 @@ def number(value: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def whole(value: Any) -> int | None:
-    """A plain int, or None where there is no finite number."""
-    value = number(value)
-    return None if value is None else int(value)
-
-
 def show(
     title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]], form: Format, **beside: Any
 ) -> None:

@@ -1,12 +1,12 @@
 """`owkg power`: how many queries a comparison needs, and how often a smaller one misleads."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from owkg.cli import options
 from owkg.cli.errors import ended_at_once
-from owkg.cli.output import number, show, whole
+from owkg.cli.output import show
 
 
 def power(
@@ -35,6 +35,8 @@ def power(
     "Paired" means that both are measured on one test set, so that they share its missing facts. A null
     number of queries: no number suffices, the weaker model's mean is the better one.
     """
+    from owkg.theory import queries_to_tell_apart
+
     answers, weights = options.histogram(num_answers)
     setting = {
         "strength": strength,
@@ -57,21 +59,7 @@ def power(
     if num_queries is not None:
         shown["num_queries"] = num_queries
     with ended_at_once():
-        results = [_row(m, setting, inconsistency, num_queries) for m in options.metrics_named(metric)]
+        results = queries_to_tell_apart(
+            options.metrics_named(metric), inconsistency=inconsistency, num_queries=num_queries, **setting
+        )
     show("Queries required to tell two models apart", shown, results, form)
-
-
-def _row(m: Any, setting: dict[str, Any], inconsistency: float, num_queries: int | None) -> dict[str, Any]:
-    """The queries that one metric requires, and what so many of them leave to chance."""
-    from owkg import theory
-
-    row: dict[str, Any] = {"metric": m.name}
-    for suffix, paired in (("", False), ("_paired", True)):
-        row[f"required_queries{suffix}"] = whole(
-            theory.required_queries(m, **setting, inconsistency=inconsistency, paired=paired)
-        )
-    for suffix, paired in (("", False), ("_paired", True)) if num_queries is not None else ():
-        row[f"inconsistency_probability{suffix}"] = number(
-            theory.inconsistency_probability(m, **setting, num_queries=num_queries, paired=paired)
-        )
-    return row

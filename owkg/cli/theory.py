@@ -1,19 +1,8 @@
 """`owkg theory`: the exact moments and the closed forms of one setting."""
 
-from typing import Any
-
 from owkg.cli import options
 from owkg.cli.errors import ended_at_once
-from owkg.cli.output import number, show
-
-_KEYS = (
-    "expectation",
-    "variance",
-    "lemma_expectation",
-    "derivative",
-    "log_approximation",
-    "log_approximation_error_bound",
-)
+from owkg.cli.output import show
 
 
 def theory(
@@ -43,44 +32,14 @@ def theory(
         "num_entities": num_entities,
         "correlation": correlation,
     }
-    compute = _scored if prediction is options.Prediction.SCORE else _classified
+    from owkg.theory import closed_forms
+
     with ended_at_once():
-        results = [
-            {"metric": m.name} | compute(m, setting, model, weights) for m in options.metrics_named(metric)
-        ]
+        chosen = options.metrics_named(metric)
+        results = closed_forms(
+            chosen, prediction=prediction.value, missing=model, answer_weights=weights, **setting
+        )
     shown = setting | {"num_answers": num_answers if weights else answers}
     shown |= options.shown_missing(missing, node_spread, popularity_exponent)
     shown["prediction"] = prediction.value
     show("Closed forms under missing facts", shown, results, form)
-
-
-def _mean(values: Any, weights: list[float] | None) -> float | None:
-    import numpy as np
-
-    return number(values if weights is None else np.average(values, weights=weights))
-
-
-def _classified(metric: Any, setting: dict[str, Any], model: Any, weights: Any) -> dict[str, Any]:
-    from owkg import openworld, rank_weights, theory
-
-    exact = theory.moments(metric, **setting, missing=model, answer_weights=weights)
-    result = dict.fromkeys(_KEYS) | {
-        "expectation": number(exact.expectation),
-        "variance": number(exact.variance),
-    }
-    if model != openworld.Independent():
-        return result  # the lemma and what follows from it assume independently missing facts
-    result["lemma_expectation"] = _mean(theory.lemma_expectation(metric, **setting), weights)
-    result["derivative"] = _mean(theory.lemma_derivative(metric, **setting), weights)
-    if metric == rank_weights.MRR:
-        result["log_approximation"] = _mean(theory.log_approximation(**setting), weights)
-        bound = theory.log_approximation_error_bound(**setting)
-        result["log_approximation_error_bound"] = _mean(bound, weights)
-    return result
-
-
-def _scored(metric: Any, setting: dict[str, Any], model: Any, weights: Any) -> dict[str, Any]:
-    from owkg import theory
-
-    mean = theory.score_expectation(metric, **setting, missing=model)
-    return dict.fromkeys(_KEYS) | {"expectation": _mean(mean, weights)}

@@ -28,9 +28,11 @@ from owkg.theory.power import (
     required_queries,
 )
 from owkg.theory.scores import score_expectation
+from owkg.theory.summary import closed_forms, queries_to_tell_apart
 
 __all__ = [
     "Moments",
+    "closed_forms",
     "conditional_moments",
     "correlation_lowers_log_approximation",
     "covariance",
@@ -47,6 +49,7 @@ __all__ = [
     "moments",
     "mrr_derivative",
     "mrr_lemma_expectation",
+    "queries_to_tell_apart",
     "required_queries",
     "score_expectation",
     "variance",

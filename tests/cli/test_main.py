@@ -562,8 +562,8 @@ def test_a_table_in_a_file_has_no_escape_codes(call):
 @pytest.mark.parametrize(
     ("line", "target"),
     [
-        (THEORY, (theory, "moments")),
-        (POWER, (theory, "required_queries")),
+        (THEORY, (theory, "closed_forms")),
+        (POWER, (theory, "queries_to_tell_apart")),
         (SIMULATE, (simulate, "estimate")),
     ],
     ids=COMMANDS,
@@ -595,7 +595,7 @@ def test_a_device_without_memory_is_one_line(call, monkeypatch, words):
     def full(*_, **__):
         raise JaxRuntimeError(words)
 
-    monkeypatch.setattr(theory, "moments", full)
+    monkeypatch.setattr(theory, "closed_forms", full)
     code, out, err = call(THEORY)
     assert (code, out) == (2, "")
     assert err == f"owkg: error: this takes more memory than there is: {words.splitlines()[0]}\n"
@@ -605,7 +605,7 @@ def test_other_errors_of_a_device_keep_their_traceback(call, monkeypatch):
     def broken(*_, **__):
         raise JaxRuntimeError("INTERNAL: no idea")
 
-    monkeypatch.setattr(theory, "moments", broken)
+    monkeypatch.setattr(theory, "closed_forms", broken)
     with pytest.raises(JaxRuntimeError):
         call(THEORY)
 
@@ -615,7 +615,7 @@ def test_a_bug_is_not_bad_input(call, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(theory, "moments", broken)
+    monkeypatch.setattr(theory, "closed_forms", broken)
     with pytest.raises(ZeroDivisionError):
         call(THEORY)
 

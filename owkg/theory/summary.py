@@ -1,0 +1,123 @@
+"""All closed forms of one setting at once, as plain numbers."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, SettingArguments
+from owkg.rank_weights import MRR, RankWeight
+from owkg.rank_weights.registry import checked_metrics
+from owkg.theory.lemma import lemma_derivative, lemma_expectation
+from owkg.theory.logarithm import log_approximation, log_approximation_error_bound
+from owkg.theory.moments import moments
+from owkg.theory.power import inconsistency_probability, required_queries
+from owkg.theory.scores import score_expectation
+
+_KEYS = (
+    "expectation",
+    "variance",
+    "lemma_expectation",
+    "derivative",
+    "log_approximation",
+    "log_approximation_error_bound",
+)
+
+
+def closed_forms(
+    metrics: RankWeight | str | Iterable[RankWeight | str],
+    *,
+    prediction: Literal["classification", "score"] = "classification",
+    missing: MissingModel = INDEPENDENT,
+    answer_weights: Any = None,
+    **setting: Unpack[SettingArguments],
+) -> list[dict[str, Any]]:
+    """Mean, variance, Lemma 4.1 with its slope, and the logarithm of Theorem 4.1, for each metric.
+
+    Args:
+        metrics: rank metrics, or their names.
+        prediction: whether answers are classified or scored.
+        missing: how facts come to be missing.
+        answer_weights: a histogram over `num_answers`, which is averaged out.
+        setting: of `owkg.openworld.SettingArguments`: one setting, several only in `num_answers`.
+
+    Returns:
+        A dictionary for each metric: metric, expectation, variance, lemma_expectation, derivative,
+        log_approximation, log_approximation_error_bound; None where one does not apply.
+
+    Raises:
+        ValueError: naming the argument that leaves its interval.
+
+    Examples:
+        >>> (row,) = closed_forms("mrr", strength=0.7, sparsity=0.35, num_answers=43, num_entities=14505)
+        >>> f"{row['expectation']:.4f} {row['log_approximation']:.4f}"
+        '0.1928 0.1933'
+    """
+
+    def mean(values: Any) -> float | None:
+        return _number(values if answer_weights is None else np.average(values, weights=answer_weights))
+
+    rows = []
+    for metric in checked_metrics(metrics):
+        row: dict[str, Any] = {"metric": metric.name} | dict.fromkeys(_KEYS)
+        rows.append(row)
+        if prediction == "score":
+            row["expectation"] = mean(score_expectation(metric, **setting, missing=missing))
+            continue
+        exact = moments(metric, **setting, missing=missing, answer_weights=answer_weights)
+        row |= {"expectation": _number(exact.expectation), "variance": _number(exact.variance)}
+        if missing == INDEPENDENT:  # which the lemma and what follows from it assume
+            row["lemma_expectation"] = mean(lemma_expectation(metric, **setting))
+            row["derivative"] = mean(lemma_derivative(metric, **setting))
+            if metric == MRR:
+                row["log_approximation"] = mean(log_approximation(**setting))
+                row["log_approximation_error_bound"] = mean(log_approximation_error_bound(**setting))
+    return rows
+
+
+def queries_to_tell_apart(
+    metrics: RankWeight | str | Iterable[RankWeight | str],
+    *,
+    inconsistency: float = 0.05,
+    num_queries: int | None = None,
+    missing: MissingModel = INDEPENDENT,
+    answer_weights: Any = None,
+    **setting: Unpack[PairArguments],
+) -> list[dict[str, Any]]:
+    """Required queries of two models, on separate and on shared (paired) test sets, for each metric.
+
+    Args:
+        metrics: rank metrics, or their names.
+        inconsistency: tolerated probability that the weaker model looks better, in (0, 0.5).
+        num_queries: also compute the probability that the order of so many queries is wrong.
+        missing: how facts come to be missing.
+        answer_weights: a histogram over `num_answers`, which is averaged out.
+        setting: of `owkg.openworld.PairArguments`: one setting, several only in `num_answers`.
+
+    Returns:
+        A dictionary for each metric: metric, required_queries, required_queries_paired (None: no number
+        suffices), and with `num_queries` inconsistency_probability and inconsistency_probability_paired.
+
+    Raises:
+        ValueError: naming the argument that leaves its interval.
+    """
+    given = {"missing": missing, "answer_weights": answer_weights, **setting}
+    rows = []
+    for metric in checked_metrics(metrics):
+        row: dict[str, Any] = {"metric": metric.name}
+        for suffix, paired in (("", False), ("_paired", True)):
+            needed = _number(required_queries(metric, **given, inconsistency=inconsistency, paired=paired))
+            row[f"required_queries{suffix}"] = None if needed is None else int(needed)
+        for suffix, paired in (("", False), ("_paired", True)) if num_queries is not None else ():
+            row[f"inconsistency_probability{suffix}"] = _number(
+                inconsistency_probability(metric, **given, num_queries=num_queries, paired=paired)
+            )
+        rows.append(row)
+    return rows
+
+
+def _number(value: Any) -> float | None:
+    """A float; None where it is not finite."""
+    value = float(value)
+    return value if math.isfinite(value) else None
