@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.kg.triples import COLUMNS, size, triples_checked
+from owkg.kg.triples import size, triple_frame, triples_checked
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
@@ -37,9 +37,9 @@ def relation_categories(triples: Any, num_relations: int, *, threshold: float = 
     """
     relations = size("num_relations", num_relations)
     limit = checks.scalar("threshold", checks.real("threshold", threshold, 1, np.inf))
-    frame = pl.DataFrame(triples_checked(triples, None, relations), schema=list(COLUMNS), orient="row")
     found = (
-        frame.unique()
+        triple_frame(triples_checked(triples, None, relations))
+        .unique()
         .group_by("relation")
         .agg(pl.len().alias("facts"), pl.col("head", "tail").n_unique())
         .with_columns(head_side=_letter("tail", limit), tail_side=_letter("head", limit))

@@ -6,10 +6,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from owkg import checks
-from owkg.kg.triples import ids, size, triples_checked
-
-# Entity ids are int32.
-_ANY = 2**31 - 1
+from owkg.kg.triples import MOST_IDS, ids, size, triples_checked
 
 
 def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "entities"]:
@@ -35,12 +32,7 @@ def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "ent
 def relation_popularity(triples: Any, num_relations: int) -> Int64[np.ndarray, "relations"]:
     """How many triples each relation has.
 
-    Args:
-        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
-        num_relations: of the graph.
-
-    Raises:
-        ValueError: if an id is out of range.
+    Args and Raises: as `entity_popularity`.
     """
     relations = size("num_relations", num_relations)
     counts = np.bincount(triples_checked(triples, None, relations)[:, 1], minlength=relations)
@@ -67,7 +59,7 @@ def entity_relation_popularity(
     """
     relations = size("num_relations", num_relations)
     head, through, tail = triples_checked(triples, None, relations).T.astype(np.int64)
-    entity, relation = ids("entity", entity, _ANY), ids("relation", relation, relations)
+    entity, relation = ids("entity", entity, MOST_IDS), ids("relation", relation, relations)
     checks.common_shape(entity=entity, relation=relation)
     other = tail != head
     pairs = np.concatenate([head * relations + through, (tail * relations + through)[other]])
