@@ -15,14 +15,10 @@ _MOST_BYTES, _SHARE = 2**30, 8
 
 
 def block_bytes(device: Any, num_entities: int) -> int:
-    """Bytes of scores of a block of queries.
+    """Bytes of scores of a block of queries on one of the devices that share the entities.
 
     What 64 queries take, or 256 where 64 take more than 32 MiB; at most 1 GiB and an eighth of what is
     free, at least 16 MiB. On an accelerator what 256 take, and at least 256 MiB.
-
-    Args:
-        device: that scores; one of those that share the entities.
-        num_entities: that are scored.
     """
     least = _CPU_BYTES if device.platform == "cpu" else _OTHER_BYTES
     free = free_bytes(device)
