@@ -61,12 +61,9 @@ def plain(form: Callable[[Array, Array], Array]) -> Form:
 
 
 def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
-    """The `query` of a model from its forms.
+    """The `query` of a model from its forms of (entity, relation, ?) and of (?, relation, entity).
 
-    Args:
-        tail: of the query (entity, relation, ?).
-        head: of the query (?, relation, entity); not needed if reciprocal.
-        reciprocal: whether (?, relation, entity) is asked as (entity, inverse of relation, ?).
+    Reciprocal models need no form for heads: they ask (entity, inverse of relation, ?).
     """
     if head is None and not reciprocal:
         raise ArgumentError(
