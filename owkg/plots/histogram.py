@@ -82,9 +82,7 @@ def rank_histogram(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
 def draw_histograms(models: Mapping[str, Tasks], axes: Any) -> None:
     """One panel a model: bars of realistic ranks, a line for random ranking, thin lines for many ties.
 
-    Args:
-        models: by name.
-        axes: a panel for each, and perhaps more, in an array.
+    `axes` may have more panels than there are models.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 

@@ -112,8 +112,8 @@ def ranking_figure(table: Any, stem: Path) -> list[Path]:
     Tied systems share the mean of their ranks, and are named together.
 
     Args:
-        table: columns label_set, system, value (larger is better), and panel if there are several. Every
-            system stands once in each qrels, and the sets are drawn in the order of their first rows.
+        table: columns label_set, system, value (larger is better), and panel if there are several; every
+            system once in each qrels, in the order of their first rows.
         stem: of the files.
 
     Returns, Raises: as `depth_figure`.
