@@ -27,7 +27,7 @@ def read_people(people_path: Any, parents_path: Any) -> People:
 
     Raises:
         ValueError: if an argument is no path; naming file and line, if a line is malformed, a person or an
-            edge stands there twice, a parent or child is not among the people, a child has three parents or
+            edge is repeated, a parent or child is not among the people, a child has three parents or
             two of one gender, or somebody is their own ancestor.
         OSError: if a file cannot be opened.
     """

@@ -36,15 +36,10 @@ class Block(NamedTuple):
 def blocks(
     triples: Int32[np.ndarray, "triples 3"], side: str, known: KnownAnswers | None, *, most: int
 ) -> list[tuple[Int64[np.ndarray, "p"], Block]]:
-    """(rows of triples, block) of each block of at most `most` queries.
+    """(rows of triples, block) of each block of at most `most` queries, asked for `side`.
 
-    A block may rank more answers than it has rows of triples; those come first.
-
-    Args:
-        triples: int [triples, 3].
-        side: the side that is asked for.
-        known: the answers that leave the candidates; None: none.
-        most: queries in a block.
+    A block may rank more answers than it has rows of triples; those come first. The answers in `known` leave
+    the candidates.
     """
     if not len(triples):
         return []

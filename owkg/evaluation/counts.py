@@ -9,6 +9,7 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int32
 
+from owkg.evaluation.blocks import Block
 from owkg.evaluation.tiles import AXIS
 from owkg.models import Model, Params, Similarity, Statistics
 from owkg.ranks.order import counted, ordered, to_pass, to_reach, unordered
@@ -44,7 +45,7 @@ def counts(
     params: Params,
     statistics: Statistics,
     tiles: Float[Array, "tiles size d"],
-    stack: Any,
+    stack: Block,
     number: Any,
     tolerance: Any,
     scratch: Any,
@@ -80,7 +81,7 @@ def _share(
     num_entities: int,
     queries: Float[Array, "q width"],
     tiles: Float[Array, "tiles size d"],
-    block: Any,
+    block: Block,
     tolerance: Any,
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """The counts of all devices together, of which this one makes its share.

@@ -52,10 +52,9 @@ def ranks(
         score: add the column score: of each answer, which orders the answers to one query. Not with a
             tolerance.
         queries: of `read_queries`: triples that answer none of them are not ranked. None: all are.
-        seen: what the model has seen of the graph, where that is not all (`owkg.kg.seen_part`). The
-            candidates are the entities of `seen`, and the answer. A triple of the split with an entity or the
-            relation that the model has never seen has the last rank, its number of candidates. (To leave such
-            triples out, give `seen` as the graph.)
+        seen: what the model has seen of the graph (`owkg.kg.seen_part`); None: all. The candidates are the
+            entities of `seen`, and the answer. A triple with an unseen entity or relation has the last rank,
+            its number of candidates. (To leave such triples out, give `seen` as the graph.)
         devices: that share the entities; None: all that JAX sees.
         block_bytes: of the scores in memory at a time, as in `rank_arrays`.
         on_progress: told how many ranks are done, and of how many.

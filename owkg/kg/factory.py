@@ -34,7 +34,7 @@ def read_factory(folder: Path) -> Factory:
 
     Raises:
         ValueError: naming the file that is missing, or file and line, if a line is malformed, an id or a
-            label stands there twice, or an id is out of range.
+            label is repeated, or an id is out of range.
     """
     entities, relations = (_labels(find_file(folder, f"{kind}_to_id.tsv")) for kind in ("entity", "relation"))
     path = find_file(folder, FACTORY_TRIPLES)

@@ -16,8 +16,7 @@ class KnowledgeGraph(NamedTuple):
     """Triples as ids, in splits, with the labels of the ids.
 
     Attributes:
-        entities: label of entity id i, unique.
-        relations: label of relation id i, unique.
+        entities, relations: labels of their ids, unique.
         splits: by name ("train", "valid", "test", or any other) the triples, columns head, relation,
             tail. Splits whose name ends in "_negatives" hold false triples.
     """

@@ -31,12 +31,9 @@ class KnownAnswers(NamedTuple):
 
 
 def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
-    """Indexes the answers of every query that some triple answers.
+    """The answers of every query that some triple answers; repeated triples count once.
 
-    Args:
-        triples: int [triples, 3], columns head, relation, tail; repeated triples count once.
-        side: the side that is predicted, "head" or "tail".
-        num_entities, num_relations: of the graph.
+    `triples`, int [triples, 3], are columns head, relation, tail; `side`, "head" or "tail", is predicted.
 
     Raises:
         ValueError: if an id is out of range or `side` is neither.
@@ -58,14 +55,9 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
 def answer_ranges(
     known: KnownAnswers, entity: Any, relation: Any
 ) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
-    """Where in `known.answers` the answers of each query stand: from start until before stop.
+    """Where in `known.answers` the answers of each query stand: (start, stop), [queries]; equal for none.
 
-    Args:
-        known: of the side that is predicted.
-        entity, relation: ids that each query gives, [queries].
-
-    Returns:
-        (start, stop), [queries]; equal where no answer is known.
+    `entity` and `relation` are the ids that each query gives, [queries].
 
     Raises:
         ValueError: if an id is out of range or the shapes do not broadcast.

@@ -21,14 +21,10 @@ _ID_FIRST = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"
 def read_labels(path: Path, *, openke: bool) -> tuple[str, ...]:
     """The labels in the order of their ids.
 
-    Args:
-        path: of a file with a line an id.
-        openke: whether the count stands on the first line and the label before the id; else the id
-            stands before the label, with a tab between.
+    In files of OpenKE, the count stands on the first line and labels before ids; else ids before labels.
 
     Raises:
-        ValueError: naming file and line, if the ids are not 0, 1, 2, ..., each once, or a label stands there
-            twice.
+        ValueError: naming file and line, if the ids are not 0, 1, 2, ..., each once, or a label is repeated.
     """
     lines = read_lines(path)
     if openke:
@@ -41,13 +37,7 @@ def read_labels(path: Path, *, openke: bool) -> tuple[str, ...]:
 
 
 def labels_by_id(path: Path, frame: pl.DataFrame, *, first: int) -> tuple[str, ...]:
-    """The labels in the order of their ids; ValueError as `read_labels`.
-
-    Args:
-        path: of the file.
-        frame: columns id and label, as text, a row a line.
-        first: number of the first line.
-    """
+    """The labels in the order of their ids, from text columns id and label; ValueError as `read_labels`."""
     ids = frame["id"].cast(pl.Int64, strict=False)
     if (row := first_row(~(ids < len(frame)).fill_null(False))) is not None:
         message = f"the id must be below the number of ids, {len(frame)}, got {frame['id'][row]}."

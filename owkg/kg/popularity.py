@@ -10,11 +10,7 @@ from owkg.kg.triples import MOST_IDS, ids, size, triples_checked
 
 
 def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "entities"]:
-    """In how many triples each entity appears; a loop, the same entity on both sides, counts once.
-
-    Args:
-        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
-        num_entities: of the graph.
+    """In how many of `triples`, int [triples, 3], each entity is; a loop counts once, repeated triples often.
 
     Raises:
         ValueError: if an id is out of range.
@@ -30,10 +26,7 @@ def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "ent
 
 
 def relation_popularity(triples: Any, num_relations: int) -> Int64[np.ndarray, "relations"]:
-    """How many triples each relation has.
-
-    Args and Raises: as `entity_popularity`.
-    """
+    """How many of `triples` each relation has; ValueError if an id is out of range."""
     relations = size("num_relations", num_relations)
     counts = np.bincount(triples_checked(triples, None, relations)[:, 1], minlength=relations)
     return counts.astype(np.int64, copy=False)
@@ -45,9 +38,8 @@ def entity_relation_popularity(
     """In how many triples an entity takes part with a relation, on either side; a loop counts once.
 
     Args:
-        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
-        entity: id of each query, [queries]; one that is in no triple counts 0.
-        relation: id of each query, [queries].
+        triples: as in `entity_popularity`.
+        entity, relation: ids of each query, [queries]; an entity in no triple counts 0.
         num_relations: of the graph.
 
     Raises:

@@ -81,10 +81,8 @@ def _check(graph: KnowledgeGraph) -> None:
                 raise ValueError(f"{message}, got {label!r}.")
     for name, triples in graph.splits.items():
         if not re.fullmatch(SPLIT_NAME, name) or name == "dev":
-            raise ArgumentError(
-                "graph",
-                f"must have splits whose names begin with train, valid, test or missing, got {name!r}.",
-            )
+            expected = "must have splits whose names begin with train, valid, test or missing"
+            raise ArgumentError("graph", f"{expected}, got {name!r}.")
         if not triples_checked(triples, graph.num_entities, graph.num_relations, name="graph").size:
             raise ArgumentError("graph", f"must have triples in every split, got none in {name}.")
 
