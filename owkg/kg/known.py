@@ -55,7 +55,7 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
 def answer_ranges(
     known: KnownAnswers, entity: Any, relation: Any
 ) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
-    """Where in `known.answers` the answers of each query stand: (start, stop), [queries]; equal for none.
+    """Where in `known.answers` the answers of each query stand: (start, stop); equal where none is known.
 
     `entity` and `relation` are the ids that each query gives, [queries].
 

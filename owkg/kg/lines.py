@@ -7,9 +7,7 @@ import polars as pl
 from owkg.kg.triples import COLUMNS
 from owkg.storage import opened
 
-# Three labels between tabs, and what such a line is called.
-LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
-THREE_LABELS = "head, relation and tail, none empty, separated by tabs"
+_LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
 # A whole number as programs write it: no sign, no zero in front.
 WHOLE = "0|[1-9][0-9]*"
 # Enough of a bad line to find it by.
@@ -73,6 +71,12 @@ def split_lines(
         got = columns if line.strip() else "a blank line"
         raise line_error(path, first + row, f"must be {expected}, got {got}.")
     return frame
+
+
+def split_labels(path: Path, lines: pl.Series) -> pl.DataFrame:
+    """Columns head, relation, tail of labels; ValueError as `split_lines`."""
+    expected = "head, relation and tail, none empty, separated by tabs"
+    return split_lines(path, lines, _LABELS, expected, separator="\t")
 
 
 def ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:

@@ -17,16 +17,15 @@ from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.labels import read_labels
 from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
 from owkg.kg.lines import (
-    LABELS,
-    THREE_LABELS,
     WHOLE,
     counted,
     first_row,
     ids_below,
     line_error,
     read_lines,
+    split_labels,
     split_lines,
-)  # fmt: skip
+)
 from owkg.kg.manifest import read_manifest
 from owkg.kg.triples import COLUMNS, triple_frame
 
@@ -152,10 +151,8 @@ def _tables(folder: Path, layout: str | None, tell: Callable[[int, int], None]) 
 
 def _split(path: Path, lines: pl.Series, *, by_id: bool) -> _Split:
     if by_id:
-        frame = split_lines(path, lines, _IDS, "three ids (whole numbers)", separator=None)
-    else:
-        frame = split_lines(path, lines, LABELS, THREE_LABELS, separator="\t")
-    return _Split(path, 1, frame)
+        return _Split(path, 1, split_lines(path, lines, _IDS, "three ids (whole numbers)", separator=None))
+    return _Split(path, 1, split_labels(path, lines))
 
 
 def _check_labels(files: Iterable[tuple[Path, pl.Series]]) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import LABELS, THREE_LABELS, first_row, read_lines, split_lines
+from owkg.kg.lines import first_row, read_lines, split_labels
 from owkg.kg.triples import COLUMNS
 from owkg.parquet import read_parquet
 from owkg.storage import text_source
@@ -87,7 +87,7 @@ def _text(path: Path) -> pl.DataFrame:
         frame = pl.DataFrame(schema=schema)
     if frame.is_empty() or sum(frame.null_count().row(0)):
         # Slower, and able to say which line is wrong; empty lines at the end are not.
-        frame = split_lines(path, read_lines(path), LABELS, THREE_LABELS, separator="\t")
+        frame = split_labels(path, read_lines(path))
     return frame
 
 

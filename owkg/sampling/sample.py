@@ -20,7 +20,7 @@ _MODEL, _SURVIVES, _TRAINS, _ASKED = range(4)
 
 
 class Design(NamedTuple):
-    """How an open world is drawn: the arguments of `sample`."""
+    """The arguments of `sample`."""
 
     density: float
     train_rate: float

@@ -148,12 +148,8 @@ def sums_over_trials(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of powers `[settings, 4, values]` and of products `[settings, values, values]`, float64.
 
-    Args:
-        key: of `jax.random.key`; block b of setting s draws from the key folded with s and b.
-        run: what to draw.
-        setting: the grid, flattened to `settings` in the result.
-        abilities: on missing and on test answers, `[*grid]`, or `[*grid, models]`; `values` in the result
-            are models times metrics.
+    The grid is flattened to `settings`; `values` are models times metrics. Block b of setting s draws from
+    `key` folded with s and b. `abilities`: on missing and on test answers, `[*grid]` or `[*grid, models]`.
     """
     size = _rounded(int(np.max(setting.num_answers)))
     block = min(1 << (run.trials - 1).bit_length(), _BLOCK, max(1, _BLOCK_ANSWERS // size))
