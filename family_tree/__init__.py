@@ -1,11 +1,9 @@
 """A closed-world knowledge graph of families: people, an ontology as data, and its closure."""
 
 from family_tree.close import close
-from family_tree.closure import Facts, closure, fact_counts
-from family_tree.families import couples, family, family_numbers
+from family_tree.closure import Facts, closed_graph, closure, fact_counts
+from family_tree.families import couples, family, family_numbers, generations
 from family_tree.generate import generate
-from family_tree.generations import generations
-from family_tree.graph import closed_graph
 from family_tree.ontology import Ontology, ontology
 from family_tree.people import People, people_checked
 from family_tree.people_files import read_people, write_people

@@ -14,19 +14,14 @@ from family_tree.ontology import Ontology, ontology_of
 from family_tree.people import People, people_checked
 from family_tree.rules import PARENT, SAME
 from owkg import checks
+from owkg.kg import KnowledgeGraph
 
 # Large enough that the cost of a call is small beside its work, small enough for the caches.
 BLOCK_SIZE = 4_000
 
 
 class Facts(NamedTuple):
-    """Facts by ids, sorted by head, relation, tail.
-
-    Attributes:
-        head: ids of people.
-        relation: ids of the ontology's relations.
-        tail: ids of people.
-    """
+    """Facts by ids of people and of the ontology's relations, sorted by head, relation, tail."""
 
     head: Int32[np.ndarray, "facts"]
     relation: Int32[np.ndarray, "facts"]
@@ -41,12 +36,8 @@ def closure(people: Any, ontology: Any, *, block_size: Any = BLOCK_SIZE) -> Iter
 
     Args:
         people: to close.
-        ontology: whose rules hold, and whose relations are written; or its name or file, as `ontology` takes
-            them.
+        ontology: whose rules hold, and whose relations are written; or its name or file.
         block_size: people in a block, at least; less only in the last one.
-
-    Returns:
-        The facts of one block after the other, whose heads are beyond those of the block before.
 
     Raises:
         ValueError: if `block_size` is no whole number of at least 1, `people` cannot be, or there is no such
@@ -73,15 +64,26 @@ def closure_of(people: People, ontology: Ontology, size: int = BLOCK_SIZE) -> It
     )
 
 
-def fact_counts(people: Any, ontology: Any) -> dict[str, int]:
-    """How many facts the closure holds of each relation, in the order of their names.
-
-    Args:
-        people, ontology: as `closure` takes them.
+def closed_graph(people: Any, ontology: Any) -> KnowledgeGraph:
+    """The closure of `people`, the entities: all its facts, sorted, are the split "train".
 
     Raises:
         ValueError: as `closure`.
+
+    Examples:
+        >>> from family_tree.trees import sample_people
+        >>> graph = closed_graph(sample_people(num_trees=1, max_tree_size=30), "published")
+        >>> graph.num_entities, graph.num_relations
+        (30, 23)
     """
+    rules = ontology_of("ontology", ontology)
+    blocks = [np.stack(facts, axis=1) for facts in closure(people, rules)]
+    facts = np.concatenate([np.empty((0, 3), np.int32), *blocks])
+    return KnowledgeGraph(tuple(people.labels), rules.relations, {"train": facts})
+
+
+def fact_counts(people: Any, ontology: Any) -> dict[str, int]:
+    """How many facts the closure holds of each relation, in the order of their names; Raises as `closure`."""
     people_checked(people)
     rules = ontology_of("ontology", ontology)
     counts = np.zeros(len(rules.relations), np.int64)
@@ -92,13 +94,7 @@ def fact_counts(people: Any, ontology: Any) -> dict[str, int]:
 
 
 def base(people: People, first: int, after: int) -> Known:
-    """What is known of the people with ids in [first, after): their parents and genders.
-
-    Args:
-        people: of whom nobody has parents or children outside.
-        first: id.
-        after: the last id, and one more.
-    """
+    """Parents and genders of the people with ids in [first, after), who have no relatives outside."""
     female, size = people.female[first:after], after - first
     begin, end = np.searchsorted(people.parents[:, 0], [first, after])
     parent, child = people.parents[begin:end].T - first

@@ -1,9 +1,9 @@
-"""Who belongs to which family: people who are joined by some line of parents and children."""
+"""Families: people who are joined by some line of parents and children; their couples and generations."""
 
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int32
+from jaxtyping import Int32, Int64
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -64,11 +64,7 @@ def couples_of(people: People) -> Int32[np.ndarray, "couples 2"]:
 
 
 def family(people: Any, tree: Any) -> People:
-    """The people of one family by themselves.
-
-    Args:
-        people: of all families.
-        tree: number of the family, as `family_numbers` counts.
+    """The people of one family by themselves; `tree` is its number in `family_numbers`.
 
     Raises:
         ValueError: if there is no such family, or there cannot be such people.
@@ -84,3 +80,31 @@ def family(people: Any, tree: Any) -> People:
     return People(
         people.labels.filter(mine), people.female[mine], ids[people.parents[mine[people.parents[:, 0]]]]
     )
+
+
+def generations(people: Any) -> Int64[np.ndarray, "people"]:
+    """How many generations are known above each person: the longest line of parents.
+
+    Raises:
+        ValueError: if there cannot be such people.
+
+    Examples:
+        >>> from family_tree.trees import sample_people
+        >>> int(generations(sample_people(strict_depth=True)).max())
+        3
+    """
+    return generations_of(people_checked(people))
+
+
+def generations_of(people: People) -> Int64[np.ndarray, "people"]:
+    """`generations` of people who have been checked."""
+    size, children = len(people.labels), children_of(people)
+    unknown = np.bincount(people.parents[:, 1], minlength=size)  # parents whose generation is not known yet
+    above = np.zeros(size, np.int64)
+    last, number = np.flatnonzero(unknown == 0), 0
+    while last.size:
+        above[last] = number
+        born, parents = np.unique(children[last].indices, return_counts=True)
+        unknown[born] -= parents
+        last, number = born[unknown[born] == 0], number + 1
+    return above

@@ -20,11 +20,6 @@ _GENDERS = ((True, "female", "o", COLOURS[1]), (False, "male", "s", COLOURS[0]))
 def draw_family(people: People, path: Path, *, title: str) -> None:
     """Draws one family: circles are women, squares men, and lines run down to their children.
 
-    Args:
-        people: of one family.
-        path: of the figure; .png, .pdf or .svg.
-        title: above it.
-
     Raises:
         ValueError: if the people are more than one family, or too many.
     """

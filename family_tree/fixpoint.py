@@ -17,11 +17,9 @@ _RATIO = 8
 
 
 def fixpoint(strata: Iterable[Stratum], known: Known) -> Known:
-    """`known` and the matrix of every relation.
+    """`known` and the matrix of every relation, stratum by stratum.
 
-    Args:
-        strata: in their order.
-        known: matrices of `parentOf`, `female`, `male` and `=`; grows by what is computed on the way.
+    `known` holds matrices of `parentOf`, `female`, `male` and `=`; it grows by what is computed on the way.
     """
     nothing = without(known[SAME], known[SAME])
     for relations, start, grow in strata:
@@ -33,15 +31,10 @@ def fixpoint(strata: Iterable[Stratum], known: Known) -> Known:
 
 
 def _grown(grow: Sequence[Step], known: Known, new: Known) -> Known:
-    """The relations of one stratum, from what the rules found that name none of them.
+    """The relations of one stratum, from `new` pairs of the rules that name none of them, by the other rules.
 
-    Of a linear rule, new pairs come of new pairs alone. So a round looks at these, and its work does not
-    grow with what was found before; but for rules that are not linear, which look at all again.
-
-    Args:
-        grow: the other rules.
-        known: grows by what they compute of other strata.
-        new: found so far.
+    New pairs of a linear rule come from new pairs alone, so that the work of a round does not grow with what
+    was found before. Rules that are not linear look at all pairs again.
     """
     size, linear = len(known[SAME].indptr) - 1, all(step.linear for step in grow)
     for step in grow:

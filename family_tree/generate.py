@@ -30,13 +30,10 @@ def generate(
     Equal arguments give equal files, but for the versions in `metadata.json`.
 
     Args:
-        out: folder to make: `people.tsv`, `parents.tsv`, `facts.tsv` or `facts.parquet`, all sorted,
-            `relations.toml`, and `metadata.json`.
+        out: folder to make, as of `close`.
         num_trees, max_tree_size, max_depth, max_branching, strict_depth, first_tree, seed: as
             `sample_people`; the defaults are the published parameters.
-        relations: as `ontology` takes them.
-        facts_format: "tsv" (head, relation, tail without header) or "parquet" (columns of these names).
-        overwrite: whether such a folder that is there is replaced.
+        relations, facts_format, overwrite: as in `close`.
         progress: told how many people are done, and how many there are at most.
 
     Returns:
@@ -66,10 +63,7 @@ def generate(
             rules,
             facts_format=facts_format,
             parameters=numbers
-            | {
-                "strict_depth": bool(strict_depth),
-                "relations": source_text(relations),
-                "facts_format": facts_format,
-            },
+            | {"strict_depth": bool(strict_depth)}
+            | {"relations": source_text(relations), "facts_format": facts_format},
             progress=progress and (lambda done: progress(done, most)),
         )

@@ -28,12 +28,7 @@ Expression: TypeAlias = str | Apply
 
 
 def value(expression: Expression, known: dict[Expression, Matrix]) -> Matrix:
-    """The matrix of an expression, all parts of which are computed once and kept in `known`.
-
-    Args:
-        expression: whose names are all in `known`.
-        known: matrices of names and expressions; grows.
-    """
+    """The matrix of an expression of names in `known`, where the matrices of all its parts are kept."""
     if isinstance(expression, Apply) and expression not in known:
         known[expression] = expression.operation(*(value(part, known) for part in expression.parts))
     return known[expression]

@@ -25,11 +25,7 @@ _KINDS = {str: "text", list: "a list of texts", bool: "true or false"}
 
 
 class Relation(NamedTuple):
-    """One relation: what it means of X and Y, and the rules that derive it.
-
-    Attributes:
-        hidden: whether its facts are only used by other rules, not written.
-    """
+    """One relation of X and Y, and its rules; the facts of a hidden one are only used by other rules."""
 
     name: str
     meaning: str

@@ -58,12 +58,7 @@ def parentage(people: People) -> list[Parentage]:
 
 
 def ordered(families: list[Parentage], row: np.ndarray) -> list[list[int]]:
-    """The people of each row from left to right.
-
-    Args:
-        families: of people who are all joined by some line of parents and children.
-        row: of each person.
-    """
+    """The people of each row from left to right; all are joined by some line of parents and children."""
     kin = _kin(families, row)
     choice = _Choice(tuple(family.children for family in families), frozenset())
     best = _walked(kin, choice)
@@ -95,7 +90,7 @@ def _moves(kin: _Kin, choice: _Choice, person: int) -> Iterator[_Choice]:
 
 
 def _walked(kin: _Kin, choice: _Choice) -> list[list[int]]:
-    """The rows in the order in which a walk over the whole family comes by."""
+    """The rows in the order of a walk over the whole family."""
     rows: list[list[int]] = [[] for _ in range(int(kin.row.max()) + 1)]
     seen: set[Unit] = set()
     for start in kin.own:

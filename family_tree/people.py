@@ -73,11 +73,7 @@ def people_checked(people: Any) -> People:
 
 
 def parents_fault(people: People) -> Fault | None:
-    """The first row of the parents that cannot be, None if all can; rows may be in any order.
-
-    Args:
-        people: whose ids are in range.
-    """
+    """The first row of the parents that cannot be, None if all can; rows in any order, of ids in range."""
     parent, child = people.parents.T
     order = np.argsort(child, kind="stable")  # of one child's parents, the earlier row first
     whose, female = child[order], people.female[parent[order]]

@@ -8,7 +8,7 @@ import polars as pl
 
 from family_tree.people import People, parents_fault, people_checked
 from owkg import checks
-from owkg.kg.lines import headed, line_error, lines_of, split_lines
+from owkg.kg.lines import first_row, headed, line_error, read_lines, require_distinct, split_lines
 from owkg.storage import written_aside
 
 PEOPLE_FILE, PARENTS_FILE = "people.tsv", "parents.tsv"
@@ -27,7 +27,7 @@ def read_people(people_path: Any, parents_path: Any) -> People:
 
     Raises:
         ValueError: if an argument is no path; naming file and line, if a line is malformed, a person or an
-            edge stands there twice, a parent or child is not among the people, a child has three parents or
+            edge is repeated, a parent or child is not among the people, a child has three parents or
             two of one gender, or somebody is their own ancestor.
         OSError: if a file cannot be opened.
     """
@@ -45,8 +45,7 @@ def people_of(people: tuple[Path, bytes], parents: tuple[Path, bytes]) -> People
         edges[name].replace_strict(labels, ids, default=None, return_dtype=pl.Int32) for name in edges.columns
     ]
     for column in columns:
-        if column.null_count():
-            row = column.is_null().arg_max() or 0
+        if (row := first_row(column.is_null())) is not None:
             message = f"the {column.name} {edges[column.name][row]!r} is not in {people_path}."
             raise line_error(parents_path, row + 2, message)
     rows = np.stack([column.to_numpy() for column in columns], axis=1)
@@ -94,12 +93,10 @@ def _read_people(path: Path, data: bytes) -> tuple[pl.Series, np.ndarray]:
         separator="\t",
         first=2,
     )
-    other = ~frame["gender"].is_in(["female", "male"])
-    if other.any():
-        row = other.arg_max() or 0
+    if (row := first_row(~frame["gender"].is_in(["female", "male"]))) is not None:
         message = f"the gender must be female or male, got {frame['gender'][row]!r}."
         raise line_error(path, row + 2, message)
-    _check_once(path, frame["person"], "person")
+    require_distinct(path, frame["person"], "person", first=2)
     frame = frame.sort("person")
     return frame["person"], (frame["gender"] == "female").to_numpy()
 
@@ -116,23 +113,12 @@ def _read_parents(path: Path, data: bytes) -> pl.DataFrame:
         separator="\t",
         first=2,
     )
-    _check_once(path, frame["parent"] + "\t" + frame["child"], "edge")
+    require_distinct(path, frame["parent"] + "\t" + frame["child"], "edge", first=2)
     return frame
 
 
 def _lines(path: Path, data: bytes) -> pl.Series:
-    lines = lines_of(path, data)
-    alone = lines.str.contains("\r", literal=True)
-    if alone.any():
-        row = alone.arg_max() or 0
+    lines = read_lines(path, data)
+    if (row := first_row(lines.str.contains("\r", literal=True))) is not None:
         raise line_error(path, row + 1, f"must end in LF or CR LF, got a CR in {lines[row][:_SHOWN]!r}.")
     return lines
-
-
-def _check_once(path: Path, values: pl.Series, kind: str) -> None:
-    again = ~values.is_first_distinct()
-    if again.any():
-        row = again.arg_max() or 0
-        before = (values == values[row]).arg_max() or 0
-        shown = values[row].replace("\t", " -> ")
-        raise line_error(path, row + 2, f"the {kind} {shown!r} stands on line {before + 2} already.")

@@ -61,8 +61,7 @@ def published_graph(folder: Any) -> KnowledgeGraph:
         )
         raise ValueError(f"{folder}: {expected}, got {graph.num_relations}.")
     return graph._replace(
-        entities=tuple(f"{entity:04d}" for entity in range(graph.num_entities)),
-        relations=PUBLISHED_RELATIONS,
+        entities=tuple(f"{entity:04d}" for entity in range(graph.num_entities)), relations=PUBLISHED_RELATIONS
     )
 
 

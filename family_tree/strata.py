@@ -42,9 +42,6 @@ class Stratum(NamedTuple):
 def groups(rules: Rules) -> list[tuple[str, ...]]:
     """Relations that need each other, as names; each group after those that it needs.
 
-    Args:
-        rules: of each relation that has any.
-
     Examples:
         >>> from family_tree.rules import Atom
         >>> needs = {"a": "b", "b": "c", "c": "b", "d": "d"}

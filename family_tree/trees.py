@@ -29,13 +29,12 @@ def sample_people(
 ) -> People:
     """People of several families, each grown from one person by the published process.
 
-    A tree begins with one person on level 0. Each attempt picks one of its people, all being equally
-    likely, and adds something, if there is something to add. It adds a mother and a father, one level
-    above, to a person without parents; or a child, one level below, to a person with fewer than
-    `max_branching` children, and first a spouse of the other gender, if there is none. If both can be, a
-    fair coin decides. Neither may lead to people more than `max_depth` levels apart, or to more than
-    `max_tree_size`. Genders of the first person and of children are drawn by a fair coin. A tree is ready
-    when it is full, or after `10 max_tree_size` attempts.
+    A tree begins with one person on level 0. Each attempt picks one of its people uniformly. It adds a
+    mother and a father, one level above, to a person without parents; or a child, one level below, to a
+    person with fewer than `max_branching` children, and first a spouse of the other gender, if there is
+    none. If both can be, a fair coin decides. Neither may lead to people more than `max_depth` levels
+    apart, or to more than `max_tree_size`. Genders of the first person and of children are drawn by a fair
+    coin. A tree is ready when it is full, or after `10 max_tree_size` attempts.
 
     As published, a spouse counts as one level below the person they marry, as their children do. So a
     line of descent may go through `max_depth + 2` generations: the parents of somebody who married in have
@@ -94,17 +93,10 @@ def people_blocks(
     seed: Any = 0,
     block_size: Any = _BLOCK,
 ) -> Iterator[People]:
-    """The people of `sample_people` in blocks of whole trees, so that memory is bounded.
+    """The people of `sample_people` in blocks of whole trees with ids from 0, so that memory is bounded.
 
-    Args:
-        num_trees, max_tree_size, max_depth, max_branching, strict_depth, first_tree, seed: as there.
-        block_size: most people of a block that holds more than one tree.
-
-    Returns:
-        The blocks in order, each with ids from 0.
-
-    Raises:
-        ValueError: as `sample_people`, before the first block.
+    `block_size` is the most people of a block with more than one tree; the other arguments are those of
+    `sample_people`, which are checked before the first block.
     """
     trees, first = _whole("num_trees", num_trees, 1), _whole("first_tree", first_tree, 0)
     if first + trees > _MOST_TREES:

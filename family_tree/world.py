@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from family_tree.closure import Facts, closure_of
-from family_tree.families import couples_of
-from family_tree.generations import generations_of
+from family_tree.families import couples_of, generations_of
 from family_tree.ontology import Ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
@@ -38,11 +37,10 @@ def write_world(
 
     Args:
         folder: empty.
-        blocks: people who can be, in whole families; the labels of one after those of the block before.
+        blocks: checked people, in whole families; the labels of one after those of the block before.
         relations: whose rules hold.
         facts_format: of `FACTS_FORMATS`.
-        parameters: of the world, for `metadata.json`.
-        inputs: checksums of the files that it is made of.
+        parameters, inputs: of the world, and checksums of the files it is made of, for `metadata.json`.
         progress: told how many people are done.
 
     Returns:

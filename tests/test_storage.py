@@ -11,7 +11,7 @@ import pytest
 
 from owkg.judge import read_judgements, read_runs
 from owkg.kg.lines import read_lines
-from owkg.models.embeddings_npz import read_npz
+from owkg.models.embeddings_files import read_npz
 from owkg.parquet import read_parquet
 from owkg.ranks import ranks_from_matrix, read_ranks
 from owkg.sampling import read_facts

@@ -2,25 +2,28 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float64, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.evaluation.blocks import Block, blocks
-from owkg.evaluation.counts import counts
+from owkg.evaluation.counts import Counts, counts
 from owkg.evaluation.memory import block_bytes as enough_bytes
 from owkg.evaluation.tiles import everywhere, mesh_of, scratch_of, tiled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Model, Params, Statistics
+from owkg.models.model import num_relations
 
-# Tolerances other than 0. Where scores and tolerance are below, their differences may be subnormal floats,
-# which XLA takes for zero.
+# Tolerances other than 0. Below, differences of scores may be subnormal floats, which XLA takes for zero.
 _LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
+
+_Item = TypeVar("_Item")
 
 
 class ScoredRanks(NamedTuple):
@@ -58,24 +61,21 @@ def rank_arrays(
         optimistic  = 1 + #{candidates with score > answer's score + tolerance}
         pessimistic =     #{candidates with score >= answer's score - tolerance}
 
-    as `owkg.ranks.ranks_from_scores`, of scores that are never all there: a block of queries at a time is
-    scored against all entities, and counted. Answers to one query share its scores. Entities are shared
-    out among the devices; their number does not change a rank. Where JAX is distributed, all processes call
-    this together, and all get the ranks.
+    as `owkg.ranks.ranks_from_scores`, but a block of queries at a time is scored against all entities.
+    Answers to one query share its scores. Entities are shared out among the devices; their number does not
+    change a rank. Where JAX is distributed, all processes call this together, and all get the ranks.
 
     Args:
-        model: what scores.
-        params: of the model.
-        statistics: of the model.
+        model, params, statistics: what scores.
         triples: int [triples, 3], head, relation, tail.
         side: that is asked for, "head" or "tail".
         known: the answers that leave the candidates, of `owkg.kg.known_answers` of the same side; None: raw.
         tolerance: scores that differ from the answer's by at most this are ties; absolute; 0 or at least
             1e-30.
         devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores that are there at a time, at least those of two queries; None: those of
-            64 to 256 queries, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of
-            what is free. It changes no rank but of scores that differ in their last bits.
+        block_bytes: of the scores in memory at a time, at least those of two queries; None: those of 64 to
+            256 queries, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of what is
+            free. It changes no rank but of scores that differ in their last bits.
         named: what messages call the query of a triple; None: by its number.
         on_progress: told after each block how many triples are ranked, and of how many.
 
@@ -86,9 +86,9 @@ def rank_arrays(
         ValueError: if an argument is out of range; or if a score is no finite number, naming the query.
     """
     side, num_entities = side_checked(side), len(params["entity"])
-    num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
-    triples = triples_checked(triples, num_entities, num_relations)
-    _check_known(known, side, num_entities, num_relations)
+    relations = num_relations(model, params)
+    triples = triples_checked(triples, num_entities, relations)
+    _check_known(known, (side, num_entities, relations))
     width = _tolerance_checked(tolerance)
     mesh = mesh_of(devices)
     if block_bytes is None:
@@ -98,7 +98,8 @@ def rank_arrays(
     count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))
     shares = blocks(triples, side, known, most=max(1, size // (4 * num_entities)))
     # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
-    stack, width = everywhere(mesh, (_stacked([block for _, block in shares]), width))
+    stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None
+    stack, width = everywhere(mesh, (stack, width))
     above, level = np.empty((2, len(triples)), np.int64)
     score = np.empty(len(triples))
     done = 0
@@ -121,8 +122,12 @@ def rank_arrays(
 
 
 def _counted(
-    count: Callable[..., Any], shares: list[tuple[np.ndarray, Block]], stack: Any, width: Any, mesh: Any
-) -> Iterator[tuple[np.ndarray, Any]]:
+    count: Callable[..., tuple[Counts, jax.Array]],
+    shares: list[tuple[np.ndarray, Block]],
+    stack: Block | None,
+    width: jax.Array,
+    mesh: Mesh,
+) -> Iterator[tuple[np.ndarray, Counts]]:
     """The rows of each block, and their counts; all blocks are scored in one place."""
     if not shares:
         return
@@ -134,12 +139,7 @@ def _counted(
         yield rows, found
 
 
-def _stacked(same: list[Block]) -> Block | None:
-    """Blocks of one shape on top of each other; None if there are none."""
-    return jax.tree.map(lambda *parts: np.stack(parts), *same) if same else None
-
-
-def _one_behind(items: Iterable[Any]) -> Iterator[Any]:
+def _one_behind(items: Iterable[_Item]) -> Iterator[_Item]:
     """The items, each given out when the next one has been made: one is computed while one is prepared."""
     made = None
     for item in items:
@@ -156,11 +156,12 @@ def _tolerance_checked(tolerance: Any) -> np.float32:
     return np.float32(checks.scalar("tolerance", width))
 
 
-def _check_known(known: Any, side: str, num_entities: int, num_relations: int) -> None:
+def _check_known(known: Any, expected: tuple[str, int, int]) -> None:
     if known is None:
         return
     if not isinstance(known, KnownAnswers):
         raise ArgumentError("known", f"must be KnownAnswers, or None for raw ranks, got {known!r}.")
-    wanted, got = (side, num_entities, num_relations), (known.side, known.num_entities, known.num_relations)
-    if wanted != got:
-        raise ArgumentError("known", f"must be of side, entities and relations {wanted}, got those of {got}.")
+    if expected != (got := (known.side, known.num_entities, known.num_relations)):
+        raise ArgumentError(
+            "known", f"must be of side, entities and relations {expected}, got those of {got}."
+        )

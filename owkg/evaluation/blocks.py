@@ -1,23 +1,24 @@
 """The queries that triples ask, each once, in blocks of one shape."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Int64
 
 from owkg.kg import KnownAnswers
+from owkg.kg.triples import query_parts
 from owkg.ranks import EntitySets, known_sets
 
 
 class Block(NamedTuple):
     """Some queries of one side, their answers that are ranked, and those that are known.
 
-    All blocks of a side have one shape, so that they share compiled code. Where there is less, query 0 is
-    asked again, its first answer is ranked again, and what is known belongs to the query after the last.
+    All blocks of a side have one shape, so that they share compiled code. Padding repeats query 0 and its
+    first answer; padded known answers belong to the query after the last.
 
     Attributes:
-        entity: that each query gives, [q].
-        relation: of each query, [q].
+        entity, relation: that each query gives, [q].
         row: the query of each answer that is ranked, [p].
         answer: entity id, [p].
         known_row: the query of each known answer, [k].
@@ -35,25 +36,18 @@ class Block(NamedTuple):
 def blocks(
     triples: Int32[np.ndarray, "triples 3"], side: str, known: KnownAnswers | None, *, most: int
 ) -> list[tuple[Int64[np.ndarray, "p"], Block]]:
-    """Blocks of at most `most` queries, and which triple each answer is of.
+    """(rows of triples, block) of each block of at most `most` queries, asked for `side`.
 
-    Args:
-        triples: int [triples, 3].
-        side: the side that is asked for.
-        known: the answers that leave the candidates; None: none.
-        most: queries in a block.
-
-    Returns:
-        (rows of triples, block) of each block; a block may rank more answers than it has rows of triples, and
-        those come first.
+    A block may rank more answers than it has rows of triples; those come first. The answers in `known` leave
+    the candidates.
     """
     if not len(triples):
         return []
-    head, relation, tail = triples.T
-    entity, answer = (head, tail) if side == "tail" else (tail, head)
+    entity, relation, answer = query_parts(triples, side)
     queries, of = np.unique(np.stack([entity, relation], axis=1), axis=0, return_inverse=True)
     of = of.ravel()
-    sets = _sets(known, queries)
+    none = np.zeros(len(queries), np.int64)
+    sets = EntitySets(none, none, np.empty(0, np.int32)) if known is None else known_sets(known, *queries.T)
     numbers = -(-len(queries) // most)
     # Dealt out like cards, those with most known answers first: no block has many more than another.
     hands = np.argsort(sets.start - sets.stop, kind="stable")
@@ -70,29 +64,24 @@ def blocks(
             Block(
                 *_padded(queries[hand].T, q, queries[hand[0]]),
                 *_padded([place[of[own]], answer[own]], p, (0, answer[own[0]])),
-                *_padded(_flat(sets, hand), k, (q, 0)),
+                *_padded(flat_known(sets, hand), k, (q, 0)),
             ),
         )
         for own, hand in zip(rows, asked, strict=True)
     ]
 
 
-def _sets(known: KnownAnswers | None, queries: np.ndarray) -> EntitySets:
-    if known is None:
-        none = np.zeros(len(queries), np.int64)
-        return EntitySets(none, none, np.empty(0, np.int32))
-    return known_sets(known, *queries.T)
-
-
-def _flat(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(place in the hand, entity) of every known answer to the queries of a hand."""
+def flat_known(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(place in `hand`, entity) of every known answer to the queries whose numbers are in `hand`."""
     sizes = (sets.stop - sets.start)[hand]
     place = np.repeat(np.arange(len(hand)), sizes)
     within = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return place, sets.ids[np.repeat(sets.start[hand], sizes) + within]
 
 
-def _padded(columns: Any, size: int, filler: Any) -> Int32[np.ndarray, "columns size"]:
+def _padded(
+    columns: Sequence[np.ndarray] | np.ndarray, size: int, filler: Any
+) -> Int32[np.ndarray, "columns size"]:
     """The columns as int32, each filled up to `size`."""
     filled = np.empty((len(columns), size), np.int32)
     for column, values, last in zip(filled, columns, filler, strict=True):

@@ -9,6 +9,7 @@ from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int32
 
+from owkg.evaluation.blocks import Block
 from owkg.evaluation.tiles import AXIS
 from owkg.models import Model, Params, Similarity, Statistics
 from owkg.ranks.order import counted, ordered, to_pass, to_reach, unordered
@@ -44,31 +45,26 @@ def counts(
     params: Params,
     statistics: Statistics,
     tiles: Float[Array, "tiles size d"],
-    stack: Any,
+    stack: Block,
     number: Any,
     tolerance: Any,
     scratch: Any,
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
-    """The counts of one block; each device scores its own tiles.
+    """(counts of one block, scores for the next `scratch`); each device scores its own tiles.
 
-    The scores of a block are written where those of the block before were: memory that is asked of the system
-    anew for each block takes longer to come than to be written.
+    The scores of a block overwrite those of the block before: to allocate memory anew for each block takes
+    longer than to write it.
 
     Args:
-        model: what scores.
+        model, params, statistics: what scores, arrays on every device.
         side: that is asked for.
         mesh: the devices.
         num_entities: that there are; tiles behind them are padding.
-        params: of the model, on every device.
-        statistics: of the model, on every device.
         tiles: of `tiled`.
         stack: blocks of one shape, one `Block` with a leading axis.
         number: of the block in the stack; [].
         tolerance: scores that differ from the answer's by at most this count as equal; [].
         scratch: what was returned for the block before, of no further use.
-
-    Returns:
-        (counts, scores that are of no meaning but as the next `scratch`).
     """
     block = jax.tree.map(lambda parts: parts[number], stack)
     queries, _ = model.query(params, statistics, block.entity, block.relation, side)
@@ -85,14 +81,14 @@ def _share(
     num_entities: int,
     queries: Float[Array, "q width"],
     tiles: Float[Array, "tiles size d"],
-    block: Any,
+    block: Block,
     tolerance: Any,
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """The counts of all devices together, of which this one makes its share.
 
-    Scores are written once and read twice: what is no candidate is marked among them, and the counting pass
-    takes them as whole numbers in their order. The mark is the first number below minus infinity, a
-    signalling NaN, which no arithmetic gives.
+    What is no candidate is marked among the scores, and the counting pass takes them as whole numbers in
+    their order. The mark is the first number below minus infinity, a signalling NaN, which no arithmetic
+    gives.
     """
     number, size, _ = tiles.shape
     first = jax.lax.axis_index(AXIS) * number * size

@@ -10,10 +10,12 @@ from jaxtyping import Array, Float32, Int32
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.evaluation.blocks import flat_known
 from owkg.evaluation.memory import block_bytes
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
 from owkg.models import Model, Params, Statistics
+from owkg.models.model import num_relations
 from owkg.ranks import known_sets
 
 # Of scores at a time, at least.
@@ -46,11 +48,8 @@ def top_answers(
     """The `depth` best candidates of each query, of equal scores those with the smaller id.
 
     Args:
-        model: what scores.
-        params: of the model.
-        statistics: of the model.
-        entity: id of what is known of each query, [queries].
-        relation: id of its relation, [queries].
+        model, params, statistics: what scores.
+        entity, relation: ids that each query gives, [queries].
         side: the side that is asked for, "head" or "tail".
         known: the `KnownAnswers` that leave the candidates, as those of train; None: all are candidates.
         depth: of the lists, at most the number of entities.
@@ -67,8 +66,8 @@ def top_answers(
         [[2, 0]]
     """
     side, num_entities = side_checked(side), len(params["entity"])
-    num_relations = len(params["relation"]) // (2 if model.config.reciprocal else 1)
-    entity, relation = ids("entity", entity, num_entities), ids("relation", relation, num_relations)
+    entity = ids("entity", entity, num_entities)
+    relation = ids("relation", relation, num_relations(model, params))
     if entity.ndim != 1 or entity.shape != relation.shape:
         raise ArgumentError(
             "entity",
@@ -87,7 +86,9 @@ def top_answers(
     most = max(_BYTES, block_bytes(jax.devices()[0], num_entities))
     size = max(2, min(len(entity), most // (4 * num_entities)))
     top = partial(_top, model, side, deep, params, statistics)
-    row, out = _known(known, entity, relation)
+    row, out = np.empty(0, np.int64), np.empty(0, np.int32)
+    if known is not None:
+        row, out = flat_known(known_sets(known, entity, relation), np.arange(len(entity)))
     bounds = np.searchsorted(row, np.arange(0, len(entity) + size, size))
     deepest = int(np.diff(bounds).max(initial=0))
     for block, begin in enumerate(range(0, len(entity), size)):
@@ -106,19 +107,6 @@ def top_answers(
             )
         answer[own], score[own] = (np.asarray(part)[: own.stop - begin] for part in (best, found))
     return TopAnswers(answer, score)
-
-
-def _known(
-    known: KnownAnswers | None, entity: np.ndarray, relation: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(query, entity) of every known answer, queries in order."""
-    if known is None:
-        return np.empty(0, np.int64), np.empty(0, np.int32)
-    sets = known_sets(known, entity, relation)
-    sizes = sets.stop - sets.start
-    row = np.repeat(np.arange(len(sizes)), sizes)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return row, sets.ids[np.repeat(sets.start, sizes) + within]
 
 
 @partial(jax.jit, static_argnames=("model", "side", "depth"))

@@ -3,26 +3,22 @@
 from pathlib import Path
 from typing import Any
 
-# Where Linux says what is free.
+# Free memory on Linux.
 _MEMINFO = Path("/proc/meminfo")
 # On a processor as much as its caches hold, elsewhere enough to outweigh the call.
 _CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
 # Queries that outweigh the reading of all entities for them: where caches still hold so many scores, and
-# where they do not and more is better. Blocks above so many bytes are asked of the system anew each time.
+# where they do not and more is better. Larger blocks are allocated anew each time.
 _FEW, _MANY, _REUSED_BYTES = 64, 256, 2**25
 # Bounds on what they may take: bytes, and a share of what is free.
 _MOST_BYTES, _SHARE = 2**30, 8
 
 
 def block_bytes(device: Any, num_entities: int) -> int:
-    """Bytes of scores of a block of queries.
+    """Bytes of scores of a block of queries on one of the devices that share the entities.
 
     What 64 queries take, or 256 where 64 take more than 32 MiB; at most 1 GiB and an eighth of what is
     free, at least 16 MiB. On an accelerator what 256 take, and at least 256 MiB.
-
-    Args:
-        device: that scores; one of those that share the entities.
-        num_entities: that are scored.
     """
     least = _CPU_BYTES if device.platform == "cpu" else _OTHER_BYTES
     free = free_bytes(device)
@@ -32,7 +28,7 @@ def block_bytes(device: Any, num_entities: int) -> int:
 
 
 def free_bytes(device: Any) -> int | None:
-    """Bytes that are free on a device; None where nothing says so."""
+    """Free bytes on a device; None where that is unknown."""
     if device.platform != "cpu":
         stats = device.memory_stats() or {}
         limit = stats.get("bytes_limit")

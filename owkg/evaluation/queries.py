@@ -8,8 +8,8 @@ import polars as pl
 from jaxtyping import Bool
 
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import line_error, read_lines, split_lines
-from owkg.kg.triples import COLUMNS
+from owkg.kg.lines import first_row, line_error, read_lines, split_lines
+from owkg.kg.triples import labelled
 
 _QUERY = ("side", "entity", "relation")
 
@@ -43,8 +43,7 @@ def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFra
     allowed = {"side": ("head", "tail"), "entity": graph.entities, "relation": graph.relations}
     for name, values in allowed.items():
         strange = ~found[name].is_in(pl.Series(values, dtype=pl.String).implode())
-        if strange.any():
-            row = int(strange.arg_true()[0])
+        if (row := first_row(strange)) is not None:
             must = "head or tail" if name == "side" else "one of the graph"
             raise line_error(path, 2 + row, f"the {name} must be {must}, got {found[name][row]!r}.")
     return found.unique(maintain_order=True)
@@ -54,12 +53,7 @@ def is_asked(
     graph: KnowledgeGraph, triples: np.ndarray, side: str, queries: pl.DataFrame
 ) -> Bool[np.ndarray, "triples"]:
     """Whether some query of the side is the query that each triple answers."""
-    labels = (graph.entities, graph.relations, graph.entities)
-    columns = {
-        name: pl.Series(of, dtype=pl.String).gather(ids)
-        for name, of, ids in zip(COLUMNS, labels, triples.T, strict=True)
-    }
-    given = "head" if side == "tail" else "tail"
+    given = pl.struct(pl.col("head" if side == "tail" else "tail").alias("entity"), "relation")
+    own = labelled(triples, graph.entities, graph.relations).select(given).to_series()
     asked = queries.filter(side=side).select(pl.struct("entity", "relation")).to_series()
-    own = pl.DataFrame({"entity": columns[given], "relation": columns["relation"]})
-    return own.select(pl.struct("entity", "relation")).to_series().is_in(asked.implode()).to_numpy()
+    return own.is_in(asked.implode()).to_numpy()

@@ -1,7 +1,6 @@
 """The rank table of a model over a graph."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import polars as pl
 from owkg.checks import ArgumentError
 from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.queries import is_asked
-from owkg.kg import KnowledgeGraph, KnownAnswers, is_known, joined_splits, known_answers
+from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.seen import seen_ids, with_ids
 from owkg.models import SIDES, Model, Params, Statistics
@@ -41,9 +40,7 @@ def ranks(
     """The rank table of a model: every triple of a split on every side, against all entities.
 
     Args:
-        model: what scores.
-        params: of the model, rows in the order of the graph's ids, or of those of `seen`.
-        statistics: of the model.
+        model, params, statistics: what scores; rows in the order of the graph's ids, or of those of `seen`.
         graph: the KnowledgeGraph.
         split: whose triples are ranked.
         filter_splits: the other answers that these splits know leave the candidates; none of them: raw ranks.
@@ -55,12 +52,11 @@ def ranks(
         score: add the column score: of each answer, which orders the answers to one query. Not with a
             tolerance.
         queries: of `read_queries`: triples that answer none of them are not ranked. None: all are.
-        seen: what the model has seen of the graph, where that is not all (`owkg.kg.seen_part`). The
-            candidates are the entities of `seen`, and the answer. A triple of the split with an entity or the
-            relation that the model has never seen has the last rank, its number of candidates. (To leave such
-            triples out, give `seen` as the graph.)
+        seen: what the model has seen of the graph (`owkg.kg.seen_part`); None: all. The candidates are the
+            entities of `seen`, and the answer. A triple with an unseen entity or relation has the last rank,
+            its number of candidates. (To leave such triples out, give `seen` as the graph.)
         devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores that are there at a time, as in `rank_arrays`.
+        block_bytes: of the scores in memory at a time, as in `rank_arrays`.
         on_progress: told how many ranks are done, and of how many.
 
     Returns:
@@ -93,7 +89,9 @@ def ranks(
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):
         raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
-    asked = {side: triples if queries is None else _asked(graph, triples, side, queries) for side in sides}
+    asked = dict.fromkeys(sides, triples)
+    if queries is not None:
+        asked = {side: triples[is_asked(graph, triples, side, queries)] for side in sides}
     asked = {side: own for side, own in asked.items() if len(own)}
     if not asked:
         raise ArgumentError(
@@ -103,11 +101,9 @@ def ranks(
     parts: list[ScoredRanks] = []
     filtered = bool(filter_splits)
     for side, own in asked.items():
-        done = sum(len(part.score) for part in parts)
+        before = sum(len(part.score) for part in parts)
         found = _one_side(
-            model,
-            params,
-            statistics,
+            (model, params, statistics),
             graph,
             part,
             own,
@@ -116,11 +112,10 @@ def ranks(
             tolerance=tolerance,
             devices=devices,
             block_bytes=block_bytes,
-            on_progress=on_progress and partial(_onward, on_progress, done, total),
+            on_progress=on_progress and (lambda done, _, at=before: on_progress(at + done, total)),
         )
         parts.append(found)
-        if filtered:
-            filtered = bool(is_known(_known(graph, facts, side), own).all())
+        filtered = filtered and bool(is_known(known_answers(facts, side, **graph.sizes), own).all())
     every = ScoredRanks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     side_of = np.repeat(list(asked), list(map(len, asked.values())))
     triples = np.concatenate(list(asked.values()))
@@ -132,9 +127,7 @@ def ranks(
 
 
 def _one_side(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
+    scorer: tuple[Model, Params, Statistics],
     graph: KnowledgeGraph,
     seen: KnowledgeGraph,
     triples: np.ndarray,
@@ -143,7 +136,7 @@ def _one_side(
     facts: np.ndarray | None,
     **options: Any,
 ) -> ScoredRanks:
-    """The ranks of the triples, by ids of the graph, on one side; those of no `seen` are the last."""
+    """The ranks of the triples, by ids of the graph, on one side; those that `seen` lacks are the last."""
     own, inside, known = triples, np.ones(len(triples), bool), facts
     if seen is not graph:
         ids = seen_ids(graph, seen.entities, seen.relations)
@@ -153,16 +146,8 @@ def _one_side(
             known = with_ids(facts, *ids)
             known = known[(known >= 0).all(axis=1)]
     names = query_names(own[inside], np.full(int(inside.sum()), side), seen.entities, seen.relations)
-    found = rank_arrays(
-        model,
-        params,
-        statistics,
-        own[inside],
-        side,
-        known=None if known is None else _known(seen, known, side),
-        named=names,
-        **options,
-    )
+    index = None if known is None else known_answers(known, side, **seen.sizes)
+    found = rank_arrays(*scorer, own[inside], side, known=index, named=names, **options)
     if inside.all():
         return found
     last = last_ranks(graph, seen, triples[~inside], side, facts)
@@ -171,19 +156,6 @@ def _one_side(
     for column, ranked, unseen in zip(every, found, (*last, behind), strict=True):
         column[inside], column[~inside] = ranked, unseen
     return every
-
-
-def _known(graph: KnowledgeGraph, facts: np.ndarray, side: str) -> KnownAnswers:
-    return known_answers(facts, side, num_entities=graph.num_entities, num_relations=graph.num_relations)
-
-
-def _asked(graph: KnowledgeGraph, triples: np.ndarray, side: str, queries: pl.DataFrame) -> np.ndarray:
-    return triples[is_asked(graph, triples, side, queries)]
-
-
-def _onward(tell: Callable[[int, int], None], before: int, total: int, done: int, _: int) -> None:
-    """Tells what is done of all sides, `done` of this one."""
-    tell(before + done, total)
 
 
 def _sides_checked(sides: Any) -> list[str]:

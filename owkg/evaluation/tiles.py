@@ -29,7 +29,7 @@ def everywhere(mesh: Mesh, tree: Any) -> Any:
 
 def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: Any) -> Array:
     """An array of tiles, as many on each device, to be overwritten."""
-    # Said as JAX says it of what it returns: otherwise the second call would be compiled again.
+    # Sharded as what JAX returns: otherwise the second call would be compiled again.
     return jnp.zeros(shape, dtype, device=NamedSharding(mesh, P(AXIS) if mesh.size > 1 else P()))
 
 

@@ -6,27 +6,19 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.kg.triples import COLUMNS, size, triples_checked
+from owkg.kg.triples import size, triple_frame, triples_checked
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
 
 def relation_categories(triples: Any, num_relations: int, *, threshold: float = 1.5) -> np.ndarray:
-    """The category of each relation, head side first: "1-1", "1-N", "N-1" or "N-N".
+    """The category of each relation, head side first: "1-1", "1-N", "N-1" or "N-N"; "" without triples.
 
-    A side is N if its average is at least `threshold`: for the tail side the distinct tails of a head,
-    averaged over the heads that the relation has; for the head side the distinct heads of a tail. So
-    "1-N" gives a head many tails, each of which has about one head (Bordes et al. 2013, section 4.3,
-    where an average below 1.5 makes a side 1).
-
-    Args:
-        triples: int [triples, 3]; the literature counts training triples, some of it all splits.
-            A triple that stands there twice counts once.
-        num_relations: of the graph.
-        threshold: finite and at least 1.
-
-    Returns:
-        Text, [relations]; "" for a relation without triples.
+    A side is N if its average is at least `threshold`, which is at least 1: for the tail side the distinct
+    tails of a head, averaged over the heads that the relation has; for the head side the distinct heads of a
+    tail. So "1-N" gives a head many tails, each of which has about one head (Bordes et al. 2013, section 4.3,
+    where an average below 1.5 makes a side 1). The literature counts training triples, some of it all splits;
+    repeated triples count once.
 
     Raises:
         ValueError: if an id is out of range or `threshold` is below 1.
@@ -37,9 +29,9 @@ def relation_categories(triples: Any, num_relations: int, *, threshold: float = 
     """
     relations = size("num_relations", num_relations)
     limit = checks.scalar("threshold", checks.real("threshold", threshold, 1, np.inf))
-    frame = pl.DataFrame(triples_checked(triples, None, relations), schema=list(COLUMNS), orient="row")
     found = (
-        frame.unique()
+        triple_frame(triples_checked(triples, None, relations))
+        .unique()
         .group_by("relation")
         .agg(pl.len().alias("facts"), pl.col("head", "tail").n_unique())
         .with_columns(head_side=_letter("tail", limit), tail_side=_letter("head", limit))

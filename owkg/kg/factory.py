@@ -14,52 +14,43 @@ from owkg.kg.triples import COLUMNS
 _LABEL = rf'(?P<id>{WHOLE})\t(?:(?P<label>[^\t"][^\t]*)|"(?P<quoted>(?:[^"]|"")+)")'
 _IDS = "\t".join(rf"(?P<{column}>{WHOLE})" for column in COLUMNS)
 # The number of the line after the header.
-_FIRST = 2
+FIRST = 2
 
 
 class Factory(NamedTuple):
-    """A triples factory.
-
-    Attributes:
-        entities: the labels in the order of their ids.
-        relations: likewise.
-        path: of the file of the triples.
-        first: number of its first line with a triple.
-        triples: columns head, relation, tail, by labels.
-    """
+    """Labels in the order of their ids; the file of the triples, and its columns head, relation, tail."""
 
     entities: tuple[str, ...]
     relations: tuple[str, ...]
     path: Path
-    first: int
     triples: pl.DataFrame
 
 
 def read_factory(folder: Path) -> Factory:
-    """Reads the tables that PyKEEN's `TriplesFactory.to_path_binary` writes; `base.pth` is not opened.
+    """The tables that PyKEEN's `TriplesFactory.to_path_binary` writes; `base.pth` is not opened.
 
     Args:
         folder: with `entity_to_id.tsv`, `relation_to_id.tsv` and `numeric_triples.tsv`, each also with .gz.
 
     Raises:
         ValueError: naming the file that is missing, or file and line, if a line is malformed, an id or a
-            label stands there twice, or an id is out of range.
+            label is repeated, or an id is out of range.
     """
     entities, relations = (_labels(find_file(folder, f"{kind}_to_id.tsv")) for kind in ("entity", "relation"))
     path = find_file(folder, FACTORY_TRIPLES)
     lines = headed(path, read_lines(path), "\t".join(COLUMNS))
     expected = "the ids of head, relation and tail (whole numbers), separated by tabs"
-    ids = split_lines(path, lines, _IDS, expected, separator="\t", first=_FIRST)
+    ids = split_lines(path, lines, _IDS, expected, separator="\t", first=FIRST)
     labels = {column: relations if column == "relation" else entities for column in COLUMNS}
     triples = {
-        column: pl.Series(of, dtype=pl.String).gather(ids_below(path, ids[column], len(of), first=_FIRST))
+        column: pl.Series(of, dtype=pl.String).gather(ids_below(path, ids[column], len(of), first=FIRST))
         for column, of in labels.items()
     }
-    return Factory(entities, relations, path, _FIRST, pl.DataFrame(triples))
+    return Factory(entities, relations, path, pl.DataFrame(triples))
 
 
 def _labels(path: Path) -> tuple[str, ...]:
     lines = headed(path, read_lines(path), "id\tlabel")
-    frame = split_lines(path, lines, _LABEL, "an id, a tab, and a label", separator="\t", first=_FIRST)
+    frame = split_lines(path, lines, _LABEL, "an id, a tab, and a label", separator="\t", first=FIRST)
     quoted = pl.col("quoted").str.replace_all('""', '"', literal=True)
-    return labels_by_id(path, frame.with_columns(label=pl.coalesce("label", quoted)), first=_FIRST)
+    return labels_by_id(path, frame.with_columns(label=pl.coalesce("label", quoted)), first=FIRST)

@@ -16,8 +16,7 @@ class KnowledgeGraph(NamedTuple):
     """Triples as ids, in splits, with the labels of the ids.
 
     Attributes:
-        entities: label of entity id i, unique.
-        relations: label of relation id i, unique.
+        entities, relations: labels of their ids, unique.
         splits: by name ("train", "valid", "test", or any other) the triples, columns head, relation,
             tail. Splits whose name ends in "_negatives" hold false triples.
     """
@@ -36,6 +35,11 @@ class KnowledgeGraph(NamedTuple):
         """Number of relations."""
         return len(self.relations)
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """`num_entities` and `num_relations` as keyword arguments."""
+        return {"num_entities": self.num_entities, "num_relations": self.num_relations}
+
 
 def graph_checked(graph: Any) -> KnowledgeGraph:
     """`graph` if it is a KnowledgeGraph; ValueError otherwise."""
@@ -50,11 +54,7 @@ def fact_splits(graph: KnowledgeGraph) -> dict[str, Int32[np.ndarray, "_ 3"]]:
 
 
 def joined_splits(graph: KnowledgeGraph, names: Sequence[str]) -> Int32[np.ndarray, "triples 3"]:
-    """The triples of several splits, one after the other, none merged.
-
-    Args:
-        graph: where they are.
-        names: of the splits; none gives no triples.
+    """The triples of several splits, one after the other; of no splits, no triples.
 
     Raises:
         ValueError: if the graph has no split of a name; the message lists those it has.
@@ -62,5 +62,4 @@ def joined_splits(graph: KnowledgeGraph, names: Sequence[str]) -> Int32[np.ndarr
     for name in names:
         if name not in graph.splits:
             raise ArgumentError("split", f"must be one of {', '.join(graph.splits)}, got {name!r}.")
-    chosen = [graph.splits[name] for name in names]
-    return np.concatenate([np.empty((0, 3), np.int32), *chosen])
+    return np.concatenate([np.empty((0, 3), np.int32), *(graph.splits[name] for name in names)])

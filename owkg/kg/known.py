@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64
 
 from owkg import checks
-from owkg.kg.triples import ids, side_checked, size, triples_checked
+from owkg.kg.triples import ids, query_parts, side_checked, size, triples_checked
 
 
 class KnownAnswers(NamedTuple):
@@ -19,8 +19,7 @@ class KnownAnswers(NamedTuple):
         keys: of the queries, increasing: known entity * num_relations + relation.
         offsets: where the answers of each query begin, and at last the number of facts.
         answers: entity ids, increasing within a query.
-        num_entities: of the graph.
-        num_relations: of the graph.
+        num_entities, num_relations: of the graph.
     """
 
     side: str
@@ -32,13 +31,9 @@ class KnownAnswers(NamedTuple):
 
 
 def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
-    """Indexes the answers of every query that some triple answers.
+    """The answers of every query that some triple answers; repeated triples count once.
 
-    Args:
-        triples: int [triples, 3], columns head, relation, tail; a triple that stands there twice counts once.
-        side: the side that is predicted, "head" or "tail".
-        num_entities: of the graph.
-        num_relations: of the graph.
+    `triples`, int [triples, 3], are columns head, relation, tail; `side`, "head" or "tail", is predicted.
 
     Raises:
         ValueError: if an id is out of range or `side` is neither.
@@ -50,7 +45,8 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
     """
     side = side_checked(side)
     entities, relations = size("num_entities", num_entities), size("num_relations", num_relations)
-    query, answer = _distinct(*_query(triples_checked(triples, entities, relations), side, relations))
+    entity, relation, answer = query_parts(triples_checked(triples, entities, relations), side)
+    query, answer = _distinct(entity.astype(np.int64) * relations + relation, answer)
     keys, counts = np.unique(query, return_counts=True)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return KnownAnswers(side, keys, offsets, answer.astype(np.int32), entities, relations)
@@ -59,15 +55,9 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
 def answer_ranges(
     known: KnownAnswers, entity: Any, relation: Any
 ) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
-    """Where in `known.answers` the answers of each query stand: from start until before stop.
+    """Where in `known.answers` the answers of each query stand: (start, stop); equal where none is known.
 
-    Args:
-        known: of the side that is predicted.
-        entity: id of the known entity of each query, [queries].
-        relation: id of its relation, [queries].
-
-    Returns:
-        (start, stop), [queries]; equal where no answer is known.
+    `entity` and `relation` are the ids that each query gives, [queries].
 
     Raises:
         ValueError: if an id is out of range or the shapes do not broadcast.
@@ -88,14 +78,9 @@ def is_known(known: KnownAnswers, triples: Any) -> Bool[np.ndarray, "triples"]:
 
 
 def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "triples"]:
-    """How many candidates are left when the answer of each triple is ranked, filtered.
+    """Number of filtered candidates of each of `triples`, int [triples, 3].
 
-    All entities but the other known answers of its query. The answer itself always counts, whether
-    it is known or not.
-
-    Args:
-        known: of the side that is predicted.
-        triples: int [triples, 3], the answer on the side `known.side`.
+    All entities but the other known answers of its query; the answer counts, known or not.
 
     Raises:
         ValueError: if an id is out of range.
@@ -110,17 +95,9 @@ def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "trip
     return known.num_entities - (stop - start) + is_known(known, triples)
 
 
-def _query(triples: np.ndarray, side: str, num_relations: int) -> tuple[np.ndarray, np.ndarray]:
-    """(query key, answer) of each triple."""
-    head, relation, tail = triples.T
-    entity, answer = (head, tail) if side == "tail" else (tail, head)
-    return entity.astype(np.int64) * num_relations + relation, answer
-
-
 def _parts(known: KnownAnswers, triples: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(known entity, relation, answer) of each triple."""
-    head, relation, tail = triples_checked(triples, known.num_entities, known.num_relations).T
-    return (head, relation, tail) if known.side == "tail" else (tail, relation, head)
+    return query_parts(triples_checked(triples, known.num_entities, known.num_relations), known.side)
 
 
 def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from owkg.kg.lines import WHOLE, counted, line_error, read_lines, split_lines
+from owkg.kg.lines import WHOLE, counted, first_row, line_error, read_lines, require_distinct, split_lines
 
 _LABEL_FIRST = rf"(?P<label>[^\t]*[^\t ])[ \t]+(?P<id>{WHOLE})[ \t]*"
 _ID_FIRST = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"
@@ -13,52 +13,27 @@ _ID_FIRST = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"
 def read_labels(path: Path, *, openke: bool) -> tuple[str, ...]:
     """The labels in the order of their ids.
 
-    Args:
-        path: of a file with a line an id.
-        openke: whether the count stands on the first line and the label before the id; else the id
-            stands before the label, with a tab between.
+    In files of OpenKE, the count stands on the first line and labels before ids; else ids before labels.
 
     Raises:
-        ValueError: naming file and line, if the ids are not 0, 1, 2, ..., each once, or a label stands there
-            twice.
+        ValueError: naming file and line, if the ids are not 0, 1, 2, ..., each once, or a label is repeated.
     """
-    lines, first = read_lines(path), 1
+    lines = read_lines(path)
     if openke:
-        lines, first = counted(path, lines), 2
-    expected = "a label and an id" if openke else "an id, a tab, and a label"
-    frame = split_lines(
-        path,
-        lines,
-        _LABEL_FIRST if openke else _ID_FIRST,
-        expected,
-        separator=None if openke else "\t",
-        first=first,
-    )
-    return labels_by_id(path, frame, first=first)
+        frame = split_lines(
+            path, counted(path, lines), _LABEL_FIRST, "a label and an id", separator=None, first=2
+        )
+        return labels_by_id(path, frame, first=2)
+    frame = split_lines(path, lines, _ID_FIRST, "an id, a tab, and a label", separator="\t")
+    return labels_by_id(path, frame, first=1)
 
 
 def labels_by_id(path: Path, frame: pl.DataFrame, *, first: int) -> tuple[str, ...]:
-    """The labels in the order of their ids.
-
-    Args:
-        path: that `frame` comes from.
-        frame: columns id and label, as text, a row a line.
-        first: number of the first line.
-
-    Raises:
-        ValueError: as `read_labels`.
-    """
+    """The labels in the order of their ids, from text columns id and label; ValueError as `read_labels`."""
     ids = frame["id"].cast(pl.Int64, strict=False)
-    outside = ~(ids < len(frame)).fill_null(False)
-    if outside.any():
-        row = outside.arg_max() or 0
+    if (row := first_row(~(ids < len(frame)).fill_null(False))) is not None:
         message = f"the id must be below the number of ids, {len(frame)}, got {frame['id'][row]}."
         raise line_error(path, first + row, message)
-    for column, values in (("id", ids), ("label", frame["label"])):
-        again = ~values.is_first_distinct()
-        if again.any():
-            row = again.arg_max() or 0
-            before = (values == values[row]).arg_max() or 0
-            message = f"the {column} {frame[column][row]!r} stands on line {first + before} already."
-            raise line_error(path, first + row, message)
+    for column in ("id", "label"):
+        require_distinct(path, frame[column], column, first=first)
     return tuple(frame["label"].gather(ids.arg_sort()).to_list())

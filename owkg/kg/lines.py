@@ -4,8 +4,10 @@ from pathlib import Path
 
 import polars as pl
 
+from owkg.kg.triples import COLUMNS
 from owkg.storage import opened
 
+_LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
 # A whole number as programs write it: no sign, no zero in front.
 WHOLE = "0|[1-9][0-9]*"
 # Enough of a bad line to find it by.
@@ -17,16 +19,16 @@ def line_error(path: Path, line: int, message: str) -> ValueError:
     return ValueError(f"{path}, line {line}: {message}")
 
 
-def read_lines(path: Path) -> pl.Series:
-    """The lines of a file, as `lines_of`."""
-    return lines_of(path, None)
+def first_row(bad: pl.Series) -> int | None:
+    """The number of the first true row, from 0; None if there is none."""
+    return int(bad.arg_max() or 0) if bad.any() else None
 
 
-def lines_of(path: Path, data: bytes | None) -> pl.Series:
+def read_lines(path: Path, data: bytes | None = None) -> pl.Series:
     """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz".
 
-    `data` is what it holds, if that has been read; None: it is read. Line ends may be LF or CR LF; a byte
-    order mark in front and empty lines at the end are left out.
+    `data` is what it holds, if that has been read. Line ends may be LF or CR LF; a byte order mark in front
+    and empty lines at the end are left out.
 
     Raises:
         ValueError: if the file is empty, no whole gzip file, unpacks to too much, or not UTF-8.
@@ -51,20 +53,18 @@ def split_lines(
     """The named groups of `pattern` in every line, as columns of text.
 
     Args:
-        path: that the lines come from.
+        path: of the file.
         lines: of the file, from line `first` on.
         pattern: a regular expression that fits a whole good line.
         expected: what a good line is, in words.
-        separator: of the columns, None for any white space; to say how many there are.
+        separator: of the columns, None for any white space; to count them in the message.
         first: number of the first line.
 
     Raises:
         ValueError: naming the file and the first line that does not fit.
     """
     frame = lines.str.extract_groups(f"^{pattern}$").struct.unnest()
-    bad = frame.to_series(0).is_null()
-    if bad.any():
-        row = bad.arg_max() or 0
+    if (row := first_row(frame.to_series(0).is_null())) is not None:
         line = lines[row]
         count = len(line.split(separator))
         columns = f"{count} column{'' if count == 1 else 's'}, {line[:_SHOWN]!r}"
@@ -73,25 +73,31 @@ def split_lines(
     return frame
 
 
-def ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:
-    """A column of whole numbers, as text, as Int32 ids in [0, `size`).
+def split_labels(path: Path, lines: pl.Series) -> pl.DataFrame:
+    """Columns head, relation, tail of labels; ValueError as `split_lines`."""
+    expected = "head, relation and tail, none empty, separated by tabs"
+    return split_lines(path, lines, _LABELS, expected, separator="\t")
 
-    Args:
-        path: that the column comes from.
-        column: of text that matches `WHOLE`, named as messages call it.
-        size: number of ids.
-        first: number of the first line.
+
+def ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:
+    """A column of text that matches `WHOLE` as Int32 ids in [0, `size`); its first value is of line `first`.
 
     Raises:
         ValueError: naming the file and the first line with another number.
     """
     found = column.cast(pl.Int64, strict=False)  # null where it does not fit
-    outside = ~(found < size).fill_null(False)
-    if outside.any():
-        row = outside.arg_max() or 0
+    if (row := first_row(~(found < size).fill_null(False))) is not None:
         message = f"the {column.name} must be an id in [0, {size}), got {column[row]}."
         raise line_error(path, first + row, message)
     return found.cast(pl.Int32)
+
+
+def require_distinct(path: Path, values: pl.Series, kind: str, *, first: int) -> None:
+    """Raises ValueError, naming both lines, if one of the texts from line `first` on repeats another."""
+    if (row := first_row(~values.is_first_distinct())) is not None:
+        before, shown = (values == values[row]).arg_max() or 0, values[row].replace("\t", " -> ")
+        message = f"the {kind} {shown!r} stands on line {first + before} already."
+        raise line_error(path, first + row, message)
 
 
 def headed(path: Path, lines: pl.Series, header: str) -> pl.Series:

@@ -1,4 +1,4 @@
-"""`dataset.yaml` of LibKGE: which file holds what. As much of YAML as such files use, and no more."""
+"""`dataset.yaml` of LibKGE: which file holds what."""
 
 import re
 from pathlib import Path
@@ -7,19 +7,9 @@ from typing import NamedTuple
 from owkg.kg.layouts import SPLIT_NAME, find_file, ordered_splits
 from owkg.kg.lines import line_error, read_lines
 
-_LINE = re.compile(r"( *)([\w.\-]+):(?: +(.*?))? *")
-_QUOTED = re.compile(r"'([^']*)'|\"([^\"\\]*)\"")
-
 
 class Manifest(NamedTuple):
-    """What a `dataset.yaml` says.
-
-    Attributes:
-        entity_ids: the file of the entities.
-        relation_ids: the file of the relations.
-        splits: the files of the triples, by split.
-        sizes: what is said of the number of lines of a file, and on which line of the manifest.
-    """
+    """The files of a data set; for some, the stated number of lines, and the line that states it."""
 
     entity_ids: Path
     relation_ids: Path
@@ -28,7 +18,7 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Reads a `dataset.yaml`: lines `key: value`, nested by indentation or by dots in the key, and comments.
+    """The manifest in a `dataset.yaml`: plain values by keys, nested by indentation or by dots in the key.
 
     Every file of type "triples" is a split.
 
@@ -68,26 +58,34 @@ def read_manifest(path: Path) -> Manifest:
 
 def _flat(path: Path) -> dict[str, tuple[str, int]]:
     """(value, line) by the full key, its parts joined by dots."""
+    import yaml
+
+    lines = read_lines(path).to_list()
     values: dict[str, tuple[str, int]] = {}
-    above: list[tuple[int, str]] = []  # (indentation, key) of the mappings around this line
-    for number, raw in enumerate(read_lines(path).to_list(), start=1):
-        line = re.sub(r"(^|\s)#.*", "", raw).rstrip()
-        if not line or line == "---":
-            continue
-        match = _LINE.fullmatch(line)
-        if not match:
-            raise line_error(path, number, f'must be "key: value", got {raw!r}.')
-        indent, key, value = len(match[1]), match[2], match[3] or ""
-        above = [(outer, name) for outer, name in above if outer < indent]
-        full = ".".join([*(name for _, name in above), key])
-        if not value:
-            above.append((indent, key))
-            continue
-        if quoted := _QUOTED.fullmatch(value):
-            value = quoted[1] or quoted[2] or ""
-        elif value[0] in "[{&*!|>'\"":
-            raise line_error(path, number, f"must be a plain value, got {value!r}.")
-        if full in values:
-            raise line_error(path, number, f"{full} stands on line {values[full][1]} already.")
-        values[full] = (value, number)
+    above: list[str] = []  # keys of the mappings around this event
+    key: str | None = ""
+    number = 1
+    try:
+        for event in yaml.parse("\n".join(lines), Loader=yaml.SafeLoader):
+            number = min(event.start_mark.line + 1, len(lines))
+            match event:
+                case yaml.MappingStartEvent(anchor=None, tag=None, flow_style=False) if key is not None:
+                    above, key = [*above, key], None
+                case yaml.MappingEndEvent():
+                    above, key = above[:-1], None
+                case yaml.ScalarEvent(anchor=None, tag=None) if above and key is None:
+                    key = event.value
+                case yaml.ScalarEvent(anchor=None, tag=None) if above and key is not None:
+                    full, key = ".".join([*above[1:], key]), None
+                    if full in values:
+                        raise line_error(path, number, f"{full} stands on line {values[full][1]} already.")
+                    if event.value or event.style:  # not null
+                        values[full] = (event.value, number)
+                case yaml.NodeEvent():
+                    must = "a plain value" if above else '"key: value"'
+                    raise line_error(path, number, f"must be {must}, got {lines[number - 1]!r}.")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        number = min(mark.line + 1, len(lines)) if mark else number
+        raise line_error(path, number, f'must be "key: value", got {lines[number - 1]!r}.') from None
     return values

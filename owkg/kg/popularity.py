@@ -6,18 +6,11 @@ import numpy as np
 from jaxtyping import Int64
 
 from owkg import checks
-from owkg.kg.triples import ids, size, triples_checked
-
-# Entity ids are int32.
-_ANY = 2**31 - 1
+from owkg.kg.triples import MOST_IDS, ids, size, triples_checked
 
 
 def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "entities"]:
-    """In how many triples each entity appears; a loop, the same entity on both sides, counts once.
-
-    Args:
-        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
-        num_entities: of the graph.
+    """In how many of `triples`, int [triples, 3], each entity is; a loop counts once, repeated triples often.
 
     Raises:
         ValueError: if an id is out of range.
@@ -33,15 +26,7 @@ def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "ent
 
 
 def relation_popularity(triples: Any, num_relations: int) -> Int64[np.ndarray, "relations"]:
-    """How many triples each relation has.
-
-    Args:
-        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
-        num_relations: of the graph.
-
-    Raises:
-        ValueError: if an id is out of range.
-    """
+    """How many of `triples` each relation has; ValueError if an id is out of range."""
     relations = size("num_relations", num_relations)
     counts = np.bincount(triples_checked(triples, None, relations)[:, 1], minlength=relations)
     return counts.astype(np.int64, copy=False)
@@ -53,9 +38,8 @@ def entity_relation_popularity(
     """In how many triples an entity takes part with a relation, on either side; a loop counts once.
 
     Args:
-        triples: int [triples, 3], as a rule the training triples; one that stands there twice counts twice.
-        entity: id of each query, [queries]; one that is in no triple counts 0.
-        relation: id of each query, [queries].
+        triples: as in `entity_popularity`.
+        entity, relation: ids of each query, [queries]; an entity in no triple counts 0.
         num_relations: of the graph.
 
     Raises:
@@ -67,7 +51,7 @@ def entity_relation_popularity(
     """
     relations = size("num_relations", num_relations)
     head, through, tail = triples_checked(triples, None, relations).T.astype(np.int64)
-    entity, relation = ids("entity", entity, _ANY), ids("relation", relation, relations)
+    entity, relation = ids("entity", entity, MOST_IDS), ids("relation", relation, relations)
     checks.common_shape(entity=entity, relation=relation)
     other = tail != head
     pairs = np.concatenate([head * relations + through, (tail * relations + through)[other]])

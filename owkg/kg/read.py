@@ -12,29 +12,30 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
-from owkg.kg.factory import read_factory
+from owkg.kg.factory import FIRST, read_factory
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.labels import read_labels
 from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
-from owkg.kg.lines import WHOLE, counted, ids_below, line_error, read_lines, split_lines
+from owkg.kg.lines import (
+    WHOLE,
+    counted,
+    first_row,
+    ids_below,
+    line_error,
+    read_lines,
+    split_labels,
+    split_lines,
+)
 from owkg.kg.manifest import read_manifest
-from owkg.kg.triples import COLUMNS
+from owkg.kg.triples import COLUMNS, triple_frame
 
 DUPLICATES = ("warn", "keep", "drop", "error")
 
-_LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
-_THREE_LABELS = "head, relation and tail, none empty, separated by tabs"
-
-
-def _id_pattern(*columns: str) -> str:
-    return "[ \t]*" + "[ \t]+".join(f"(?P<{column}>{WHOLE})" for column in columns) + "[ \t]*"
-
-
-_IDS = _id_pattern(*COLUMNS)
+_IDS, _OPENKE_IDS = (
+    "[ \t]*" + "[ \t]+".join(f"(?P<{column}>{WHOLE})" for column in columns) + "[ \t]*"
+    for columns in (COLUMNS, ("head", "tail", "relation"))
+)
 _NUMBERS = r"\s*" + r"\s+".join([r"[+-]?[0-9]+(?:\.[0-9]*)?"] * 3) + r"\s*"
-_OPENKE_IDS = _id_pattern("head", "tail", "relation")
-
-
 # Lines of a file that are looked at for what it holds.
 _SAMPLE = 1000
 # What each split goes through: read, taken apart, numbered, looked at for duplicates.
@@ -57,7 +58,7 @@ class _Tables(NamedTuple):
     entities: tuple[str, ...] | None
     relations: tuple[str, ...] | None
     splits: dict[str, _Split]
-    by_id: bool  # the columns hold ids, not labels
+    by_id: bool  # whether the columns hold ids
     source: str = ""  # of the labels, for messages
 
 
@@ -71,24 +72,22 @@ def read_graph(
     """Reads a knowledge graph from a folder of one of the usual layouts.
 
     - "labelled": `train.txt`, `valid.txt`, `test.txt`, lines of head, relation, tail, separated by tabs,
-      without a header (also PyKEEN, CoDEx). Ids are the sorted order of the labels (by code point),
-      over all splits, so they do not depend on the order of lines or splits.
-    - "integer": the same files with whole numbers in place of labels, separated by tabs or spaces. They
-      are the ids, and the labels are their digits; an id that no line holds is an entity all the same.
-      At least half of the ids below the largest have to be there.
+      without a header (also PyKEEN, CoDEx). Ids follow the labels of all splits, sorted by code point.
+    - "integer": the same files with ids in place of labels, separated by tabs or spaces. The labels are
+      their digits. At least half of the ids below the largest have to be there.
     - "rotate": `entities.dict` and `relations.dict` (id, tab, label), and the same files with labels or,
       if the first line of train holds no three known labels, ids.
     - "openke": `entity2id.txt`, `relation2id.txt`, `train2id.txt`, ...: the number of lines first; then label
       and id, or the ids of head, tail, relation in this order.
     - "libkge": `dataset.yaml`, or else `entity_ids.del`, `relation_ids.del`, `train.del`, ...
-    - "pykeen": what PyKEEN saves of a triples factory (`entity_to_id.tsv.gz`, `relation_to_id.tsv.gz`,
-      `numeric_triples.tsv.gz`, with header lines), read as the split train; or of a data set: the folders
-      `training`, `validation`, `testing` of factories. Ids are those of training; labels that only
-      the others have come after them. Pickles (`base.pth`, `metadata.pth`) are not opened.
+    - "pykeen": a triples factory (`entity_to_id.tsv.gz`, `relation_to_id.tsv.gz`, `numeric_triples.tsv.gz`,
+      with header lines), read as the split train; or a data set of factories in the folders `training`,
+      `validation`, `testing`. Ids are those of training; labels that only the others have come after
+      them. Pickles (`base.pth`, `metadata.pth`) are not opened.
 
     Splits are files whose name begins with train, valid, test or missing, as in `test_sparse.txt`;
-    "dev" is read as "valid". All may be packed (`.gz`). Other files are not looked at. Splits whose name
-    ends in "_negatives" hold false triples (CoDEx); they are read, and never count as facts.
+    "dev" is read as "valid". All may be packed (`.gz`); other files are ignored. Splits whose name ends in
+    "_negatives" hold false triples (CoDEx), which never count as facts.
 
     Args:
         folder: where the files are.
@@ -152,10 +151,8 @@ def _tables(folder: Path, layout: str | None, tell: Callable[[int, int], None]) 
 
 def _split(path: Path, lines: pl.Series, *, by_id: bool) -> _Split:
     if by_id:
-        frame = split_lines(path, lines, _IDS, "three ids (whole numbers)", separator=None)
-    else:
-        frame = split_lines(path, lines, _LABELS, _THREE_LABELS, separator="\t")
-    return _Split(path, 1, frame)
+        return _Split(path, 1, split_lines(path, lines, _IDS, "three ids (whole numbers)", separator=None))
+    return _Split(path, 1, split_labels(path, lines))
 
 
 def _check_labels(files: Iterable[tuple[Path, pl.Series]]) -> None:
@@ -202,8 +199,7 @@ def _rotate(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
 
 def _libkge(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
     if (folder / "dataset.yaml").is_file():
-        manifest = read_manifest(folder / "dataset.yaml")
-        entity_ids, relation_ids, files, sizes = manifest
+        entity_ids, relation_ids, files, sizes = read_manifest(folder / "dataset.yaml")
     else:
         entity_ids, relation_ids = find_file(folder, "entity_ids.del"), find_file(folder, "relation_ids.del")
         files, sizes = split_files(folder, "libkge"), {}
@@ -223,7 +219,7 @@ def _pykeen(folder: Path) -> _Tables:
     # Each factory has ids of its own, which the labels join.
     entities = dict.fromkeys(label for factory in factories.values() for label in factory.entities)
     relations = dict.fromkeys(label for factory in factories.values() for label in factory.relations)
-    splits = {name: _Split(f.path, f.first, f.triples) for name, f in factories.items()}
+    splits = {name: _Split(f.path, FIRST, f.triples) for name, f in factories.items()}
     return _Tables(tuple(entities), tuple(relations), splits, by_id=False)
 
 
@@ -240,8 +236,7 @@ def _from_labels(tables: _Tables, tell: Callable[[int, int], None]) -> Knowledge
         for column in COLUMNS:
             kind = "relation" if column == "relation" else "entity"
             found = split.frame[column].cast(kinds[kind], strict=False).to_physical()
-            if found.null_count():
-                row = found.is_null().arg_max() or 0
+            if (row := first_row(found.is_null())) is not None:
                 message = f"the {kind} {split.frame[column][row]!r} is not in {tables.source}."
                 raise line_error(split.path, split.first + row, message)
             ids.append(found.cast(pl.Int32).to_numpy())
@@ -285,8 +280,7 @@ def _without_duplicates(
 ) -> Int32[np.ndarray, "after 3"]:
     if duplicates == "keep":
         return triples
-    rows = pl.DataFrame(triples, schema=list(COLUMNS), orient="row").select(pl.struct(COLUMNS)).to_series()
-    first = rows.is_first_distinct()
+    first = triple_frame(triples).select(pl.struct(COLUMNS)).to_series().is_first_distinct()
     repeated = len(first) - int(first.sum())
     if not repeated:
         return triples

@@ -12,13 +12,10 @@ from owkg.kg.graph import KnowledgeGraph, graph_checked
 def seen_part(graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str]) -> KnowledgeGraph:
     """The graph by the ids of a model, in whose splits only triples of its entities and relations are left.
 
-    Args:
-        graph: that has these labels, and perhaps others, which the model has never seen.
-        entities: labels of the model's entity ids.
-        relations: labels of its relation ids.
+    `entities` and `relations` are the labels of the model's ids; the graph may have others.
 
     Raises:
-        ValueError: if a label is not in the graph, or stands there twice.
+        ValueError: if a label is not in the graph, or is repeated.
 
     Examples:
         >>> train, test = np.array([[0, 0, 1]], np.int32), np.array([[1, 0, 0], [0, 0, 2]], np.int32)

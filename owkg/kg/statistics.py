@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -11,7 +10,7 @@ from owkg.kg.categories import CATEGORIES, relation_categories
 from owkg.kg.graph import KnowledgeGraph, fact_splits, graph_checked, joined_splits
 from owkg.kg.known import known_answers
 from owkg.kg.popularity import entity_popularity, relation_popularity
-from owkg.kg.triples import COLUMNS
+from owkg.kg.triples import COLUMNS, triple_frame
 
 
 def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
@@ -55,7 +54,9 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
             "relations": _count(relation_popularity(everything, graph.num_relations) == 0),
         },
         "triples": {name: len(triples) for name, triples in graph.splits.items()},
-        "duplicates": {name: _repeated(triples) for name, triples in graph.splits.items()},
+        "duplicates": {
+            name: len(triples) - triple_frame(triples).n_unique() for name, triples in graph.splits.items()
+        },
         "leakage": {name: _leakage(name, triples, facts) for name, triples in evaluated.items()},
         "reversed_in_train": {name: _reversed(triples, train) for name, triples in evaluated.items()},
         "unseen_in_train": {name: _unseen(triples, train, graph) for name, triples in evaluated.items()},
@@ -95,16 +96,8 @@ def _count(mask: np.ndarray) -> int:
     return int(np.count_nonzero(mask))
 
 
-def _frame(triples: np.ndarray) -> pl.DataFrame:
-    return pl.DataFrame(triples, schema=list(COLUMNS), orient="row")
-
-
-def _repeated(triples: np.ndarray) -> int:
-    return len(triples) - _frame(triples).n_unique()
-
-
 def _shared(triples: np.ndarray, others: np.ndarray) -> int:
-    return len(_frame(triples).join(_frame(others), on=list(COLUMNS), how="semi"))
+    return len(triple_frame(triples).join(triple_frame(others), on=list(COLUMNS), how="semi"))
 
 
 def _leakage(name: str, triples: np.ndarray, facts: dict[str, np.ndarray]) -> dict[str, int]:
@@ -113,8 +106,8 @@ def _leakage(name: str, triples: np.ndarray, facts: dict[str, np.ndarray]) -> di
 
 
 def _reversed(triples: np.ndarray, train: np.ndarray) -> dict[str, Any]:
-    linked = _frame(train).select(head="tail", tail="head")
-    found = len(_frame(triples).join(linked, on=["head", "tail"], how="semi"))
+    linked = triple_frame(train).select(head="tail", tail="head")
+    found = len(triple_frame(triples).join(linked, on=["head", "tail"], how="semi"))
     return {"triples": found, "share": found / len(triples) if len(triples) else None}
 
 
@@ -140,8 +133,7 @@ def _categories(train: np.ndarray, num_relations: int, threshold: float) -> dict
 
 
 def _queries(facts: np.ndarray, side: str, graph: KnowledgeGraph) -> dict[str, Any]:
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
-    answers = np.diff(known_answers(facts, side, **sizes).offsets)
+    answers = np.diff(known_answers(facts, side, **graph.sizes).offsets)
     return {"questions": len(answers), "mean": float(answers.mean()), "max": int(answers.max())}
 
 

@@ -1,22 +1,24 @@
 """Checks of triples and ids at the public boundary."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int32, Int64
+import polars as pl
+from jaxtyping import Int32, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
 
 COLUMNS = ("head", "relation", "tail")
 # Ids are int32.
-_MOST = 2**31 - 1
+MOST_IDS = 2**31 - 1
 
 
 def size(name: str, value: Any) -> int:
     """`value` as the number of entities or relations: whole, from 1 to 2^31 - 1."""
     array = checks.integer(name, value, 1)
-    checks.require(name, array, array <= _MOST, f"at most {_MOST}")
+    checks.require(name, array, array <= MOST_IDS, f"at most {MOST_IDS}")
     return checks.scalar(name, array)
 
 
@@ -43,19 +45,37 @@ def triples_checked(
         array = array.reshape(0, 3)
     if array.ndim != 2 or array.shape[1] != 3:
         raise ArgumentError(name, f"must be of shape [triples, 3], got {array.shape}.")
-    bounds = [_MOST if n is None else n for n in (num_entities, num_relations, num_entities)]
-    for i, (column, bound) in enumerate(zip(COLUMNS, bounds, strict=True)):
-        bad = _outside(array[:, i], bound)
+    bounds = [MOST_IDS if n is None else n for n in (num_entities, num_relations, num_entities)]
+    for values, column, bound in zip(array.T, COLUMNS, bounds, strict=True):
+        bad = (values < 0) | (values >= bound)
         if bad.any():
             row = int(np.argmax(bad))
             raise ArgumentError(
-                name, f"must hold {column} ids in [0, {bound}), got {array[row, i]} in row {row}."
+                name, f"must hold {column} ids in [0, {bound}), got {values[row]} in row {row}."
             )
     return array.astype(np.int32, copy=False)
 
 
-def _outside(array: np.ndarray, bound: int) -> Bool[np.ndarray, "..."]:
-    return (array < 0) | (array >= bound)
+def query_parts(
+    triples: Int32[np.ndarray, "triples 3"], side: str
+) -> tuple[Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"]]:
+    """(known entity, relation, answer) of each triple where `side` is predicted."""
+    head, relation, tail = triples.T
+    return (head, relation, tail) if side == "tail" else (tail, relation, head)
+
+
+def triple_frame(triples: Int32[np.ndarray, "triples 3"]) -> pl.DataFrame:
+    """Ids in columns head, relation, tail."""
+    return pl.DataFrame(triples, schema=list(COLUMNS), orient="row")
+
+
+def labelled(
+    triples: Int32[np.ndarray, "triples 3"], entities: Sequence[str], relations: Sequence[str]
+) -> pl.DataFrame:
+    """Labels in columns head, relation, tail."""
+    entity, relation = (pl.Series(labels, dtype=pl.String) for labels in (entities, relations))
+    columns = zip(COLUMNS, (entity, relation, entity), triples.T, strict=True)
+    return pl.DataFrame({name: of.gather(ids) for name, of, ids in columns})
 
 
 def _whole(name: str, value: Any) -> np.ndarray:

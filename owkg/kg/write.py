@@ -2,8 +2,8 @@
 
 import re
 import warnings
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,18 +11,18 @@ import polars as pl
 from owkg.checks import ArgumentError
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.layouts import SPLIT_NAME, graph_files
-from owkg.kg.triples import COLUMNS, triples_checked
+from owkg.kg.triples import labelled, triples_checked
 from owkg.storage import written_aside
 
 # What would end a column or a line, or be taken for a byte order mark.
 _BREAKS = re.compile(r"[\t\n\r]|^\ufeff|^$")
 
 
-def write_labelled(graph: KnowledgeGraph, folder: Any) -> None:
+def write_labelled(graph: KnowledgeGraph, folder: str | PathLike[str]) -> None:
     """Writes a file a split, `train.txt`, ...: lines of head, relation, tail, separated by tabs.
 
-    The layout knows only what is in a triple: a warning tells how many entities and relations are in none.
-    Where all labels are whole numbers, only `read_graph(folder, layout="labelled")` takes them for labels.
+    Entities and relations in no triple are lost; a warning counts them. Where all labels are whole
+    numbers, only `read_graph(folder, layout="labelled")` takes them for labels.
 
     Args:
         graph: with a train split, and no empty one.
@@ -38,28 +38,19 @@ def write_labelled(graph: KnowledgeGraph, folder: Any) -> None:
         if used.size < len(labels):
             unused = len(labels) - used.size
             warnings.warn(f"{unused} {kind} are in no triple and are not written.", UserWarning, stacklevel=2)
-    entities, relations = pl.Series(graph.entities), pl.Series(graph.relations)
-    labels = (entities, relations, entities)
     tables = {
-        f"{name}.txt": pl.DataFrame(
-            {c: label.gather(triples[:, i]) for i, (c, label) in enumerate(zip(COLUMNS, labels, strict=True))}
-        )
+        f"{name}.txt": labelled(triples, graph.entities, graph.relations)
         for name, triples in graph.splits.items()
     }
     _write(Path(folder), tables, counts=False)
 
 
-def write_openke(graph: KnowledgeGraph, folder: Any) -> None:
+def write_openke(graph: KnowledgeGraph, folder: str | PathLike[str]) -> None:
     """Writes `entity2id.txt`, `relation2id.txt`, and `train2id.txt`, ...: the number of lines first.
 
     Then label and id, or the ids of head, tail, relation in this order.
 
-    Args:
-        graph: with a train split, and no empty one.
-        folder: made if it is not there; may hold no other files of a graph.
-
-    Raises:
-        ValueError: as `write_labelled`, and if a label ends in a space.
+    Args and Raises: as `write_labelled`; ValueError also if a label ends in a space.
     """
     _check(graph)
     tables = {}
@@ -90,10 +81,8 @@ def _check(graph: KnowledgeGraph) -> None:
                 raise ValueError(f"{message}, got {label!r}.")
     for name, triples in graph.splits.items():
         if not re.fullmatch(SPLIT_NAME, name) or name == "dev":
-            raise ArgumentError(
-                "graph",
-                f"must have splits whose names begin with train, valid, test or missing, got {name!r}.",
-            )
+            expected = "must have splits whose names begin with train, valid, test or missing"
+            raise ArgumentError("graph", f"{expected}, got {name!r}.")
         if not triples_checked(triples, graph.num_entities, graph.num_relations, name="graph").size:
             raise ArgumentError("graph", f"must have triples in every split, got none in {name}.")
 

@@ -1,9 +1,7 @@
 """Embedding models of knowledge graphs: data and pure functions, one file each."""
 
-from owkg.models.embeddings import Embeddings
+from owkg.models.embeddings import Embeddings, read_embeddings, write_embeddings
 from owkg.models.embeddings_import import import_embeddings
-from owkg.models.embeddings_read import read_embeddings
-from owkg.models.embeddings_write import write_embeddings
 from owkg.models.kinds import MODELS, Kind, model
 from owkg.models.model import SIDES, Model, Params, Statistics, score, score_all
 from owkg.models.similarity import Similarity

@@ -1,7 +1,7 @@
 """BetaE: entities and queries are vectors of Beta distributions."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -36,10 +36,8 @@ class BetaE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
+        options.whole(self, "dim", "hidden", "hidden_layers")
         options.positive(self, "margin")
-        options.whole(self, "hidden")
-        options.whole(self, "hidden_layers")
         options.only_reciprocal(self, "betae")
 
 
@@ -67,13 +65,10 @@ def betae_model(config: BetaE) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         entity_key, relation_key, *layer_keys = jax.random.split(key, 3 + config.hidden_layers)
-        rows = initial.relation_rows(config, num_relations)
-        width = initial.margin_range(config.margin, config.dim)
+        law = partial(initial.uniform, half_width=initial.margin_range(config.margin, config.dim))
         sizes = [3 * config.dim, *[config.hidden] * config.hidden_layers, 2 * config.dim]
-        params = {
-            "entity": initial.uniform(entity_key, (num_entities, 2 * config.dim), width),
-            "relation": initial.uniform(relation_key, (rows, config.dim), width),
-        }
+        shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
+        params = initial.embeddings((entity_key, relation_key), law, config, *shapes)
         for layer_key, name, *shape in zip(layer_keys, [*names, "last"], sizes[:-1], sizes[1:], strict=True):
             params |= layers.affine_init(layer_key, name, *shape)
         return params, {}

@@ -48,12 +48,12 @@ def complex_model(config: ComplEx) -> Model:
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        law = initial.normal if config.init_law == "normal" else initial.uniform
-        rows = {"entity": num_entities, "relation": initial.relation_rows(config, num_relations)}
-        keys = jax.random.split(key, len(rows))
-        shapes = ((count, 2 * config.dim) for count in rows.values())
-        drawn = (law(k, shape, config.init_scale) for k, shape in zip(keys, shapes, strict=True))
-        return dict(zip(rows, drawn, strict=True)), {}
+        def law(key: Array, shape: tuple[int, int]) -> Array:
+            drawn = initial.normal if config.init_law == "normal" else initial.uniform
+            return drawn(key, shape, config.init_scale)
+
+        shapes = (num_entities, 2 * config.dim), (num_relations, 2 * config.dim)
+        return initial.embeddings(jax.random.split(key), law, config, *shapes), {}
 
     return Model(
         "complex",

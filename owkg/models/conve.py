@@ -39,11 +39,9 @@ class ConvE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
+        options.whole(self, "dim", "channels")
         options.whole(self, "height", low=2)
-        options.whole(self, "channels")
-        for name in ("input_dropout", "channel_dropout", "output_dropout"):
-            options.share(self, name)
+        options.share(self, "input_dropout", "channel_dropout", "output_dropout")
         options.only_reciprocal(self, "conve")
         if self.dim % self.height or self.dim // self.height < _KERNEL:
             raise ArgumentError(
@@ -70,12 +68,11 @@ def conve_model(config: ConvE) -> Model:
     flat = (2 * config.height - _KERNEL + 1) * (width - _KERNEL + 1) * config.channels
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        entity_key, relation_key, filter_key, bias_key, dense_key = jax.random.split(key, 5)
-        rows = initial.relation_rows(config, num_relations)
+        *keys, filter_key, bias_key, dense_key = jax.random.split(key, 5)
         reach = 1 / _KERNEL  # 1 / sqrt(numbers under a filter)
+        shapes = (num_entities, config.dim), (num_relations, config.dim)
         params = {
-            "entity": initial.xavier_normal(entity_key, (num_entities, config.dim)),
-            "relation": initial.xavier_normal(relation_key, (rows, config.dim)),
+            **initial.embeddings(keys, initial.xavier_normal, config, *shapes),
             "entity_bias": jnp.zeros(num_entities, jnp.float32),
             "filters": initial.uniform(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
             "filters_bias": initial.uniform(bias_key, (config.channels,), reach),

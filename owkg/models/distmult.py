@@ -40,12 +40,8 @@ def distmult_model(config: DistMult) -> Model:
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        entity_key, relation_key = jax.random.split(key)
-        rows = initial.relation_rows(config, num_relations)
-        return {
-            "entity": initial.xavier_uniform(entity_key, (num_entities, config.dim)),
-            "relation": initial.xavier_uniform(relation_key, (rows, config.dim)),
-        }, {}
+        shapes = (num_entities, config.dim), (num_relations, config.dim)
+        return initial.embeddings(jax.random.split(key), initial.xavier_uniform, config, *shapes), {}
 
     form = plain(jnp.multiply)
     return Model("distmult", config, init, sided(form, form, reciprocal=config.reciprocal), entity_rows, DOT)

@@ -1,19 +1,27 @@
 """Embeddings trained elsewhere, and what files of them hold.
 
 A `.npz` or `.safetensors` file holds `entity` [n, d_e] and `relation` [m, d_r], with the labels of their
-rows; for reciprocal relations also `relation_inverse` [m, d_r]; and whatever else the model has, by the names
-that its docstring gives. In `.npz` the labels are the text arrays `entity_labels` and `relation_labels`; in
+rows; for reciprocal relations also `relation_inverse` [m, d_r]; and other arrays of the model, named as in
+its docstring. In `.npz` the labels are the text arrays `entity_labels` and `relation_labels`; in
 `.safetensors`, which holds no text, they are JSON lists of those names in the metadata. Complex embeddings
-are complex arrays; how they are made of real ones is said by the texts `layout` and `relation_layout`, or by
-those who read the file (`owkg.models.embeddings_layout`).
+are complex arrays, or real ones whose layout the texts `layout` and `relation_layout` state, or the reader of
+the file (`owkg.models.embeddings_layout`).
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
-LABELS: tuple[str, str] = ("entity_labels", "relation_labels")
-LAYOUT: tuple[str, str] = ("layout", "relation_layout")
+from owkg.checks import ArgumentError
+from owkg.models.embeddings_files import FORMATS, LABELS, Content
+from owkg.models.model import Model, Params, Statistics, num_relations
+from owkg.storage import written_aside
+
+# The arrays with a row a label.
+_LABELLED = {"entity": "entity_labels", "relation": "relation_labels", "relation_inverse": "relation_labels"}
 
 
 class Embeddings(NamedTuple):
@@ -34,3 +42,107 @@ class Embeddings(NamedTuple):
     layout: str | None = None
     relation_layout: str | None = None
     source: str = "embeddings"
+
+
+def read_embeddings(path: str | Path) -> Embeddings:
+    """The embeddings of a `.npz` or `.safetensors` file; no pickle is ever loaded.
+
+    Raises:
+        ValueError: naming the file and the array, if something is missing, is not of floats or complex
+            numbers, not finite in single precision, or a label is repeated or of no row.
+        OSError: if the file cannot be read.
+    """
+    path = suffix_checked(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: is no file.")
+    read, _ = FORMATS[path.suffix]
+    arrays, labels, layouts = read(path)
+    for name in ("entity", "relation"):
+        if name not in arrays:
+            raise ValueError(
+                f"{path}: holds no array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}."
+            )
+    arrays = {name: _finite(path, name, array) for name, array in arrays.items()}
+    for name, rows in _LABELLED.items():
+        if name not in arrays:
+            continue
+        # Three axes are pairs of real and imaginary part.
+        if not (arrays[name].ndim == 2 or arrays[name].shape[2:] == (2,)) or not arrays[name].shape[1]:
+            raise ValueError(
+                f"{path}: {name!r} must be a matrix of at least one column, got shape {arrays[name].shape}."
+            )
+        if len(labels[rows]) != len(arrays[name]):
+            raise ValueError(
+                f"{path}: {rows!r} must have a label for each of {len(arrays[name])} rows of {name!r}, got "
+                f"{len(labels[rows])}."
+            )
+    entities, relations = (_distinct(path, name, labels[name]) for name in LABELS)
+    return Embeddings(arrays, entities, relations, **layouts, source=str(path))
+
+
+def suffix_checked(path: str | Path) -> Path:
+    """`path` if its suffix is that of a file of embeddings; ValueError otherwise."""
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise ValueError(f"{path}: the name of the file must end in {' or '.join(FORMATS)}.")
+    return path
+
+
+def _finite(path: Path, name: str, array: np.ndarray) -> np.ndarray:
+    if not jnp.issubdtype(array.dtype, jnp.inexact):
+        raise ValueError(f"{path}: {name!r} must be an array of floats, got {array.dtype}.")
+    with np.errstate(over="ignore"):
+        narrow = array.astype(np.complex64 if np.iscomplexobj(array) else np.float32)
+    bad = np.argwhere(~np.isfinite(narrow))
+    if len(bad):
+        index = tuple(bad[0].tolist())
+        raise ValueError(
+            f"{path}: {name!r} must be finite in float32, got {array[index]} at index {index}; "
+            f"{len(bad):,} entries are not."
+        )
+    return narrow
+
+
+def _distinct(path: Path, name: str, labels: list[str]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    for row, label in enumerate(labels):
+        if seen.setdefault(label, row) != row:
+            raise ValueError(f"{path}: {name!r} has {label!r} twice, in rows {seen[label]} and {row}.")
+    return tuple(labels)
+
+
+def write_embeddings(
+    path: str | Path,
+    model: Model,
+    params: Params,
+    statistics: Statistics,
+    *,
+    entities: Sequence[str],
+    relations: Sequence[str],
+) -> None:
+    """Writes what `import_embeddings` reads; complex embeddings with their layout.
+
+    Args:
+        path: ending in `.npz` or `.safetensors`.
+        model, params, statistics: what is written.
+        entities, relations: labels of their ids.
+
+    Raises:
+        ValueError: if the file's name ends otherwise, or the labels are not as many as the rows.
+    """
+    path = suffix_checked(path)
+    arrays = {name: np.asarray(array, np.float32) for name, array in (params | statistics).items()}
+    for name, labels, count in (
+        ("entities", entities, len(arrays["entity"])),
+        ("relations", relations, num_relations(model, params)),
+    ):
+        if len(labels) != count:
+            raise ArgumentError(name, f"must be {count} labels, one a row, got {len(labels)}.")
+    if model.config.reciprocal:
+        arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
+    labels = dict(zip(LABELS, (list(entities), list(relations)), strict=True))
+    layouts = {"layout": "real-imaginary"} if model.complex_params else {}
+    layouts |= {"relation_layout": "scaled"} if model.name == "rotate" else {}
+    _, write = FORMATS[path.suffix]
+    with written_aside(path) as aside:
+        write(aside, Content(arrays, labels, layouts))

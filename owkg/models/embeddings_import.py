@@ -10,15 +10,8 @@ import numpy as np
 
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
-from owkg.models.embeddings import Embeddings
-from owkg.models.embeddings_layout import (
-    LAYOUTS,
-    RELATION_LAYOUTS,
-    as_scaled,
-    declared,
-    in_halves,
-)
-from owkg.models.embeddings_read import read_embeddings
+from owkg.models.embeddings import Embeddings, read_embeddings
+from owkg.models.embeddings_layout import LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
 from owkg.models.kinds import kind, model
 from owkg.models.model import Model, Params, Statistics
 
@@ -38,20 +31,18 @@ def import_embeddings(
 
     Args:
         source: the path of the file, or what `read_embeddings` found in it.
-        graph: whose labels the file has, in any order. (Of labels that a model has never seen,
-            `owkg.kg.seen_part` is the graph without.)
+        graph: whose labels the file has, in any order (`owkg.kg.seen_part` leaves out others).
         name: of the model.
         layout: how real numbers make complex ones: "real-imaginary" (all real parts, then all imaginary
-            parts) or "interleaved" (`torch.view_as_real`, with or without its last axis); "complex": they do
-            not. None: as the file says, and only complex numbers if it says nothing.
+            parts), "interleaved" (`torch.view_as_real`, with or without its last axis), or "complex" (they
+            do not). None: as the file says, else "complex".
         relation_layout: what the relations of rotate are: "complex" numbers of modulus 1, "phases" in
-            radians, or "scaled" phases, r of `owkg.models.rotate`. None: as the file says, and only complex
-            numbers if it says nothing.
+            radians, or "scaled" phases, r of `owkg.models.rotate`. None: as the file says, else "complex".
         **options: of the model. `dim`, `relation_dim` and `reciprocal` follow from the file where not given.
 
     Raises:
         ValueError: as `read_embeddings`; if the labels are not those of the graph, naming some; or if the
-            arrays are not those of the model, or of a layout that nothing says, naming one.
+            arrays are not those of the model, or of no stated layout, naming one.
     """
     found = source if isinstance(source, Embeddings) else read_embeddings(source)
     path = found.source
@@ -75,29 +66,29 @@ def import_embeddings(
         for key in part:
             if (prefix := key.partition("_")[0]) in orders:
                 part[key] = part[key][orders[prefix]]
-    return chosen, _on_device(params), _on_device(statistics)
+    return chosen, jax.tree.map(jnp.asarray, params), jax.tree.map(jnp.asarray, statistics)
 
 
-def _on_device(arrays: dict[str, np.ndarray]) -> dict[str, jax.Array]:
-    return {name: jnp.asarray(array) for name, array in arrays.items()}
-
-
-def _order(path: str | Path, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+def _order(path: str, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
     """Where in the file the row of each label of the graph is."""
     place = {label: row for row, label in enumerate(found)}
-    for who, missing in (
-        ("are not in the file", [label for label in wanted if label not in place]),
-        ("are not in the graph", sorted(place.keys() - set(wanted))),
-    ):
-        if missing:
-            some = ", ".join(map(repr, missing[:_SHOWN])) + (", ..." if len(missing) > _SHOWN else "")
-            raise ValueError(
-                f"{path}: its {what} labels must be those of the graph, but {len(missing):,} {who}: {some}."
-            )
+    refuse_labels(path, what, [label for label in wanted if label not in place], "are not in the file")
+    refuse_labels(path, what, sorted(place.keys() - set(wanted)), "are not in the graph")
     return np.array([place[label] for label in wanted], np.int64)
 
 
-def _deduced(path: str | Path, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def refuse_labels(path: str | Path, what: str, labels: Sequence[str], why: str) -> None:
+    """Raises ValueError if there are any `labels`, naming some; `why` begins "are not in"."""
+    if labels:
+        where, _, hint = why.partition(";")
+        some = ", ".join(map(repr, labels[:_SHOWN])) + (", ..." if len(labels) > _SHOWN else "")
+        raise ValueError(
+            f"{path}: its {what} labels must be those of the graph, but {len(labels):,} {where}: "
+            f"{some}{hint and ';' + hint}."
+        )
+
+
+def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """The options that the shapes of a file decide."""
     chosen = kind(name)
     columns = arrays["entity"].shape[1]
@@ -111,8 +102,8 @@ def _deduced(path: str | Path, name: str, arrays: dict[str, np.ndarray]) -> dict
     return {option: value for option, value in deduced.items() if option in chosen.options}
 
 
-def _built(path: str | Path, name: str, deduced: dict[str, Any], options: dict[str, Any]) -> Model:
-    """The model; what is wrong with an option that the file decides is said of the file."""
+def _built(path: str, name: str, deduced: dict[str, Any], options: dict[str, Any]) -> Model:
+    """The model; errors of options that the file decides name the file."""
     try:
         return model(name, **deduced | options)
     except ValueError as error:
@@ -121,7 +112,7 @@ def _built(path: str | Path, name: str, deduced: dict[str, Any], options: dict[s
         raise
 
 
-def _join_inverse(path: str | Path, model: Model, arrays: dict[str, np.ndarray]) -> None:
+def _join_inverse(path: str, model: Model, arrays: dict[str, np.ndarray]) -> None:
     """Puts the inverse relations, if the model has them, below the relations."""
     inverse, relation = arrays.pop("relation_inverse", None), arrays["relation"]
     if (inverse is not None) != model.config.reciprocal:
@@ -129,18 +120,15 @@ def _join_inverse(path: str | Path, model: Model, arrays: dict[str, np.ndarray])
         raise ValueError(
             f"{path}: holds {has} array 'relation_inverse', but `reciprocal` is {model.config.reciprocal}."
         )
-    if inverse is None:
-        return
-    if inverse.shape != relation.shape:
-        raise ValueError(
-            f"{path}: 'relation_inverse' must have the shape of 'relation', {relation.shape}, got "
-            f"{inverse.shape}."
-        )
-    arrays["relation"] = np.concatenate([relation, inverse])
+    if inverse is not None:
+        if inverse.shape != relation.shape:
+            expected = f"must have the shape of 'relation', {relation.shape}"
+            raise ValueError(f"{path}: 'relation_inverse' {expected}, got {inverse.shape}.")
+        arrays["relation"] = np.concatenate([relation, inverse])
 
 
 def _fitted(
-    path: str | Path, model: Model, arrays: dict[str, np.ndarray], graph: KnowledgeGraph
+    path: str, model: Model, arrays: dict[str, np.ndarray], graph: KnowledgeGraph
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """(parameters, statistics) among the arrays, if they are those of the model."""
     wanted = jax.eval_shape(lambda key: model.init(key, graph.num_entities, graph.num_relations), seeded(0))

@@ -29,7 +29,7 @@ _HOW_RELATION = (
 
 
 def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tuple[str, ...]) -> str | None:
-    """The layout that an option or else the file says; ValueError if it is unknown or they differ."""
+    """The layout by the option, else by the file; ValueError if it is unknown or they differ."""
     if given is not None and given not in allowed:
         raise ArgumentError(option, f"must be one of {', '.join(allowed)}, got {given!r}.")
     said = getattr(found, option)
@@ -56,15 +56,16 @@ def in_halves(found: Embeddings, name: str, layout: str | None) -> dict[str, np.
     Relations of rotate that are complex, or as wide as entities, become complex numbers.
 
     Raises:
-        ValueError: naming the array, if it is of real numbers and nothing says how; or complex, or of three
+        ValueError: naming the array, if it is of real numbers of no stated layout; or complex, or of three
             axes, where the model has real numbers.
     """
     arrays = dict(found.arrays)
     of_complex = complex_arrays(name)
     for key, array in found.arrays.items():
-        own = key.removesuffix("_inverse") if key == "relation_inverse" else key
+        own = "relation" if key == "relation_inverse" else key
         if own in of_complex:
-            arrays[key] = _halves(_complex(found, key, array, layout, name))
+            numbers = _complex(found, key, array, layout, name)
+            arrays[key] = np.concatenate([np.real(numbers), np.imag(numbers)], axis=1).astype(np.float32)
         elif name == "rotate" and own == "relation":
             wide = array.ndim == 3 or (layout and array.shape[1:] == _width(found, layout))
             if np.iscomplexobj(array) or wide:
@@ -82,7 +83,7 @@ def as_scaled(found: Embeddings, model: Model, array: np.ndarray, layout: str | 
     """Relations of rotate in its own unit.
 
     Raises:
-        ValueError: if they are real and nothing says of what unit, or complex numbers not of modulus 1.
+        ValueError: if they are real numbers of no stated unit, or complex numbers not of modulus 1.
     """
     unit = phase_unit(model.config)
     if np.iscomplexobj(array):
@@ -139,7 +140,3 @@ def _complex(found: Embeddings, key: str, array: np.ndarray, layout: str | None,
         return pairs[..., 0] + 1j * pairs[..., 1]
     real, imaginary = np.split(array, 2, axis=1)
     return real + 1j * imaginary
-
-
-def _halves(array: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.real(array), np.imag(array)], axis=1).astype(np.float32)

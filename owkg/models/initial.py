@@ -1,5 +1,6 @@
 """Laws that initial parameters are drawn from."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -32,6 +33,14 @@ def margin_range(margin: float, dim: int) -> float:
     return (margin + 2) / dim
 
 
-def relation_rows(config: Any, num_relations: int) -> int:
-    """How many rows relations take: two each if they are reciprocal."""
-    return 2 * num_relations if config.reciprocal else num_relations
+def embeddings(
+    keys: Array | Iterable[Array],
+    law: Callable[[Array, tuple[int, int]], Array],
+    config: Any,
+    entity: tuple[int, int],
+    relation: tuple[int, int],
+) -> dict[str, Array]:
+    """The parameters `entity` and `relation` of the given shapes; reciprocal relations have two rows each."""
+    entity_key, relation_key = keys
+    rows = relation[0] * (2 if config.reciprocal else 1)
+    return {"entity": law(entity_key, entity), "relation": law(relation_key, (rows, relation[1]))}

@@ -1,4 +1,4 @@
-"""The models by name, with what a table of them says."""
+"""The models by name, with equation and source."""
 
 from collections.abc import Callable
 from dataclasses import fields

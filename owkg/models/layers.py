@@ -16,13 +16,9 @@ _MOMENTUM = 0.1
 def dropout(
     key: Array | None, rate: float, x: Float[Array, "..."], *, whole: tuple[int, ...] = ()
 ) -> Float[Array, "..."]:
-    """`x` with a share of its numbers set to 0 and the others scaled to the same mean.
+    """`x` with a share `rate` of its numbers set to 0 and the others scaled to the same mean; no key: `x`.
 
-    Args:
-        key: None outside of training: `x` as it is.
-        rate: the share.
-        x: any array.
-        whole: axes along which numbers go together.
+    Numbers go together along the axes `whole`.
     """
     if key is None or rate == 0:
         return x
@@ -40,12 +36,7 @@ def norm_init(name: str, size: int) -> tuple[Params, Statistics]:
 
 
 def norm(
-    name: str,
-    params: Params,
-    statistics: Statistics,
-    x: Float[Array, "q ... channels"],
-    *,
-    training: bool,
+    name: str, params: Params, statistics: Statistics, x: Float[Array, "q ... channels"], *, training: bool
 ) -> tuple[Float[Array, "q ... channels"], Statistics]:
     """Batch normalisation of the last axis, and the statistics moved by a tenth towards the batch's.
 

@@ -61,12 +61,9 @@ def plain(form: Callable[[Array, Array], Array]) -> Form:
 
 
 def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
-    """The `query` of a model from its forms.
+    """The `query` of a model from its forms of (entity, relation, ?) and of (?, relation, entity).
 
-    Args:
-        tail: of the query (entity, relation, ?).
-        head: of the query (?, relation, entity); not needed if reciprocal.
-        reciprocal: whether (?, relation, entity) is asked as (entity, inverse of relation, ?).
+    Reciprocal models need no form for heads: they ask (entity, inverse of relation, ?).
     """
     if head is None and not reciprocal:
         raise ArgumentError(
@@ -102,15 +99,7 @@ def entity_rows(params: Params, entity: Any = None) -> Array:
 def score(
     model: Model, params: Params, statistics: Statistics, head: Any, relation: Any, tail: Any
 ) -> Float[Array, "..."]:
-    """The scores of triples, by the query of their tails.
-
-    Args:
-        model: what scores.
-        params: of the model.
-        statistics: of the model.
-        head: entity ids.
-        relation: relation ids.
-        tail: entity ids; the three broadcast.
+    """The scores of triples, by the query of their tails; `head`, `relation` and `tail`, ids, broadcast.
 
     Raises:
         ValueError: if an id is out of range.
@@ -124,12 +113,12 @@ def score(
         [-1.5, -0.5]
     """
     shape = checks.common_shape(head=head, relation=relation, tail=tail)
-    head, tail = (
-        jnp.broadcast_to(_ids(name, ids, len(params["entity"])), shape).ravel()
-        for name, ids in (("head", head), ("tail", tail))
+    n = len(params["entity"])
+    sizes = {"head": (head, n), "tail": (tail, n), "relation": (relation, num_relations(model, params))}
+    head, tail, relation = (
+        jnp.broadcast_to(_ids(name, ids, size), shape).ravel() for name, (ids, size) in sizes.items()
     )
-    relation = _ids("relation", relation, _num_relations(model, params))
-    queries, _ = model.query(params, statistics, head, jnp.broadcast_to(relation, shape).ravel(), "tail")
+    queries, _ = model.query(params, statistics, head, relation, "tail")
     return model.similarity.one(queries, model.candidates(params, tail)).reshape(shape)
 
 
@@ -145,11 +134,8 @@ def score_all(
     """The scores of all entities, or a shard of them, as answers to queries.
 
     Args:
-        model: what scores.
-        params: of the model.
-        statistics: of the model.
-        entity: entity ids that the queries give, [q].
-        relation: relation ids, [q].
+        model, params, statistics: what scores.
+        entity, relation: ids that the queries give, [q].
         side: that is asked for, "head" or "tail".
         candidates: entity ids to score, [c]; None: all.
 
@@ -158,14 +144,15 @@ def score_all(
     """
     n = len(params["entity"])
     entity = _ids("entity", entity, n)
-    relation = _ids("relation", relation, _num_relations(model, params))
+    relation = _ids("relation", relation, num_relations(model, params))
     if candidates is not None:
         candidates = _ids("candidates", candidates, n)
     queries, _ = model.query(params, statistics, entity, relation, side)
     return model.similarity.all(queries, model.candidates(params, candidates))
 
 
-def _num_relations(model: Model, params: Params) -> int:
+def num_relations(model: Model, params: Params) -> int:
+    """Number of relations, reciprocal ones counted once."""
     return len(params["relation"]) // (2 if model.config.reciprocal else 1)
 
 

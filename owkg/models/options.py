@@ -8,28 +8,32 @@ from owkg import checks
 from owkg.checks import ArgumentError
 
 
-def whole(config: Any, name: str, low: int = 1) -> None:
-    """Requires field `name` to be a whole number of at least `low`."""
-    _put(config, name, checks.scalar(name, checks.integer(name, getattr(config, name), low)))
+def whole(config: Any, *names: str, low: int = 1) -> None:
+    """Requires fields to be whole numbers of at least `low`."""
+    for name in names:
+        _put(config, name, checks.scalar(name, checks.integer(name, getattr(config, name), low)))
 
 
-def positive(config: Any, name: str) -> None:
-    """Requires field `name` to be a finite number above 0."""
-    value = checks.real(name, getattr(config, name), 0.0, np.inf, closed=False)
-    _put(config, name, checks.scalar(name, value))
+def positive(config: Any, *names: str) -> None:
+    """Requires fields to be finite numbers above 0."""
+    for name in names:
+        value = checks.real(name, getattr(config, name), 0.0, np.inf, closed=False)
+        _put(config, name, checks.scalar(name, value))
 
 
-def nonnegative(config: Any, name: str) -> None:
-    """Requires field `name` to be a finite number of at least 0."""
-    _put(config, name, checks.scalar(name, checks.real(name, getattr(config, name), 0.0, np.inf)))
+def nonnegative(config: Any, *names: str) -> None:
+    """Requires fields to be finite numbers of at least 0."""
+    for name in names:
+        _put(config, name, checks.scalar(name, checks.real(name, getattr(config, name), 0.0, np.inf)))
 
 
-def share(config: Any, name: str) -> None:
-    """Requires field `name` to be a number in [0, 1): a rate of dropout."""
-    value = checks.scalar(name, checks.real(name, getattr(config, name), 0.0, 1.0))
-    if value == 1:
-        raise ArgumentError(name, f"must be in [0, 1), got {value!r}.")
-    _put(config, name, value)
+def share(config: Any, *names: str) -> None:
+    """Requires fields to be numbers in [0, 1), such as rates of dropout."""
+    for name in names:
+        value = checks.scalar(name, checks.real(name, getattr(config, name), 0.0, 1.0))
+        if value == 1:
+            raise ArgumentError(name, f"must be in [0, 1), got {value!r}.")
+        _put(config, name, value)
 
 
 def one_of(config: Any, name: str, *choices: Any) -> None:
@@ -40,9 +44,10 @@ def one_of(config: Any, name: str, *choices: Any) -> None:
         raise ArgumentError(name, f"must be {listed}, got {value!r}.")
 
 
-def flag(config: Any, name: str) -> None:
-    """Requires field `name` to be True or False."""
-    one_of(config, name, True, False)
+def flag(config: Any, *names: str) -> None:
+    """Requires fields to be True or False."""
+    for name in names:
+        one_of(config, name, True, False)
 
 
 def only_reciprocal(config: Any, model: str) -> None:

@@ -1,15 +1,15 @@
 """pRotatE: RotatE whose entities are phases alone."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.model import Form, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import minus_sines
 
@@ -34,8 +34,7 @@ class PRotatE:
     def __post_init__(self) -> None:
         options.whole(self, "dim")
         options.positive(self, "margin")
-        options.flag(self, "half_angle")
-        options.flag(self, "reciprocal")
+        options.flag(self, "half_angle", "reciprocal")
 
 
 @cache
@@ -54,25 +53,16 @@ def protate_model(config: PRotatE) -> Model:
     unit = jnp.pi / width / (2 if config.half_angle else 1)
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        entity_key, relation_key = jax.random.split(key)
-        rows = initial.relation_rows(config, num_relations)
-        return {
-            "entity": initial.uniform(entity_key, (num_entities, config.dim), width),
-            "relation": initial.uniform(relation_key, (rows, config.dim), width),
-            "modulus": jnp.full(1, width / 2, jnp.float32),
-        }, {}
+        law = partial(initial.uniform, half_width=width)
+        shapes = (num_entities, config.dim), (num_relations, config.dim)
+        params = initial.embeddings(jax.random.split(key), law, config, *shapes)
+        return params | {"modulus": jnp.full(1, width / 2, jnp.float32)}, {}
 
-    def form(sign: int):
-        def turned(
-            params: Params,
-            statistics: Statistics,
-            entity: Float[Array, "q d"],
-            relation: Float[Array, "q d"],
-            key: Array | None,
-        ) -> tuple[Float[Array, "q d2"], Statistics]:
-            return params["modulus"] * circle(unit * (entity + sign * relation)), statistics
-
-        return turned
+    def form(sign: int) -> Form:
+        return lambda params, statistics, entity, relation, key: (
+            params["modulus"] * circle(unit * (entity + sign * relation)),
+            statistics,
+        )
 
     def candidates(params: Params, entity: Any = None) -> Array:
         return circle(unit * entity_rows(params, entity))

@@ -41,12 +41,8 @@ def rescal_model(config: Rescal) -> Model:
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        entity_key, relation_key = jax.random.split(key)
-        rows = initial.relation_rows(config, num_relations)
-        return {
-            "entity": initial.xavier_normal(entity_key, (num_entities, config.dim)),
-            "relation": initial.xavier_normal(relation_key, (rows, config.dim**2)),
-        }, {}
+        shapes = (num_entities, config.dim), (num_relations, config.dim**2)
+        return initial.embeddings(jax.random.split(key), initial.xavier_normal, config, *shapes), {}
 
     def matrix(relation: Float[Array, "q d2"]) -> Float[Array, "q d d"]:
         return relation.reshape(-1, config.dim, config.dim)

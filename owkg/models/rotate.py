@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -49,15 +49,11 @@ def rotate_model(config: RotatE) -> Model:
         Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,
         equations 2 and 5.
     """
-    width = initial.margin_range(config.margin, config.dim)
+    law = partial(initial.uniform, half_width=initial.margin_range(config.margin, config.dim))
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        entity_key, relation_key = jax.random.split(key)
-        rows = initial.relation_rows(config, num_relations)
-        return {
-            "entity": initial.uniform(entity_key, (num_entities, 2 * config.dim), width),
-            "relation": initial.uniform(relation_key, (rows, config.dim), width),
-        }, {}
+        shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
+        return initial.embeddings(jax.random.split(key), law, config, *shapes), {}
 
     def rotated(entity: Float[Array, "q d2"], relation: Float[Array, "q d"]) -> Float[Array, "q d2"]:
         return multiplied(entity, circle(relation * phase_unit(config)))

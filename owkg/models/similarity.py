@@ -108,12 +108,8 @@ def _minus(
 ) -> Similarity:
     """margin - finish(sum of `term` over dimensions).
 
-    Args:
-        margin: what coincident vectors score.
-        parts: how many parts a row has, such as real and imaginary; `term` takes those of the query, then
-            those of the candidate, and is 0 where all are.
-        term: of one dimension, elementwise.
-        finish: of the sum.
+    A row has so many `parts`, such as real and imaginary; `term`, elementwise, takes those of the query, then
+    those of the candidate, and is 0 where all are.
     """
 
     def one(query: Array, candidate: Array) -> Array:

@@ -1,7 +1,7 @@
 """TransE: relations are translations."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +40,7 @@ def transe_model(config: TransE) -> Model:
     """score(h, r, t) = margin - |h + r - t|, the norm being L1 or L2.
 
     Heads: margin - |h - (t - r)|. Initial entities and relations are uniform on +-6 / sqrt(dim), relations
-    then brought to length 1, as in the paper; with a margin, all are uniform on +-(margin + 2) / dim, as in
+    then scaled to length 1, as in the paper; with a margin, all are uniform on +-(margin + 2) / dim, as in
     Sun et al. 2019.
 
     References:
@@ -48,16 +48,13 @@ def transe_model(config: TransE) -> Model:
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        entity_key, relation_key = jax.random.split(key)
         width = initial.margin_range(config.margin, config.dim) if config.margin else 6 / config.dim**0.5
-        rows = initial.relation_rows(config, num_relations)
-        relation = initial.uniform(relation_key, (rows, config.dim), width)
+        law = partial(initial.uniform, half_width=width)
+        shapes = (num_entities, config.dim), (num_relations, config.dim)
+        params = initial.embeddings(jax.random.split(key), law, config, *shapes)
         if not config.margin:
-            relation /= jnp.linalg.norm(relation, axis=-1, keepdims=True)
-        return {
-            "entity": initial.uniform(entity_key, (num_entities, config.dim), width),
-            "relation": relation,
-        }, {}
+            params["relation"] /= jnp.linalg.norm(params["relation"], axis=-1, keepdims=True)
+        return params, {}
 
     return Model(
         "transe",

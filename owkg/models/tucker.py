@@ -35,10 +35,8 @@ class TuckER:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
-        options.whole(self, "relation_dim")
-        for name in ("input_dropout", "matrix_dropout", "output_dropout"):
-            options.share(self, name)
+        options.whole(self, "dim", "relation_dim")
+        options.share(self, "input_dropout", "matrix_dropout", "output_dropout")
         options.flag(self, "batch_norm")
         options.only_reciprocal(self, "tucker")
 
@@ -57,11 +55,10 @@ def tucker_model(config: TuckER) -> Model:
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        entity_key, relation_key, core_key = jax.random.split(key, 3)
-        rows = initial.relation_rows(config, num_relations)
+        *keys, core_key = jax.random.split(key, 3)
+        shapes = (num_entities, config.dim), (num_relations, config.relation_dim)
         params = {
-            "entity": initial.xavier_normal(entity_key, (num_entities, config.dim)),
-            "relation": initial.xavier_normal(relation_key, (rows, config.relation_dim)),
+            **initial.embeddings(keys, initial.xavier_normal, config, *shapes),
             "core": initial.uniform(core_key, (config.relation_dim, config.dim, config.dim), 1.0),
         }
         statistics = {}

@@ -17,9 +17,6 @@ def test_share(density: Any, train_rate: Any) -> Any:
         density: d, share of all facts that the sampled graph keeps, in (0, 1].
         train_rate: t, share of the kept facts that go to the training set, in [0, 1).
 
-    Returns:
-        alpha in (0, 1], broadcast over both arguments.
-
     Raises:
         ValueError: if an argument leaves its interval.
 

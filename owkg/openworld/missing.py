@@ -16,6 +16,11 @@ from scipy.optimize import elementwise
 from owkg import checks
 
 
+def _check(model: Any, name: str, low: float, high: float) -> None:
+    """Requires a parameter in [low, high], and leaves a plain number behind, which is hashable."""
+    object.__setattr__(model, name, checks.scalar(name, checks.real(name, getattr(model, name), low, high)))
+
+
 @dataclass(frozen=True)
 class Independent:
     """Every answer is missing with probability beta, on its own (Yang et al. 2022, section 4)."""
@@ -37,8 +42,7 @@ class NodeBased:
     spread: float = 0.2
 
     def __post_init__(self) -> None:
-        spread = checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
-        object.__setattr__(self, "spread", spread)  # hashable, whatever kind of number it was
+        _check(self, "spread", 1e-6, 10)
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,13 @@ class PopularityBased:
     N answers is exactly beta.
 
     Attributes:
-        exponent: in [-100, 100]; 0 is `Independent`; 1 means odds
-            inversely proportional to a Zipf popularity 1/j.
+        exponent: in [-100, 100]; 0 is `Independent`; 1: odds inversely proportional to a Zipf popularity 1/j.
     """
 
     exponent: float = 1.0
 
     def __post_init__(self) -> None:
-        exponent = checks.scalar("exponent", checks.real("exponent", self.exponent, -100, 100))
-        object.__setattr__(self, "exponent", exponent)
+        _check(self, "exponent", -100, 100)
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,7 @@ class RelationBased:
     spread: float = 0.2
 
     def __post_init__(self) -> None:
-        spread = checks.scalar("spread", checks.real("spread", self.spread, 1e-6, 10))
-        object.__setattr__(self, "spread", spread)  # hashable, whatever kind of number it was
+        _check(self, "spread", 1e-6, 10)
 
 
 INDEPENDENT = Independent()
@@ -93,14 +94,7 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
     """mu such that N(mu, spread) cut to [0, 1] has mean sqrt(1 - sparsity).
 
     With G(z) = E[max(Z - z, 0)], Z standard normal, the cut variable has mean
-    spread (G(-mu/spread) - G((1-mu)/spread)), increasing in mu.
-
-    Args:
-        sparsity: beta in (0, 1), any shape.
-        spread: standard deviation before the cut.
-
-    Returns:
-        mu, the shape of `sparsity`.
+    spread (G(-mu/spread) - G((1-mu)/spread)), increasing in mu. Shapes are those of `sparsity`.
     """
 
     def excess(z: Any) -> Any:
@@ -109,23 +103,18 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
     def gap(mu: Any, beta: Any) -> Any:
         return spread * (excess(-mu / spread) - excess((1 - mu) / spread)) - np.sqrt(1 - beta)
 
-    reach = 40 * spread + 1
-    return _root(gap, reach, sparsity)
+    return _root(gap, 40 * spread + 1, sparsity)
 
 
 def popularity_probabilities(
     sparsity: np.ndarray, num_answers: np.ndarray, exponent: float, size: int
 ) -> np.ndarray:
-    """P(missing) of each answer, most popular first; mean `sparsity` over the first `num_answers`.
+    """P(missing) of each answer, most popular first, `[*grid, size]`; mean beta over the first N.
 
     Args:
-        sparsity: beta, shape `[*grid]`.
-        num_answers: N, shape `[*grid]`.
+        sparsity, num_answers: beta and N, shape `[*grid]`.
         exponent: of `PopularityBased`.
         size: length of the answer axis; entries from N on are 1 (never in the test set).
-
-    Returns:
-        Probabilities, shape `[*grid, size]`.
     """
     slope = exponent * np.log(np.arange(1, size + 1))
     reach = np.abs(slope).max() + 700

@@ -38,11 +38,7 @@ PredictionModel = Classification | Score
 def shift(strength: Any, num_non_answers: Any) -> np.ndarray:
     """mu for which a N(mu, 1) score beats all of n standard normal scores with probability `strength`.
 
-    Solves E[Phi(mu + Z)^n] = strength, Z standard normal; strength 1/(n+1) gives mu = 0.
-
-    Args:
-        strength: in (0, 1), shape `[*grid]`.
-        num_non_answers: n, at least 1, shape `[*grid]`.
+    Solves E[Phi(mu + Z)^n] = strength, Z standard normal; strength 1/(n+1) gives mu = 0. Arguments broadcast.
 
     Raises:
         ValueError: at strength 0 or 1, where no finite mu exists.

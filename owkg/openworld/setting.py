@@ -6,6 +6,7 @@ probability `sparsity` (beta). The model classifies each answer as positive with
 """
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
@@ -110,27 +111,17 @@ def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tup
     degenerate = (strength == 0) | (strength == 1)
     spread = xp.where(degenerate, 0, xp.sqrt(xp.where(degenerate, 1, strength * (1 - strength))))
     odds = (1 - sparsity) / sparsity
-    return (
-        strength + correlation * spread * xp.sqrt(odds),
-        strength - correlation * spread / xp.sqrt(odds),
-    )
+    return (strength + correlation * spread * xp.sqrt(odds), strength - correlation * spread / xp.sqrt(odds))
 
 
 def feasible_correlation(strength: Any, sparsity: Any) -> tuple[Any, Any]:
-    """The correlations for which both conditional strengths are probabilities.
+    """(lowest, highest) correlation for which both conditional strengths are probabilities, broadcast.
 
     With a = l/(1-l) and b = beta/alpha:  -min(sqrt(a b), 1/sqrt(a b)) <= rho <= min(sqrt(a/b), sqrt(b/a)).
     A strength of 0 or 1 leaves nothing to correlate: every rho in [-1, 1] gives l1 = l2 = l.
 
-    Args:
-        strength: l in [0, 1].
-        sparsity: beta in (0, 1).
-
-    Returns:
-        (lowest, highest) rho, broadcast.
-
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if the strength leaves [0, 1], or the sparsity (0, 1).
 
     Examples:
         >>> low, high = feasible_correlation(0.5, 0.5)
@@ -181,38 +172,24 @@ def grid(
     correlation: Any = 0.0,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Setting:
-    """Checks and broadcasts the five numbers of a query to one `Setting`.
+    """The five numbers of a query (see `SettingArguments`), checked and broadcast to one shape.
 
-    Args:
-        strength: l in [0, 1].
-        sparsity: beta in (0, 1).
-        num_answers: N, whole, at least 1.
-        num_entities: candidates before filtering, whole, above `num_answers`.
-        correlation: rho, inside `feasible_correlation(strength, sparsity)`.
-        names: what error messages call an argument, where that is not its own name.
-
-    Returns:
-        A `Setting` whose fields share the broadcast shape.
+    `names`: what error messages call an argument, where that is not its own name.
 
     Raises:
         ValueError: if an argument leaves its interval, the correlation is not feasible, or the shapes
             do not broadcast. Traced arguments (under `jax.grad` and the like) are not checked.
     """
-    checked = {
-        "strength": lambda name, v: checks.real(name, v, 0, 1),
-        "sparsity": lambda name, v: checks.real(name, v, 0, 1, closed=False),
-        "correlation": lambda name, v: checks.real(name, v, -np.inf, np.inf),
-        "num_answers": lambda name, v: checks.integer(name, v, 1),
-        "num_entities": lambda name, v: checks.integer(name, v, 2),
-    }
     given = {
-        "strength": strength,
-        "sparsity": sparsity,
-        "correlation": correlation,
-        "num_answers": num_answers,
-        "num_entities": num_entities,
+        "strength": (strength, partial(checks.real, low=0, high=1)),
+        "sparsity": (sparsity, partial(checks.real, low=0, high=1, closed=False)),
+        "correlation": (correlation, partial(checks.real, low=-np.inf, high=np.inf)),
+        "num_answers": (num_answers, partial(checks.integer, low=1)),
+        "num_entities": (num_entities, partial(checks.integer, low=2)),
     }
-    values = {k: v if checks.is_traced(v) else checked[k](names.get(k, k), v) for k, v in given.items()}
+    values = {
+        k: v if checks.is_traced(v) else checked(names.get(k, k), v) for k, (v, checked) in given.items()
+    }
     shape = checks.common_shape(**{names.get(k, k): v for k, v in values.items()})
     if not checks.is_traced(num_answers, num_entities):
         answers, entities = np.broadcast_arrays(values["num_answers"], values["num_entities"])
@@ -234,12 +211,7 @@ def pair(
     other_correlation: Any = None,
     **world: Unpack[World],
 ) -> tuple[Setting, Setting]:
-    """Two models in one world, as two `Setting`s of one shape.
-
-    Args:
-        strength, correlation: of the first model.
-        other_strength, other_correlation: of the second; its correlation is the first's when None.
-        world: `sparsity`, `num_answers`, `num_entities`, as in `grid`.
+    """Two models in one world, as two `Setting`s of one shape, from `PairArguments`.
 
     Raises:
         ValueError: as `grid`; the second model's arguments are named `other_strength`, `other_correlation`.
@@ -252,7 +224,5 @@ def pair(
         names["correlation"] = "other_correlation"
     two = grid(strength=other_strength, correlation=other_correlation, names=names, **world)
     shape = checks.common_shape(strength=one.strength, other_strength=two.strength)
-    return (
-        Setting(*(broadcast(field, shape) for field in one)),
-        Setting(*(broadcast(field, shape) for field in two)),
-    )
+    one, two = (Setting(*(broadcast(field, shape) for field in setting)) for setting in (one, two))
+    return one, two

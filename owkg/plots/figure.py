@@ -29,12 +29,9 @@ _SAID: dict[str, dict[str, None]] = {".pdf": {"CreationDate": None}, ".svg": {"D
 
 @contextmanager
 def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[tuple]:
-    """Yields (figure, axes) in the project's style, drawn without a screen, and closes the figure.
+    """Yields (figure, axes) in the project's style, drawn without a screen; `size` is in inches.
 
-    Args:
-        rows, columns: of axes.
-        size: in inches.
-        options: for `matplotlib.pyplot.subplots`.
+    `options` are those of `matplotlib.pyplot.subplots`.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -48,11 +48,7 @@ def rank_edges(candidates: int) -> Int[np.ndarray, "edges"]:
 
 
 def rank_histogram(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
-    """The histogram of the ranks of `tasks`.
-
-    Args:
-        tasks: with their weights; every rank lies below the last edge.
-        edges: whole numbers, increasing, from 1.
+    """The histogram of the ranks of `tasks`, which lie below the last of the edges, increasing from 1.
 
     Examples:
         >>> from owkg.metrics import tasks
@@ -82,9 +78,7 @@ def rank_histogram(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
 def draw_histograms(models: Mapping[str, Tasks], axes: Any) -> None:
     """One panel a model: bars of realistic ranks, a line for random ranking, thin lines for many ties.
 
-    Args:
-        models: by name.
-        axes: a panel for each, and perhaps more, in an array.
+    `axes` may have more panels than there are models.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 

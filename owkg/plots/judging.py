@@ -56,13 +56,8 @@ def stability_figure(
 ) -> list[Path]:
     """Agreement of the ranking by some queries with that by all, a line a metric, its spread as a band.
 
-    Args:
-        table: columns metric, share, mean, and panel if there are several; with lower and upper, the ends of
-            the band. A null is a gap.
-        stem: of the files.
-        xlabel, ylabel: of the axes.
-
-    Returns, Raises: as `depth_figure`.
+    `table`: columns metric, share, mean, and panel if there are several; with lower and upper, the ends of
+    the band. A null is a gap. All else as in `depth_figure`.
     """
     checked = _checked(table, {"share": (0, 1)}, {"mean": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
     return _lines(checked, stem, x="share", y="mean", xlabel=xlabel, ylabel=ylabel)
@@ -71,15 +66,9 @@ def stability_figure(
 def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pairs of systems") -> list[Path]:
     """p-values of all pairs from the largest to the smallest, a curve a metric: the lower, the more it tells.
 
-    Beside each metric, the area under its curve (the mean p-value) and the share of pairs below alpha.
-
-    Args:
-        table: a row a pair, columns metric, p_value, and panel if there are several.
-        stem: of the files.
-        alpha: level drawn as a line, in (0, 1).
-        xlabel: of the axes.
-
-    Returns, Raises: as `depth_figure`.
+    Beside each metric, the area under its curve (the mean p-value) and the share of pairs below `alpha`, in
+    (0, 1), which is drawn as a line. `table`: a row a pair, columns metric, p_value, and panel if there are
+    several. All else as in `depth_figure`.
 
     References:
         Sakai (SIGIR 2006), "Evaluating evaluation metrics based on the bootstrap".
@@ -109,14 +98,9 @@ def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pair
 def ranking_figure(table: Any, stem: Path) -> list[Path]:
     """Ranks of the systems on several qrels side by side, the best on top, a line a system.
 
-    Tied systems share the mean of their ranks, and are named together.
-
-    Args:
-        table: columns label_set, system, value (larger is better), and panel if there are several. Every
-            system stands once in each qrels, and the sets are drawn in the order of their first rows.
-        stem: of the files.
-
-    Returns, Raises: as `depth_figure`.
+    Tied systems share the mean of their ranks, and are named together. `table`: columns label_set, system,
+    value (larger is better), and panel if there are several; every system once in each qrels, in the order of
+    their first rows. All else as in `depth_figure`.
     """
     checked = _checked(table, {"value": _REAL}, {}, "label_set", "system")
     look = _looks(checked["system"], markers=True)
@@ -150,14 +134,8 @@ def label_set_figure(
     """Metrics of systems on two qrels, a point a system, with tau-b of the two rankings.
 
     The line of equal readings is drawn where it crosses the panel. Larger values are taken as better; tau is
-    the same where smaller ones are.
-
-    Args:
-        table: columns system, first, second, and panel if there are several.
-        stem: of the files.
-        xlabel, ylabel: what `first` and `second` are.
-
-    Returns, Raises: as `depth_figure`.
+    the same where smaller ones are. `table`: columns system, first, second, and panel if there are several.
+    All else as in `depth_figure`.
     """
     checked = _checked(table, {"first": _REAL, "second": _REAL}, {}, "system")
     _once(checked)

@@ -33,10 +33,7 @@ def probe_surface(
 ) -> Float[np.ndarray, "2 robustness sharpness"]:
     """PROBE of realistic ranks, and its mean under random ranking, at every pair of parameters.
 
-    Args:
-        tasks: with the popularity of their answers if a robustness is above 0.
-        sharpness: of the rank transformer.
-        robustness: of the popularity weights.
+    The tasks need the popularity of their answers if a robustness is above 0.
 
     Raises:
         ValueError: as `owkg.metrics.probe` and `evaluate`.
@@ -101,13 +98,7 @@ def _contours(panel: Any, values: Float[np.ndarray, "y x"], most: int, form: Any
 def draw_surfaces(
     surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]], axes: Any, fig: Any
 ) -> None:
-    """One heat map a model, all in the same shades.
-
-    Args:
-        surfaces: PROBE by the model's name, over `ROBUSTNESS` and `SHARPNESS`.
-        axes: a panel for each, and perhaps more, in an array.
-        fig: gets the colour bar.
-    """
+    """One heat map a model over `ROBUSTNESS` and `SHARPNESS`, in the same shades, with a colour bar."""
     from matplotlib.colors import LinearSegmentedColormap
 
     shades = LinearSegmentedColormap.from_list("probe", _SHADES)
@@ -141,9 +132,7 @@ def _palette(count: int) -> list[Any]:
 def draw_order(surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]], panel: Any) -> None:
     """The model of the highest PROBE at each pair of parameters; the paler, the smaller its lead.
 
-    Args:
-        surfaces: PROBE by the model's name, of at least two, over `ROBUSTNESS` and `SHARPNESS`.
-        panel: to draw on.
+    `surfaces`, of at least two models, are over `ROBUSTNESS` and `SHARPNESS`.
     """
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
@@ -173,12 +162,7 @@ def draw_order(surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]]
 
 
 def draw_lines(models: Mapping[str, Float[np.ndarray, "2 sharpness"]], panel: Any) -> None:
-    """PROBE over sharpness, without popularity: a line a model, a thin one for random ranking.
-
-    Args:
-        models: PROBE and its mean under random ranking by the model's name, over `SHARPNESS`.
-        panel: to draw on.
-    """
+    """PROBE over `SHARPNESS`, without popularity: a line a model, a thin one for random ranking."""
     for i, (name, (value, chance)) in enumerate(models.items()):
         colour, style = COLOURS[i % len(COLOURS)], _LINES[i // len(COLOURS) % len(_LINES)]
         panel.plot(SHARPNESS, value, style, color=colour, label=name)

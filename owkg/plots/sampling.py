@@ -19,11 +19,6 @@ def draw_card(world: OpenWorld, card: dict[str, Any], path: Path) -> None:
       alpha. Dots are spread within their whole numbers, so that equal queries are seen as many.
     - The realised alpha of each relation against its full-test facts, in the band of two standard
       deviations in which independent facts would stay.
-
-    Args:
-        world: to draw.
-        card: of it, `owkg.sampling.describe`.
-        path: of the file.
     """
     with figure(1, 2, (7.6, 3.1)) as (fig, (left, right)):
         _draw_answers(world, card, left)

@@ -3,8 +3,7 @@
 from owkg.openworld import RelationBased
 from owkg.sampling.card import MISSING_MODELS, describe
 from owkg.sampling.facts import read_facts
-from owkg.sampling.judged import query_table
-from owkg.sampling.layouts import LAYOUTS
+from owkg.sampling.layouts import LAYOUTS, query_table
 from owkg.sampling.queries import PARTS, Queries, answers
 from owkg.sampling.readme import compared
 from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, sample

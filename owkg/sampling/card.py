@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from owkg.kg import CATEGORIES, entity_popularity, relation_categories, relation_popularity
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
-from owkg.sampling.labels import label_notes
 from owkg.sampling.layouts import splits
 from owkg.sampling.queries import PARTS, Queries
 from owkg.sampling.sample import Design, OpenWorld, alpha, alpha_of
@@ -56,10 +56,7 @@ def describe(world: OpenWorld) -> dict[str, Any]:
             "relations": _zeros(popularity),
         },
         "splits": {name: len(facts) for name, facts in splits(world).items()},
-        "density": {
-            "expected": world.design.density,
-            "realised": 1 - len(world.missing) / len(world.facts),
-        },
+        "density": {"expected": world.design.density, "realised": 1 - len(world.missing) / len(world.facts)},
         "alpha": alpha(world)._asdict(),
         "queries": _queries(world.queries, world.num_eligible),
         "relation_categories": {
@@ -71,7 +68,7 @@ def describe(world: OpenWorld) -> dict[str, Any]:
         },
         "relations": _relations(world, categories),
         "commands": {name: _COMMAND.format(name=name) for name in ("sparse", "full")},
-        "notes": label_notes(world),
+        "notes": _label_notes(world),
     }
 
 
@@ -86,6 +83,17 @@ def shared_queries(worlds: Sequence[OpenWorld]) -> int:
     """How many queries were drawn in every one of `worlds`."""
     drawn = [set(zip(*(q.tolist() for q in world.queries[:3]), strict=True)) for world in worlds]
     return len(set.intersection(*drawn))
+
+
+def _label_notes(world: OpenWorld) -> list[str]:
+    """What users of some tools should know about the labels, one sentence each."""
+    labels = pl.concat([pl.Series(world.entities), pl.Series(world.relations)])
+    notes = {
+        r"\s": "labels hold white space: trec_eval cannot read them in qrels, owkg can",
+        '^"': "labels begin with a quotation mark, which PyKEEN's reader takes for its own",
+    }
+    counts = {what: int(labels.str.contains(pattern).sum()) for pattern, what in notes.items()}
+    return [f"{count:,} {what}." for what, count in counts.items() if count]
 
 
 def _zeros(counts: np.ndarray) -> int:

@@ -11,13 +11,10 @@ from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import read_lines, split_lines
+from owkg.kg.lines import first_row, read_lines, split_labels
 from owkg.kg.triples import COLUMNS
 from owkg.parquet import read_parquet
 from owkg.storage import text_source
-
-_LINE = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
-_EXPECTED = "head, relation and tail, none empty, separated by tabs"
 
 
 def read_facts(path: Any) -> KnowledgeGraph:
@@ -90,7 +87,7 @@ def _text(path: Path) -> pl.DataFrame:
         frame = pl.DataFrame(schema=schema)
     if frame.is_empty() or sum(frame.null_count().row(0)):
         # Slower, and able to say which line is wrong; empty lines at the end are not.
-        frame = split_lines(path, read_lines(path), _LINE, _EXPECTED, separator="\t")
+        frame = split_labels(path, read_lines(path))
     return frame
 
 
@@ -101,8 +98,8 @@ def _parquet(path: Path) -> pl.DataFrame:
         got = ", ".join(f"{name} ({kind})" for name, kind in frame.schema.items())
         raise ValueError(f"{path}: must have the columns {', '.join(COLUMNS)}, of text, got {got}.")
     frame = frame.select(pl.col(COLUMNS).cast(pl.String))
-    bad = frame.select(pl.any_horizontal(pl.all().is_null() | (pl.all() == ""))).to_series()
-    if frame.is_empty() or bad.any():
-        got = f"{frame.row(bad.arg_max() or 0)} in row {(bad.arg_max() or 0) + 1}" if len(bad) else "none"
-        raise ValueError(f"{path}: must hold facts of {_EXPECTED.split(',', maxsplit=1)[0]}, got {got}.")
+    row = first_row(frame.select(pl.any_horizontal(pl.all().is_null() | (pl.all() == ""))).to_series())
+    if frame.is_empty() or row is not None:
+        got = "none" if row is None else f"{frame.row(row)} in row {row + 1}"
+        raise ValueError(f"{path}: must hold facts of head, relation and tail, none empty, got {got}.")
     return frame

@@ -1,4 +1,4 @@
-"""The files of an open world: labelled triples and id maps, and the layouts of OpenKE and LibKGE."""
+"""The files of an open world: labelled triples, id maps, queries and qrels; layouts of OpenKE and LibKGE."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from owkg.kg import KnowledgeGraph, write_openke
-from owkg.kg.triples import COLUMNS
+from owkg.kg.triples import labelled, triple_frame
+from owkg.sampling.queries import answers
 from owkg.sampling.sample import OpenWorld
 
 # Beside the labelled files, each in a folder of its name.
@@ -19,8 +20,8 @@ _STAND_IN = 2
 
 def splits(world: OpenWorld) -> dict[str, np.ndarray]:
     """The sets of facts by the names of their files; one that has no facts is not there."""
-    found = {name: getattr(world, name) for name in ("train", "valid", "test_sparse", "test_full", "missing")}
-    return {name: facts for name, facts in found.items() if len(facts)}
+    names = ("train", "valid", "test_sparse", "test_full", "missing")
+    return {name: facts for name in names if len(facts := getattr(world, name))}
 
 
 def write_table(table: pl.DataFrame, path: Path, *, header: bool = False) -> None:
@@ -28,18 +29,60 @@ def write_table(table: pl.DataFrame, path: Path, *, header: bool = False) -> Non
     table.write_csv(path, include_header=header, separator="\t", quote_style="never")
 
 
-def labelled(world: OpenWorld, facts: np.ndarray) -> pl.DataFrame:
-    """`facts` with their labels, columns head, relation, tail."""
-    entities, relations = pl.Series(world.entities), pl.Series(world.relations)
-    labels = (entities, relations, entities)
-    columns = zip(COLUMNS, labels, facts.T, strict=True)
-    return pl.DataFrame({name: of.gather(ids) for name, of, ids in columns})
+def query_table(world: OpenWorld) -> pl.DataFrame:
+    """The drawn queries.
+
+    Returns:
+        Columns query ("head|relation|?" or "?|relation|tail"), side (that is asked for), entity,
+        relation, full, sparse, train (how many answers are in the full test, the sparse test, training).
+    """
+    queries = world.queries
+    table = pl.DataFrame(
+        {
+            "side": pl.Series(["head", "tail"]).gather(queries.asks_tail.astype(np.int32)),
+            "entity": pl.Series(world.entities).gather(queries.entity),
+            "relation": pl.Series(world.relations).gather(queries.relation),
+            "full": queries.full,
+            "sparse": queries.sparse,
+            "train": queries.train,
+        }
+    )
+    for_tail = pl.format("{}|{}|?", "entity", "relation")
+    for_head = pl.format("?|{}|{}", "relation", "entity")
+    query = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
+    return table.select(query.alias("query"), pl.all())
+
+
+def write_judged_files(world: OpenWorld, folder: Path) -> None:
+    """Writes `queries.tsv`; `queries_sparse.txt`, `queries_full.txt`; `qrels_sparse.txt`, `qrels_full.txt`.
+
+    `queries_*` are the test facts that answer a drawn query, each once; `qrels_*` are judgements as in
+    TREC, lines of query, 0, answer, 1, separated by tabs.
+    """
+    table = query_table(world)
+    write_table(table, folder / "queries.tsv", header=True)
+    for name in ("sparse", "full"):
+        facts = getattr(world, f"test_{name}")
+        query, fact = answers(facts, world.queries, len(world.relations))
+        write_table(
+            labelled(facts[np.unique(fact)], world.entities, world.relations), folder / f"queries_{name}.txt"
+        )
+        right = np.where(world.queries.asks_tail[query], facts[fact, 2], facts[fact, 0])
+        qrels = pl.DataFrame(
+            {
+                "query": table["query"].gather(query),
+                "zero": np.zeros(len(query), np.int8),
+                "answer": pl.Series(world.entities).gather(right),
+                "relevance": np.ones(len(query), np.int8),
+            }
+        )
+        write_table(qrels, folder / f"qrels_{name}.txt")
 
 
 def write_labelled_files(world: OpenWorld, folder: Path) -> None:
     """Writes `train.txt`, ..., and all ids in `entities.dict` and `relations.dict`."""
     for name, facts in splits(world).items():
-        write_table(labelled(world, facts), folder / f"{name}.txt")
+        write_table(labelled(facts, world.entities, world.relations), folder / f"{name}.txt")
     for kind in ("entities", "relations"):
         _write_ids(getattr(world, kind), folder / f"{kind}.dict")
 
@@ -51,9 +94,7 @@ def write_openke_files(world: OpenWorld, folder: Path) -> None:
     """
     graph = KnowledgeGraph(world.entities, world.relations, _with_stand_in(world))
     write_openke(graph, folder)
-    known = pl.DataFrame(
-        np.concatenate([world.train, world.valid, world.test_sparse]), schema=list(COLUMNS), orient="row"
-    )
+    known = triple_frame(np.concatenate([world.train, world.valid, world.test_sparse]))
     relations = pl.DataFrame({"relation": np.arange(len(world.relations), dtype=np.int32)})
     lines = []
     for column in ("head", "tail"):
@@ -78,7 +119,7 @@ def write_libkge_files(world: OpenWorld, folder: Path) -> None:
         _write_ids(labels, folder / f"{kind}_ids.del")
         lines += [f"  files.{kind}_ids.filename: {kind}_ids.del", f"  files.{kind}_ids.type: map"]
     for name, facts in _with_stand_in(world).items():
-        write_table(pl.DataFrame(facts, schema=list(COLUMNS), orient="row"), folder / f"{name}.del")
+        write_table(triple_frame(facts), folder / f"{name}.del")
         lines += [f"  files.{name}.filename: {name}.del", f"  files.{name}.type: triples"]
         lines += [f"  files.{name}.size: {len(facts)}"]
     (folder / "dataset.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -87,12 +128,7 @@ def write_libkge_files(world: OpenWorld, folder: Path) -> None:
 def _with_stand_in(world: OpenWorld) -> dict[str, np.ndarray]:
     """The sets that other tools know; where no fact validates, the first training facts stand in."""
     valid = world.valid if len(world.valid) else world.train[:_STAND_IN]
-    return {
-        "train": world.train,
-        "valid": valid,
-        "test": world.test_sparse,
-        "test_full": world.test_full,
-    }
+    return {"train": world.train, "valid": valid, "test": world.test_sparse, "test_full": world.test_full}
 
 
 def _write_ids(labels: Sequence[str], path: Path) -> None:

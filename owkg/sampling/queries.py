@@ -16,11 +16,8 @@ class Queries(NamedTuple):
 
     Attributes:
         asks_tail: whether it is the tail that is asked for.
-        entity: id of the entity that is given.
-        relation: id of the relation.
-        full: answers in the full test.
-        sparse: answers in the sparse test.
-        train: answers in the training set.
+        entity, relation: ids that are given.
+        full, sparse, train: answers in the full test, the sparse test, the training set.
     """
 
     asks_tail: Bool[np.ndarray, "queries"]
@@ -38,14 +35,7 @@ def all_queries(
     *,
     both_sides: bool,
 ) -> Queries:
-    """Every query that some fact answers: those for tails in the order of the facts, then those for heads.
-
-    Args:
-        facts: sorted, of the closed world.
-        part: of each fact.
-        num_relations: of the graph.
-        both_sides: whether heads are asked for too.
-    """
+    """Every query that some of the sorted facts answers: for tails in their order, then for heads."""
     asks_tail = (True, False) if both_sides else (True,)
     sides = [_one_side(facts, part, num_relations, tail) for tail in asks_tail]
     return Queries(*(np.concatenate(columns) for columns in zip(*sides, strict=True)))
@@ -57,21 +47,11 @@ def eligible(queries: Queries, min_answers: int) -> Bool[np.ndarray, "queries"]:
 
 
 def drawn(
-    queries: Queries,
-    priority: Float64[np.ndarray, "queries"],
-    *,
-    min_answers: int,
-    num_queries: int | None,
+    queries: Queries, priority: Float64[np.ndarray, "queries"], *, min_answers: int, num_queries: int | None
 ) -> Queries:
-    """The eligible queries of the smallest `priority`, in the order of `queries`.
+    """The eligible queries of the smallest `priority`, a random number each, in the order of `queries`.
 
-    So where priorities are shared, equal queries are drawn from similar worlds.
-
-    Args:
-        queries: of one world.
-        priority: a random number each.
-        min_answers: as in `eligible`.
-        num_queries: how many; None for all that are eligible.
+    So where priorities are shared, equal queries are drawn from similar worlds. `num_queries`: None for all.
 
     Raises:
         ValueError: if too few are eligible; it says how many are, and which `min_answers` has enough.
@@ -86,16 +66,7 @@ def drawn(
 def answers(
     facts: Int32[np.ndarray, "facts 3"], queries: Queries, num_relations: int
 ) -> tuple[Int64[np.ndarray, "answers"], Int64[np.ndarray, "answers"]]:
-    """Which of `facts` answer which of `queries`.
-
-    Args:
-        facts: sorted.
-        queries: as `drawn` gives them.
-        num_relations: of the graph.
-
-    Returns:
-        (number of the query, number of the fact), sorted.
-    """
+    """(number of the query, number of the fact), sorted, of sorted `facts` that answer drawn `queries`."""
     pairs = []
     for tail in (True, False):
         of_side = np.flatnonzero(queries.asks_tail == tail)

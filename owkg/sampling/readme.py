@@ -94,44 +94,28 @@ facts stand in for it: filtering knows them anyway, and what is measured on them
 
 
 def readme(card: dict[str, Any], *, layouts: Sequence[str], figure: str | None) -> str:
-    """The text of one world's card.
-
-    Args:
-        card: of `describe`, with `versions` and `source`.
-        layouts: that were written.
-        figure: file name of the figure, if there is one.
-    """
-    parts = [f"# {_title(card)}\n\n{_drawn(card)}"]
+    """The text of the card of `describe`, with `versions` and `source`; `figure` is a file name, if any."""
+    parts = [f"# Open-world benchmark at density {card['parameters']['density']:g}\n\n{_drawn(card)}"]
     parts += [f"![Answers a query in either test; alpha by relation]({figure})"] if figure else []
     parts += [_table([card]), _ALPHA, *card["notes"]]
     alike = "" if card["parameters"]["missing"]["model"] == "edge" else _UNLIKE
     parts += [f"## Relations\n\n{_relations(card)}", alike]
     valid = "| `valid.txt` | validation facts |\n" if "valid" in card["splits"] else ""
+    no_valid = "" if valid else " --valid-every 0"
     folders = "".join(f"| `{name}/` | the same in another layout |\n" for name in layouts)
     parts += [
         f"## Files\n\n{_FILES.format(valid=valid, layouts=folders)}",
-        f"## Loading\n\n{_loaded(card)}",
+        f"## Loading\n\n{_LOAD.format(no_valid=no_valid, **card['commands'])}",
         _PYKEEN,
     ]
     parts += [text.strip() for name, text in (("libkge", _LIBKGE), ("openke", _OPENKE)) if name in layouts]
-    parts += [_STAND_IN.strip()] if layouts and "valid" not in card["splits"] else []
+    parts += [_STAND_IN.strip()] if layouts and not valid else []
     parts += ["## Licence\n\nThat of the source."]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
-def _loaded(card: dict[str, Any]) -> str:
-    """How owkg trains and evaluates on a world."""
-    no_valid = "" if "valid" in card["splits"] else " --valid-every 0"
-    return _LOAD.format(no_valid=no_valid, **card["commands"])
-
-
 def readme_of_several(cards: dict[str, dict[str, Any]], shared: int) -> str:
-    """The text that compares the worlds of several densities.
-
-    Args:
-        cards: by folder.
-        shared: how many queries all of them ask.
-    """
+    """The text that compares worlds of several densities, cards by folder, with so many `shared` queries."""
     first = next(iter(cards.values()))
     how = (
         "They are nested: a fact that is missing at one density is missing at every lower one, and what "
@@ -150,10 +134,6 @@ def readme_of_several(cards: dict[str, dict[str, Any]], shared: int) -> str:
 
 def _filled(text: str) -> str:
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
-
-
-def _title(card: dict[str, Any]) -> str:
-    return f"Open-world benchmark at density {card['parameters']['density']:g}"
 
 
 def _source(card: dict[str, Any]) -> str:
@@ -181,11 +161,7 @@ def _drawn(card: dict[str, Any]) -> str:
 
 
 def compared(cards: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """The rows of a table with a column a world: first what is said, then of each world.
-
-    Args:
-        cards: of `describe`.
-    """
+    """The rows of a table of cards of `describe`: what is counted, then its value in each world."""
     names = dict.fromkeys(name for card in cards for name in card["splits"])
     said: dict[str, Callable[[dict[str, Any]], str]] = {
         "density": lambda card: f"{card['parameters']['density']:g}",
@@ -199,16 +175,12 @@ def compared(cards: Sequence[dict[str, Any]]) -> list[list[str]]:
         "queries that may be asked": lambda card: f"{card['queries']['eligible']:,}",
         "queries": lambda card: f"{card['queries']['drawn']:,}",
         **{
-            f"{name} answers: {value}": lambda card, at=(name, key): _answers(card, *at)
+            f"{name} answers: {value}": lambda card, of=name, key=key: f"{card['queries'][of][key]:,.4g}"
             for name in ("full", "sparse")
             for value, key in (("mean", "mean"), ("median", "median"), ("most", "max"))
         },
     }
     return [[what, *(say(card) for card in cards)] for what, say in said.items()]
-
-
-def _answers(card: dict[str, Any], name: str, key: str) -> str:
-    return f"{card['queries'][name][key]:,.4g}"
 
 
 def _table(cards: Sequence[dict[str, Any]]) -> str:

@@ -20,7 +20,7 @@ _MODEL, _SURVIVES, _TRAINS, _ASKED = range(4)
 
 
 class Design(NamedTuple):
-    """How an open world is drawn: the arguments of `sample`."""
+    """The arguments of `sample`."""
 
     density: float
     train_rate: float
@@ -37,13 +37,12 @@ class OpenWorld(NamedTuple):
     """A closed world, what of it is known, and what is asked.
 
     Attributes:
-        entities: label of entity id i.
-        relations: label of relation id i.
+        entities, relations: labels of their ids.
         facts: of the closed world, sorted, each once.
         part: of each fact, a number in `PARTS`.
         queries: those drawn: queries for tails by head and relation, then those for heads.
         num_eligible: how many queries they were drawn from.
-        design: how it came about.
+        design: the arguments of `sample`.
     """
 
     entities: tuple[str, ...]
@@ -85,8 +84,8 @@ class Alpha(NamedTuple):
 
     Attributes:
         expected: d (1 - t - v) / (1 - d (t + v)).
-        deviation: standard deviation given the number of full-test facts. It is that of independent facts;
-            under the other missing-fact models, given what entities and relations drew, it is a bound.
+        deviation: standard deviation of independent facts, given the number of full-test facts; a bound under
+            the other missing-fact models, given what entities and relations drew.
         realised: in this world.
         z: (realised - expected) / deviation; None at density 1, where nothing varies.
     """
@@ -150,12 +149,11 @@ def sample(
     design = _checked(
         Design(density, train_rate, valid_rate, missing, min_answers, num_queries, both_sides, nested, seed)
     )
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
     triples = joined_splits(graph, list(fact_splits(graph)))
-    facts = sorted_facts(triples_checked(triples, *sizes.values(), name="graph"), **sizes)
+    facts = sorted_facts(triples_checked(triples, *graph.sizes.values(), name="graph"), **graph.sizes)
     if not len(facts):
         raise ArgumentError("graph", "must have facts, got none.")
-    part = _parts(facts, design, **sizes)
+    part = _parts(facts, design, **graph.sizes)
     if not (part == TRAIN).any():
         raise ArgumentError(
             "train_rate",
@@ -225,11 +223,8 @@ def _stream(design: Design, use: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(design.seed, spawn_key=(use, *key)))
 
 
-def _parts(
-    facts: np.ndarray, design: Design, *, num_entities: int, num_relations: int
-) -> Int8[np.ndarray, "facts"]:
+def _parts(facts: np.ndarray, design: Design, **sizes: int) -> Int8[np.ndarray, "facts"]:
     """The part of each fact."""
-    sizes = {"num_entities": num_entities, "num_relations": num_relations}
     rng = _stream(design, _MODEL)
     known = _stream(design, _SURVIVES).random(len(facts)) < survival(
         facts, design.density, design.missing, rng, **sizes

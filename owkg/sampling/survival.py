@@ -38,15 +38,7 @@ def survival(
       popularity being the number of facts of an entity.
 
     mu, or the scale of the odds, is solved for. Equal draws and a higher density give every fact a higher
-    probability.
-
-    Args:
-        facts: head, relation, tail.
-        density: in (0, 1].
-        missing: the model.
-        rng: draws a standard normal number an entity or a relation, where the model needs them.
-        num_entities: of the graph.
-        num_relations: of the graph.
+    probability. `rng` draws a standard normal number an entity or a relation, where the model needs them.
 
     Raises:
         ValueError: if `density` leaves (0, 1] or there are no facts.

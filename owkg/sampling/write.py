@@ -5,18 +5,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from owkg.checks import ArgumentError
+from owkg.kg.lines import first_row
 from owkg.sampling.card import describe, shared_queries
-from owkg.sampling.judged import write_judged_files
-from owkg.sampling.labels import check_labels
-from owkg.sampling.layouts import LAYOUTS, write_labelled_files, write_libkge_files, write_openke_files
+from owkg.sampling.layouts import (
+    LAYOUTS,
+    write_judged_files,
+    write_labelled_files,
+    write_libkge_files,
+    write_openke_files,
+)
 from owkg.sampling.readme import readme, readme_of_several
 from owkg.sampling.sample import OpenWorld
 from owkg.storage import checksum, checksums, made_folder, versions, write_metadata
 
 _MADE_BY = "owkg sample"
 _FIGURE = "card.png"
+# What would end a column or a line, be taken for a byte order mark, or be lost where columns are cut out.
+_BREAKS = r"[\t\n\r]|^\x{feff}|^ | $|^$"
+# A query is "head|relation|?" or "?|relation|tail".
+_BARS = r"\||^\?$"
 _WRITERS = {"openke": write_openke_files, "libkge": write_libkge_files}
 
 
@@ -33,8 +43,7 @@ def write_worlds(
     """Writes one world into `folder`, or several, of different densities, into `folder/d0.75`, ...
 
     Args:
-        worlds: at least one. They are asked for after `folder` has been looked at, and all of them before
-            anything is written, so an iterator need not work in vain.
+        worlds: at least one. An iterator is run after `folder` has been checked, and before writing.
         folder: not there, or a folder that was written here and that `overwrite` replaces as a whole.
         source: the file that the closed world was read from, for the cards; None if there is none.
         layouts: to write beside the labelled files, among `LAYOUTS`.
@@ -62,7 +71,7 @@ def write_worlds(
             raise ArgumentError(
                 "worlds", f"must be of different densities, got {', '.join(names) or 'none'}."
             )
-        check_labels(found[0])
+        _check_labels(found[0])
         cards = {}
         for done, (name, world) in enumerate(zip(names, found, strict=True)):
             if on_progress is not None:
@@ -81,6 +90,19 @@ def _require_one_graph(worlds: Sequence[OpenWorld]) -> None:
         same = world.entities == first.entities and world.relations == first.relations
         if not (same and np.array_equal(world.facts, first.facts)):
             raise ArgumentError("worlds", "must be of one closed world, got different facts.")
+
+
+def _check_labels(world: OpenWorld) -> None:
+    """Raises ValueError if a label cannot be written; the message shows the first one."""
+    for kind, labels in (("entity", world.entities), ("relation", world.relations)):
+        _refuse(labels, _BREAKS, f"{kind} labels must hold no tab or line end, begin or end in no space")
+    _refuse(world.entities, _BARS, 'entity labels must hold no bar and be no "?", as qrels have it')
+
+
+def _refuse(labels: Sequence[str], pattern: str, must: str) -> None:
+    column = pl.Series(labels)
+    if (row := first_row(column.str.contains(pattern))) is not None:
+        raise ValueError(f"{must}, got {column[row]!r}.")
 
 
 def _write(

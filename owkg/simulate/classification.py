@@ -26,10 +26,8 @@ def classification_ranks(
     Args:
         key: consumed.
         missing: whether each answer is missing; True from N on.
-        missing_strength: l1, one number or one for each answer.
-        test_strength: l2, likewise.
-        num_answers: N.
-        num_entities: candidates before filtering.
+        missing_strength, test_strength: l1 and l2, one number or one for each answer.
+        num_answers, num_entities: N, and candidates before filtering.
     """
     size = missing.shape[0]
     words = random_bits(key, 2 * size)

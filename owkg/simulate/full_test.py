@@ -1,9 +1,9 @@
-"""What fixed models say of a full test set: the scores and the ranks of all its answers."""
+"""A full test set under fixed models: scores and ranks of its answers, their order, and sparse test sets."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -13,13 +13,11 @@ _ROUNDING = 1e-5
 
 
 class FullTest(NamedTuple):
-    """A full test set and what fixed models say of it; `full_test` checks and makes one.
+    """A full test set and the ranks and scores of fixed models; `full_test` checks and makes one.
 
     Attributes:
         query: which query each answer answers, any whole numbers, [answers].
-        optimistic: rank of each answer when all other known answers leave the candidates and ties count
-            for it, [models, answers].
-        pessimistic: the same, ties against it, [models, answers].
+        optimistic, pessimistic: filtered ranks of each answer, ties for it and against it, [models, answers].
         score: of each answer; larger is better, [models, answers].
         fact: head, relation and tail of the fact that each answer is, [answers, 3]; or None.
         popularity: of each entity, [entities]; or None.
@@ -34,20 +32,14 @@ class FullTest(NamedTuple):
 
 
 def full_test(
-    query: Any,
-    optimistic: Any,
-    pessimistic: Any,
-    score: Any,
-    *,
-    fact: Any = None,
-    popularity: Any = None,
+    query: Any, optimistic: Any, pessimistic: Any, score: Any, *, fact: Any = None, popularity: Any = None
 ) -> FullTest:
     """A `FullTest` of checked arrays.
 
     Args:
         query: which query each answer answers, any whole numbers of at least 0, [answers].
-        optimistic: filtered rank of each answer, ties for it, [models, answers], or [answers] of one model.
-        pessimistic: the same, ties against it.
+        optimistic, pessimistic: filtered ranks of each answer, ties for it and against it, [models, answers],
+            or [answers] of one model.
         score: of each answer, larger is better, the same shape. Infinities are numbers like others.
         fact: ids of head, relation and tail of the fact that each answer is, [answers, 3]. Answers that are
             one fact, such as to a query of its tail and to one of its head, go missing together. None:
@@ -125,11 +117,7 @@ def contradiction(
 ) -> tuple[int, int] | None:
     """Two answers to a query of which the first scores more and does not stand before the other.
 
-    Args:
-        query: of each answer, [answers].
-        low: optimistic rank of each answer, [answers].
-        high: its pessimistic rank.
-        score: of each answer; larger is better.
+    Arrays [answers]: `low` and `high` are optimistic and pessimistic ranks; a larger score is better.
     """
     order = np.lexsort((-score, query))
     better, worse = order[:-1], order[1:]
@@ -141,3 +129,80 @@ def contradiction(
     if not wrong.any():
         return None
     return int(better[wrong.argmax()]), int(worse[wrong.argmax()])
+
+
+class Order(NamedTuple):
+    """Rows: answers sorted by query, and by falling score within.
+
+    Attributes:
+        answer: that stands at each row, [rows].
+        begin: the row at which the query of each row begins, [rows].
+        first: the first row of those that share a row's query and score, [rows].
+        last: the row behind the last of them, [rows].
+    """
+
+    answer: Int64[np.ndarray, "rows"]
+    begin: Int64[np.ndarray, "rows"]
+    first: Int64[np.ndarray, "rows"]
+    last: Int64[np.ndarray, "rows"]
+
+
+def ordered(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "answers"]) -> Order:
+    """The order of the answers, [answers], of one model; answers that tie keep the order they have."""
+    answer = np.lexsort((-score, query))
+    query, score = query[answer], score[answer]
+    begins = _changes(query)
+    tie_begins = begins | _changes(score)
+    rows = np.arange(len(answer))
+    first = np.maximum.accumulate(np.where(tie_begins, rows, 0))
+    ends = np.append(np.flatnonzero(tie_begins)[1:], len(rows))
+    last = ends[np.cumsum(tie_begins) - 1]
+    return Order(answer, np.maximum.accumulate(np.where(begins, rows, 0)), first, last)
+
+
+def _changes(values: np.ndarray) -> Bool[np.ndarray, "rows"]:
+    return np.append(True, values[1:] != values[:-1])
+
+
+def thin(
+    full: FullTest, present: Any
+) -> tuple[Int64[np.ndarray, "models present"], Int64[np.ndarray, "models present"]]:
+    """Ranks of the answers that remain when others are missing from the test set; no model scores again.
+
+    A missing answer is not filtered any more; it is a candidate like those that are wrong:
+
+        optimistic  = optimistic on the full test  + #{missing answers with a larger score}
+        pessimistic = pessimistic on the full test + #{missing answers with no smaller score}
+
+    Args:
+        full: of `full_test`.
+        present: whether each answer is in the sparse test set, bool [answers].
+
+    Returns:
+        (optimistic, pessimistic), of the present answers in their order, [models, present].
+
+    Raises:
+        ValueError: if `present` is not of that shape, or nothing is present.
+
+    Examples:
+        >>> full = full_test([0, 0, 1], [1, 4, 2], [1, 4, 2], [0.9, 0.2, 0.5])
+        >>> [ranks.tolist() for ranks in thin(full, [False, True, True])]
+        [[[5, 2]], [[5, 2]]]
+    """
+    present = np.asarray(present)
+    if present.dtype != bool or present.shape != full.query.shape:
+        raise ArgumentError(
+            "present",
+            f"must be true or false for each of {len(full.query)} answers, "
+            f"got {present.dtype} of shape {present.shape}.",
+        )
+    if not present.any():
+        raise ArgumentError("present", "must leave some answer, got none.")
+    low, high = full.optimistic.copy(), full.pessimistic.copy()
+    for model, score in enumerate(full.score):
+        order = ordered(full.query, score)
+        missing_before = np.append(0, np.cumsum(~present[order.answer]))
+        at_query = missing_before[order.begin]
+        low[model, order.answer] += missing_before[order.first] - at_query
+        high[model, order.answer] += missing_before[order.last] - at_query
+    return low[:, present], high[:, present]

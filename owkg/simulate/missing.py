@@ -36,14 +36,9 @@ def draw_missing(
     num_answers: Int[Array, ""],
     size: int,
 ) -> Bool[Array, "size"]:
-    """Whether each answer is missing; True from `num_answers` on; at least one entry is False.
+    """Whether each answer is missing; True from `num_answers` (N, at most `size`) on; at least one is False.
 
-    Args:
-        key: consumed.
-        missing: the missing-fact model; static.
-        parameter: what `parameters` gives, for one setting.
-        num_answers: N, at most `size`.
-        size: static length.
+    Consumes `key`; `parameter` is what `parameters` gives for one setting; `missing` and `size` are static.
     """
     exists = jnp.arange(size, dtype=jnp.int32) < num_answers
     if isinstance(missing, NodeBased):

@@ -14,10 +14,8 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 from owkg.openworld.missing import node_location
-from owkg.simulate.full_test import FullTest
-from owkg.simulate.numerics import random_bits, uniform
-from owkg.simulate.order import ordered
-from owkg.simulate.prefix import prefix_counts
+from owkg.simulate.full_test import FullTest, ordered
+from owkg.simulate.numerics import prefix_counts, random_bits, uniform
 
 
 @dataclass(frozen=True, eq=False)

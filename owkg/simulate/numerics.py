@@ -1,8 +1,11 @@
-"""Random bits at half the usual price, the numbers that kernels make of them, and sums of one fixed order."""
+"""Random bits at half the usual price, the numbers that kernels make of them, sums and running counts."""
+
+from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key, UInt32
+from jax.typing import DTypeLike
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, UInt32
 
 
 def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, "count"]:
@@ -36,3 +39,26 @@ def pairwise_sum(values: Float[Array, "n ..."]) -> Float[Array, "..."]:
             values = jnp.concatenate([values, jnp.zeros_like(values[:1])])
         values = values[: values.shape[0] // 2] + values[values.shape[0] // 2 :]
     return values[0]
+
+
+def prefix_counts(
+    flags: Bool[Array, "rows columns"], dtype: DTypeLike
+) -> Integer[Array, "rows_plus_1 columns"]:
+    """How many of the rows before each row are true, modulo the range of `dtype`: unsigned counts wrap."""
+    # A CPU adds row after row, at a sixth of the time of `cumsum`; an accelerator would wait for each.
+    return jax.lax.platform_dependent(
+        flags, cpu=partial(_row_after_row, dtype=dtype), default=partial(_all_at_once, dtype=dtype)
+    )
+
+
+def _row_after_row(flags: Array, *, dtype: DTypeLike) -> Array:
+    def step(count: Array, row: Array) -> tuple[Array, Array]:
+        return count + row.astype(dtype), count
+
+    total, before = jax.lax.scan(step, jnp.zeros(flags.shape[1], dtype), flags)
+    return jnp.concatenate([before, total[None]])
+
+
+def _all_at_once(flags: Array, *, dtype: DTypeLike) -> Array:
+    counts = jnp.cumsum(flags, axis=0, dtype=dtype)
+    return jnp.concatenate([jnp.zeros_like(counts[:1]), counts])

@@ -21,6 +21,8 @@ from owkg.simulate.run import Progress
 # Answers of draws in one block, some 25 bytes each: about the cache of a CPU. The draws of a block.
 _BLOCK_ANSWERS = 2**20
 _LEAST_BLOCK, _LARGEST_BLOCK = 4, 1024
+# Sums of the same weights in another order: closer than this, relative to them, two values are equal.
+_ROUNDING = 2e-6
 # Answers of draws and models in one call when `chunk` is not given, about a second on two CPU cores.
 _CALL_ANSWERS = 2**27
 
@@ -65,9 +67,8 @@ def resample(
 
     The models keep their scores, so that ranks follow as in `thin`; ties weigh as in
     `owkg.rank_weights.tie_expectation`. All models of a draw share its missing facts. A query all of whose
-    answers are missing is left out of that draw, under every missing-fact model, as from a real test set;
-    given that it is there, its answers are missing as `owkg.theory` has it. (Only `Correlated` leaves every
-    query an answer.)
+    answers are missing is left out of that draw, as from a real test set; given that it is there, its answers
+    are missing as `owkg.theory` has it. (Only `Correlated` leaves every query an answer.)
 
     Facts go missing so, each with probability `sparsity`:
 
@@ -87,8 +88,8 @@ def resample(
         sparsity: in [0, 1); 0 leaves the full test set.
         draws: sparse test sets, at least 2.
         missing: how facts go missing.
-        chunk: draws in one call, rounded up to whole blocks of 4 to 1,024 draws; memory does not depend on
-            it but for the results: that of a block, about 25 MiB, and that of the tables.
+        chunk: draws in one call, rounded up to whole blocks of 4 to 1,024 draws. Memory, about 25 MiB a
+            block, does not depend on it but for the results.
         on_progress: called with (draws done, draws in all) after each call.
 
     Raises:
@@ -168,6 +169,44 @@ def quantiles(resampled: Resampled, at: Any) -> Float64[np.ndarray, "quantiles m
     return np.quantile(some.astype(np.float64), probabilities.reshape(-1), axis=0)
 
 
+class Inversions(NamedTuple):
+    """Of each pair of models, [metrics, models, models]; nan where the full test gives no order.
+
+    Attributes:
+        probability: that a draw contradicts the order on the full test.
+        standard_error: of it, never 0.
+    """
+
+    probability: Float64[np.ndarray, "metrics models models"]
+    standard_error: Float64[np.ndarray, "metrics models models"]
+
+
+def inversions(resampled: Resampled) -> Inversions:
+    """P(the order of two models in a draw of `resample` contradicts their order on the full test).
+
+    A draw in which both read the same, up to rounding, contradicts nothing. Draws without any query are
+    left out.
+
+    Raises:
+        ValueError: if no draw has a mean.
+    """
+    values = resampled.values[resampled.queries > 0]
+    draws, models, metrics = values.shape
+    if not draws:
+        raise ArgumentError("resampled", "must have a draw that leaves a query, got none.")
+    share = np.zeros((metrics, models, models))
+    for metric in range(metrics):
+        read = np.ascontiguousarray(values[:, :, metric].T)
+        full = _order(resampled.full[:, None, metric], resampled.full[None, :, metric])
+        for model in range(models - 1):
+            others = slice(model + 1, models)
+            contradicts = _order(read[model], read[others]) * full[model, others, None] < 0
+            share[metric, model, others] = share[metric, others, model] = contradicts.mean(1)
+        share[metric][full == 0] = np.nan
+    smoothed = (share * draws + 0.5) / (draws + 1)
+    return Inversions(share, np.sqrt(smoothed * (1 - smoothed) / draws))
+
+
 def _power_of_two(draws: int) -> int:
     return 1 << (min(max(draws, _LEAST_BLOCK), _LARGEST_BLOCK).bit_length() - 1)
 
@@ -178,3 +217,9 @@ def _on_full_test(full: FullTest, metrics: tuple[RankWeight, ...]) -> np.ndarray
     low, high = full.optimistic.reshape(-1), full.pessimistic.reshape(-1)
     weights = [tie_expectation(metric, low, high).reshape(full.optimistic.shape) for metric in metrics]
     return np.stack([weight @ share for weight in weights], axis=-1)
+
+
+def _order(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1: whether `one` is smaller, the same up to rounding, or larger."""
+    gap = one - two
+    return np.sign(gap) * (np.abs(gap) > _ROUNDING * np.maximum(np.abs(one), np.abs(two)))

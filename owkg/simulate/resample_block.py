@@ -9,11 +9,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from owkg.rank_weights import RankWeight
-from owkg.rank_weights.tables import padded_size
-from owkg.simulate.full_test import FullTest
-from owkg.simulate.order import ordered
-from owkg.simulate.prefix import prefix_counts
-from owkg.simulate.tables import reachable, sums_at, weights_at
+from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
+from owkg.simulate.full_test import FullTest, ordered
+from owkg.simulate.numerics import prefix_counts
 
 # Rows summed in float32, whose sums are then summed in float64. There is a row at least without an answer.
 _ROWS = 64
@@ -27,7 +25,7 @@ class Rows(NamedTuple):
         weight: where in `weights` a row's rank on the full test is, [models, rows].
         tied: whether a row shares its score with another candidate, [models, rows].
         tied_row: those rows, padded with one that has no answer, [models, ties].
-        tied_first, tied_last: first row, and row behind the last, with the same answers' score.
+        tied_first, tied_last: first row, and row after the last, with the same query and score.
         tied_low, tied_high: where in `sums` the optimistic rank less 1, and the pessimistic rank, are.
         tied_width: ranks from the optimistic to the pessimistic one, on the full test.
     """
@@ -66,10 +64,7 @@ class Layout(NamedTuple):
 def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray) -> Layout:
     """The rows of every model, and the tables that they look up.
 
-    Args:
-        full: of `full_test`.
-        metrics: the rank metrics.
-        source: which entry of the drawn facts decides over each answer, [answers].
+    `source`: which entry of the drawn facts decides over each answer, [answers].
     """
     answers, models = len(full.query), len(full.score)
     orders = [ordered(full.query, score) for score in full.score]
@@ -120,9 +115,23 @@ def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray
         padded(query, len(starts)).astype(np.int32),
         np.append(begin, np.arange(answers, rows)).astype(np.int32),
         bounds.astype(np.int32),
-        weights_at(metrics, ranks),
-        sums_at(metrics, tied_ranks),
+        np.stack([rank_weights(metric, _padded(ranks)).astype(np.float32) for metric in metrics]),
+        np.stack([prefix_sums(m, max(1, tied_ranks.max()))[0, _padded(tied_ranks)] for m in metrics]),
     )
+
+
+def reachable(first: Int[np.ndarray, "..."], length: Int[np.ndarray, "..."]) -> np.ndarray:
+    """The whole numbers in first .. first + length - 1 of any entry, ascending; lengths are at least 1."""
+    first, length = np.broadcast_arrays(first, length)
+    steps = np.zeros(int((first + length).max()) + 1, np.int32)
+    np.add.at(steps, first, 1)
+    np.add.at(steps, first + length, -1)
+    return np.flatnonzero(np.cumsum(steps) > 0)
+
+
+def _padded(ranks: np.ndarray) -> np.ndarray:
+    """The ranks and some more of the last, so that few tables differ in size."""
+    return np.pad(ranks, (0, padded_size(len(ranks)) - len(ranks)), mode="edge")
 
 
 @partial(jax.jit, static_argnames=("draw", "size", "block"))
@@ -138,13 +147,8 @@ def resampled_blocks(
 ) -> tuple[Float[Array, "blocks models metrics block"], Int[Array, "blocks block"]]:
     """The mean over queries of each metric, and how many queries have an answer left.
 
-    Args:
-        key: draw i draws from it folded with i.
-        starts: the first draw of each block.
-        parameters: of `draw`.
-        layout: of the full test set.
-        draw, size: as in `Missingness`; static.
-        block: draws at a time; static.
+    Draw i draws from `key` folded with i; `starts` are the first draws of the blocks, each of `block` draws.
+    `draw(keys, size, *parameters)` is that of `Missingness`.
     """
 
     def one_block(start: Array) -> tuple[Array, Array]:

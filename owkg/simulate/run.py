@@ -1,4 +1,4 @@
-"""Many trials: laid out in blocks, shared over devices, summed in one fixed order."""
+"""Random queries: many trials in blocks, shared over devices, summed in one fixed order."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Float, Int, Key
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -15,8 +16,9 @@ from owkg.openworld import Classification, MissingModel, PredictionModel, Score,
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.registry import checked_metrics
 from owkg.simulate import missing as missing_facts
+from owkg.simulate.classification import classification_ranks
 from owkg.simulate.numerics import pairwise_sum
-from owkg.simulate.query import query_metrics
+from owkg.simulate.scores import score_ranks
 
 # Trials summed together on the device, at most, and answers in them; part of the result's definition, so
 # that chunks cannot matter.
@@ -68,6 +70,44 @@ def checked_run(
     return Run(metrics, trials, missing, prediction, chunk, devices, on_progress)
 
 
+def query_metrics(
+    key: Key[Array, ""],
+    metrics: tuple[RankWeight, ...],
+    missing: MissingModel,
+    prediction: PredictionModel,
+    size: int,
+    missing_ability: Float[Array, "models"],
+    test_ability: Float[Array, "models"],
+    parameter: Float[Array, "..."],
+    num_answers: Int[Array, ""],
+    num_entities: Int[Array, ""],
+) -> Float[Array, "models metrics"]:
+    """The metrics of several models on one random query; the models share its missing facts.
+
+    Args:
+        key: consumed.
+        metrics, missing, prediction, size: static; `size` is at least N.
+        missing_ability, test_ability: of each model, on missing and on test answers: probabilities of
+            a positive under `Classification`, mean scores under `Score`.
+        parameter: of the missing-fact model, for this setting.
+        num_answers, num_entities: N, and candidates before filtering.
+    """
+    missing_key, model_key = jax.random.split(key)
+    is_missing = missing_facts.draw_missing(missing_key, missing, parameter, num_answers, size)
+    tests = jnp.sum(~is_missing, dtype=jnp.int32)
+    counted = jnp.arange(size, dtype=jnp.int32) < tests
+    draw_ranks = classification_ranks if isinstance(prediction, Classification) else score_ranks
+
+    def one_model(key: Key[Array, ""], on_missing: Array, on_test: Array) -> Array:
+        ranks = draw_ranks(key, is_missing, on_missing, on_test, num_answers, num_entities)
+        ranks = jnp.where(counted, ranks, 1).astype(jnp.float32)
+        weights = jnp.stack([metric.weight(ranks).astype(jnp.float32) for metric in metrics], axis=-1)
+        return pairwise_sum(jnp.where(counted[:, None], weights, 0)) / tests
+
+    keys = jax.random.split(model_key, missing_ability.shape[0])
+    return jax.vmap(one_model)(keys, missing_ability, test_ability)
+
+
 @partial(jax.jit, static_argnames=("metrics", "missing", "prediction", "size", "block"))
 def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block):
     """Sums over trials of v, v^2, v^3, v^4 and v v', for blocks laid out `[steps, width]`."""
@@ -108,12 +148,8 @@ def sums_over_trials(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of powers `[settings, 4, values]` and of products `[settings, values, values]`, float64.
 
-    Args:
-        key: of `jax.random.key`; block b of setting s draws from the key folded with s and b.
-        run: what to draw.
-        setting: the grid, flattened to `settings` in the result.
-        abilities: on missing and on test answers, `[*grid]`, or `[*grid, models]`; `values` in the result
-            are models times metrics.
+    The grid is flattened to `settings`; `values` are models times metrics. Block b of setting s draws from
+    `key` folded with s and b. `abilities`: on missing and on test answers, `[*grid]` or `[*grid, models]`.
     """
     size = _rounded(int(np.max(setting.num_answers)))
     block = min(1 << (run.trials - 1).bit_length(), _BLOCK, max(1, _BLOCK_ANSWERS // size))

@@ -22,10 +22,8 @@ def score_ranks(
     Args:
         key: consumed.
         missing: whether each answer is missing; True from N on.
-        missing_shift: mean score of a missing answer.
-        test_shift: mean score of a test answer.
-        num_answers: N.
-        num_entities: candidates before filtering.
+        missing_shift, test_shift: mean scores of missing and of test answers.
+        num_answers, num_entities: N, and candidates before filtering.
     """
     score_key, between_key = jax.random.split(key)
     size = missing.shape[0]

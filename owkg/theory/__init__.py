@@ -1,4 +1,7 @@
-"""Closed forms under missing facts: mean, variance, derivatives, correlation, power."""
+"""Closed forms under missing facts: mean, variance, derivatives, correlation, power.
+
+Results have the broadcast shape of the setting (`owkg.openworld.SettingArguments`).
+"""
 
 from owkg.theory.lemma import (
     hits_derivative,
@@ -13,14 +16,7 @@ from owkg.theory.logarithm import (
     log_approximation,
     log_approximation_error_bound,
 )
-from owkg.theory.moments import (
-    Moments,
-    conditional_moments,
-    covariance,
-    expectation,
-    moments,
-    variance,
-)
+from owkg.theory.moments import Moments, conditional_moments, covariance, expectation, moments, variance
 from owkg.theory.power import (
     inconsistency_probability,
     log_inconsistency_probability,

@@ -39,11 +39,7 @@ def log_factorials(size: int) -> np.ndarray:
 def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Array) -> Array:
     """P(Binomial(n, p) = k); 0 for k outside 0..n; exact at p = 0 and p = 1, as is its slope in p.
 
-    Args:
-        k: integers.
-        n: integers below the length of `log_factorial`.
-        p: probability in [0, 1]; the only argument with a derivative.
-        log_factorial: table of log j!.
+    `log_factorial` is a table of log j! beyond all n. Only p has a derivative.
     """
     inside = (k >= 0) & (k <= n)
     k = jnp.where(inside, k, 0)
@@ -68,20 +64,17 @@ def _mapped(kernel: Callable, batch_size: int, shared: tuple, rows: tuple):
 
 
 def over_grid(kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ...], entries: int) -> Any:
-    """Evaluates `kernel(*shared, *row)` for every setting of a grid.
+    """`kernel(*shared, *row)`, a tuple of scalars, for every setting of a grid: each of shape `shape`.
 
     Concrete settings are computed in float64 whatever `jax_enable_x64` says, and come back as NumPy
     arrays; traced ones keep the caller's precision and stay traced.
 
     Args:
-        kernel: a module-level function of one setting, returning a tuple of scalars.
+        kernel: a module-level function of one setting.
         shared: arrays, the same for all settings.
         rows: arrays of shape `[*shape, ...]`.
         shape: of the grid.
         entries: size of the kernel's largest array.
-
-    Returns:
-        The kernel's tuple, each of shape `shape`.
     """
     count = int(np.prod(shape))
     traced = checks.is_traced(*rows, *shared)

@@ -15,12 +15,7 @@ from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
-from owkg.theory.grids import (
-    binomial_pmf,
-    log_factorials,
-    over_grid,
-    prefix_sums,
-)
+from owkg.theory.grids import binomial_pmf, log_factorials, over_grid, prefix_sums
 
 
 def _head_means(sums: Array, size: int) -> Array:
@@ -60,14 +55,7 @@ def lemma_expectation(metric: RankWeight | str, **setting: Unpack[SettingArgumen
 
     Computed as l2 E[S1(K+1)/(K+1)], K ~ Binomial(N, l1 beta), the same number: it has no division by
     the strength, so l = 0 and tiny sparsities need no special case, and `jax.grad` goes through it.
-
-    Args:
-        metric: the rank metric, or its name.
-        setting: see `owkg.openworld.SettingArguments`. The lemma does not depend on `num_entities`; it is
-            checked all the same.
-
-    Returns:
-        The lemma's expectation, of the broadcast shape.
+    `num_entities` is checked, though the lemma does not depend on it.
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -75,21 +63,17 @@ def lemma_expectation(metric: RankWeight | str, **setting: Unpack[SettingArgumen
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Lemma 4.1; with correlation, Theorem 4.3.
     """
-    queries = grid(**setting)
-    return _evaluate(_expectation_kernel, metric, queries)[0]
+    return _evaluate(_expectation_kernel, metric, grid(**setting))[0]
 
 
 def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
-    """d/dl of `lemma_expectation`, closed, for any correlation.
+    """d/dl of `lemma_expectation`, closed, for any correlation; not finite at l = 0 or 1 with a correlation.
 
     Without correlation this is Corollary 4.1, E[g(K)] / (l beta (N+1)) with K ~ Binomial(N+1, l beta) and
     g(r) = r h(r), which equals E[h(K+1)], K ~ Binomial(N, l beta). With correlation the chain rule through
     l1 and l2 adds their slopes, infinite at l = 0 and l = 1.
 
     Args and Raises: as `lemma_expectation`.
-
-    Returns:
-        The derivative, of the broadcast shape; not finite at strength 0 or 1 with a correlation.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.1.
@@ -112,9 +96,6 @@ def lemma_correlation_derivative(metric: RankWeight | str, **setting: Unpack[Set
     """d/drho of `lemma_expectation`, closed: negative where correlation lowers the reported number.
 
     Args and Raises: as `lemma_expectation`.
-
-    Returns:
-        The derivative, of the broadcast shape.
 
     References:
         The quantity whose sign Corollary 4.5 of Yang, Lin, Zhang (NeurIPS 2022) is about.

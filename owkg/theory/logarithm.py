@@ -24,12 +24,7 @@ def _parts(setting: Setting) -> LogParts:
 def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
     """MRR's lemma expectation as a logarithm: (l2/l1) (ln l1 + ln beta + ln(N+2) + gamma) / (beta (N+1)).
 
-    Args:
-        setting: see `owkg.openworld.SettingArguments`.
-
-    Returns:
-        The approximation, of the broadcast shape; NaN where l1 = 0, which has no logarithm. It may be
-        negative, and far off, where `log_approximation_error_bound` is large.
+    NaN where l1 = 0. It may be negative, and far off, where `log_approximation_error_bound` is large.
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -44,7 +39,7 @@ def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
 
 
 def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
-    """A bound on |`log_approximation` - `lemma_expectation` of MRR|.
+    """A bound on |`log_approximation` - `lemma_expectation` of MRR|; NaN where l1 = 0.
 
     With p = l1 beta and n = N + 1 the lemma is factor * (H_n + ln p + R), R = sum_{j>n} (1-p)^j / j. Since
     0 <= R <= (1-p)^(n+1) / ((n+1) p), and, with x = n + 1 = N + 2, -1/(2x) - 1/(12x^2) < H_n - ln x - gamma
@@ -55,9 +50,6 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     where 1/(12x) would do, and 1/(6x) leaves room for the rounding of the lemma.
 
     Args and Raises: as `log_approximation`.
-
-    Returns:
-        The bound, of the broadcast shape; NaN where l1 = 0.
 
     References:
         Derived in docs/theory.md, section 3, in the place of the bound of Theorem 4.1.
@@ -81,13 +73,10 @@ def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) ->
     so a rise of the correlation lowers the number if and only if ln(l1 beta (N+2)) + gamma exceeds
     alpha l2 / l = P(in the test set | positive). As that is at most 1, l1 beta (N+2) > e^(1-gamma) = 1.526
     suffices for every correlation. The condition is one on the logarithm: `lemma_expectation` and
-    `expectation` fall with rho without any, for every metric whose weight falls with the rank.
+    `expectation` fall with rho without any, for every metric whose weight falls with the rank. False at
+    strength 0 or 1, where the approximation does not depend on rho.
 
     Args and Raises: as `log_approximation`.
-
-    Returns:
-        Booleans of the broadcast shape; False where the approximation does not depend on rho (strength 0
-        or 1).
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5 (a sufficient condition); docs/theory.md, section 4.

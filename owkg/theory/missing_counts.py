@@ -61,13 +61,9 @@ def _node_mixture(
 def missing_count_pmf(
     missing: MissingModel, row: tuple, num_answers: Array, log_factorial: Array
 ) -> Float[Array, "counts"]:
-    """P(m answers are missing | m < N) for m = 0, 1, ..., one entry fewer than `log_factorial` has.
+    """P(m answers are missing | m < N) for m = 0, 1, ..., one entry fewer than the table of log j! has.
 
-    Args:
-        missing: the missing-fact model; static.
-        row: what `parameters` gives, for one setting.
-        num_answers: N.
-        log_factorial: table of log j!.
+    `row` is what `parameters` gives for one setting.
     """
     m = jnp.arange(log_factorial.shape[0] - 1)
     if isinstance(missing, Independent):

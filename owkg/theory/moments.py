@@ -20,11 +20,7 @@ from owkg.openworld.setting import broadcast, pair
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.theory import missing_counts
-from owkg.theory.grids import (
-    log_factorials,
-    over_grid,
-    prefix_sums,
-)
+from owkg.theory.grids import log_factorials, over_grid, prefix_sums
 
 
 class Moments(NamedTuple):
@@ -75,10 +71,7 @@ def given_missing(
         second_given_m = jnp.sum(pmf * (pair + (square - pair) / tests))
         # One more missing answer: Binomial(m + 1, l1) from Binomial(m, l1), sums of positive terms.
         positive = missing_strength * jnp.concatenate([jnp.zeros_like(pmf[:1]), pmf[:-1]])
-        return (1 - missing_strength) * pmf + positive, (
-            mean_given_m,
-            second_given_m - mean_given_m**2,
-        )
+        return (1 - missing_strength) * pmf + positive, (mean_given_m, second_given_m - mean_given_m**2)
 
     none_missing = jnp.zeros_like(head1 * hit * missing_strength).at[0].set(1.0)
     return jax.lax.scan(add_missing, none_missing, jnp.arange(size))[1]
@@ -131,11 +124,10 @@ def moments(
         missing: how facts come to be missing.
         answer_weights: a histogram over the last axis of the grid. Given, that axis is averaged out:
             the query is drawn at random with those weights (counts of queries by `num_answers`).
-        setting: strength, sparsity, num_answers, num_entities and, if not 0, correlation; numbers or arrays
-            that broadcast (`owkg.openworld.SettingArguments`).
+        setting: numbers or arrays that broadcast (`owkg.openworld.SettingArguments`).
 
     Returns:
-        `Moments`, in the metric's own unit (and its square), of the broadcast shape of the setting.
+        `Moments`, in the metric's own unit (and its square).
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -167,13 +159,9 @@ def conditional_moments(
     """`moments` for l1 and l2 themselves, in the place of a strength and a correlation.
 
     Args:
-        missing_strength: l1, P(positive | missing), in [0, 1].
-        test_strength: l2, P(positive | in the test set), in [0, 1].
+        missing_strength, test_strength: l1 = P(positive | missing), l2 = P(positive | in the test set).
         missing, answer_weights: as in `moments`.
         world: sparsity, num_answers, num_entities.
-
-    Returns:
-        `Moments`, of the broadcast shape.
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -233,21 +221,15 @@ def covariance(
     Cov = Cov_m(E[M_A | m], E[M_B | m]).
 
     Args:
-        metric: the first model's metric, or its name.
-        other_metric: the second model's metric; that of the first when None.
+        metric, other_metric: of the two models, or their names; None: the same.
         missing, answer_weights: as in `moments`.
-        models: the setting, and other_strength and other_correlation of the second model
-            (`owkg.openworld.PairArguments`).
-
-    Returns:
-        The covariance, of the broadcast shape.
+        models: the setting and the second model (`owkg.openworld.PairArguments`).
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
     """
     other_metric = metric if other_metric is None else other_metric
     one, two = pair(**models)
-    shape = one.shape
     shared, size = _tables(one, metric, other_metric)
     rows = (
         *one.conditional_strengths(),
@@ -256,10 +238,10 @@ def covariance(
         one.num_entities,
         *missing_counts.parameters(missing, one, size),
     )
-    (result,) = over_grid(_covariance_kernel(missing), shared, rows, shape, size)
+    (result,) = over_grid(_covariance_kernel(missing), shared, rows, one.shape, size)
     if answer_weights is None:
         return result
-    weights = _normalised(answer_weights, shape)
+    weights = _normalised(answer_weights, one.shape)
     means = (
         expectation(m, **s.arguments(), missing=missing) for m, s in ((metric, one), (other_metric, two))
     )

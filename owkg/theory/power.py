@@ -18,19 +18,9 @@ _ROUNDING = 1e-14
 
 
 def _gap_and_variance(
-    metric: RankWeight | str,
-    models: PairArguments,
-    paired: bool,
-    missing: MissingModel,
-    answer_weights: Any,
+    metric: RankWeight | str, models: PairArguments, paired: bool, missing: MissingModel, answer_weights: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """By how much the stronger model's mean is better, and the variance of one query's difference.
-
-    Args:
-        metric: the rank metric, or its name.
-        models: the setting and the second model.
-        paired, missing, answer_weights: as in `inconsistency_probability`.
-    """
+    """By how much the stronger model's mean is better, and the variance of one query's difference."""
     settings = pair(**models)
     difference = settings[1].strength - settings[0].strength
     if np.any(difference == 0):
@@ -69,19 +59,16 @@ def inconsistency_probability(
 
     Theorem 4.2 with the exact moments of both models in the place of the logarithm and one estimated
     variance: Phi(-gap sqrt(Q) / sqrt(V_A + V_B)), less 2 Cov under the root when `paired`. Normal in the
-    mean over queries, exact otherwise.
+    mean over queries, exact otherwise. Above 1/2 where correlation reverses the order of the means: then more
+    queries make it worse.
 
     Args:
         metric: the rank metric, or its name.
         num_queries: Q, at least 1.
         paired: whether both are measured on one test set, so that they share its missing facts.
         missing, answer_weights: as in `moments`.
-        models: the setting, and other_strength and other_correlation of the second model; the larger
-            strength is the stronger (`owkg.openworld.PairArguments`).
-
-    Returns:
-        The probability, of the broadcast shape. Above 1/2 where correlation reverses the order of the
-        means: then more queries make it worse.
+        models: the setting and the second model; the larger strength is the stronger
+            (`owkg.openworld.PairArguments`).
 
     Raises:
         ValueError: if an argument leaves its interval, or the strengths are equal.
@@ -107,18 +94,12 @@ def required_queries(
     answer_weights: Any = None,
     **models: Unpack[PairArguments],
 ) -> Any:
-    """The fewest queries for which `inconsistency_probability` is at most `inconsistency`.
+    """The fewest queries for which `inconsistency_probability` is at most `inconsistency`, in (0, 0.5).
 
     Corollary 4.4 with exact moments: ceil(z^2 (V_A + V_B [- 2 Cov]) / gap^2), z = Phi^-1(1 - inconsistency).
-
-    Args:
-        inconsistency: tolerated probability of the wrong order, in (0, 0.5).
-        The other arguments: as in `inconsistency_probability`.
-
-    Returns:
-        A whole number as float, of the broadcast shape; infinite where no number of queries suffices,
-        because correlation makes the weaker model's mean the better one, or because the two means do not
-        differ in double precision.
+    A whole number as float; infinite where no number suffices, because correlation makes the weaker model's
+    mean the better one, or because the two means do not differ in double precision. The other arguments are
+    those of `inconsistency_probability`.
 
     Raises:
         ValueError: if an argument leaves its interval, or the strengths are equal.
@@ -144,13 +125,7 @@ def required_queries(
 
 
 def log_inconsistency_probability(
-    *,
-    strength: Any,
-    other_strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_queries: Any,
-    variance: Any,
+    *, strength: Any, other_strength: Any, sparsity: Any, num_answers: Any, num_queries: Any, variance: Any
 ) -> Any:
     """Theorem 4.2 in the paper's form, for MRR without correlation: both means by the logarithm.
 
@@ -158,12 +133,8 @@ def log_inconsistency_probability(
 
     Args:
         strength, other_strength: l of the two models, in (0, 1].
-        sparsity, num_answers: beta and N.
-        num_queries: Q, at least 1.
+        sparsity, num_answers, num_queries: beta, N and Q.
         variance: V of one query's MRR, above 0, measured or from `moments`.
-
-    Returns:
-        The probability, of the broadcast shape.
 
     Raises:
         ValueError: if an argument leaves its interval.
@@ -185,27 +156,17 @@ def log_inconsistency_probability(
 
 
 def log_required_queries(
-    *,
-    strength: Any,
-    difference: Any,
-    sparsity: Any,
-    num_answers: Any,
-    variance: Any,
-    inconsistency: Any,
+    *, strength: Any, difference: Any, sparsity: Any, num_answers: Any, variance: Any, inconsistency: Any
 ) -> Any:
-    """Corollary 4.4 in the paper's form, for MRR: c / difference^2, c = 2 (beta l (N+1) z)^2 V.
+    """Corollary 4.4 in the paper's form, for MRR: c / difference^2, c = 2 (beta l (N+1) z)^2 V; not rounded.
 
     The corollary linearises the logarithm around l. `required_queries` needs neither.
 
     Args:
-        strength: l, in (0, 1].
-        difference: l' - l, above 0.
+        strength, difference: l in (0, 1], and l' - l above 0.
         sparsity, num_answers: beta and N.
         variance: V of one query's MRR, above 0.
         inconsistency: tolerated probability of the wrong order, in (0, 0.5).
-
-    Returns:
-        The number of queries, not rounded, of the broadcast shape.
 
     Raises:
         ValueError: if an argument leaves its interval.

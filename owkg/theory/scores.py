@@ -17,12 +17,7 @@ from owkg.openworld.prediction import shift
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.theory import missing_counts
-from owkg.theory.grids import (
-    binomial_pmf,
-    log_factorials,
-    over_grid,
-    prefix_sums,
-)
+from owkg.theory.grids import binomial_pmf, log_factorials, over_grid, prefix_sums
 
 # Steps of the trapezoidal rule over the test answer's score, at first; doubled until the mean settles. On a
 # smooth integrand that vanishes at both ends the rule converges geometrically once a step resolves it.
@@ -62,10 +57,7 @@ def _kernel(missing: MissingModel, window: int, steps: int):
 
 
 def score_expectation(
-    metric: RankWeight | str,
-    *,
-    missing: MissingModel = INDEPENDENT,
-    **setting: Unpack[SettingArguments],
+    metric: RankWeight | str, *, missing: MissingModel = INDEPENDENT, **setting: Unpack[SettingArguments]
 ) -> Any:
     """Mean of a query's metric when answers score N(mu, 1), non-answers N(0, 1), and scores rank.
 
@@ -73,16 +65,8 @@ def score_expectation(
     Binomial(N_entity - N, Phi(-s)) non-answers; h(1 + both) is averaged over s ~ N(mu2, 1) and over m.
     mu1 and mu2 are the shifts of the conditional strengths l1 and l2 (`owkg.openworld.prediction.shift`).
     Metrics that are smooth in the rank take milliseconds a setting; one with a sharp edge far down the
-    list, such as Hits@1000, takes up to sqrt(num_entities) / 8 times as long.
-
-    Args:
-        metric: the rank metric, or its name.
-        missing: how facts come to be missing.
-        setting: see `owkg.openworld.SettingArguments`; strength, P(an answer beats every non-answer),
-            must be in (0, 1).
-
-    Returns:
-        The mean, of the broadcast shape.
+    list, such as Hits@1000, takes up to sqrt(num_entities) / 8 times as long. The strength, P(an answer beats
+    every non-answer), must be in (0, 1).
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.

@@ -29,13 +29,7 @@ class Checkpoint(NamedTuple):
 
 
 def write_checkpoint(folder: Path, step: int, state: State, path_sha256: str) -> None:
-    """Writes `state` as `folder`/`step`, beside first, so that a checkpoint is whole or not there.
-
-    Args:
-        folder: of the checkpoints.
-        step: that led to the state.
-        state: that is written.
-        path_sha256: of the training path until then.
+    """Writes `state` as `folder`/`step`, atomically, with the checksum of the training path until then.
 
     Raises:
         OSError: if it cannot be written; other checkpoints stay as they are.
@@ -50,13 +44,8 @@ def write_checkpoint(folder: Path, step: int, state: State, path_sha256: str) ->
         storage.write_metadata(new, content | {"sha256": storage.checksums(new)})
 
 
-def read_checkpoint(folder: Path, step: int, like: Any) -> State:
-    """The state in `folder`/`step`.
-
-    Args:
-        folder: of the checkpoints.
-        step: that is read.
-        like: a state of the same shapes, of arrays or `jax.ShapeDtypeStruct`.
+def read_checkpoint(folder: Path, step: int, like: State) -> State:
+    """The state in `folder`/`step`; `like` has its shapes, in arrays or `jax.ShapeDtypeStruct`.
 
     Raises:
         ValueError: if the checkpoint is not there, damaged, or of other shapes.
@@ -72,12 +61,10 @@ def read_checkpoint(folder: Path, step: int, like: Any) -> State:
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def require_like(folder: Path, step: int, like: Any) -> None:
-    """Raises ValueError if the checkpoint `folder`/`step` is said to have other shapes than `like`."""
+def require_like(folder: Path, step: int, like: State) -> None:
+    """Raises ValueError if the checkpoint `folder`/`step` states other shapes than those of `like`."""
     path = folder.absolute() / str(step)
-    held, wanted = storage.read_metadata(path).get("shapes"), _shapes(like)
-    if not isinstance(held, dict):
-        raise ValueError(f"{path}: is damaged; its metadata holds no shapes.")
+    held, wanted = _metadata(path)["shapes"], _shapes(like)
     for name in sorted(held.keys() | wanted.keys()):
         got, asked = held.get(name, "nothing"), wanted.get(name, "nothing")
         if got != asked:
@@ -90,14 +77,10 @@ def noted_path(folder: Path, step: int) -> str:
     return noted if isinstance(noted, str) else "none"
 
 
-def newest_checkpoint(folder: Path, like: Any) -> Checkpoint | None:
-    """The newest checkpoint that is whole, or None.
+def newest_checkpoint(folder: Path, like: State) -> Checkpoint | None:
+    """The newest checkpoint that is whole, or None; `like` is a state of its shapes.
 
-    Those that are not are put aside, and a warning names them. What a write that was cut short left goes.
-
-    Args:
-        folder: of the checkpoints.
-        like: a state of the same shapes.
+    Damaged ones are renamed, with a warning; what an interrupted write left is removed.
 
     Raises:
         ValueError: if the newest that is whole is of other shapes.
@@ -134,18 +117,22 @@ def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
 
 def _require_whole(path: Path) -> None:
     """Raises ValueError if the checkpoint at `path` is not as it was written."""
-    content = storage.read_metadata(path)
-    if damaged := content["sha256"].items() ^ storage.checksums(path).items():
+    if damaged := _metadata(path)["sha256"].items() ^ storage.checksums(path).items():
         raise ValueError(f"{path}: is damaged; {min(damaged)[0]} is not as it was written.")
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    content = storage.read_metadata(path)
     if not isinstance(content.get("shapes"), dict):
         raise ValueError(f"{path}: is damaged; its metadata holds no shapes.")
+    return content
 
 
-def _shapes(state: Any) -> dict[str, str]:
+def _shapes(state: State) -> dict[str, str]:
     """Type and shape of every array, by its place."""
     return {name: f"{x.dtype}{list(x.shape)}" for name, x in _leaves(state).items()}
 
 
-def _leaves(state: Any) -> dict[str, Any]:
+def _leaves(state: State) -> dict[str, Any]:
     """The arrays, by their place."""
     return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(state)}

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,6 @@ LOSSES = {
     "kvsall": ("cross_entropy", "bce"),
     "negatives": ("margin", "logistic", "self_adversarial"),
 }
-OPTIMISERS = ("adagrad", "adam", "sgd")
-SCHEDULES = ("constant", "linear", "cosine", "exponential", "drop")
-# Intervals are whole epochs; 0 is never.
-_COUNTS = ("steps", "warmup_steps", "valid_every", "patience", "checkpoint_every")
-_SIZES = ("batch_size", "num_negatives", "epochs", "record_every")
-_FLAGS = ("shared_negatives", "filtered_negatives", "subsampling")
 
 
 @dataclass(frozen=True)
@@ -105,25 +99,22 @@ class Training:
                 "loss",
                 f"must be {losses} where the training loop is {self.training_loop}, got {self.loss!r}.",
             )
-        for name in _SIZES:
-            check.whole(self, name)
-        for name in _COUNTS:
-            check.whole(self, name, 0)
-        for name in _FLAGS:
-            check.flag(self, name)
-        for name in ("learning_rate", "decay", "loss_margin"):
-            check.positive(self, name)
+        check.whole(self, "batch_size", "num_negatives", "epochs", "record_every")
+        # Intervals are whole epochs; 0 is never.
+        check.whole(
+            self, "steps", "warmup_steps", "valid_every", "patience", "checkpoint_every", "seed", low=0
+        )
+        check.flag(self, "shared_negatives", "filtered_negatives", "subsampling")
+        check.positive(self, "learning_rate", "decay", "loss_margin")
         if self.decay > 1:
             raise ArgumentError("decay", f"must be at most 1, got {self.decay!r}.")
         if not isinstance(self.valid_metric, str):
             raise ArgumentError("valid_metric", f"must be the name of a metric, got {self.valid_metric!r}.")
-        for name in ("n3", "l2", "temperature"):
-            check.nonnegative(self, name)
+        check.nonnegative(self, "n3", "l2", "temperature")
         check.share(self, "label_smoothing")
-        check.one_of(self, "optimiser", *OPTIMISERS)
-        check.one_of(self, "schedule", *SCHEDULES)
+        check.one_of(self, "optimiser", "adagrad", "adam", "sgd")
+        check.one_of(self, "schedule", "constant", "linear", "cosine", "exponential", "drop")
         check.one_of(self, "precision", "float32", "bfloat16")
-        check.whole(self, "seed", 0)
         if self.seed >= 2**32:
             raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")
 
@@ -163,7 +154,7 @@ def training(model: Any = "complex", **settings: Any) -> Training:
 
 
 def changed(config: Training, **settings: Any) -> Training:
-    """`config` with `settings`, fields and options of the model, in place of what it says."""
+    """`config` with some fields and options of the model replaced by `settings`."""
     own = {name: value for name, value in settings.items() if name in _FIELDS}
     options = dict(config.options) | {name: value for name, value in settings.items() if name not in own}
     return replace(config, options=tuple(sorted(options.items())), **own)
@@ -171,20 +162,23 @@ def changed(config: Training, **settings: Any) -> Training:
 
 def config_text(config: Training) -> str:
     """`config` as TOML: every field, and the options of the model resolved."""
-    options = {
-        field.name: getattr(config.built().config, field.name) for field in fields(config.built().config)
-    }
     values = {"model": config.model} | {name: getattr(config, name) for name in _FIELDS}
-    tables = ("\n".join(f"{k} = {_toml(v)}" for k, v in table.items()) for table in (values, options))
+    tables = (
+        "\n".join(f"{name} = {_toml(value)}" for name, value in table.items())
+        for table in (values, asdict(config.built().config))
+    )
     return "\n\n[options]\n".join(tables) + "\n"
 
 
+def _toml(value: str | bool | float) -> str:
+    return json.dumps(value) if isinstance(value, str | bool) else repr(value)
+
+
 def read_config(path: Path, **settings: Any) -> Training:
-    """The training that a TOML file describes, with `settings` in place of what it says.
+    """The training that a TOML file describes, some of it replaced by `settings`.
 
     Args:
-        path: of a file of fields of `Training`; what it leaves out is as for its model by default.
-            Options of the model stand in its table [options].
+        path: of fields of `Training`, in its table [options] those of the model; defaults fill the rest.
         **settings: fields and options; if `model` is another one than the file's, its defaults hold.
 
     Raises:
@@ -217,7 +211,3 @@ def read_config(path: Path, **settings: Any) -> Training:
         message = re.sub(r"`(\w+)`", r"\1", str(error))  # its names are keys of the file here
         raise ValueError(f"{path}: {message}") from None
     return training(**(content | options | settings))
-
-
-def _toml(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, str | bool) else repr(value)

@@ -101,7 +101,7 @@ def require_unchanged(folder: Path) -> dict[str, Any]:
     return noted
 
 
-def _json_checksum(content: Any) -> str:
+def _json_checksum(content: dict[str, Any] | list[Row]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -117,10 +117,10 @@ def path_table(rows: list[Row]) -> pl.DataFrame:
 
 
 def read_rows(folder: Path, step: int) -> list[Row]:
-    """The rows of the training path; what was noted with the checkpoint `step` says if they are still whole.
+    """The rows of the training path.
 
     Raises:
-        ValueError: if they are not, or if there is no such file.
+        ValueError: if they do not have the checksum in checkpoint `step`, or if there is no such file.
     """
     path = folder / PATH
     rows = _rows(path) if path.exists() else []

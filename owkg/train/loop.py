@@ -60,7 +60,7 @@ def snapshots(
     Args:
         graph: whose split train is learned.
         config: how.
-        start: (step, state) to go on from; the state is given away.
+        start: (step, state) to continue from; the state is donated.
         rows: of the path until then.
         chunk_steps: steps a call of the device; None: as many as take half a second.
         watched: further numbers of steps after which to yield, in [1, steps of the training].
@@ -97,8 +97,7 @@ def _walked(
     model, numbers, run = config.built(), rates(config), advance(config, sizes)
     step, state = start or (0, init_state(config, sizes, numbers))
     chunk, epoch, orders = chunk_steps or 1, -1, ordered(numbers, 0, asked=sizes.queries)
-    seconds = float((rows[-1]["seconds"] if rows else 0) or 0)
-    recorded_at = int((rows[-1]["step"] if rows else 0) or 0)
+    seconds, recorded_at = (rows[-1]["seconds"] or 0, int(rows[-1]["step"] or 0)) if rows else (0, 0)
     since, busy = step, 0.0
     state = run(state, step, step, orders, parts, numbers)  # compiles
     state, empty = _timed(run, state, step, step, orders, parts, numbers)
@@ -153,10 +152,7 @@ def _timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 def call_steps(steps: int, took: float, empty: float) -> int:
     """Steps of the next call of the device: half a second of them, or as long as an empty call takes.
 
-    Args:
-        steps: of the call before.
-        took: seconds of that call.
-        empty: seconds of a call without steps, which no length of a call changes.
+    `took` and `empty` are seconds of the call before, of so many `steps`, and of a call without steps.
     """
     each = max(took - empty, 1e-9) / steps
     return max(1, int(min(max(_CALL_S, empty) / each, steps * _FASTER)))
@@ -171,7 +167,7 @@ def _measured(measured: Measure, model: Model, state: State, step: int) -> dict[
 
 
 def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:
-    """Whether training is over: all steps are taken, or `patience` validations brought no new best."""
+    """Whether training is over: all steps are taken, or `patience` validations had no new best."""
     values = [value for _, value in validated(config, rows)]
     waited = len(values) - 1 - values.index(max(values)) if values else 0
     return step >= total or (config.patience > 0 and waited >= config.patience)
@@ -180,8 +176,7 @@ def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:
 def validated(config: Training, rows: Sequence[Row]) -> list[tuple[int, float]]:
     """(step, value of the metric that decides) of each validation."""
     name = f"valid_{config.valid_metric}"
-    found: list[Any] = [(row["step"], row[name]) for row in rows if row.get(name) is not None]
-    return found
+    return [(int(row["step"] or 0), value) for row in rows if (value := row.get(name)) is not None]
 
 
 def best_step(config: Training, rows: Sequence[Row]) -> int | None:
@@ -208,7 +203,7 @@ def due(epochs: int, sizes: Sizes, step: int) -> bool:
 
 
 def _require_finite(state: State, step: int) -> None:
-    """Stops training that has gone astray; what was written before stays."""
+    """Raises ValueError if the loss or the parameters are not finite; what was written before stays."""
     advice = "a smaller `learning_rate` may help. Checkpoints written before it stay."
     if int(state.bad) >= 0:
         raise ValueError(f"the loss is not finite at step {int(state.bad)}; {advice}")

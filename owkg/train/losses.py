@@ -14,12 +14,7 @@ def cross_entropy(
     """-sum_j y_j log softmax(scores)_j, where y = (1 - smoothing) [j answers] / count + smoothing / n.
 
     The labels y are never formed: log sum exp - (1 - smoothing) answers / count - smoothing mean(scores).
-
-    Args:
-        scores: of all entities.
-        answers: sum of the scores of the answers.
-        count: number of answers.
-        smoothing: in [0, 1).
+    `answers` are sums of the scores of so many answers (`count`).
     """
     hit = (1 - smoothing) * answers / count + smoothing * jnp.mean(scores, axis=-1)
     return jax.nn.logsumexp(scores, axis=-1) - hit

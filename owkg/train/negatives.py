@@ -17,19 +17,11 @@ def unknown(
     num_entities: int,
     most: int,
 ) -> Int[Array, "q k"]:
-    """Draws entities uniformly from those that are no known answer, one by one and exactly.
+    """Draws entities uniformly from those that are no known answer, without rejection.
 
     With the answers a_0 < a_1 < ... of a query, the u-th entity that is none of them is
-    u + #{i : a_i - i <= u}, and a_i - i does not fall: a binary search finds it. Nothing is rejected.
-
-    Args:
-        key: for the draw.
-        answers: of all queries, increasing within each.
-        start: where the answers of a query begin.
-        stop: where they end; fewer than num_entities.
-        num_negatives: to draw for each query.
-        num_entities: of the graph.
-        most: answers that a query has.
+    u + #{i : a_i - i <= u}, and a_i - i does not fall: a binary search finds it. The answers of a query,
+    `answers[start:stop]`, are increasing, at most `most`, and fewer than the entities.
     """
     start, stop = start[:, None], stop[:, None]
     shape = (start.shape[0], num_negatives)

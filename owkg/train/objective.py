@@ -8,7 +8,6 @@ from jaxtyping import Array, Bool, Float
 
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.train.config import Training
-from owkg.train.penalties import penalty
 from owkg.train.queries import Queries, Sizes
 from owkg.train.terms import against_all, against_drawn
 
@@ -26,16 +25,8 @@ def objective(
 ) -> tuple[Float[Array, ""], Statistics]:
     """The weighted mean loss of the queries of a step with the penalties, and the statistics after it.
 
-    Args:
-        model: what is trained.
-        config: its training_loop, loss and precision.
-        sizes: of the queries.
-        params: of the model, float32.
-        statistics: of the model.
-        batches: the queries of this step, by side.
-        counts: which of them count, by side.
-        key: of dropout and negatives.
-        numbers: `Hyperparameters`.
+    `batches` are the queries of this step by side, `counts` which of them count, `key` of dropout and
+    negatives. `params` are float32, whatever the precision of the configuration.
     """
     narrow = jax.tree.map(lambda x: x.astype(config.precision), params)
     keys = jax.random.split(key, len(SIDES))
@@ -54,15 +45,46 @@ def objective(
             losses += against_all(model, config, table, queries, batch, smoothing, most=most)
         for weight, rate, exponent in ((config.n3, numbers.n3, 3), (config.l2, numbers.l2, 2)):
             if weight:
+                answers = config.training_loop != "kvsall"
                 penalties += rate * penalty(
-                    model,
-                    params,
-                    batch,
-                    counts[i],
-                    exponent,
-                    head=side == "head",
-                    answers=config.training_loop != "kvsall",
+                    model, params, batch, counts[i], exponent, head=side == "head", answers=answers
                 )
     loss = losses / sum(jnp.sum(batch.weight) for batch in batches)
     penalties /= sum(map(jnp.sum, counts))
     return loss + penalties, jax.tree.map(lambda x: x.astype(jnp.float32), statistics)
+
+
+def powers(rows: Float[Array, "q d"], exponent: int, *, complex_rows: bool) -> Float[Array, "q"]:
+    """sum_k |x_k|^exponent of each row: 3 for the nuclear 3-norm (Lacroix et al. 2018), 2 for L2.
+
+    Complex rows are real parts, then as many imaginary parts; |x_k| is then a modulus.
+    """
+    square = jnp.square(rows)
+    if complex_rows:
+        real, imaginary = jnp.split(square, 2, axis=-1)
+        square = real + imaginary
+    # Of the square: its derivative at 0 is finite.
+    return jnp.sum(square ** (exponent / 2), axis=-1)
+
+
+def penalty(
+    model: Model,
+    params: Params,
+    batch: Queries,
+    counts: Bool[Array, "q"],
+    exponent: int,
+    *,
+    head: bool,
+    answers: bool,
+) -> Float[Array, ""]:
+    """The sum of `powers` over the embeddings of the queries of one side that count.
+
+    `answers`: whether the answer is penalised beside the given entity and the relation.
+    """
+    inverse = params["relation"].shape[0] // 2 if head and model.config.reciprocal else 0
+    used = [("entity", batch.entity), ("relation", batch.relation + inverse)]
+    used += [("entity", batch.answer)] if answers else []
+    rows = (
+        powers(params[name][ids], exponent, complex_rows=name in model.complex_params) for name, ids in used
+    )
+    return jnp.dot(sum(rows, jnp.zeros(counts.shape)), counts)

@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from owkg import kg
 from owkg.checks import ArgumentError
+from owkg.kg.triples import query_parts
 from owkg.models import SIDES
 from owkg.train.config import Training
 
@@ -19,11 +20,9 @@ class Queries(NamedTuple):
     """The queries of one side.
 
     Attributes:
-        entity: that a query gives, [queries].
-        relation: likewise.
+        entity, relation: that a query gives, [queries].
         answer: of the fact; where all answers of a query count, its first.
-        start: where the known answers of a query begin in `answers`.
-        stop: where they end.
+        start, stop: where the known answers of a query begin and end in `answers`.
         weight: of the query in the loss.
         answers: of all queries, [facts], increasing within each.
     """
@@ -41,8 +40,7 @@ class Sizes(NamedTuple):
     """Whole numbers that shapes and loops are made of, by side: those of heads, then those of tails.
 
     Attributes:
-        num_entities: of the graph.
-        num_relations: of the graph.
+        num_entities, num_relations: of the graph.
         queries: of each side.
         most: known answers of a query.
         batch: queries a step.
@@ -70,8 +68,7 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, 
     facts = kg.joined_splits(graph, ["train"])
     if not len(facts):
         raise ArgumentError("graph", "must have triples in train, got none.")
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
-    known = [kg.known_answers(facts, side, **sizes) for side in SIDES]
+    known = [kg.known_answers(facts, side, **graph.sizes) for side in SIDES]
     if config.training_loop == "kvsall":
         parts = [_distinct(index) for index in known]
     else:
@@ -92,7 +89,7 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, 
         raise ArgumentError(name, f"must make fewer than 2**31 steps, got {total}.")
     largest = (int(np.sort(c)[-b:].sum()) for c, b in zip(counts, batch, strict=True))
     return tuple(parts), Sizes(
-        **sizes,
+        **graph.sizes,
         queries=asked,
         most=tuple(int(c.max()) for c in counts),
         batch=batch,
@@ -110,8 +107,7 @@ def taken(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Que
 
 def _every(facts: np.ndarray, weight: np.ndarray, known: kg.KnownAnswers) -> Queries:
     """A query a fact."""
-    head, relation, tail = facts.T
-    entity, answer = (head, tail) if known.side == "tail" else (tail, head)
+    entity, relation, answer = query_parts(facts, known.side)
     start, stop = kg.answer_ranges(known, entity, relation)
     return _arrays(entity, relation, answer, start, stop, weight, known.answers)
 
@@ -134,7 +130,7 @@ def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.nda
 
     The code of Sun et al. 2019 counts each from 4.
     """
-    ranges = [kg.answer_ranges(k, facts[:, 0 if k.side == "tail" else 2], facts[:, 1]) for k in known]
+    ranges = [kg.answer_ranges(k, *query_parts(facts, k.side)[:2]) for k in known]
     return 1 / np.sqrt(sum(stop - start for start, stop in ranges) + 2 * _COUNTED_FROM)
 
 
@@ -142,10 +138,8 @@ def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: Queries, count: np.n
     """Stops where every entity answers a query, so that no negative can be drawn for it."""
     full = np.flatnonzero(count >= graph.num_entities)
     if full.size:
-        entity, relation = (
-            graph.entities[int(part.entity[full[0]])],
-            graph.relations[int(part.relation[full[0]])],
-        )
+        entity = graph.entities[int(part.entity[full[0]])]
+        relation = graph.relations[int(part.relation[full[0]])]
         raise ArgumentError(
             "filtered_negatives", f"must be False: every entity is a {side} of {entity!r} and {relation!r}."
         )

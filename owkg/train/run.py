@@ -44,13 +44,10 @@ class Run(NamedTuple):
     """A trained model.
 
     Attributes:
-        model: what was trained.
-        params: of the model.
-        statistics: of the model.
+        model, params, statistics: what was trained.
         step: of the checkpoint that they come from.
         config: how it was trained.
-        entities: the labels of the rows of the entities.
-        relations: the labels of the relations.
+        entities, relations: labels of their ids.
         graph_folder: where the graph was read, if it was.
         path: the rows of the training path.
     """
@@ -82,10 +79,9 @@ def train(
 ) -> Run:
     """Trains a model into the folder of a run.
 
-    A run that ends at any moment, however it ends, and is resumed gives the same parameters to the bit as
-    one that was not disturbed, on one machine. SIGINT (Ctrl-C) and SIGTERM write a checkpoint, and then do
-    what they did before, or interrupt. Before there is a first checkpoint, nothing stands in `folder`, and
-    nothing is replaced there.
+    A run that is cut short at any moment and resumed gives the same parameters to the bit as an undisturbed
+    one, on one machine. SIGINT (Ctrl-C) and SIGTERM write a checkpoint, and then do what they did before, or
+    interrupt. `folder` is not written before the first checkpoint.
 
     Args:
         graph: whose split train is learned; the split valid chooses the best step and when to stop.
@@ -95,9 +91,8 @@ def train(
         resume: whether to go on with the run in `folder`, from its newest checkpoint.
         overwrite: whether a run that is there may be replaced.
         chunk_steps: steps a call of the device; None: as many as take half a second.
-        watch: told (step, parameters, statistics) after each of the `watched` numbers of steps, and before a
-            checkpoint of that step is written: a run that is resumed tells again what came after its newest
-            checkpoint, to the bit, and nothing is left out.
+        watch: told (step, parameters, statistics) after each of the `watched` numbers of steps, before the
+            checkpoint of that step; a resumed run tells again what came after its newest checkpoint.
         watched: numbers of steps, in [1, steps of the training].
         on_progress: told how many steps are done, of how many, and loss and speed in words.
 

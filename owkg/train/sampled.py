@@ -27,15 +27,8 @@ def sampled_loss(
 
     The loss of a query depends on its own scores only. So blocks of queries are gathered, scored and
     differentiated while they are in the cache, and the gradients of the embeddings are added to the rows they
-    came from: [q, k, d] never exists, neither forward nor backward.
-
-    Args:
-        one: the comparison of a query and a candidate.
-        total: the sum of weighted losses.
-        table: what entities are compared as.
-        queries: what is compared with them.
-        candidates: rows of `table`.
-        weight: of the queries.
+    came from: [q, k, d] never exists, neither forward nor backward. `one` compares queries with candidates,
+    which are rows of `table`; `total` sums weighted losses.
     """
 
     @jax.custom_vjp

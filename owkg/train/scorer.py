@@ -1,38 +1,30 @@
 """Scorers to evaluate: a trained run or a file of embeddings, and what it has seen of the graph."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from owkg.checks import ArgumentError
-from owkg.kg import read_graph
-from owkg.kg.seen import seen_part
-from owkg.models import import_embeddings, read_embeddings
+from owkg.kg import KnowledgeGraph, read_graph, seen_part
+from owkg.models import Model, Params, Statistics, import_embeddings, read_embeddings
+from owkg.models.embeddings_import import refuse_labels
 from owkg.models.kinds import kind
 from owkg.storage import read_metadata
 from owkg.train.folder import facts_checksums
 from owkg.train.run import load_run
 
-_SHOWN = 3  # labels in a message
+_UNSEEN = "are not in the file; `unseen` drop leaves their triples out, `unseen` last ranks them last"
 
 
 class Scorer(NamedTuple):
-    """What ranks, and of what.
+    """A model, the graph it is evaluated on, and the part of that which its parameters have rows for."""
 
-    Attributes:
-        model: what scores.
-        params: of the model.
-        statistics: of the model.
-        graph: that is evaluated on.
-        seen: the part of it that the rows of the parameters are of; the graph itself where that is all.
-    """
-
-    model: Any
-    params: Any
-    statistics: Any
-    graph: Any
-    seen: Any
+    model: Model
+    params: Params
+    statistics: Statistics
+    graph: KnowledgeGraph
+    seen: KnowledgeGraph
 
 
 class Embedded(NamedTuple):
@@ -62,42 +54,23 @@ def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step:
 
 
 def of_embeddings(
-    file: Embedded, kg: Path, unseen: str, *, read: Callable[[Path], Any] = read_graph
+    file: Embedded, kg: Path, unseen: str, *, read: Callable[[Path], KnowledgeGraph] = read_graph
 ) -> Scorer:
-    """The scorer of a file of embeddings, on the graph in `kg`.
-
-    Args:
-        file: the embeddings.
-        kg: folder of the graph.
-        unseen: of `seen_of`.
-        read: reads the graph.
-    """
+    """The scorer of a file of embeddings, on the graph that `read` finds in `kg`; `unseen`: see `seen_of`."""
     kind(file.model)
     found = read_embeddings(file.path)
     graph = read(kg)
     seen = seen_of(file.path, graph, found.entities, found.relations, unseen)
-    scorer = import_embeddings(
-        found,
-        seen,
-        str(file.model),
-        layout=file.layout,
-        relation_layout=file.relation_layout,
-        **file.options,
-    )
-    return Scorer(*scorer, graph, seen)
+    layouts = {"layout": file.layout, "relation_layout": file.relation_layout}
+    return Scorer(*import_embeddings(found, seen, str(file.model), **layouts, **file.options), graph, seen)
 
 
 def of_run(
-    run: Path, kg: Path | None, step: str, unseen: str, *, read: Callable[[Path], Any] = read_graph
+    run: Path, kg: Path | None, step: str, unseen: str, *, read: Callable[[Path], KnowledgeGraph] = read_graph
 ) -> Scorer:
     """The scorer of a folder of `owkg train`; warns where the graph has other facts than it was trained with.
 
-    Args:
-        run: the folder.
-        kg: folder of the graph; None: that of the training.
-        step: "best", "last" or a number.
-        unseen: of `seen_of`.
-        read: reads the graph.
+    `kg` is the folder of the graph (None: that of the training), `step` "best", "last" or a number.
     """
     loaded = load_run(run, step=int(step) if step.isdecimal() else step)
     folder = loaded.graph_folder if kg is None else kg
@@ -121,31 +94,28 @@ def of_run(
     return Scorer(loaded.model, loaded.params, loaded.statistics, graph, seen)
 
 
-def seen_of(source: Path, graph: Any, entities: Any, relations: Any, unseen: str) -> Any:
+def seen_of(
+    source: Path, graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str], unseen: str
+) -> KnowledgeGraph:
     """The part of the graph that a model of these labels has seen; the graph itself where that is all.
 
     Raises:
         ValueError: if there is another label, or the graph has more and `unseen` is "error".
     """
-    parts = []
+    partly = False
     for what, known, labels in (
         ("entity", graph.entities, entities),
         ("relation", graph.relations, relations),
     ):
-        missing, strange = sorted(set(known) - set(labels)), sorted(set(labels) - set(known))
-        for who, some in (("are not in the graph", strange), ("are not in the file", missing)):
-            if some and (some is strange or unseen == "error"):
-                shown = ", ".join(map(repr, some[:_SHOWN])) + (", ..." if len(some) > _SHOWN else "")
-                hint = "; `unseen` drop leaves their triples out, `unseen` last ranks them last"
-                raise ValueError(
-                    f"{source}: its {what} labels must be those of the graph, but {len(some):,} {who}: "
-                    f"{shown}{hint if some is missing else ''}."
-                )
-        parts += [missing]
-    return seen_part(graph, entities, relations) if any(parts) else graph
+        refuse_labels(source, what, sorted(set(labels) - set(known)), "are not in the graph")
+        missing = sorted(set(known) - set(labels))
+        if unseen == "error":
+            refuse_labels(source, what, missing, _UNSEEN)
+        partly |= bool(missing)
+    return seen_part(graph, entities, relations) if partly else graph
 
 
-def _warn_of_other_facts(run: Path, graph: Any) -> None:
+def _warn_of_other_facts(run: Path, graph: KnowledgeGraph) -> None:
     then, now = read_metadata(run).get("facts_sha256"), facts_checksums(graph)
     if not isinstance(then, dict):
         warnings.warn(f"{run} does not say what facts it was trained on", stacklevel=3)

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from owkg.keys import seeded
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.objective import objective
-from owkg.train.optimisers import direction, rate_factor
 from owkg.train.queries import Queries, Sizes, taken
 
 
@@ -21,8 +21,7 @@ class State(NamedTuple):
     """All that training changes.
 
     Attributes:
-        params: of the model.
-        statistics: of the model.
+        params, statistics: of the model.
         optimiser: of optax.
         loss: sum over the steps since it was last set to 0.
         bad: the first step whose loss was not finite, or -1.
@@ -36,21 +35,13 @@ class State(NamedTuple):
 
 
 class Hyperparameters(NamedTuple):
-    """The numbers that runs of one shape may differ in; each an array of JAX.
+    """The numbers that runs of one shape may differ in, as in `Training`; each an array of JAX."""
 
-    Attributes:
-        seed: of everything drawn.
-        learning_rate: at its peak.
-        n3: weight of the penalty.
-        l2: weight of the penalty.
-        label_smoothing: of the loss.
-    """
-
-    seed: Any
-    learning_rate: Any
-    n3: Any
-    l2: Any
-    label_smoothing: Any
+    seed: Array
+    learning_rate: Array
+    n3: Array
+    l2: Array
+    label_smoothing: Array
 
 
 def rates(config: Training) -> Hyperparameters:
@@ -80,6 +71,32 @@ def state_shape(config: Training, num_entities: int, num_relations: int) -> Stat
     return jax.eval_shape(_beginning(shape_of(config), num_entities, num_relations), rates(config))
 
 
+def direction(config: Training) -> optax.GradientTransformation:
+    """What gradients become before they are multiplied by the learning rate.
+
+    Adagrad starts from sums of 0, as in Lacroix et al. 2018; its first gradients can be tiny, and so is eps.
+    """
+    if config.optimiser == "adagrad":
+        return optax.scale_by_rss(initial_accumulator_value=0.0, eps=1e-30)
+    return optax.scale_by_adam() if config.optimiser == "adam" else optax.identity()
+
+
+def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch: int) -> Float[Array, ""]:
+    """The share of the learning rate that holds at `step` (from 0) of `total`, in [0, 1]."""
+    done = step / total
+    warm = jnp.minimum(1.0, (step + 1) / max(1, config.warmup_steps))
+    return (
+        warm
+        * {
+            "constant": jnp.ones(()),
+            "linear": 1 - done,
+            "cosine": (1 + jnp.cos(jnp.pi * done)) / 2,
+            "drop": jnp.where(done < 0.5, 1.0, 0.1),
+            "exponential": jnp.float32(config.decay) ** (step // per_epoch),
+        }[config.schedule]
+    )
+
+
 @cache
 def _beginning(config: Training, num_entities: int, num_relations: int) -> Callable[[Hyperparameters], State]:
     def state(numbers: Hyperparameters) -> State:
@@ -90,7 +107,7 @@ def _beginning(config: Training, num_entities: int, num_relations: int) -> Calla
 
 
 def advance(config: Training, sizes: Sizes) -> Callable[..., State]:
-    """(state, step, stop, orders, parts, numbers) to the state before step `stop`; `state` is given away.
+    """(state, step, stop, orders, parts, numbers) to the state before step `stop`; `state` is donated.
 
     The steps are of one epoch, asked in its `orders`. The loop is on the device and its length is no part of
     what is compiled, so that where it is cut changes no bit.
@@ -115,12 +132,9 @@ def _compiled(config: Training, sizes: Sizes, *, many: bool) -> Callable[..., St
 def ordered(
     numbers: Hyperparameters, epoch: Int[Array, ""], *, asked: tuple[int, ...]
 ) -> tuple[Int[Array, "_"], ...]:
-    """The orders in which an epoch asks the queries of each side, by (seed, epoch).
+    """The orders in which an epoch (from 0) asks the queries of each side, by (seed, epoch).
 
-    Args:
-        numbers: whose seed counts.
-        epoch: from 0.
-        asked: number of queries of each side.
+    `asked`: number of queries of each side.
     """
     keys = jax.random.split(jax.random.fold_in(_keys(numbers)[1], epoch), len(asked))
     return tuple(map(jax.random.permutation, keys, asked))
@@ -156,7 +170,7 @@ def _advance(
         rows = tuple(
             (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
         )
-        # The last batches of an epoch may be too long: queries that come round again do not count.
+        # The last batches of an epoch may be too long: their repeated queries do not count.
         counts = tuple(row < q for row, q in zip(rows, sizes.queries, strict=True))
         batches = tuple(
             taken(part, order[row % len(order)], count)

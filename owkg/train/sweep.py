@@ -28,8 +28,7 @@ class Trained(NamedTuple):
 
     Attributes:
         config: how it was trained.
-        params: at its best validation; at the end if nothing was validated.
-        statistics: likewise.
+        params, statistics: at its best validation; at the end if nothing was validated.
         step: of the params.
         failed: the first step whose loss was not finite, or the last before parameters or scores were found
             not to be; None if all were.

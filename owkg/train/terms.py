@@ -25,14 +25,7 @@ def against_all(
 ) -> Float[Array, ""]:
     """The weighted sum of the losses of queries against all entities.
 
-    Args:
-        model: what scores.
-        config: its training_loop and loss.
-        table: what entities are compared as.
-        queries: what is compared with them.
-        batch: the queries.
-        smoothing: of the labels.
-        most: known answers that the queries have together.
+    The model's similarity compares `table` and `queries`, which have at most `most` known answers together.
     """
     scores = model.similarity.all(queries, table).astype(jnp.float32)
     if config.training_loop == "1vsall":
@@ -68,17 +61,7 @@ def against_drawn(
     *,
     most: int,
 ) -> Float[Array, ""]:
-    """The weighted sum of the losses of queries against negatives.
-
-    Args:
-        model: what scores.
-        config: its loss and negatives.
-        table: what entities are compared as.
-        queries: what is compared with them.
-        batch: the queries.
-        key: of the negatives.
-        most: known answers that a query has.
-    """
+    """As `against_all`, against negatives drawn with `key`; a query has at most `most` known answers."""
     loss = {
         "margin": partial(losses.margin, margin=config.loss_margin),
         "logistic": losses.logistic,

@@ -40,17 +40,14 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
         )
     triples = graph.splits["valid"]
     facts = kg.joined_splits(graph, ["train", "valid"])
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
-    known = {side: kg.known_answers(facts, side, **sizes) for side in SIDES}
+    known = {side: kg.known_answers(facts, side, **graph.sizes) for side in SIDES}
 
     def measured(model: Model, params: Params, statistics: Statistics) -> dict[str, float]:
-        ranks = [
+        ranks = (
             evaluation.rank_arrays(model, params, statistics, triples, side, known=known[side])
             for side in SIDES
-        ]
-        first, last = (
-            np.concatenate([getattr(r, name) for r in ranks]) for name in ("optimistic", "pessimistic")
         )
+        first, last, *_ = (np.concatenate(column) for column in zip(*ranks, strict=True))
         return {name: float(metrics.tie_expectation(m, first, last).mean()) for name, m in chosen.items()}
 
     return measured

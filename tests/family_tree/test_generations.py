@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from family_tree import People
-from family_tree.generations import generations_of
+from family_tree.families import generations_of
 
 
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] < e[1]), unique=True))

@@ -395,6 +395,14 @@ BAD_LINES = [
     (LIBKGE | {"dataset.yaml": MANIFEST + "  - x\n"}, "dataset.yaml", 20, "key: value"),
     (LIBKGE | {"dataset.yaml": MANIFEST + "  name: x\n"}, "dataset.yaml", 20, "line 16 already"),
     (LIBKGE | {"dataset.yaml": MANIFEST + "  more: [1, 2]\n"}, "dataset.yaml", 20, "plain value"),
+    (LIBKGE | {"dataset.yaml": MANIFEST + "  more: &a x\n"}, "dataset.yaml", 20, "plain value"),
+    (LIBKGE | {"dataset.yaml": MANIFEST + "  more: *a\n"}, "dataset.yaml", 20, "plain value"),
+    (
+        LIBKGE | {"dataset.yaml": MANIFEST + "  more: !!python/name:os.system x\n"},
+        "dataset.yaml",
+        20,
+        "plain value",
+    ),
     (LIBKGE | {"dataset.yaml": MANIFEST.replace("s: 3", "s: 4")}, "dataset.yaml", 17, "says 4"),
     (LIBKGE | {"dataset.yaml": MANIFEST.replace("s: 3", "s: x")}, "dataset.yaml", 17, "whole number"),
     (

@@ -4,14 +4,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from owkg.simulate import prefix
+from owkg.simulate import numerics
 
 
-@pytest.mark.parametrize("count", [prefix.prefix_counts, prefix._row_after_row, prefix._all_at_once])
+@pytest.mark.parametrize("count", [numerics.prefix_counts, numerics._row_after_row, numerics._all_at_once])
 @pytest.mark.parametrize("rows", [1, 17, 300])
 def test_counts_are_those_of_numpy(count, rows):
     flags = np.random.default_rng(rows).random((rows, 5)) < 0.9
-    if count is prefix.prefix_counts:
+    if count is numerics.prefix_counts:
         found = count(jnp.asarray(flags), jnp.uint8)
     else:
         found = count(jnp.asarray(flags), dtype=jnp.uint8)

@@ -9,11 +9,9 @@ from scipy.special import log_expit, log_softmax
 from owkg.kg import KnowledgeGraph
 from owkg.models import SIDES
 from owkg.train import training
-from owkg.train.objective import objective
-from owkg.train.optimisers import direction, rate_factor
-from owkg.train.penalties import powers
+from owkg.train.objective import objective, powers
 from owkg.train.queries import queries, taken
-from owkg.train.step import init_state, rates
+from owkg.train.step import direction, init_state, rate_factor, rates
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

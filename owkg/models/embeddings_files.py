@@ -1,0 +1,126 @@
+"""Arrays, labels and layouts in `.npz` and `.safetensors` files."""
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from owkg.storage import require_npz_bounded
+
+LABELS: tuple[str, str] = ("entity_labels", "relation_labels")
+LAYOUT: tuple[str, str] = ("layout", "relation_layout")
+
+
+class Content(NamedTuple):
+    """The arrays of a file, its labels by the names in `LABELS`, and its layouts by those in `LAYOUT`."""
+
+    arrays: dict[str, np.ndarray]
+    labels: dict[str, list[str]]
+    layouts: dict[str, str]
+
+
+@contextmanager
+def _named(path: Path, kind: str) -> Iterator[None]:
+    """Errors of a reader as a ValueError that names the file; a damaged file may raise almost any."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ValueError(f"{path}: takes more memory than there is ({error}).") from None
+    except Exception as error:
+        raise ValueError(f"{path}: must be {kind} ({error}).") from None
+
+
+def read_npz(path: Path) -> Content:
+    """The content of an `.npz` file; no pickle is ever loaded.
+
+    Raises:
+        ValueError: naming the file, if it is none or has no labels.
+        OSError: if it cannot be opened.
+    """
+    # Opened here, as NumPy leaves a file open that turns out to be damaged.
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path}: must be an .npz file.")
+        require_npz_bounded(path)
+        file.seek(0)
+        with (
+            _named(path, "an .npz file of plain arrays, no objects"),
+            np.load(file, allow_pickle=False) as found,
+        ):
+            arrays = {name: found[name] for name in found.files}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{path}: {name!r} must be an array.")
+    labels = {}
+    for name in LABELS:
+        if name not in arrays:
+            raise ValueError(f"{path}: holds no array {name!r}.")
+        texts = arrays.pop(name)
+        if texts.ndim != 1 or texts.dtype.kind != "U":
+            raise ValueError(f"{path}: {name!r} must be a list of text, got {texts.dtype} {texts.shape}.")
+        try:
+            labels[name] = texts.tolist()
+        except ValueError as error:
+            raise ValueError(f"{path}: {name!r} must be a list of text ({error}).") from None
+    layouts = {name: arrays.pop(name) for name in LAYOUT if name in arrays}
+    for name, text in layouts.items():
+        if text.ndim or text.dtype.kind != "U":
+            raise ValueError(f"{path}: {name!r} must be a text, got {text.dtype} {text.shape}.")
+    return Content(arrays, labels, {name: str(text) for name, text in layouts.items()})
+
+
+def write_npz(path: Path, content: Content) -> None:
+    """Writes what `read_npz` reads."""
+    texts = {name: np.array(values, np.str_) for name, values in (content.labels | content.layouts).items()}
+    np.savez(path, allow_pickle=False, **content.arrays, **texts)
+
+
+def read_safetensors(path: Path) -> Content:
+    """The content of a `.safetensors` file.
+
+    Raises:
+        ValueError: naming the file, if it is none, has a type of numbers that NumPy lacks, or no labels.
+        OSError: if it cannot be opened.
+    """
+    from safetensors import safe_open
+
+    path.open("rb").close()  # a file that may not be read raises its own OSError
+    with _named(path, "a .safetensors file of plain arrays"), safe_open(path, framework="numpy") as file:
+        metadata = file.metadata() or {}
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    labels = {name: _texts(path, name, metadata) for name in LABELS}
+    return Content(arrays, labels, {name: metadata[name] for name in LAYOUT if name in metadata})
+
+
+def write_safetensors(path: Path, content: Content) -> None:
+    """Writes what `read_safetensors` reads."""
+    from safetensors.numpy import save_file
+
+    contiguous = {name: np.ascontiguousarray(array) for name, array in content.arrays.items()}
+    labels = {name: json.dumps(texts) for name, texts in content.labels.items()}
+    save_file(contiguous, path, labels | content.layouts)
+
+
+def _texts(path: Path, name: str, metadata: dict[str, str]) -> list[str]:
+    if name not in metadata:
+        raise ValueError(f"{path}: holds no {name!r} in its metadata.")
+    try:
+        texts = json.loads(metadata[name])
+    except RecursionError:
+        raise ValueError(f"{path}: {name!r} must be a JSON list that is not nested.") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {name!r} must be a JSON list ({error}).") from None
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{path}: {name!r} must be a JSON list of text.")
+    return texts
+
+
+FORMATS: dict[str, tuple[Callable[[Path], Content], Callable[[Path, Content], None]]] = {
+    ".npz": (read_npz, write_npz),
+    ".safetensors": (read_safetensors, write_safetensors),
+}
+"""How files are read and written, by suffix."""
