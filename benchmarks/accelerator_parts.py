@@ -16,9 +16,10 @@ from benchmarks import simulation
 from benchmarks.timing import fastest, once
 from benchmarks.training import random_graph
 from family_tree import closed_graph, ontology, sample_people
-from owkg import evaluation, kg, metrics, simulate
+from owkg import evaluation, kg, simulate
 from owkg.evaluation.memory import block_bytes
 from owkg.models import MODELS, SIDES, model
+from owkg.rank_weights import MRR
 from owkg.sampling import sample, write_worlds
 from owkg.train import Training, training
 from owkg.train.queries import queries
@@ -141,7 +142,7 @@ def monte_carlo(scale: Scale) -> Numbers:
             trials = each * grid["strength"].size
 
             def draw(each: int = each, chunk: int | None = chunk) -> None:
-                simulate.estimate(jax.random.key(0), metrics.MRR, trials=each, chunk=chunk, **grid)
+                simulate.estimate(jax.random.key(0), MRR, trials=each, chunk=chunk, **grid)
 
             first = once(draw)
             seconds = fastest(draw, 1) if each > scale.trials[0] else fastest(draw, scale.repeats)

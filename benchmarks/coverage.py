@@ -25,10 +25,11 @@ sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__f
 import numpy as np
 import polars as pl
 import typer
-from scipy import special, stats
+from scipy import special
+from scipy import stats as scipy_stats
 
 from benchmarks.timing import machine
-from owkg import kg, metrics
+from owkg import kg, metrics, stats
 from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, run_script, save_table
@@ -142,8 +143,8 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
     rows = []
     for effective in config.effective:
         count = round(effective / share)
-        for interval in metrics.Interval:
-            analytic = interval is metrics.Interval.ANALYTIC
+        for interval in stats.Interval:
+            analytic = interval is stats.Interval.ANALYTIC
             if not analytic and (effective != max(config.effective) or count > _RESAMPLED_QUERIES):
                 continue
             samples = config.samples if analytic else config.resampled
@@ -161,7 +162,7 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
                 scale = np.sqrt(count / config.population) if name.startswith("z") else 1.0
                 target = truth[name].value * scale
                 value, error, low, high = ends[name].T
-                reach = stats.t.ppf((1 + _LEVEL) / 2, count - 1) * error
+                reach = scipy_stats.t.ppf((1 + _LEVEL) / 2, count - 1) * error
                 rows.append(
                     {
                         "ranks": str(population),

@@ -25,8 +25,9 @@ import polars as pl
 import typer
 
 from benchmarks.timing import fastest, machine, once, peak_gib
-from owkg import ir, metrics, ranks
+from owkg import ir, metrics, ranks, stats
 from owkg.metrics import chance
+from owkg.rank_weights import HMR
 from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
@@ -182,7 +183,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
             tasks,
             wanted,
             ties=(metrics.Ties.REALISTIC,),
-            interval=metrics.Interval.BCA,
+            interval=stats.Interval.BCA,
             replicates=config.replicates,
             key=key,
         )
@@ -222,7 +223,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
 def time_chance(config: Config, rows: list[tuple]) -> None:
     """The chance level of the harmonic mean rank: quadrature against PyKEEN's drawing."""
     _, _, candidates, _ = drawn_ranks(_TEST_RANKS)
-    seconds = fastest(lambda: chance.reciprocal_chance(metrics.HMR, 1.0, candidates), config.repeats)
+    seconds = fastest(lambda: chance.reciprocal_chance(HMR, 1.0, candidates), config.repeats)
     rows.append((f"chance level of hmr, {_TEST_RANKS:,} tasks, exact", 1, seconds, None, None))
     if find_spec("pykeen") is None:
         return
@@ -237,7 +238,7 @@ def time_chance(config: Config, rows: list[tuple]) -> None:
             )
         )
     )
-    error = abs(found[0] / chance.reciprocal_chance(metrics.HMR, 1.0, candidates).expectation - 1)
+    error = abs(found[0] / chance.reciprocal_chance(HMR, 1.0, candidates).expectation - 1)
     what = f"PyKEEN, the same, {draws} draws ({error:.2%} off)"
     rows.append((what, 1, seconds, None, None))
 

@@ -19,7 +19,8 @@ import polars as pl
 import typer
 
 from benchmarks.timing import fastest, machine, peak_gib
-from owkg import metrics, openworld, simulate, theory
+from owkg import openworld, simulate, theory
+from owkg.rank_weights import MRR
 from owkg.simulate.numerics import random_bits
 from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
@@ -111,7 +112,7 @@ def run(config: Config) -> pl.DataFrame:
     grid = published_grid(config)
     trials = grid["strength"].size * config.trials
     seconds = fastest(
-        lambda: simulate.estimate(jax.random.key(0), metrics.MRR, trials=config.trials, **grid),
+        lambda: simulate.estimate(jax.random.key(0), MRR, trials=config.trials, **grid),
         config.repeats,
     )
     bits = time_random_bits(config, _LONG_RUN) / _LONG_RUN  # seconds a trial
@@ -121,7 +122,7 @@ def run(config: Config) -> pl.DataFrame:
     seconds = fastest(
         lambda: simulate.estimate(
             jax.random.key(0),
-            metrics.MRR,
+            MRR,
             strength=0.7,
             sparsity=0.35,
             num_answers=config.grid.num_answers,
@@ -143,9 +144,9 @@ def run(config: Config) -> pl.DataFrame:
         "num_answers": rng.integers(1, 65, n),
         "num_entities": config.grid.num_entities,
     }
-    seconds = fastest(lambda: theory.moments(metrics.MRR, **settings), 1)
+    seconds = fastest(lambda: theory.moments(MRR, **settings), 1)
     rows.append((f"exact moments, {n:,} settings, N <= 64", n, seconds, None, None))
-    seconds = fastest(lambda: theory.moments(metrics.MRR, **grid), config.repeats)
+    seconds = fastest(lambda: theory.moments(MRR, **grid), config.repeats)
     rows.append(("exact moments of the published grid", grid["strength"].size, seconds, None, None))
     columns = ["what", "count", "seconds", "times_faster_than_baseline", "times_random_bits"]
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None).with_columns(

@@ -18,7 +18,8 @@ import polars as pl
 import typer
 
 from benchmarks.timing import fastest, machine, once, peak_gib
-from owkg import metrics, openworld, simulate
+from owkg import openworld, simulate
+from owkg.rank_weights import RankWeight, rank_weight
 from owkg.simulate.numerics import random_bits
 from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
@@ -62,7 +63,7 @@ def example(tied: bool = False) -> simulate.FullTest:
     )
 
 
-def baseline(full: simulate.FullTest, measured: tuple[metrics.RankWeight, ...], draws: int) -> np.ndarray:
+def baseline(full: simulate.FullTest, measured: tuple[RankWeight, ...], draws: int) -> np.ndarray:
     """A plain loop over draws, [draws, metrics], for ranks without ties."""
     rng = np.random.default_rng(1)
     table = [np.asarray(metric.weight(jax.numpy.arange(1.0, _ENTITIES))) for metric in measured]
@@ -102,7 +103,7 @@ def seconds_of_bits(words: int, repeats: int) -> float:
 
 def run(draws: int, repeats: int) -> pl.DataFrame:
     """The table: what, seconds, draws a second, and the ratios to baseline and limit."""
-    measured = tuple(metrics.rank_weight(name) for name in _METRICS)
+    measured = tuple(rank_weight(name) for name in _METRICS)
     full, tied = example(), example(tied=True)
     untied = full._replace(pessimistic=full.optimistic)
     answers = len(full.query)

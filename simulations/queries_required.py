@@ -15,8 +15,9 @@ import numpy as np
 import polars as pl
 import typer
 
-from owkg import metrics, theory
+from owkg import theory
 from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.rank_weights import MRR, rank_weight
 from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
@@ -58,10 +59,8 @@ def run(config: Config) -> pl.DataFrame:
             {
                 "metric": name,
                 "sparsity": sparsity,
-                "required_queries": theory.required_queries(metrics.rank_weight(name), **setting),
-                "required_queries_paired": theory.required_queries(
-                    metrics.rank_weight(name), **setting, paired=True
-                ),
+                "required_queries": theory.required_queries(rank_weight(name), **setting),
+                "required_queries_paired": theory.required_queries(rank_weight(name), **setting, paired=True),
             }
         )
         for name in config.metrics
@@ -91,9 +90,7 @@ def draw(table: pl.DataFrame, config: Config, stem: Path) -> None:
 
 def worked_example() -> pl.DataFrame:
     """The example after Corollary 4.4 (beta = .35, N = 43, l = .7, 5 %): printed, and corrected."""
-    exact = theory.moments(
-        metrics.MRR, strength=0.7, sparsity=0.35, num_answers=43, num_entities=14505
-    ).variance
+    exact = theory.moments(MRR, strength=0.7, sparsity=0.35, num_answers=43, num_entities=14505).variance
     rows = []
     for label, variance in (("printed variance", 7.4e-3), ("exact variance", float(exact))):
         needed = {

@@ -192,14 +192,16 @@ def test_rank_refuses(graph):
 
 def test_metrics_are_named_in_theory_and_simulation_too():
     world = {"strength": 0.7, "sparsity": 0.35, "num_answers": 9, "num_entities": 99}
-    named, given = (owkg.theory.moments(of, **world) for of in ("hits_at_10", owkg.metrics.hits_at(10)))
+    named, given = (owkg.theory.moments(of, **world) for of in ("hits_at_10", owkg.rank_weights.hits_at(10)))
     assert named == given
     key = jax.random.key(0)
-    drawn = [owkg.simulate.estimate(key, of, trials=64, **world).mean for of in ("mrr", owkg.metrics.MRR)]
+    drawn = [
+        owkg.simulate.estimate(key, of, trials=64, **world).mean for of in ("mrr", owkg.rank_weights.MRR)
+    ]
     assert (drawn[0] == drawn[1]).all()
     rest = {name: world[name] for name in ("sparsity", "num_answers", "num_entities")}
     pair = {"strength": 0.7, "other_strength": 0.75, "inconsistency": 0.05}
-    queries = [owkg.theory.required_queries(of, **pair, **rest) for of in ("mrr", owkg.metrics.MRR)]
+    queries = [owkg.theory.required_queries(of, **pair, **rest) for of in ("mrr", owkg.rank_weights.MRR)]
     assert queries[0] == queries[1]
     with pytest.raises(ValueError, match="unknown metric 'mmr': did you mean mr, mrr"):
         owkg.theory.moments("mmr", **world)

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 import numpy as np
 import polars as pl
-from owkg import judge, metrics, ranks, simulate
+from owkg import judge, metrics, rank_weights, ranks, simulate
 from owkg.cli.main import main
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
@@ -48,7 +48,8 @@ main(["compare", a, b, "--metric", "mrr", "--format", "json"])
 main(["stability", a, b, "--metric", "mrr", "--draws", "20", "--format", "json"])
 print(metrics.report(table, [metrics.metric("zgmr")]).rows())
 print(ranks.random_ranks(seeded(3), low, low + 2))
-print(resample(seeded(4), full_test(low, low, low, -1.0 * low), metrics.MRR, sparsity=0.3, draws=5).values)
+full = full_test(low, low, low, -1.0 * low)
+print(resample(seeded(4), full, rank_weights.MRR, sparsity=0.3, draws=5).values)
 print(query_counts(seeded(5), 9, 3))
 triples = np.stack([r.integers(0, 9, 40), r.integers(0, 2, 40), r.integers(0, 9, 40)], 1).astype(np.int32)
 graph = KnowledgeGraph(tuple(map(str, range(9))), ("r", "s"), {"train": np.unique(triples, axis=0)})

@@ -9,9 +9,10 @@ from jaxtyping import Float64, Int64
 
 from owkg.checks import ArgumentError
 from owkg.judge.schema import known_entity
-from owkg.metrics import Adjustment, Metric, RankWeight, Ties, part_of, tasks_of
+from owkg.metrics import Adjustment, Metric, Ties, part_of, tasks_of
 from owkg.metrics.measures import Dispersion, Median
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
+from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 from owkg.stats.rank_correlation import round_ties
 

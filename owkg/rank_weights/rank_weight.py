@@ -56,7 +56,7 @@ def probed(metric: Any) -> RankWeight:
         ValueError: if it is no `RankWeight`, or its weight does not give one real number for each rank.
     """
     if not isinstance(metric, RankWeight):
-        raise ArgumentError("metric", f"must be a RankWeight, such as owkg.metrics.MRR, got {metric!r}.")
+        raise ArgumentError("metric", f"must be a RankWeight, such as owkg.rank_weights.MRR, got {metric!r}.")
     if not _works_on_numpy(metric):
         _trace(metric)
     return metric

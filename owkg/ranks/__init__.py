@@ -5,6 +5,7 @@ from owkg.ranks.build import rank, rank_table
 from owkg.ranks.files import read_ranks, write_ranks
 from owkg.ranks.lists import ranks_from_list
 from owkg.ranks.matrices import ranks_from_matrix
+from owkg.ranks.reweight import reweighted
 from owkg.ranks.runs import Converted, ranks_from_run
 from owkg.ranks.scores import Ranks, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
@@ -28,6 +29,7 @@ __all__ = [
     "ranks_from_scores",
     "read_ranks",
     "realistic",
+    "reweighted",
     "triple_ids",
     "validated",
     "write_ranks",

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from owkg import evaluation, kg, metrics
+from owkg import evaluation, kg
 from owkg.checks import ArgumentError
 from owkg.models import SIDES, Model, Params, Statistics
+from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.train.config import Training
 
 # Measured whatever decides when to stop.
@@ -26,11 +27,11 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
         ValueError: if there is no split valid, or the metric is none whose larger values are better.
     """
     try:
-        chosen = {name: metrics.rank_weight(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
+        chosen = {name: rank_weight(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
     except ValueError as error:
         raise ArgumentError("valid_metric", f"must be the name of a metric: {error}") from None
     deciding = chosen[config.valid_metric]
-    if not isinstance(deciding, metrics.RankWeight) or deciding.link or not deciding.larger_is_better:
+    if not isinstance(deciding, RankWeight) or deciding.link or not deciding.larger_is_better:
         raise ArgumentError(
             "valid_metric", f"must be a mean over ranks, the larger the better, got {config.valid_metric!r}."
         )
@@ -48,6 +49,6 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
             for side in SIDES
         )
         first, last, *_ = (np.concatenate(column) for column in zip(*ranks, strict=True))
-        return {name: float(metrics.tie_expectation(m, first, last).mean()) for name, m in chosen.items()}
+        return {name: float(tie_expectation(m, first, last).mean()) for name, m in chosen.items()}
 
     return measured

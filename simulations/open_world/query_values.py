@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
 from owkg.kg import num_candidates
-from owkg.metrics import Metric, RankWeight, metric, tie_expectation
+from owkg.metrics import Metric, metric
 from owkg.metrics.measures import Probe, probe_loss
+from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.simulate import FullTest, full_test, thin
 from simulations.open_world.curves import FULL, Curves
 from simulations.open_world.record import Record

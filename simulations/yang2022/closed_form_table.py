@@ -10,7 +10,8 @@ from typing import Any
 import jax
 import polars as pl
 
-from owkg import metrics, openworld, simulate, theory
+from owkg import openworld, simulate, theory
+from owkg.rank_weights import rank_weight
 from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, Seed, save_table
@@ -36,7 +37,7 @@ PREDICTION = (openworld.Classification(), openworld.Score())
 
 def run(config: Config) -> pl.DataFrame:
     """One row for each prediction model, missing-fact model and metric."""
-    chosen = [metrics.rank_weight(name) for name in config.metrics]
+    chosen = [rank_weight(name) for name in config.metrics]
     setting = {
         "strength": config.strength,
         "sparsity": config.sparsity,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg import metrics, simulate, theory
+from owkg import simulate, theory
 from owkg.keys import seeded
+from owkg.rank_weights import MRR
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,18 @@ def checked_points(
         "num_answers": grid.num_answers,
         "num_entities": grid.num_entities,
     }
-    exact = theory.moments(metrics.MRR, **setting)
-    drawn = simulate.estimate(seeded(seed), metrics.MRR, trials=trials, on_progress=on_progress, **setting)
+    exact = theory.moments(MRR, **setting)
+    drawn = simulate.estimate(seeded(seed), MRR, trials=trials, on_progress=on_progress, **setting)
     mean, error = drawn.mean[:, 0], drawn.standard_error[:, 0]
     return pl.DataFrame(
         points
         | {
             "expectation": exact.expectation,
             "variance": exact.variance,
-            "lemma_expectation": theory.lemma_expectation(metrics.MRR, **setting),
+            "lemma_expectation": theory.lemma_expectation(MRR, **setting),
             "log_approximation": theory.log_approximation(**setting),
             "log_approximation_error_bound": theory.log_approximation_error_bound(**setting),
-            "correlation_derivative": theory.lemma_correlation_derivative(metrics.MRR, **setting),
+            "correlation_derivative": theory.lemma_correlation_derivative(MRR, **setting),
             "monte_carlo_mean": mean,
             "monte_carlo_standard_error": error,
             "monte_carlo_variance": drawn.variance[:, 0],

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from owkg import checks
-from owkg.metrics import RankWeight, tie_expectation
+from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.rank_weights.registry import checked
 from owkg.theory import covariance, moments
 

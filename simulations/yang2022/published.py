@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from owkg import metrics, openworld, theory
+from owkg import openworld, theory
+from owkg.rank_weights import MRR
 from simulations.data import data_file
 
 _COLUMNS = {
@@ -64,7 +65,7 @@ def compared_with_published(table: pl.DataFrame) -> pl.DataFrame:
         table["strength"].to_numpy(), 1 - table["alpha"].to_numpy(), table["rho"].to_numpy()
     )
     exact = theory.conditional_moments(
-        metrics.MRR,
+        MRR,
         missing_strength=np.clip(l1, 0, 1),
         test_strength=np.clip(l2, 0, 1),
         sparsity=1 - table["alpha"].to_numpy(),

@@ -9,8 +9,8 @@ import polars as pl
 from jaxtyping import Float64
 
 from owkg.keys import reproducible, seeded
-from owkg.metrics import RankWeight
-from owkg.metrics import rank_weight as metric_named
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights import rank_weight as metric_named
 from owkg.simulate import FullTest, full_test, inversions, quantiles, resample
 from simulations.open_world.curves import FULL, SPARSE, Curves
 from simulations.open_world.query_values import joined

@@ -15,9 +15,10 @@ import pytest
 from typer.main import get_command
 
 import owkg
-from owkg import metrics, simulate, theory
+from owkg import simulate, theory
 from owkg.cli import errors
 from owkg.cli.main import app, main, run
+from owkg.rank_weights import MRR, hits_at, rank_weight
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,7 +148,7 @@ def test_the_required_queries_are_the_fewest_that_suffice(answer, suffix, querie
 def test_theory_prints_what_the_library_computes(answer):
     found = answer(f"{THEORY} --metric hits@10 --correlation 0.2 --missing popularity")
     expected = theory.moments(
-        metrics.hits_at(10),
+        hits_at(10),
         strength=0.7,
         sparsity=0.35,
         num_answers=43,
@@ -164,7 +165,7 @@ def test_simulate_prints_what_the_library_computes(answer):
 
     expected = simulate.estimate(
         jax.random.key(3),
-        metrics.MRR,
+        MRR,
         strength=0.7,
         sparsity=0.35,
         num_answers=5,
@@ -547,7 +548,7 @@ def test_a_wide_table_loses_no_digits(call, monkeypatch, width):
     for name in names:
         assert name in out
         value = theory.expectation(
-            metrics.rank_weight(name), strength=0.7, sparsity=0.35, num_answers=43, num_entities=14_505
+            rank_weight(name), strength=0.7, sparsity=0.35, num_answers=43, num_entities=14_505
         )
         assert f"{float(value):.6g}" in out
 

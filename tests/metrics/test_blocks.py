@@ -4,22 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.metrics import (
-    HMR,
-    IMR,
-    MRR,
-    Interval,
-    Ties,
-    blocks,
-    chance,
-    default_metrics,
-    evaluate,
-    metric,
-    queries,
-    tasks,
-    tasks_of,
-)
+from owkg.metrics import Ties, blocks, chance, default_metrics, evaluate, metric, queries, tasks, tasks_of
 from owkg.metrics.blocks import Block, ordered, whole_block
+from owkg.rank_weights import HMR, IMR, MRR
+from owkg.stats import Interval
 
 NAMES = [*(one.name for one in default_metrics(popularity=True)), "zmacro-map@3", "amacro-mrr", "macro-mr"]
 

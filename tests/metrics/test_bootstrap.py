@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owkg.metrics import Interval, Ties, evaluate, metric, tasks, tasks_of
+from owkg.metrics import Ties, evaluate, metric, tasks, tasks_of
 from owkg.metrics.median import distribution, quantile, rank_histogram, resampled_medians
+from owkg.stats import Interval
 from owkg.stats.bootstrap import bounds, resampled_sums
 
 KEY = jax.random.key(7)

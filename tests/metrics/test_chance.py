@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from owkg.metrics import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.metrics.chance import (
     geometric_chance,
     log_rank_cumulants,
@@ -15,6 +14,7 @@ from owkg.metrics.chance import (
 )
 from owkg.metrics.evaluate import linked_chance
 from owkg.metrics.evaluate import median_chance as chosen_median_chance
+from owkg.rank_weights import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.tables import rank_weights
 
 SIZES = [[1], [2], [50], [1, 1], [3, 50], [2, 3, 4], [7, 7, 7], [1, 500], [4, 1, 5, 3]]

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from owkg.metrics import MR, MRR, Interval, Ties, evaluate, metric, tasks, tasks_of
+from owkg.metrics import Ties, evaluate, metric, tasks, tasks_of
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import adjusted_chance, adjusted_value, plain_chance, slopes
 from owkg.metrics.median import distribution, rank_histogram, woodruff
 from owkg.metrics.query_sums import query_sums_by_ties
+from owkg.rank_weights import MR, MRR
+from owkg.stats import Interval
 from owkg.stats.interval import share_limits
 
 AVERAGED = ["mrr", "mr", "hits@3", "amr", "amri", "amrr", "zmr", "zmrr", "ahits@3", "zhits@3"]

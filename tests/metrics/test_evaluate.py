@@ -7,21 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from owkg.metrics import (
-    MR,
-    MRR,
-    Adjustment,
-    Ties,
-    adjusted,
-    evaluate,
-    hits_at,
-    metric,
-    part_of,
-    queries,
-    tasks,
-    tasks_of,
-)
+from owkg.metrics import Adjustment, Ties, adjusted, evaluate, metric, part_of, queries, tasks, tasks_of
 from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain, Dispersion, Median
+from owkg.rank_weights import MR, MRR, hits_at
 
 # Every measure, each adjustment of it; medians apart, as their chance level takes long to draw.
 AVERAGED = [

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from owkg import metrics
 from owkg.metrics import (
     Adjustment,
     macro,
@@ -16,6 +15,7 @@ from owkg.metrics import (
     stratified_mrr,
 )
 from owkg.metrics.measures import BestAnswer, Median, Metric, Probe, Weighting, probe_loss
+from owkg.rank_weights import GMR, IMR, MRR, power_mean
 from owkg.rank_weights.tables import rank_weights
 
 
@@ -37,14 +37,14 @@ def test_direction(name, larger):
 
 
 def test_factories():
-    assert micro(metrics.MRR) == Metric("mrr", metrics.MRR, Weighting(), Adjustment.NONE)
+    assert micro(MRR) == Metric("mrr", MRR, Weighting(), Adjustment.NONE)
     assert probe(0.5, 0.25) == Metric("probe@0.5,0.25", Probe(0.5), Weighting(popularity=0.25))
     assert probe(np.float32(2), 0).name == "probe@2,0"
     assert probe(1, 0, 0.5).weighting == Weighting(relation_popularity=0.5)
     assert probe(float("inf")).measure == Probe(float("inf"))
-    assert stratified_mrr(0.5) == stratified(metrics.MRR, 0.5)
+    assert stratified_mrr(0.5) == stratified(MRR, 0.5)
     assert stratified_mrr(0.5).weighting == Weighting(popularity=0.5)
-    assert macro(metrics.MRR).measure == BestAnswer(metrics.MRR)
+    assert macro(MRR).measure == BestAnswer(MRR)
     assert macro_map(20).name == "macro-map@20"
     assert macro_ndcg(20.0).name == "macro-ndcg@20"
     assert metric("median_rank").measure == Median()
@@ -84,7 +84,7 @@ def test_bad_cutoff(factory, k):
         factory(k)
 
 
-@pytest.mark.parametrize("metric", [metrics.GMR, metrics.IMR, metrics.power_mean(3)], ids=str)
+@pytest.mark.parametrize("metric", [GMR, IMR, power_mean(3)], ids=str)
 def test_macro_of_a_link_is_refused(metric):
     with pytest.raises(ValueError, match=metric.name):
         macro(metric)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg import metrics
 from owkg.metrics import Adjustment, adjusted, measures, metric, pykeen_key
 from owkg.metrics.measures import Dispersion, Spread
+from owkg.rank_weights import GMR, MRR, hits_at
 
 # PyKEEN 1.11.1: key, and the synonyms that its resolver knows, with 10 for k.
 PYKEEN = {
@@ -106,7 +106,7 @@ def test_aliases(name, meant):
 def test_names_say_what_is_computed():
     assert metric("strat-gmr@1").weighting.popularity == 1
     assert metric("wgmr").weighting.negatives == 1
-    assert metric("wgmr").measure == metrics.GMR
+    assert metric("wgmr").measure == GMR
     probe = metric("probe@2,0.25,0.75")
     assert probe.measure == measures.Probe(2.0)
     assert probe.weighting == measures.Weighting(popularity=0.25, relation_popularity=0.75)
@@ -115,8 +115,8 @@ def test_names_say_what_is_computed():
     assert metric("zgmr").adjustment is Adjustment.Z
     assert metric("macro-map@7").measure == measures.AveragePrecision(7)
     assert metric("macro-ndcg@7").measure == measures.DiscountedGain(7)
-    assert metric("macro-hits@3").measure == measures.BestAnswer(metrics.hits_at(3))
-    assert metric("hits@3").measure == metrics.hits_at(3)
+    assert metric("macro-hits@3").measure == measures.BestAnswer(hits_at(3))
+    assert metric("hits@3").measure == hits_at(3)
     assert metric("variance").measure == Dispersion(Spread.VARIANCE)
 
 
@@ -148,7 +148,7 @@ def test_strange_names_are_refused(name):
     assert repr(name) in str(error.value)
 
 
-@pytest.mark.parametrize("name", [None, 3, b"mrr", ["mrr"], metrics.MRR])
+@pytest.mark.parametrize("name", [None, 3, b"mrr", ["mrr"], MRR])
 def test_names_that_are_no_text(name):
     with pytest.raises(ValueError, match="must be text"):
         metric(name)

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from owkg import ir, metrics
-from owkg.metrics import MRR
+from owkg import ir, metrics, ranks
+from owkg.rank_weights import MRR, tie_expectation
 
 ROW = {"head": "a", "relation": "r", "tail": "b", "side": "tail", "optimistic": 1, "pessimistic": 1}
 TABLE = pl.DataFrame([ROW | {"candidates": 9}])
@@ -21,12 +21,12 @@ MEASURES = ("average_precision", "ndcg", "r_precision", "bpref", "inf_ap", "reci
         (lambda: metrics.adjusted(metrics.metric("mrr"), "y"), "adjustment"),
         (lambda: metrics.pykeen_key("mrr"), "metric"),
         (lambda: metrics.part_of(None, [0]), "tasks"),
-        (lambda: metrics.tie_expectation(MRR, [0], [1]), "optimistic"),
-        (lambda: metrics.tie_expectation(MRR, [2], [1]), "pessimistic"),
-        (lambda: metrics.tie_expectation(MRR, [1, 1], [1]), "pessimistic"),
-        (lambda: metrics.reweighted(TABLE, [1]), "shares"),
-        (lambda: metrics.reweighted(TABLE, {"r": "x"}), "shares"),
-        (lambda: metrics.reweighted(None), "table"),
+        (lambda: tie_expectation(MRR, [0], [1]), "optimistic"),
+        (lambda: tie_expectation(MRR, [2], [1]), "pessimistic"),
+        (lambda: tie_expectation(MRR, [1, 1], [1]), "pessimistic"),
+        (lambda: ranks.reweighted(TABLE, [1]), "shares"),
+        (lambda: ranks.reweighted(TABLE, {"r": "x"}), "shares"),
+        (lambda: ranks.reweighted(None), "table"),
         (lambda: metrics.report(None), "table"),
         (lambda: metrics.report(TABLE, ["mrr"]), "metrics"),
         (lambda: ir.precision(None, 3), "judged"),

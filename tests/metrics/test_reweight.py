@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from owkg.metrics import Ties, evaluate, metric, reweighted, tasks_of
+from owkg.metrics import Ties, evaluate, metric, tasks_of
+from owkg.ranks import reweighted
 
 
 def _mrr(table):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from owkg.metrics import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, power_mean
+from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, power_mean
 from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
 
 

@@ -4,10 +4,17 @@ import jax
 import numpy as np
 import pytest
 
-from owkg import metrics, openworld, simulate, theory
+from owkg import openworld, simulate, theory
+from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
-METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.p_mrr(0.5))
+METRICS = (
+    MRR,
+    LOG_MRR,
+    MR,
+    hits_at(3),
+    p_mrr(0.5),
+)
 MISSING = (openworld.Independent(), openworld.NodeBased(), openworld.PopularityBased(1.5))
 PAPER = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
 SETTINGS = [
@@ -50,7 +57,7 @@ def test_covariance_of_two_models_agrees(missing):
     # Var(sample covariance) <= (variance product + covariance^2) (1 + excess kurtosis) / trials.
     error = np.sqrt(result.variance[0] * result.variance[1] * 2 / result.trials)
     assert_within(estimated, error, exact)
-    single = theory.moments(metrics.MRR, missing=missing, **setting)
+    single = theory.moments(MRR, missing=missing, **setting)
     assert_within(result.mean[0, 0], result.standard_error[0, 0], single.expectation)
     np.testing.assert_allclose(result.variance[1, 2], result.covariance[1, 2, 1, 2])
 
@@ -69,7 +76,7 @@ def test_score_model_agrees_with_quadrature(missing):
 def test_scores_far_in_the_tail_do_not_stall():
     """Equal tail probabilities give a chance of -0.0, on which jax.random.binomial never returns."""
     result = simulate.estimate(
-        jax.random.key(0), metrics.MRR, trials=2000, prediction=openworld.Score(),
+        jax.random.key(0), MRR, trials=2000, prediction=openworld.Score(),
         strength=1 - 1e-9, sparsity=0.35, num_answers=43, num_entities=14505,
     )  # fmt: skip
     assert 0 < result.mean[0] < 1
@@ -78,7 +85,7 @@ def test_scores_far_in_the_tail_do_not_stall():
 def test_seed_decides_and_x64_flag_does_not_and_progress_is_reported_to_the_end():
     def run(seed, on_progress=None):
         run = {"trials": 3000, "on_progress": on_progress}
-        return simulate.estimate(jax.random.key(seed), metrics.MRR, **run, **PAPER).mean
+        return simulate.estimate(jax.random.key(seed), MRR, **run, **PAPER).mean
 
     seen = []
     with jax.enable_x64(True):
@@ -103,13 +110,13 @@ def test_seed_decides_and_x64_flag_does_not_and_progress_is_reported_to_the_end(
 )
 def test_bad_input_is_named(change, message):
     with pytest.raises(ValueError, match=message):
-        simulate.estimate(jax.random.key(0), metrics.MRR, **({"trials": 10} | PAPER | change))
+        simulate.estimate(jax.random.key(0), MRR, **({"trials": 10} | PAPER | change))
 
 
 @pytest.mark.parametrize("key", [-1, None, np.zeros(2, np.uint32)])
 def test_bad_key_is_named(key):
     with pytest.raises(ValueError, match="`key` must be one key"):
-        simulate.estimate(key, metrics.MRR, trials=10, **PAPER)
+        simulate.estimate(key, MRR, trials=10, **PAPER)
 
 
 @pytest.mark.parametrize("chosen", [(), None, (1.0,)])
@@ -120,14 +127,14 @@ def test_bad_metrics_are_named(chosen):
 
 def test_more_entities_than_a_rank_can_count_are_refused():
     with pytest.raises(ValueError, match=r"`num_entities` must be below 2\*\*31"):
-        simulate.estimate(jax.random.key(0), metrics.MRR, trials=10, **(PAPER | {"num_entities": 2**31}))
+        simulate.estimate(jax.random.key(0), MRR, trials=10, **(PAPER | {"num_entities": 2**31}))
 
 
 def test_many_answers_stay_within_memory():
     """Blocks and chunks shrink with the answers: 20,000 answers, 500 trials."""
     l, s, n, entities = 0.5, 0.4, 20_000, 30_000
     setting = {"strength": l, "sparsity": s, "num_answers": n, "num_entities": entities}
-    result = simulate.estimate(jax.random.key(0), metrics.MR, trials=500, **setting)
+    result = simulate.estimate(jax.random.key(0), MR, trials=500, **setting)
     # Linear in the number of missing answers, some n s: half of those of its own class precede an answer.
     behind = n * s * l + (entities - n + n * s * (1 - l)) / 2
     assert_within(result.mean, result.standard_error, 1 + l * n * s * l / 2 + (1 - l) * behind)
@@ -140,8 +147,8 @@ def test_estimates_of_zeros_and_ones_are_the_textbook_formulas(trials):
     The mean of a constant is 1 where every trial counts once: 1, 2 and 3 blocks, full and partly filled.
     """
     setting = {"strength": 0.5, "sparsity": 0.5, "num_answers": 1, "num_entities": 4}
-    constant = metrics.RankWeight("one", lambda rank: rank**0)
-    both = (metrics.hits_at(1), constant)
+    constant = RankWeight("one", lambda rank: rank**0)
+    both = (hits_at(1), constant)
     result = simulate.estimate(jax.random.key(5), both, trials=trials, **setting)
     assert (result.mean[1], result.variance[1]) == (1, 0)
     ones = round(float(result.mean[0]) * trials)
@@ -157,6 +164,6 @@ def test_estimates_of_zeros_and_ones_are_the_textbook_formulas(trials):
 
 
 def test_weight_that_is_not_finite_is_refused():
-    metric = metrics.RankWeight("mine", lambda rank: 1 / (rank - 3))
+    metric = RankWeight("mine", lambda rank: 1 / (rank - 3))
     with pytest.raises(ValueError, match="`metrics` must weigh every rank with a finite number"):
         simulate.estimate(jax.random.key(0), metric, trials=500, **PAPER)

@@ -8,7 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from owkg import metrics, openworld, simulate
+from owkg import openworld, simulate
+from owkg.rank_weights import LOG_MRR, MR, MRR
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ def test_chunk_never_changes_a_bit(missing, prediction):
     setting = {"strength": [0.3, 0.7], "sparsity": 0.3, "num_answers": 13, "num_entities": 400}
     run = {"trials": 2500, "missing": missing, "prediction": prediction}
     small, large = (
-        simulate.estimate(jax.random.key(0), (metrics.LOG_MRR, metrics.MR), chunk=chunk, **setting, **run)
+        simulate.estimate(jax.random.key(0), (LOG_MRR, MR), chunk=chunk, **setting, **run)
         for chunk in (1, 50_000)
     )
     for one, two in zip(small, large, strict=True):
@@ -43,7 +44,7 @@ def test_chunks_and_more_draws_change_no_bit(missing, with_facts):
         simulate.resample(
             jax.random.key(3),
             full,
-            (metrics.MRR, metrics.LOG_MRR),
+            (MRR, LOG_MRR),
             sparsity=0.4,
             missing=law,
             draws=draws,
@@ -62,7 +63,7 @@ from owkg import metrics, simulate
 assert len(jax.devices()) == 8
 setting = dict(strength=[.3, .7, .9], sparsity=.3, num_answers=13, num_entities=400, trials=2500)
 run = lambda n: simulate.estimate(
-    jax.random.key(0), (metrics.MRR, metrics.MR), devices=jax.devices()[:n], **setting)
+    jax.random.key(0), (MRR, MR), devices=jax.devices()[:n], **setting)
 one = run(1)
 for n in (2, 5, 8):
     for a, b in zip(one, run(n), strict=True):

@@ -8,14 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg import metrics, theory
-from owkg.metrics import tie_expectation
+from owkg import theory
 from owkg.openworld import INDEPENDENT, NodeBased, PopularityBased, RelationBased
+from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr, tie_expectation
 from owkg.ranks import ranks_from_scores
 from owkg.simulate import Correlated, full_test, inversions, quantiles, resample, thin
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
-METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(2), metrics.p_mrr(0.25))
+METRICS = (
+    MRR,
+    LOG_MRR,
+    MR,
+    hits_at(2),
+    p_mrr(0.25),
+)
 KEY = jax.random.key(3)
 ENTITIES = 9
 
@@ -131,7 +137,7 @@ def test_correlated_resamples_take_the_worst_of_each_query(levels):
     assert np.all(np.abs(result.mean - exact) <= 4.5 * error + 1e-6 * np.abs(exact))
 
 
-PRESENT = metrics.RankWeight("one", lambda rank: rank * 0 + 1)
+PRESENT = RankWeight("one", lambda rank: rank * 0 + 1)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +169,7 @@ def test_popular_facts_survive():
     fact, popularity = [[0, 0, 1], [2, 0, 3]], [1, 1, 3, 9]
     # The second reads 2, the first 1: the mean of what is left tells which one it is.
     full = full_test([0, 1], [1, 2], [1, 2], [0.0, 0.0], fact=fact, popularity=popularity)
-    result = resample(KEY, full, metrics.MR, sparsity=0.5, draws=40_000, missing=PopularityBased(1.0))
+    result = resample(KEY, full, MR, sparsity=0.5, draws=40_000, missing=PopularityBased(1.0))
     both = result.queries == 2
     first = both | (result.values[:, 0, 0] == 1)
     second = both | (result.values[:, 0, 0] == 2)
@@ -178,7 +184,7 @@ def test_a_metric_does_not_depend_on_the_others_nor_a_model_on_the_others():
     alone = full._replace(
         optimistic=full.optimistic[1:2], pessimistic=full.pessimistic[1:2], score=full.score[1:2]
     )
-    one = resample(KEY, alone, metrics.LOG_MRR, sparsity=0.4, draws=500)
+    one = resample(KEY, alone, LOG_MRR, sparsity=0.4, draws=500)
     np.testing.assert_allclose(one.values[:, 0, 0], both.values[:, 1, 1], rtol=1e-6)
 
 
@@ -200,12 +206,12 @@ def test_without_missing_facts_every_draw_reads_the_full_test(with_facts):
 def test_one_answer_a_query_keeps_its_rank():
     ranks = np.arange(1, 41)
     full = full_test(np.arange(40), ranks, ranks, -ranks)
-    result = resample(KEY, full, metrics.MR, sparsity=0.5, draws=2000)
+    result = resample(KEY, full, MR, sparsity=0.5, draws=2000)
     total = result.values[:, 0, 0] * result.queries
     np.testing.assert_allclose(total, np.round(total), rtol=1e-6)
     error = result.standard_deviation / np.sqrt(2000)
     assert np.all(np.abs(result.mean - result.full) <= 4.5 * error)
-    result = resample(KEY, full, metrics.MR, sparsity=0.5, draws=2000, missing=Correlated(-ranks))
+    result = resample(KEY, full, MR, sparsity=0.5, draws=2000, missing=Correlated(-ranks))
     assert np.all(result.values == result.full.astype(np.float32))
 
 
@@ -260,7 +266,7 @@ def test_pairs_are_inversions_as_often_as_the_draws_say():
     query = parts[0][0]
     ranks, scores = (np.array([part[i] for part in parts]) for i in (1, 2))
     full = full_test(query, ranks, ranks, scores)
-    result = resample(KEY, full, (metrics.MRR, metrics.hits_at(1)), sparsity=0.5, draws=4000)
+    result = resample(KEY, full, (MRR, hits_at(1)), sparsity=0.5, draws=4000)
     found = inversions(result)
     for m in range(2):
         for a, b in itertools.combinations(range(3), 2):
@@ -298,7 +304,13 @@ def test_progress_is_told():
     full, *_ = world(np.random.default_rng(9), 10**6)
     seen = []
     resample(
-        KEY, full, metrics.MRR, sparsity=0.2, draws=3000, chunk=1024, on_progress=lambda *a: seen.append(a)
+        KEY,
+        full,
+        MRR,
+        sparsity=0.2,
+        draws=3000,
+        chunk=1024,
+        on_progress=lambda *a: seen.append(a),
     )
     assert seen == [(1024, 3000), (2048, 3000), (3000, 3000)]
 
@@ -337,7 +349,7 @@ def test_a_bad_full_test_is_refused(change, named):
         ({"key": -1}, "key"),
         ({"full": 1}, "full"),
         ({"metrics": None}, "metrics"),
-        ({"metrics": metrics.GMR}, "metric"),
+        ({"metrics": GMR}, "metric"),
         ({"sparsity": 1}, "sparsity"),
         ({"sparsity": -0.1}, "sparsity"),
         ({"draws": 1}, "draws"),
@@ -352,7 +364,7 @@ def test_a_bad_full_test_is_refused(change, named):
 )
 def test_a_bad_resample_is_refused(change, named):
     arguments = {
-        "key": KEY, "full": full_test(**GOOD), "metrics": metrics.MRR, "sparsity": 0.5, "draws": 10,
+        "key": KEY, "full": full_test(**GOOD), "metrics": MRR, "sparsity": 0.5, "draws": 10,
     }  # fmt: skip
     with pytest.raises(ValueError, match=rf"^`{named}` "):
         resample(**(arguments | change))
@@ -368,7 +380,7 @@ def test_other_bad_arguments_are_refused():
         Correlated([np.nan])
     with pytest.raises(ValueError, match=r"^`score` must be one number"):
         Correlated([[1.0]])
-    result = resample(KEY, full, metrics.MRR, sparsity=0.1, draws=5)
+    result = resample(KEY, full, MRR, sparsity=0.1, draws=5)
     with pytest.raises(ValueError, match=r"^`at` "):
         quantiles(result, 1.5)
     nothing = result._replace(queries=np.zeros_like(result.queries))

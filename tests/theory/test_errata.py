@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from owkg import metrics, openworld, theory
+from owkg import openworld, theory
+from owkg.rank_weights import LOG_MRR, MRR, hits_at, p_mrr
 from simulations.yang2022.published import compared_with_published, published_simulations
 
 PAPER = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
@@ -22,7 +23,7 @@ def test_worked_example():
             )
         )
 
-    exact = theory.moments(metrics.MRR, strength=0.7, **PAPER).variance
+    exact = theory.moments(MRR, strength=0.7, **PAPER).variance
     assert round(c(7.4e-3, 0.05), 2) == 4.65
     assert round(c(7.4e-3, 0.10), 2) == 2.82
     assert round(float(exact), 5) == 0.00618
@@ -42,24 +43,24 @@ def test_negative_class():
     n = 14505 - 43 + 1
     harmonic_mean = (1 / np.arange(1, n + 1)).mean()
     assert harmonic_mean > np.log(n) / n
-    mean = theory.expectation(metrics.MRR, strength=0.0, **(PAPER | {"sparsity": 1e-12}))
+    mean = theory.expectation(MRR, strength=0.0, **(PAPER | {"sparsity": 1e-12}))
     assert mean == pytest.approx(harmonic_mean, rel=1e-9)
-    left_out = theory.expectation(metrics.LOG_MRR, strength=0.7, **PAPER) - theory.lemma_expectation(
-        metrics.LOG_MRR, strength=0.7, **PAPER
+    left_out = theory.expectation(LOG_MRR, strength=0.7, **PAPER) - theory.lemma_expectation(
+        LOG_MRR, strength=0.7, **PAPER
     )
     assert left_out == pytest.approx(0.025, abs=5e-4)
 
 
 def test_conditioning():
     setting = {"strength": 0.7, "sparsity": 0.5, "num_answers": 1, "num_entities": 10**6}
-    assert round(float(theory.expectation(metrics.MRR, **setting)), 3) == 0.700
-    assert round(float(theory.lemma_expectation(metrics.MRR, **setting)), 3) == 0.639
+    assert round(float(theory.expectation(MRR, **setting)), 3) == 0.700
+    assert round(float(theory.lemma_expectation(MRR, **setting)), 3) == 0.639
 
 
 def test_logarithm_needs_missing_facts():
     setting = {"strength": 0.3, "sparsity": 0.15, "num_answers": 12, "num_entities": 1000}
     assert round(float(theory.log_approximation(**setting)), 3) == 0.059
-    assert round(float(theory.lemma_expectation(metrics.MRR, **setting)), 3) == 0.264
+    assert round(float(theory.lemma_expectation(MRR, **setting)), 3) == 0.264
     assert round(float(theory.log_approximation_error_bound(**setting)), 2) == 0.41
 
 
@@ -70,7 +71,7 @@ def test_log_mrr_is_not_ndcg():
     first, last = 1, 100
     ndcg = (discount(first) + discount(last)) / (discount(1) + discount(2))
     filtered = np.array([first, last - 1])
-    log_mrr = np.asarray(metrics.LOG_MRR.weight(filtered.astype(float))).mean()
+    log_mrr = np.asarray(LOG_MRR.weight(filtered.astype(float))).mean()
     assert abs(ndcg - log_mrr) > 0.1
 
 
@@ -94,7 +95,9 @@ def test_published_points_agree(owkg_data):
 
 
 @pytest.mark.parametrize(
-    "metric", [metrics.MRR, metrics.LOG_MRR, metrics.hits_at(3), metrics.p_mrr(0.25)], ids=str
+    "metric",
+    [MRR, LOG_MRR, hits_at(3), p_mrr(0.25)],
+    ids=str,
 )
 def test_correlation_always_lowers_the_mean(metric):
     strength, sparsity, answers = np.meshgrid(

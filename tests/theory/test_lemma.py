@@ -5,9 +5,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owkg import metrics, openworld, theory
+from owkg import openworld, theory
+from owkg.rank_weights import LOG_MRR, MR, MRR, hits_at, p_mrr
 
-METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.p_mrr(1 / 3))
+METRICS = (
+    MRR,
+    LOG_MRR,
+    MR,
+    hits_at(3),
+    p_mrr(1 / 3),
+)
 SETTINGS = [(0.7, 0.35, 43), (0.6, 0.4, 15), (0.6, 0.4, 16), (0.05, 0.9, 1), (1.0, 0.5, 7), (0.3, 0.01, 200)]
 
 
@@ -32,9 +39,9 @@ def test_lemma_with_correlation(rho):
     l, beta, n = 0.6, 0.4, 20
     l1, l2 = openworld.conditional_strengths(l, beta, rho)
     j = np.arange(n + 1)
-    paper = (weigh(metrics.MRR, j + 1) * stats.binom.sf(j, n + 1, l1 * beta)).sum()
+    paper = (weigh(MRR, j + 1) * stats.binom.sf(j, n + 1, l1 * beta)).sum()
     exact = theory.lemma_expectation(
-        metrics.MRR, strength=l, sparsity=beta, num_answers=n, num_entities=50, correlation=rho
+        MRR, strength=l, sparsity=beta, num_answers=n, num_entities=50, correlation=rho
     )
     np.testing.assert_allclose(exact, l2 / l1 * paper / (beta * (n + 1)), rtol=1e-12)
 
@@ -43,7 +50,7 @@ def test_lemma_with_correlation(rho):
 def test_mrr_closed_form_equals_the_lemma(l, beta, n):
     closed = theory.mrr_lemma_expectation(strength=l, sparsity=beta, num_answers=n)
     setting = {"strength": l, "sparsity": beta, "num_answers": n, "num_entities": 5000}
-    np.testing.assert_allclose(closed, theory.lemma_expectation(metrics.MRR, **setting), rtol=1e-11)
+    np.testing.assert_allclose(closed, theory.lemma_expectation(MRR, **setting), rtol=1e-11)
     harmonic = (1 / np.arange(1, n + 2)).sum()
     j = np.arange(1, n + 2)
     paper = (harmonic - ((1 - l * beta) ** j / j).sum()) / (beta * (n + 1))
@@ -66,10 +73,10 @@ def test_derivative_is_corollary_4_1_and_automatic(metric, l, beta, n):
 @pytest.mark.parametrize(("l", "beta", "n"), SETTINGS)
 def test_corollaries_4_2_and_4_3(l, beta, n):
     setting = {"strength": l, "sparsity": beta, "num_answers": n}
-    general = theory.lemma_derivative(metrics.MRR, num_entities=5000, **setting)
+    general = theory.lemma_derivative(MRR, num_entities=5000, **setting)
     np.testing.assert_allclose(theory.mrr_derivative(**setting), general, rtol=1e-11)
     for k in (1, 3, 10):
-        general = theory.lemma_derivative(metrics.hits_at(k), num_entities=5000, **setting)
+        general = theory.lemma_derivative(hits_at(k), num_entities=5000, **setting)
         np.testing.assert_allclose(theory.hits_derivative(k, **setting), general, rtol=1e-9)
 
 
@@ -111,14 +118,14 @@ def test_limits_of_the_special_forms():
 
 def test_lemma_and_exact_mean_of_the_published_example():
     setting = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
-    assert round(float(theory.lemma_expectation(metrics.MRR, **setting)), 6) == 0.192612
+    assert round(float(theory.lemma_expectation(MRR, **setting)), 6) == 0.192612
 
 
 def test_exact_mean_is_the_lemma_plus_negatives_given_a_test_answer():
     """Many answers, endless candidates: the negative class and the conditioning both vanish."""
     setting = {"strength": 0.5, "sparsity": 0.3, "num_answers": 60, "num_entities": 5_000_000}
-    exact = theory.expectation(metrics.MRR, **setting)
-    np.testing.assert_allclose(exact, theory.lemma_expectation(metrics.MRR, **setting), rtol=1e-4)
+    exact = theory.expectation(MRR, **setting)
+    np.testing.assert_allclose(exact, theory.lemma_expectation(MRR, **setting), rtol=1e-4)
 
 
 @pytest.mark.parametrize("call", [theory.mrr_derivative, theory.mrr_lemma_expectation])
@@ -136,7 +143,7 @@ def test_bad_k_is_named():
 
 def test_slope_of_a_saturated_metric_keeps_its_digits():
     setting = {"strength": 1.0, "sparsity": 0.6, "num_answers": 43, "num_entities": 14505}
-    slope = theory.lemma_derivative(metrics.hits_at(1), **setting)
+    slope = theory.lemma_derivative(hits_at(1), **setting)
     np.testing.assert_allclose(slope, 0.4**43, rtol=1e-10)
 
 
@@ -144,8 +151,8 @@ def test_slope_in_the_correlation_exists_where_there_is_none():
     world = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
     with jax.enable_x64(True):
         for mean in (theory.lemma_expectation, theory.expectation):
-            slope = jax.grad(lambda r, mean=mean: mean(metrics.MRR, correlation=r, **world))(0.0)
-            near = [float(mean(metrics.MRR, correlation=r, **world)) for r in (-1e-5, 1e-5)]
+            slope = jax.grad(lambda r, mean=mean: mean(MRR, correlation=r, **world))(0.0)
+            near = [float(mean(MRR, correlation=r, **world)) for r in (-1e-5, 1e-5)]
             np.testing.assert_allclose(slope, (near[1] - near[0]) / 2e-5, rtol=1e-5)
-    closed = theory.lemma_correlation_derivative(metrics.MRR, correlation=0.0, **world)
+    closed = theory.lemma_correlation_derivative(MRR, correlation=0.0, **world)
     assert closed == pytest.approx(-0.206434, abs=1e-6)

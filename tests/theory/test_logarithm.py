@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg import metrics, openworld, theory
+from owkg import openworld, theory
+from owkg.rank_weights import MRR
 
 PROBABILITY = st.floats(0.02, 0.98)
 
@@ -20,7 +21,7 @@ def test_error_stays_within_the_bound(strength, sparsity, n, t):
         "num_entities": 1000,
         "correlation": t * (high if t > 0 else -low),
     }
-    error = theory.log_approximation(**setting) - theory.lemma_expectation(metrics.MRR, **setting)
+    error = theory.log_approximation(**setting) - theory.lemma_expectation(MRR, **setting)
     bound = theory.log_approximation_error_bound(**setting)
     assert abs(error) <= bound * (1 + 1e-9)
 
@@ -28,7 +29,7 @@ def test_error_stays_within_the_bound(strength, sparsity, n, t):
 def test_bound_is_not_idle():
     """Within a few per cent of the error where the logarithm holds."""
     setting = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
-    error = theory.log_approximation(**setting) - theory.lemma_expectation(metrics.MRR, **setting)
+    error = theory.log_approximation(**setting) - theory.lemma_expectation(MRR, **setting)
     assert abs(error) > theory.log_approximation_error_bound(**setting) / 1.05
 
 
@@ -44,7 +45,7 @@ def test_the_papers_formula():
 
 def test_the_logarithm_fails_where_few_answers_are_missing():
     setting = {"strength": 0.3, "sparsity": 0.15, "num_answers": 12, "num_entities": 1000}
-    lemma = theory.lemma_expectation(metrics.MRR, **setting)
+    lemma = theory.lemma_expectation(MRR, **setting)
     assert theory.log_approximation(**setting) < lemma / 2
     assert theory.log_approximation_error_bound(**setting) > lemma / 2
 

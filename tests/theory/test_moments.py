@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from owkg import metrics, openworld, simulate, theory
+from owkg import openworld, simulate, theory
+from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr
 from owkg.theory import missing_counts
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 PLAIN = {
-    metrics.MRR: lambda r: 1 / r,
-    metrics.LOG_MRR: lambda r: np.log(2) / np.log(1 + r),
-    metrics.MR: lambda r: float(r),
-    metrics.hits_at(2): lambda r: float(r <= 2),
-    metrics.p_mrr(0.5): lambda r: r**-0.5,
+    MRR: lambda r: 1 / r,
+    LOG_MRR: lambda r: np.log(2) / np.log(1 + r),
+    MR: lambda r: float(r),
+    hits_at(2): lambda r: float(r <= 2),
+    p_mrr(0.5): lambda r: r**-0.5,
 }
 PAPER = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
 
@@ -66,10 +67,8 @@ def test_covariance_equals_enumeration(metric, enumerated):
 def test_popularity_moments_equal_enumeration(enumerated):
     model = openworld.PopularityBased(1.5)
     table = openworld.missing.popularity_probabilities(np.array(0.4), np.array(3), model.exponent, 3)
-    mean, variance, _ = enumerated(PLAIN[metrics.MRR], [(0.6, 0.6)], list(table), 5)
-    exact = theory.moments(
-        metrics.MRR, strength=0.6, sparsity=0.4, num_answers=3, num_entities=5, missing=model
-    )
+    mean, variance, _ = enumerated(PLAIN[MRR], [(0.6, 0.6)], list(table), 5)
+    exact = theory.moments(MRR, strength=0.6, sparsity=0.4, num_answers=3, num_entities=5, missing=model)
     np.testing.assert_allclose(exact, [mean[0], variance[0]], rtol=1e-9)
 
 
@@ -89,7 +88,7 @@ def test_node_based_counts_follow_the_integral_over_the_query_entity():
     # Mean rank with l = 0 on 4 entities: 1 + (others before it)/2 on average, others = 2 + missing.
     mean = (none * (1 + 2 / 2) + one * (1 + 3 / 2)) / (none + one)
     exact = theory.expectation(
-        metrics.MR,
+        MR,
         strength=0.0,
         sparsity=sparsity,
         num_answers=2,
@@ -101,8 +100,8 @@ def test_node_based_counts_follow_the_integral_over_the_query_entity():
 
 @pytest.mark.parametrize("spread", [1e-6, 1e-4, 1e-3, 2e-3, 1e-2])
 def test_node_spread_to_zero_is_independent(spread):
-    node = theory.moments(metrics.MRR, strength=0.7, missing=openworld.NodeBased(spread), **PAPER)
-    independent = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+    node = theory.moments(MRR, strength=0.7, missing=openworld.NodeBased(spread), **PAPER)
+    independent = theory.moments(MRR, strength=0.7, **PAPER)
     np.testing.assert_allclose(node, independent, rtol=1e-9 + 300 * spread**2)
     assert node.variance > independent.variance
 
@@ -111,20 +110,20 @@ def test_node_based_quadrature_has_converged(monkeypatch):
     setting = {"strength": 0.6, "sparsity": 0.4, "num_answers": [5, 400], "num_entities": 3000}
     for spread in (0.02, 0.2, 2.0):
         model = openworld.NodeBased(spread)
-        coarse = theory.moments(metrics.MRR, missing=model, **setting)
+        coarse = theory.moments(MRR, missing=model, **setting)
         with monkeypatch.context() as patch:
             patch.setattr(missing_counts, "_NODES", 1031)
-            fine = theory.moments(metrics.MRR, missing=model, **setting)
+            fine = theory.moments(MRR, missing=model, **setting)
         np.testing.assert_allclose(coarse, fine, rtol=1e-9)
 
 
 def test_popularity_exponent_zero_is_independent():
-    flat = theory.moments(metrics.MRR, strength=0.7, missing=openworld.PopularityBased(0.0), **PAPER)
-    np.testing.assert_allclose(flat, theory.moments(metrics.MRR, strength=0.7, **PAPER), rtol=1e-9)
+    flat = theory.moments(MRR, strength=0.7, missing=openworld.PopularityBased(0.0), **PAPER)
+    np.testing.assert_allclose(flat, theory.moments(MRR, strength=0.7, **PAPER), rtol=1e-9)
 
 
 def test_published_example():
-    mean, variance = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+    mean, variance = theory.moments(MRR, strength=0.7, **PAPER)
     assert round(float(mean), 6) == 0.192762
     assert round(float(variance), 7) == 0.0061811
 
@@ -134,13 +133,13 @@ def test_mixed_grid_equals_each_setting_alone():
     answers = np.array([1, 7, 60])
     entities = np.array([2, 50, 9000])
     grid = theory.moments(
-        metrics.LOG_MRR, strength=strength, sparsity=0.3, num_answers=answers, num_entities=entities
+        LOG_MRR, strength=strength, sparsity=0.3, num_answers=answers, num_entities=entities
     )
     assert grid.expectation.shape == (2, 3)
     for i in range(2):
         for j in range(3):
             alone = theory.moments(
-                metrics.LOG_MRR,
+                LOG_MRR,
                 strength=strength[i, 0],
                 sparsity=0.3,
                 num_answers=answers[j],
@@ -152,52 +151,48 @@ def test_mixed_grid_equals_each_setting_alone():
 def test_answer_weights_are_the_law_of_total_variance():
     answers, weights = np.array([2, 5, 40]), np.array([3.0, 1.0, 4.0])
     setting = {"sparsity": 0.3, "num_answers": answers, "num_entities": 1000}
-    each = theory.moments(metrics.MRR, strength=0.6, **setting)
-    mixed = theory.moments(metrics.MRR, strength=0.6, answer_weights=weights, **setting)
+    each = theory.moments(MRR, strength=0.6, **setting)
+    mixed = theory.moments(MRR, strength=0.6, answer_weights=weights, **setting)
     p = weights / weights.sum()
     mean = (p * each.expectation).sum()
     np.testing.assert_allclose(mixed.expectation, mean)
     second = (p * (each.variance + each.expectation**2)).sum()
     np.testing.assert_allclose(mixed.variance, second - mean**2, rtol=1e-10)
-    same = theory.covariance(metrics.MRR, strength=0.6, other_strength=0.6, answer_weights=weights, **setting)
+    same = theory.covariance(MRR, strength=0.6, other_strength=0.6, answer_weights=weights, **setting)
     between = (p * (each.expectation - mean) ** 2).sum()
     assert between < same < mixed.variance
 
 
 def test_perfect_model_and_dense_test_set_is_perfect():
-    mean, variance = theory.moments(
-        metrics.MRR, strength=1.0, sparsity=1e-9, num_answers=20, num_entities=500
-    )
+    mean, variance = theory.moments(MRR, strength=1.0, sparsity=1e-9, num_answers=20, num_entities=500)
     assert mean == pytest.approx(1, abs=1e-7)
     assert variance == pytest.approx(0, abs=1e-7)
 
 
 def test_metric_that_cannot_vary_has_no_variance():
-    mean, variance = theory.moments(
-        metrics.hits_at(100), strength=0.4, sparsity=0.5, num_answers=9, num_entities=50
-    )
+    mean, variance = theory.moments(hits_at(100), strength=0.4, sparsity=0.5, num_answers=9, num_entities=50)
     assert mean == pytest.approx(1, abs=1e-14)
     assert 0 <= variance < 1e-14
 
 
 def test_user_given_weight():
-    squared = metrics.RankWeight("r^-2", lambda rank: rank**-2.0)
+    squared = RankWeight("r^-2", lambda rank: rank**-2.0)
     mean, _ = theory.moments(squared, strength=0.0, sparsity=0.5, num_answers=1, num_entities=4)
     assert mean == pytest.approx(np.mean([1, 1 / 4, 1 / 9, 1 / 16]), rel=1e-13)
 
 
 def test_weight_that_is_not_finite_is_refused():
-    bad = metrics.RankWeight("bad", lambda rank: 1 / (rank - 1))
+    bad = RankWeight("bad", lambda rank: 1 / (rank - 1))
     with pytest.raises(ValueError, match=r"`metric` must weigh every rank with a finite number"):
         theory.moments(bad, strength=0.5, sparsity=0.5, num_answers=3, num_entities=9)
 
 
 def test_gradient_of_the_exact_moments_is_that_of_finite_differences():
     def mean(l):
-        return theory.expectation(metrics.MRR, strength=l, **PAPER)
+        return theory.expectation(MRR, strength=l, **PAPER)
 
     def spread(l):
-        return theory.variance(metrics.MRR, strength=l, **PAPER)
+        return theory.variance(MRR, strength=l, **PAPER)
 
     with jax.enable_x64(True):
         for f in (mean, spread):
@@ -206,9 +201,9 @@ def test_gradient_of_the_exact_moments_is_that_of_finite_differences():
 
 
 def test_result_does_not_depend_on_the_x64_flag():
-    plain = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+    plain = theory.moments(MRR, strength=0.7, **PAPER)
     with jax.enable_x64(True):
-        double = theory.moments(metrics.MRR, strength=0.7, **PAPER)
+        double = theory.moments(MRR, strength=0.7, **PAPER)
     assert plain == double
 
 
@@ -224,29 +219,25 @@ def test_result_does_not_depend_on_the_x64_flag():
 )
 def test_bad_input_is_named(change, message):
     with pytest.raises(ValueError, match=message):
-        theory.moments(metrics.MRR, **({"strength": 0.7} | PAPER | change))
+        theory.moments(MRR, **({"strength": 0.7} | PAPER | change))
 
 
 def test_other_models_error_says_so():
     with pytest.raises(ValueError, match="`correlation` must be in the feasible"):
-        theory.covariance(metrics.MRR, strength=0.5, other_strength=0.95, correlation=0.5, **PAPER)
+        theory.covariance(MRR, strength=0.5, other_strength=0.95, correlation=0.5, **PAPER)
     with pytest.raises(ValueError, match="`missing_strength` must be in"):
-        theory.conditional_moments(metrics.MRR, missing_strength=1.1, test_strength=0.5, **PAPER)
+        theory.conditional_moments(MRR, missing_strength=1.1, test_strength=0.5, **PAPER)
 
 
 def test_too_many_entities_for_exact_sums_are_refused():
     with pytest.raises(ValueError, match="`num_entities` must be below 100,000,000"):
-        theory.moments(metrics.MRR, strength=0.7, sparsity=0.3, num_answers=3, num_entities=10**9)
+        theory.moments(MRR, strength=0.7, sparsity=0.3, num_answers=3, num_entities=10**9)
 
 
 def test_many_answers_need_no_table_of_pairs():
     """N = 5,000: an N x N table of doubles would take 200 MB for each array."""
-    mean, variance = theory.moments(
-        metrics.MRR, strength=0.5, sparsity=0.4, num_answers=5000, num_entities=20_000
-    )
-    lemma = theory.lemma_expectation(
-        metrics.MRR, strength=0.5, sparsity=0.4, num_answers=5000, num_entities=20_000
-    )
+    mean, variance = theory.moments(MRR, strength=0.5, sparsity=0.4, num_answers=5000, num_entities=20_000)
+    lemma = theory.lemma_expectation(MRR, strength=0.5, sparsity=0.4, num_answers=5000, num_entities=20_000)
     assert mean == pytest.approx(lemma, rel=0.15)
     assert 0 < variance < mean**2
 
@@ -255,7 +246,7 @@ def test_traced_and_concrete_calls_do_not_disturb_each_other():
     """JAX must not reuse a table that it has converted to the precision of an earlier trace."""
 
     def mean(l):
-        return theory.expectation(metrics.MRR, strength=l, **PAPER)
+        return theory.expectation(MRR, strength=l, **PAPER)
 
     exact = mean(0.7)
     assert float(jax.jit(mean)(0.7)) == pytest.approx(exact, rel=1e-5)
@@ -269,8 +260,8 @@ def test_traced_and_concrete_calls_do_not_disturb_each_other():
 
 def test_great_answer_weights_do_not_overflow():
     setting = {"strength": 0.7, "sparsity": 0.3, "num_answers": [1, 2], "num_entities": 50}
-    great = theory.moments(metrics.MRR, answer_weights=[1e308, 1e308], **setting)
-    assert great == theory.moments(metrics.MRR, answer_weights=[1, 1], **setting)
+    great = theory.moments(MRR, answer_weights=[1e308, 1e308], **setting)
+    assert great == theory.moments(MRR, answer_weights=[1, 1], **setting)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +270,7 @@ def test_great_answer_weights_do_not_overflow():
     ids=["scalar", "short", "square", "numpy", "complex"],
 )
 def test_weights_that_are_no_rank_weights_are_refused_by_both_witnesses(weight):
-    metric = metrics.RankWeight("mine", weight)
+    metric = RankWeight("mine", weight)
     with pytest.raises(ValueError, match="`weight` of metric 'mine' must"):
         theory.moments(metric, strength=0.7, **PAPER)
     with pytest.raises(ValueError, match="`weight` of metric 'mine' must"):
@@ -288,18 +279,18 @@ def test_weights_that_are_no_rank_weights_are_refused_by_both_witnesses(weight):
 
 @pytest.mark.parametrize("weight", [lambda r: r <= 2, lambda r: (r <= 2).astype(int)], ids=["bool", "int"])
 def test_weights_of_other_real_kinds_are_numbers(weight):
-    metric = metrics.RankWeight("mine", weight)
+    metric = RankWeight("mine", weight)
     exact = theory.expectation(metric, strength=0.7, **PAPER)
-    assert exact == theory.expectation(metrics.hits_at(2), strength=0.7, **PAPER)
+    assert exact == theory.expectation(hits_at(2), strength=0.7, **PAPER)
     drawn = simulate.estimate(jax.random.key(0), metric, trials=5000, strength=0.7, **PAPER)
     assert abs(drawn.mean[0] - exact) < 4 * drawn.standard_error[0]
 
 
 def test_weight_is_asked_for_ranks_that_exist_only():
-    metric = metrics.RankWeight("mine", lambda r: jnp.sqrt(1 - r / 14506))
+    metric = RankWeight("mine", lambda r: jnp.sqrt(1 - r / 14506))
     assert np.isfinite(theory.expectation(metric, strength=0.7, **PAPER))
     few = {"strength": 0.7, "sparsity": 0.3, "num_answers": 9, "num_entities": 10}
-    metric = metrics.RankWeight("mine", lambda r: jnp.sqrt(1 - r / 11))
+    metric = RankWeight("mine", lambda r: jnp.sqrt(1 - r / 11))
     for mean in (theory.expectation, theory.lemma_expectation, theory.lemma_derivative):
         assert np.isfinite(mean(metric, **few))
 
@@ -309,4 +300,4 @@ def test_what_is_no_metric_is_refused(metric):
     with pytest.raises(ValueError, match="`metric` must be a RankWeight"):
         theory.moments(metric, strength=0.7, **PAPER)
     with pytest.raises(ValueError, match="`weight` must be a function"):
-        metrics.RankWeight("mine", metric)
+        RankWeight("mine", metric)

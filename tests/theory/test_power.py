@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owkg import metrics, openworld, simulate, theory
+from owkg import openworld, simulate, theory
+from owkg.rank_weights import MR, MRR, RankWeight, hits_at, p_mrr
 
 WORLD = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
 PAIR = {"strength": 0.7, "other_strength": 0.75}
@@ -14,7 +15,7 @@ PAIR = {"strength": 0.7, "other_strength": 0.75}
 
 @pytest.mark.parametrize(
     ("metric", "alone", "paired"),
-    [(metrics.MRR, 1692, 1482), (metrics.p_mrr(0.5), 150, 129)],
+    [(MRR, 1692, 1482), (p_mrr(0.5), 150, 129)],
     ids=["mrr", "sqrt-mrr"],
 )
 def test_required_queries_of_the_published_setting(metric, alone, paired):
@@ -24,7 +25,7 @@ def test_required_queries_of_the_published_setting(metric, alone, paired):
 
 
 @pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize("metric", [metrics.MRR, metrics.MR, metrics.hits_at(10)], ids=str)
+@pytest.mark.parametrize("metric", [MRR, MR, hits_at(10)], ids=str)
 def test_required_queries_invert_the_probability(metric, paired):
     setting = PAIR | WORLD | {"paired": paired}
     needed = int(theory.required_queries(metric, **setting, inconsistency=0.05))
@@ -41,10 +42,10 @@ def test_probability_by_simulation_of_test_sets():
     setting = {"strength": 0.4, "other_strength": 0.5, "sparsity": 0.3}
     setting |= {"num_answers": 12, "num_entities": 200}
     result = simulate.estimate_pair(
-        jax.random.key(3), metrics.MRR, trials=queries, **(setting | {"sparsity": [0.3] * sets})
+        jax.random.key(3), MRR, trials=queries, **(setting | {"sparsity": [0.3] * sets})
     )
     share = np.mean(result.mean[:, 0, 0] > result.mean[:, 1, 0])
-    predicted = theory.inconsistency_probability(metrics.MRR, **setting, num_queries=queries, paired=True)
+    predicted = theory.inconsistency_probability(MRR, **setting, num_queries=queries, paired=True)
     error = np.sqrt(predicted * (1 - predicted) / sets)
     assert 0.01 < predicted < 0.4
     # Four standard errors, and 0.005 for the normal approximation at 60 queries.
@@ -55,7 +56,7 @@ def test_order_of_the_two_models_does_not_matter():
     swapped = {"strength": 0.75, "other_strength": 0.7}
     for paired in (False, True):
         one, two = (
-            theory.inconsistency_probability(metrics.MRR, **pair, **WORLD, num_queries=500, paired=paired)
+            theory.inconsistency_probability(MRR, **pair, **WORLD, num_queries=500, paired=paired)
             for pair in (PAIR, swapped)
         )
         np.testing.assert_allclose(one, two, rtol=1e-10)
@@ -63,14 +64,14 @@ def test_order_of_the_two_models_does_not_matter():
 
 def test_correlation_that_reverses_the_order_needs_infinitely_many_queries():
     setting = PAIR | WORLD | {"correlation": 0.0, "other_correlation": 0.3}
-    assert theory.required_queries(metrics.MRR, **setting, inconsistency=0.05) == np.inf
-    chance = theory.inconsistency_probability(metrics.MRR, **setting, num_queries=1000)
+    assert theory.required_queries(MRR, **setting, inconsistency=0.05) == np.inf
+    chance = theory.inconsistency_probability(MRR, **setting, num_queries=1000)
     assert chance > 0.5
 
 
 def test_metric_that_sees_nothing_is_a_coin_toss():
     setting = PAIR | WORLD | {"num_entities": 50}
-    blind = metrics.hits_at(50)
+    blind = hits_at(50)
     assert theory.required_queries(blind, **setting, inconsistency=0.05) == np.inf
     assert theory.inconsistency_probability(blind, **setting, num_queries=9) == 0.5
 
@@ -78,17 +79,15 @@ def test_metric_that_sees_nothing_is_a_coin_toss():
 def test_grids_and_histograms():
     answers = np.array([12, 43])
     setting = PAIR | WORLD | {"num_answers": answers}
-    each = theory.required_queries(metrics.MRR, **setting, inconsistency=0.05)
+    each = theory.required_queries(MRR, **setting, inconsistency=0.05)
     assert each.shape == (2,)
-    only_last = theory.required_queries(metrics.MRR, **setting, inconsistency=0.05, answer_weights=[0, 1])
+    only_last = theory.required_queries(MRR, **setting, inconsistency=0.05, answer_weights=[0, 1])
     assert only_last == each[1] == 1692
-    mixed = theory.required_queries(
-        metrics.MRR, **setting, inconsistency=0.05, answer_weights=[1, 1], paired=True
-    )
+    mixed = theory.required_queries(MRR, **setting, inconsistency=0.05, answer_weights=[1, 1], paired=True)
     assert np.isfinite(mixed)
     spread = np.array([[0.75], [0.8]])
     grid = theory.required_queries(
-        metrics.MRR,
+        MRR,
         **(setting | {"other_strength": spread}),
         inconsistency=0.05,
         answer_weights=[1, 3],
@@ -107,7 +106,7 @@ def test_the_papers_forms():
         inconsistency=0.05,
     )
     assert round(float(c), 2) == 4.65
-    exact = theory.moments(metrics.MRR, strength=0.7, **WORLD).variance
+    exact = theory.moments(MRR, strength=0.7, **WORLD).variance
     corrected = {
         d: theory.log_required_queries(
             strength=0.7,
@@ -133,15 +132,15 @@ def test_theorem_4_2_is_the_normal_law_of_the_logarithms():
     )
     gap = np.log(0.75 / 0.7) / (0.35 * 44)
     assert p == pytest.approx(stats.norm.cdf(-gap / np.sqrt(2 * 0.006 / 500)), rel=1e-12)
-    exact = theory.inconsistency_probability(metrics.MRR, **PAIR, **WORLD, num_queries=500)
+    exact = theory.inconsistency_probability(MRR, **PAIR, **WORLD, num_queries=500)
     assert p == pytest.approx(exact, abs=0.01)
 
 
 @pytest.mark.parametrize("missing", [openworld.NodeBased(), openworld.PopularityBased()], ids=str)
 def test_other_missing_models_are_carried_through(missing):
     setting = PAIR | WORLD | {"inconsistency": 0.05}
-    alone = theory.required_queries(metrics.MRR, **setting, missing=missing)
-    paired = theory.required_queries(metrics.MRR, **setting, missing=missing, paired=True)
+    alone = theory.required_queries(MRR, **setting, missing=missing)
+    paired = theory.required_queries(MRR, **setting, missing=missing, paired=True)
     assert paired < alone
     assert alone != 1692
 
@@ -158,20 +157,20 @@ def test_other_missing_models_are_carried_through(missing):
 def test_bad_input_is_named(change, message):
     setting = PAIR | WORLD | {"inconsistency": 0.05} | change
     with pytest.raises(ValueError, match=message):
-        theory.required_queries(metrics.MRR, **setting)
+        theory.required_queries(MRR, **setting)
 
 
 def test_bad_number_of_queries_is_named():
     with pytest.raises(ValueError, match="`num_queries` must be a whole number of at least 1"):
-        theory.inconsistency_probability(metrics.MRR, **PAIR, **WORLD, num_queries=0)
+        theory.inconsistency_probability(MRR, **PAIR, **WORLD, num_queries=0)
 
 
 # --- the least power of p-MRR: what it tells is in its last digits
 
-LEAST = metrics.p_mrr(0.001)
+LEAST = p_mrr(0.001)
 # 1 - r^-p without cancellation: p-MRR upside down.
-STEEP = metrics.RankWeight("steep", lambda rank: -jnp.expm1(-0.001 * jnp.log(rank)), larger_is_better=False)
-LOG_RANK = metrics.RankWeight("log-rank", jnp.log, larger_is_better=False)
+STEEP = RankWeight("steep", lambda rank: -jnp.expm1(-0.001 * jnp.log(rank)), larger_is_better=False)
+LOG_RANK = RankWeight("log-rank", jnp.log, larger_is_better=False)
 
 
 @pytest.mark.parametrize("paired", [False, True])

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from owkg import metrics, openworld, theory
+from owkg import openworld, theory
 from owkg.openworld.prediction import shift
+from owkg.rank_weights import LOG_MRR, MR, MRR, hits_at
 from owkg.theory import scores
 
 WORLD = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
@@ -33,7 +34,7 @@ def test_mean_equals_adaptive_quadrature(correlation):
     none, one = (1 - sparsity) ** 2, 2 * sparsity * (1 - sparsity)
     mean = (none * given(0) + one * given(1)) / (none + one)
     exact = theory.score_expectation(
-        metrics.MRR,
+        MRR,
         strength=strength,
         sparsity=sparsity,
         num_answers=2,
@@ -45,25 +46,23 @@ def test_mean_equals_adaptive_quadrature(correlation):
 
 def test_strength_is_the_closed_worlds_hits_at_1():
     exact = theory.score_expectation(
-        metrics.hits_at(1), strength=0.42, sparsity=1e-9, num_answers=7, num_entities=900
+        hits_at(1), strength=0.42, sparsity=1e-9, num_answers=7, num_entities=900
     )
     assert exact == pytest.approx(0.42, rel=1e-6)
 
 
 def test_chance_strength_ranks_uniformly():
-    exact = theory.score_expectation(
-        metrics.MR, strength=1 / 101, sparsity=1e-9, num_answers=1, num_entities=101
-    )
+    exact = theory.score_expectation(MR, strength=1 / 101, sparsity=1e-9, num_answers=1, num_entities=101)
     assert exact == pytest.approx(51, rel=1e-6)
 
 
 @pytest.mark.parametrize(
     ("metric", "strength"),
     [
-        (metrics.MRR, 0.7),
-        (metrics.hits_at(10), 0.7),
-        (metrics.hits_at(1000), 0.01),
-        (metrics.hits_at(5000), 1e-4),
+        (MRR, 0.7),
+        (hits_at(10), 0.7),
+        (hits_at(1000), 0.01),
+        (hits_at(5000), 1e-4),
     ],
     ids=str,
 )
@@ -77,20 +76,18 @@ def test_quadrature_has_converged(metric, strength, monkeypatch):
 
 def test_grids():
     grid = theory.score_expectation(
-        metrics.LOG_MRR,
+        LOG_MRR,
         strength=[[0.2], [0.8]],
         sparsity=0.3,
         num_answers=[1, 5, 30],
         num_entities=[50, 500, 5000],
     )
     assert grid.shape == (2, 3)
-    alone = theory.score_expectation(
-        metrics.LOG_MRR, strength=0.8, sparsity=0.3, num_answers=5, num_entities=500
-    )
+    alone = theory.score_expectation(LOG_MRR, strength=0.8, sparsity=0.3, num_answers=5, num_entities=500)
     assert grid[1, 1] == pytest.approx(alone, rel=1e-12)
 
 
 @pytest.mark.parametrize("strength", [0.0, 1.0])
 def test_no_score_makes_certain(strength):
     with pytest.raises(ValueError, match=r"`strength` must be in \(0, 1\)"):
-        theory.score_expectation(metrics.MRR, strength=strength, **WORLD)
+        theory.score_expectation(MRR, strength=strength, **WORLD)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from owkg.kg import KnowledgeGraph, known_answers
-from owkg.metrics import Ties, evaluate, metric, rank_weight, tasks
+from owkg.metrics import Ties, evaluate, metric, tasks
+from owkg.rank_weights import rank_weight
 from owkg.ranks import known_sets, ranks_from_scores
 from simulations.open_world.curves import FULL
 from simulations.open_world.query_values import METRICS, query_values

@@ -5,12 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg import metrics, theory
-from owkg.metrics import tie_expectation
+from owkg import theory
+from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr, tie_expectation
 from owkg.simulate import full_test, thin
 from simulations.yang2022.predicted import _over_queries, measured_strength, predicted, predicted_inversions
 
-METRICS = (metrics.MRR, metrics.LOG_MRR, metrics.MR, metrics.hits_at(3), metrics.p_mrr(0.5))
+METRICS = (
+    MRR,
+    LOG_MRR,
+    MR,
+    hits_at(3),
+    p_mrr(0.5),
+)
 ANSWERS = np.array([1, 2, 2, 7, 20])
 ENTITIES = 60
 
@@ -44,14 +50,14 @@ def test_little_sparsity_reads_the_full_test(metric):
 
 
 def test_one_number_of_answers_is_theory_of_the_queries_left():
-    one = theory.moments(metrics.MRR, strength=0.4, sparsity=0.3, num_answers=6, num_entities=ENTITIES)
-    found = predicted(metrics.MRR, [[0.4]], 0.3, np.full(50, 6), ENTITIES)
+    one = theory.moments(MRR, strength=0.4, sparsity=0.3, num_answers=6, num_entities=ENTITIES)
+    found = predicted(MRR, [[0.4]], 0.3, np.full(50, 6), ENTITIES)
     assert found.mean.shape == (1, 1)
     np.testing.assert_allclose(found.mean, one.expectation)
     np.testing.assert_allclose(found.variance, one.variance / (50 * (1 - 0.3**6)))
-    chance = predicted_inversions(metrics.MRR, 0.4, 0.45, 0.3, np.full(5000, 6), ENTITIES)
+    chance = predicted_inversions(MRR, 0.4, 0.45, 0.3, np.full(5000, 6), ENTITIES)
     exact = theory.inconsistency_probability(
-        metrics.MRR,
+        MRR,
         num_queries=4996,  # 5000 (1 - .3^6)
         paired=True,
         strength=0.4,
@@ -125,16 +131,22 @@ def test_predictions_agree_with_ranks_drawn_from_the_model():
 
 def test_pairs_of_models():
     strengths = np.array([0.2, 0.5, 0.55])
-    found = predicted_inversions(metrics.MRR, strengths[:, None], strengths, 0.3, ANSWERS, ENTITIES)
+    found = predicted_inversions(MRR, strengths[:, None], strengths, 0.3, ANSWERS, ENTITIES)
     assert np.isnan(np.diagonal(found)).all()
     np.testing.assert_allclose(found, found.T)
     assert 0 < found[0, 2] < found[0, 1] < found[1, 2] < 0.5
 
 
 def test_bad_arguments_are_refused():
-    good = {"metric": metrics.MRR, "strength": 0.5, "sparsity": 0.3, "num_answers": [3], "num_entities": 9}
+    good = {
+        "metric": MRR,
+        "strength": 0.5,
+        "sparsity": 0.3,
+        "num_answers": [3],
+        "num_entities": 9,
+    }
     for change, named in (
-        ({"metric": metrics.GMR}, "metric"),
+        ({"metric": GMR}, "metric"),
         ({"strength": -0.1}, "strength"),
         ({"sparsity": 0.0}, "sparsity"),
         ({"num_answers": [0]}, "num_answers"),
@@ -144,10 +156,10 @@ def test_bad_arguments_are_refused():
         with pytest.raises(ValueError, match=rf"^`{named}` "):
             predicted(**(good | change))
     with pytest.raises(ValueError, match=r"^`other_strength` "):
-        predicted_inversions(metrics.MRR, 0.5, 1.5, 0.3, [3], 9)
+        predicted_inversions(MRR, 0.5, 1.5, 0.3, [3], 9)
     with pytest.raises(ValueError, match=r"^`value` "):
-        measured_strength(metrics.MRR, np.nan, [3], 9)
-    flat = metrics.RankWeight("flat", lambda rank: rank * 0 + 1)
+        measured_strength(MRR, np.nan, [3], 9)
+    flat = RankWeight("flat", lambda rank: rank * 0 + 1)
     with pytest.raises(ValueError, match=r"^`metric` must tell"):
         measured_strength(flat, 1.0, [3], 9)
 

@@ -7,7 +7,7 @@ import pytest
 
 from owkg import simulate
 from owkg.kg import KnowledgeGraph, known_answers
-from owkg.metrics import MRR
+from owkg.rank_weights import MRR
 from owkg.simulate import full_test
 from simulations.open_world.curves import FULL
 from simulations.open_world.query_values import joined, query_values
