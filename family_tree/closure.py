@@ -52,7 +52,7 @@ def closure(people: Any, ontology: Any, *, block_size: Any = BLOCK_SIZE) -> Iter
         >>> [(labels[h], names[r], labels[t]) for h, r, t in np.stack(facts).T.tolist() if h == 0]
         [('ann', 'grandmotherOf', 'eve'), ('ann', 'motherOf', 'bob'), ('ann', 'parentOf', 'bob')]
     """
-    size = int(checks.scalar("block_size", checks.integer("block_size", block_size, 1)))
+    size = int(checks.whole("block_size", block_size, 1))
     return closure_of(people_checked(people), ontology_of("ontology", ontology), size)
 
 

@@ -115,7 +115,7 @@ def people_blocks(
 
 
 def _whole(name: str, value: Any, low: int) -> int:
-    return int(checks.scalar(name, checks.integer(name, value, low)))
+    return int(checks.whole(name, value, low))
 
 
 def _block(seed: int, numbers: range, limits: Limits) -> People:

@@ -90,17 +90,22 @@ def integer(name: str, value: Any, low: int) -> np.ndarray:
     expected = f"a whole number of at least {low}"
     array = _numeric(name, value, expected, large=True)
     exact = array.astype(np.float64) if array.dtype.kind == "f" else array
-    whole = np.isfinite(exact) & (exact == np.floor(exact)) if array.dtype.kind == "f" else True
-    require(name, array, whole & (exact >= low), expected)
+    is_whole = np.isfinite(exact) & (exact == np.floor(exact)) if array.dtype.kind == "f" else True
+    require(name, array, is_whole & (exact >= low), expected)
     require(name, array, exact < _EXACT, f"{expected} and below 2**53")
     return array.astype(np.int64)
+
+
+def whole(name: str, value: Any, low: int) -> int:
+    """`value` as one whole number of at least `low`."""
+    return scalar(name, integer(name, value, low))
 
 
 def seed(name: str, value: Any) -> int:
     """`value` as a whole number of at least 0, however large."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    return int(scalar(name, integer(name, value, 0)))
+    return whole(name, value, 0)
 
 
 def flag(name: str, value: Any) -> bool:

@@ -93,7 +93,7 @@ def rank_arrays(
     mesh = mesh_of(devices)
     if block_bytes is None:
         block_bytes = enough_bytes(mesh.devices.flat[0], num_entities)
-    size = checks.scalar("block_bytes", checks.integer("block_bytes", block_bytes, 1))
+    size = checks.whole("block_bytes", block_bytes, 1)
     params, statistics = everywhere(mesh, (params, statistics))
     count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))
     shares = blocks(triples, side, known, most=max(1, size // (4 * num_entities)))

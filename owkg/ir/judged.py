@@ -78,7 +78,7 @@ def judge(run: Any, qrels: Any, *, relevance_level: Any = 1) -> Judged:
         >>> judge(run, qrels).relevance.tolist()
         [0, 2, -2]
     """
-    level = checks.scalar("relevance_level", checks.integer("relevance_level", relevance_level, 1))
+    level = checks.whole("relevance_level", relevance_level, 1)
     answers = _checked("run", run, "score")
     judgements = _checked("qrels", qrels, "relevance")
     for column in ("query", "answer"):

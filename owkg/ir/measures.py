@@ -62,7 +62,7 @@ def _checked(judged: Any) -> Judged:
 
 
 def _whole(k: Any) -> np.int64:
-    return np.int64(checks.scalar("k", checks.integer("k", k, 1)))
+    return np.int64(checks.whole("k", k, 1))
 
 
 def _cut(k: Any) -> np.int64:
@@ -228,9 +228,7 @@ def rbp(judged: Any, persistence: Any, *, largest_relevance: Any = None) -> Floa
     gain = _is_relevant(judged).astype(float)
     if largest_relevance is not None:
         known = int(judged.ideal_relevance.max(initial=1))
-        largest = checks.scalar(
-            "largest_relevance", checks.integer("largest_relevance", largest_relevance, known)
-        )
+        largest = checks.whole("largest_relevance", largest_relevance, known)
         gain = np.maximum(judged.relevance, 0) / largest
     return (1 - p) * _total(judged, gain * p ** (judged.rank - 1))
 

@@ -116,7 +116,7 @@ def agreement(
         if not (weight := scores.weight.sum(1)).all():
             none = scores.metrics[int(weight.argmin())]
             raise ArgumentError(name, f"must have queries of some weight, got none of {none}.")
-    replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
+    replicates = checks.whole("replicates", replicates, 2)
     level = checks.level("level", level)
     if interval not in list(Interval):
         raise ArgumentError("interval", f"must be one of {', '.join(Interval)}, got {interval!r}.")

@@ -118,7 +118,7 @@ def binary(qrels: Any, *, level: Any = 1) -> pl.DataFrame:
     Raises:
         ValueError: if `qrels` is malformed, or `level` is no whole number of at least 1.
     """
-    lowest = checks.scalar("level", checks.integer("level", level, 1))
+    lowest = checks.whole("level", level, 1)
     relevant = (pl.col("relevance") >= lowest).cast(pl.Int64)
     unjudged = pl.col("relevance") == POOLED
     return judgements_checked("qrels", qrels).with_columns(

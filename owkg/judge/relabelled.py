@@ -119,7 +119,7 @@ def _present(rows: pl.DataFrame, qrels: pl.DataFrame, level: int) -> np.ndarray:
         raise ArgumentError(
             "qrels", f"must hold each relevance as a whole number, got {qrels['relevance'].dtype}."
         )
-    least = checks.scalar("level", checks.integer("level", level, 1))
+    least = checks.whole("level", level, 1)
     relevant = qrels.filter(pl.col("relevance") >= least).select(
         pl.col(name).cast(pl.String) for name in _KEY
     )

@@ -148,7 +148,7 @@ def ranked(run: Any, *, depth: Any = None) -> pl.DataFrame:
         ValueError: if the run is malformed, or an answer stands twice in what is kept of a list.
     """
     frame = checked("run", run, RUN)
-    deep = None if depth is None else checks.scalar("depth", checks.integer("depth", depth, 1))
+    deep = None if depth is None else checks.whole("depth", depth, 1)
     if deep is not None:
         # Fewer rows to put into order; ties at the end stay for now.
         best = pl.col("score").rank("min", descending=True).over(_LIST)
@@ -172,7 +172,7 @@ def top(run: Any, depth: Any) -> pl.DataFrame:
         >>> top(run, 2)["answer"].to_list()
         ['c', 'b']
     """
-    return ranked(run, depth=checks.scalar("depth", checks.integer("depth", depth, 1))).drop("rank")
+    return ranked(run, depth=checks.whole("depth", depth, 1)).drop("rank")
 
 
 def without_known(run: Any, graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:

@@ -104,7 +104,7 @@ def stability(
     taken = np.rint(shares * count).astype(np.int64)
     checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} queries")
     checks.require("sizes", shares, taken < count, f"small enough to leave out one of the {count} queries")
-    draws = checks.scalar("draws", checks.integer("draws", draws, 2))
+    draws = checks.whole("draws", draws, 2)
     at = np.atleast_1d(checks.real("quantiles", quantiles, 0, 1)).reshape(-1)
     if not isinstance(coefficient, str) or coefficient not in COEFFICIENTS:
         raise ArgumentError("coefficient", f"must be one of {', '.join(COEFFICIENTS)}, got {coefficient!r}.")

@@ -183,10 +183,10 @@ def evaluate(
     interval = _member("interval", Interval, interval)
     if level is not None:
         level = checks.level("level", level)
-    replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
-    draws = checks.scalar("draws", checks.integer("draws", draws, 2))
+    replicates = checks.whole("replicates", replicates, 2)
+    draws = checks.whole("draws", draws, 2)
     if num_entities is not None:
-        num_entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1))
+        num_entities = checks.whole("num_entities", num_entities, 1)
         if num_entities > _MOST:
             raise ArgumentError("num_entities", f"must be at most {_MOST:,}, got {num_entities:,}.")
     key = checked_key(0 if key is None else key)

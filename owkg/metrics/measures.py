@@ -234,7 +234,7 @@ def macro_gain(gain: str, cutoff: int) -> Metric:
 
 
 def _cutoff(k: int) -> int:
-    return checks.scalar("k", checks.integer("k", k, 1))
+    return checks.whole("k", k, 1)
 
 
 @cache

@@ -49,7 +49,7 @@ def pool_bias(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataF
     References:
         Zobel (SIGIR 1998), section 4.
     """
-    deep = checks.scalar("depth", checks.integer("depth", depth, 1))
+    deep = checks.whole("depth", depth, 1)
     judgements = judgements_checked("qrels", qrels)
     lists = graded_lists(run, judgements, deep, kept=kept)
     systems = lists["model"].n_unique()

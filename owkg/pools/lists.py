@@ -37,7 +37,7 @@ def write_lists(
         own = triples if queries is None else triples[is_asked(graph, triples, side, queries)]
         if not len(own):
             continue
-        known = known_answers(facts, side, num_entities=graph.num_entities, num_relations=graph.num_relations)
+        known = known_answers(facts, side, **graph.sizes)
         entity, relation = np.unique(own[:, [0, 1] if side == "tail" else [2, 1]], axis=0).T
         found = top_answers(
             model,

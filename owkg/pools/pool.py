@@ -45,7 +45,7 @@ def pool(run: Any, depth: Any) -> pl.DataFrame:
     References:
         Zhou et al. (SIGIR 2022), section 3; Spärck Jones and van Rijsbergen (1975).
     """
-    lists = ranked(run, depth=checks.scalar("depth", checks.integer("depth", depth, 1)))
+    lists = ranked(run, depth=checks.whole("depth", depth, 1))
     if lists.is_empty():
         raise ArgumentError("run", "must have at least one row, got none.")
     return (
@@ -87,7 +87,7 @@ def within_budget(candidates: Any, budget: Any, *, seed: Any = 0) -> pl.DataFram
     number = checks.seed("seed", seed)
     if budget is None:
         return candidates
-    most = checks.scalar("budget", checks.integer("budget", budget, 1))
+    most = checks.whole("budget", budget, 1)
     queries = frame["query"].unique().sort()
     order = np.random.default_rng(number).permutation(len(queries))
     layers = (
@@ -194,7 +194,7 @@ def graded_lists(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.Da
     Raises:
         ValueError: if a frame is malformed.
     """
-    lists = ranked(run, depth=checks.scalar("depth", checks.integer("depth", depth, 1)))
+    lists = ranked(run, depth=checks.whole("depth", depth, 1))
     if lists.is_empty():
         raise ArgumentError("run", "must have at least one row, got none.")
     relevances = judgements_checked("qrels", qrels).select(*_PAIR, "relevance")
@@ -264,7 +264,7 @@ def judged_share(run: Any, qrels: Any, k: Any) -> pl.DataFrame:
     Raises:
         ValueError: if a frame is malformed, or the run answers a query that has no judgement.
     """
-    deep = checks.scalar("k", checks.integer("k", k, 1))
+    deep = checks.whole("k", k, 1)
     judgements = judgements_checked("qrels", qrels)
     lists = graded_lists(run, judgements, deep)
     models = lists["model"].unique().sort()

@@ -84,7 +84,7 @@ def trivial(
     for name in ("train", *known):
         if name not in facts:
             raise ArgumentError("known", f"must be among {', '.join(facts)}, with train, got {name!r}.")
-    share = int(checks.scalar("min_share", checks.integer("min_share", min_share, 1)))
+    share = int(checks.whole("min_share", min_share, 1))
     frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
     triples = triples_of(frame, graph)
     train, given = graph.splits["train"], joined_splits(graph, list(known))
@@ -94,14 +94,13 @@ def trivial(
         own = np.flatnonzero((frame["side"] == side).to_numpy())
         if not own.size:
             continue
-        sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
-        index = known_answers(given, side, **sizes)
+        index = known_answers(given, side, **graph.sizes)
         relation = triples[own, 1]
         entity, answer = (triples[own, i] for i in ((0, 2) if side == "tail" else (2, 0)))
         marked = np.full(own.size, None, dtype=object)
         if Rule.TYPE in chosen:
             slot = 2 * relation + (side == "tail")
-            marked[~plausible(train, answer, slot, min_share=share, **sizes)] = Rule.TYPE.value
+            marked[~plausible(train, answer, slot, min_share=share, **graph.sizes)] = Rule.TYPE.value
         if Rule.FUNCTIONAL in chosen:
             start, stop = answer_ranges(index, entity, relation)
             marked[np.isin(category[relation], _ONE[side]) & (stop > start)] = Rule.FUNCTIONAL.value

@@ -86,7 +86,7 @@ def hits_at(k: int) -> RankWeight:
     Raises:
         ValueError: if `k` is not a whole number of at least 1.
     """
-    return _hits_at(checks.scalar("k", checks.integer("k", k, 1)))
+    return _hits_at(checks.whole("k", k, 1))
 
 
 def p_mrr(p: float) -> RankWeight:

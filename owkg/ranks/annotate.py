@@ -87,10 +87,9 @@ def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] | N
             facts = np.concatenate([facts, triples])
     else:
         facts = filter_facts(graph, filter_splits)
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
     expected = np.zeros(len(table), np.int64)
     for side in ("head", "tail"):
         rows = (table["side"] == side).to_numpy()
         if rows.any():
-            expected[rows] = num_candidates(known_answers(facts, side, **sizes), triples[rows])
+            expected[rows] = num_candidates(known_answers(facts, side, **graph.sizes), triples[rows])
     return int((expected != table["candidates"].to_numpy()).sum())

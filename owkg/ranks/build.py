@@ -204,10 +204,9 @@ def default_filters(graph: KnowledgeGraph, split: str | None) -> list[str]:
 
 def split_of(graph: KnowledgeGraph, triples: np.ndarray) -> str | None:
     """The smallest split of facts that holds all the triples, in doubt the first; None if there is none."""
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
     splits = fact_splits(graph)
     for name in sorted(splits, key=lambda name: len(splits[name])):
-        if is_known(known_answers(splits[name], "tail", **sizes), triples).all():
+        if is_known(known_answers(splits[name], "tail", **graph.sizes), triples).all():
             return name
     return None
 
@@ -236,7 +235,7 @@ def _known(
         own = side == one
         if not own.any():
             continue
-        index = known_answers(facts, one, num_entities=graph.num_entities, num_relations=graph.num_relations)
+        index = known_answers(facts, one, **graph.sizes)
         sets = known_sets(index, triples[own, 0 if one == "tail" else 2], triples[own, 1])
         start[own], stop[own] = len(ids) + sets.start, len(ids) + sets.stop
         ids = np.concatenate([ids, sets.ids])

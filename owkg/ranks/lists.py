@@ -59,6 +59,6 @@ def ranks_from_list(path: Any, *, num_candidates: Any = None) -> pl.DataFrame:
     rank = whole(table["rank"], 1, source=str(path), place=place)
     table = table.with_columns(optimistic=rank, pessimistic=rank).drop("rank")
     if num_candidates is not None:
-        count = checks.scalar("num_candidates", checks.integer("num_candidates", num_candidates, 1))
+        count = checks.whole("num_candidates", num_candidates, 1)
         table = table.with_columns(candidates=pl.lit(count))
     return validated_at(table, source=str(path), place=place)

@@ -93,7 +93,7 @@ def ranks_from_run(
     run = read_run(path)
     judged = None if judgements is None else read_qrels(judgements)
     if graph is None:
-        size = int(checks.scalar("num_entities", checks.integer("num_entities", num_entities, 1)))
+        size = int(checks.whole("num_entities", num_entities, 1))
         graph = _seen(size, run, judged)
         facts = np.empty((0, 3), np.int32)
     else:

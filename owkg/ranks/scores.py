@@ -83,7 +83,7 @@ def ranks_from_scores(
     if chunk is None:
         chunk = max(1, _CHUNK_BYTES // (entities * scores.dtype.itemsize))
     else:
-        chunk = int(checks.scalar("chunk", checks.integer("chunk", chunk, 1)))
+        chunk = int(checks.whole("chunk", chunk, 1))
     result = Ranks(*(np.empty(queries, np.int64) for _ in Ranks._fields))
     import jax
 

@@ -56,8 +56,7 @@ def last_ranks(
     answer = 2 if side == "tail" else 0
     of_entity, _ = seen_ids(graph, seen.entities, seen.relations)
     facts = triples[:0] if facts is None else facts
-    sizes = {"num_entities": graph.num_entities, "num_relations": graph.num_relations}
-    known = known_answers(facts[of_entity[facts[:, answer]] >= 0], side, **sizes)
+    known = known_answers(facts[of_entity[facts[:, answer]] >= 0], side, **graph.sizes)
     count = num_candidates(known, triples) - (graph.num_entities - seen.num_entities)
     count += of_entity[triples[:, answer]] < 0
     return Ranks(count, count, count)

@@ -114,7 +114,7 @@ def resample(
     beta = checks.scalar("sparsity", checks.real("sparsity", sparsity, 0, 1))
     if beta == 1:
         raise ArgumentError("sparsity", "must be in [0, 1), got 1.0.")
-    count = checks.scalar("draws", checks.integer("draws", draws, 2))
+    count = checks.whole("draws", draws, 2)
     if count >= 2**32 - 2 * _LARGEST_BLOCK:
         raise ArgumentError("draws", f"must be below 2**32, got {count}.")
     models, answers = full.score.shape
@@ -122,7 +122,7 @@ def resample(
     if chunk is None:
         in_a_call = max(1, _CALL_ANSWERS // (models * answers))
     else:
-        in_a_call = checks.scalar("chunk", checks.integer("chunk", chunk, 1))
+        in_a_call = checks.whole("chunk", chunk, 1)
     law = missingness(full, missing, beta)
     layout = laid_out(full, measured, law.source)
     blocks = -(-count // block)

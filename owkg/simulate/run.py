@@ -61,9 +61,9 @@ def checked_run(
     ):
         if not isinstance(model, kind):
             raise ArgumentError(name, f"must be one of the models of owkg.openworld, got {model!r}.")
-    trials = checks.scalar("trials", checks.integer("trials", trials, 2))
+    trials = checks.whole("trials", trials, 2)
     if chunk is not None:
-        chunk = checks.scalar("chunk", checks.integer("chunk", chunk, 1))
+        chunk = checks.whole("chunk", chunk, 1)
     devices = tuple(jax.devices() if devices is None else devices)
     if not devices:
         raise ArgumentError("devices", "must not be empty.")

@@ -59,7 +59,7 @@ def randomisation(
         raise ArgumentError(
             "contributions", f"must be [at least two systems, queries], got shape {each.shape}."
         )
-    draws = checks.scalar("draws", checks.integer("draws", draws, 1))
+    draws = checks.whole("draws", draws, 1)
     if draws >= 2**31:
         raise ArgumentError("draws", f"must be below 2**31, got {draws}.")
     queries = each.shape[1]

@@ -131,7 +131,7 @@ def hits_derivative(k: int, *, strength: Any, sparsity: Any, num_answers: Any) -
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.3.
     """
-    k = checks.scalar("k", checks.integer("k", k, 1))
+    k = checks.whole("k", k, 1)
     p, n = _positive_missing(strength, sparsity, num_answers)
     return special.bdtr(np.minimum(k - 1, n), n, p)[()]
 

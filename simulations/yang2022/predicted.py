@@ -147,7 +147,7 @@ def predicted_inversions(
 def _queries(num_answers: Any, num_entities: Any) -> tuple[np.ndarray, np.ndarray, int]:
     """Different numbers of answers, how many queries have each, and the number of entities."""
     answers = checks.integer("num_answers", num_answers, 1)
-    entities = checks.scalar("num_entities", checks.integer("num_entities", num_entities, 2))
+    entities = checks.whole("num_entities", num_entities, 2)
     checks.require("num_answers", answers, answers < entities, f"below `num_entities` ({entities})")
     different, counts = np.unique(answers, return_counts=True)
     return different, counts, entities

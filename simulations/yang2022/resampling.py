@@ -56,7 +56,7 @@ def query_counts(
         ((3, 500), [500.0, 500.0, 500.0])
     """
     key = as_key(key)
-    replicates = checks.scalar("replicates", checks.integer("replicates", replicates, 2))
+    replicates = checks.whole("replicates", replicates, 2)
     return np.asarray(_counts(key, queries, replicates))
 
 
