@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
-from owkg.ranks import validated
+from owkg.ranks.table import validated
 
 
 def reweighted(table: Any, shares: Any = None) -> pl.DataFrame:

@@ -8,8 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.ranks import validated
-from owkg.ranks.table import RANKS
+from owkg.ranks.table import RANKS, validated
 
 # Up to here twice the sum of two ranks is a 32-bit integer.
 NARROW = 2**28
