@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy import special
-from scipy.optimize import elementwise
 
 from owkg import checks
 
@@ -83,6 +82,8 @@ MissingModel = Independent | NodeBased | PopularityBased
 
 def _root(gap: Callable, reach: float, sparsity: np.ndarray, *more: np.ndarray) -> np.ndarray:
     """Where the increasing function `gap(x, sparsity, *more)` is 0, |x| <= reach."""
+    from scipy.optimize import elementwise  # slow to import; few need it
+
     found = elementwise.find_root(gap, (-reach, reach), args=(np.asarray(sparsity), *more))
     # So close to 0 or 1 that float64 has no parameter for it.
     solvable = "such that the missing-fact model has a parameter for it"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy import special
-from scipy.optimize import elementwise
 
 from owkg import checks
 
@@ -53,5 +52,7 @@ def shift(strength: Any, num_non_answers: Any) -> np.ndarray:
     def gap(mu: Any, target: Any, n: Any) -> Any:
         beaten = special.log_ndtr(mu[..., None] + nodes)
         return np.exp(n[..., None] * beaten) @ weights - target
+
+    from scipy.optimize import elementwise  # slow to import; few need it
 
     return np.asarray(elementwise.find_root(gap, (-50.0, 50.0), args=(strength, n.astype(np.float64))).x)

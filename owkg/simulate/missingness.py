@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
-from scipy import optimize, special
+from scipy import special
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -107,6 +107,8 @@ def _popularity_chances(
     log = np.log(np.maximum(full.popularity, 1))
     slope = -missing.exponent * log[facts[:, [0, 2]]].sum(1)
     reach = 750  # beyond it, expit is 0 or 1
+    from scipy import optimize  # slow to import; few need it
+
     found = optimize.root_scalar(
         lambda x: special.expit(x + slope).mean() - sparsity,
         method="toms748",
