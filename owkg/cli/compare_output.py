@@ -14,7 +14,7 @@ def write(found: dict[str, Any], out: Path) -> None:
     """Every table as CSV, and figures: all of them or none."""
     import polars as pl
 
-    from owkg.plots.judging import asl_figure, label_set_figure, ranking_figure
+    from owkg.plots.judging import asl_figure, qrels_figure, ranking_figure
 
     panel = pl.col("qrels").alias("panel")
     sets = found["values"]["qrels"].unique(maintain_order=True).to_list()
@@ -24,12 +24,12 @@ def write(found: dict[str, Any], out: Path) -> None:
                 table.write_csv(aside / f"compare_{name}.csv")
         asl_figure(found["pairs"].with_columns(panel), aside / "compare_asl")
         if len(sets) > 1:
-            values = found["values"].with_columns(panel=pl.col("metric"), label_set=pl.col("qrels"))
+            values = found["values"].with_columns(panel=pl.col("metric"))
             ranking_figure(values, aside / "compare_rankings")
             wide = values.filter(pl.col("qrels").is_in(sets[:2])).pivot(
                 "qrels", index=["panel", "system"], values="value", maintain_order=True
             )
-            label_set_figure(
+            qrels_figure(
                 wide.rename({sets[0]: "first", sets[1]: "second"}),
                 aside / "compare_labels",
                 xlabel=sets[0],

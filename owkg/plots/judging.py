@@ -98,16 +98,16 @@ def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pair
 def ranking_figure(table: Any, stem: Path) -> list[Path]:
     """Ranks of the systems on several qrels side by side, the best on top, a line a system.
 
-    Tied systems share the mean of their ranks, and are named together. `table`: columns label_set, system,
+    Tied systems share the mean of their ranks, and are named together. `table`: columns qrels, system,
     value (larger is better), and panel if there are several; every system once in each qrels, in the order of
     their first rows. All else as in `depth_figure`.
     """
-    checked = _checked(table, {"value": _REAL}, {}, "label_set", "system")
+    checked = _checked(table, {"value": _REAL}, {}, "qrels", "system")
     look = _looks(checked["system"], markers=True)
 
     def draw(part: pl.DataFrame, panel: Any) -> None:
-        sets = part["label_set"].unique(maintain_order=True).to_list()
-        wide = part.pivot("label_set", index="system", values="value", maintain_order=True)
+        sets = part["qrels"].unique(maintain_order=True).to_list()
+        wide = part.pivot("qrels", index="system", values="value", maintain_order=True)
         ranks = stats.rankdata(-wide.select(sets).to_numpy(), axis=0)
         for name, own in zip(wide["system"], ranks, strict=True):
             panel.plot(range(len(sets)), own, lw=1.3, ms=4, **look[name])
@@ -122,13 +122,13 @@ def ranking_figure(table: Any, stem: Path) -> list[Path]:
         # The names stand there.
         panel.spines["left"].set_visible(False)
 
-    _once(checked, "label_set")
-    sets = checked["label_set"].n_unique()
+    _once(checked, "qrels")
+    sets = checked["qrels"].n_unique()
     height = 0.9 + 0.22 * checked["system"].n_unique()
     return _panels(checked, stem, draw, size=(2.2 + 1.1 * sets, height))
 
 
-def label_set_figure(
+def qrels_figure(
     table: Any, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
 ) -> list[Path]:
     """Metrics of systems on two qrels, a point a system, with tau-b of the two rankings.

@@ -21,7 +21,7 @@ import polars as pl
 import typer
 
 from owkg.cli.options import Format
-from owkg.plots.judging import asl_figure, depth_figure, label_set_figure, ranking_figure
+from owkg.plots.judging import asl_figure, depth_figure, qrels_figure, ranking_figure
 from owkg.stats.rank_correlation import kendall_tau
 from owkg.storage import writable_folder, written_aside
 from owkg.terminal.tables import printed
@@ -132,11 +132,11 @@ def draw(study: Study, found: dict[str, pl.DataFrame], out: Path) -> list[Path]:
     order = pl.DataFrame({"test_set": [O, S, "depth 2", SC]})
     ordered = order.join(pl.concat([sets, middle]), on="test_set", maintain_order="left_right")
     ranked = ordered.unpivot(both, index=["test_set", "system"], variable_name="panel")
-    paths += ranking_figure(ranked.rename({"test_set": "label_set"}), out / f"{NAME}_ranks")
+    paths += ranking_figure(ranked.rename({"test_set": "qrels"}), out / f"{NAME}_ranks")
     long = sets.unpivot(both, index=["test_set", "system"], variable_name="panel")
     wide = long.pivot("test_set", index=["panel", "system"], values="value")
     wide = wide.rename({S: "first", SC: "second"})
-    return paths + label_set_figure(wide, out / f"{NAME}_readings", xlabel=S, ylabel=SC)
+    return paths + qrels_figure(wide, out / f"{NAME}_readings", xlabel=S, ylabel=SC)
 
 
 def main(

@@ -163,11 +163,11 @@ def _draw(tables: dict[str, Any], out: Path) -> list[Path]:
     sets = {0: "test set", 1: "depth 1", deepest: f"depth {deepest}", None: "truth"}
     own = one.filter(pl.col("metric").is_in(["mrr", "macro-mrr"]), density=nearest)
     shown = pl.concat(
-        own.filter(pl.col("depth").eq_missing(depth)).with_columns(label_set=pl.lit(name))
+        own.filter(pl.col("depth").eq_missing(depth)).with_columns(qrels=pl.lit(name))
         for depth, name in sets.items()
     ).with_columns(panel=pl.format("{}, {}", "metric", "test_set"))
     paths += ranking_figure(
-        shown.select("panel", "label_set", "system", "value"),
+        shown.select("panel", "qrels", "system", "value"),
         out / f"{_STEM}_rankings",
     )
     for path in paths:

@@ -172,7 +172,7 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
     assert parts["queries"].item() == QUERIES // 2
 
 
-def test_runs_are_ranked_under_each_label_set(folder, call):
+def test_runs_are_ranked_under_each_qrels(folder, call):
     labels = ("--qrels", folder / "sparse.qrels", "--kg", folder / "graph")
     asked = ("--metric", "hits@1", "--format", "json", "--test", "t")
     code, printed, _ = call("compare", folder / "both.run", *labels, *asked)

@@ -11,7 +11,7 @@ from owkg.plots import judging
 from owkg.plots.judging import (
     asl_figure,
     depth_figure,
-    label_set_figure,
+    qrels_figure,
     ranking_figure,
     stability_figure,
 )
@@ -99,18 +99,18 @@ def test_the_curve_of_p_values_falls_over_its_area(drawn, tmp_path):
 def ranked():
     rng = np.random.default_rng(1)
     rows = [(name, system, rng.uniform()) for name in ("sparse", "pooled", "full") for system in SYSTEMS]
-    return pl.DataFrame(rows, ["label_set", "system", "value"], orient="row")
+    return pl.DataFrame(rows, ["qrels", "system", "value"], orient="row")
 
 
 def test_ranks_are_those_of_scipy_and_systems_are_named_at_both_ends(drawn, tmp_path):
     # The order within a qrels says nothing.
     table = pl.concat(
-        [part.sample(fraction=1, shuffle=True, seed=3) for part in ranked().partition_by("label_set")]
+        [part.sample(fraction=1, shuffle=True, seed=3) for part in ranked().partition_by("qrels")]
     )
     ranking_figure(table, tmp_path / "f")
     (panel,) = drawn[0].axes
     assert [label.get_text() for label in panel.get_xticklabels()] == ["sparse", "pooled", "full"]
-    by_set = {name: part.sort("system") for (name,), part in table.group_by("label_set")}
+    by_set = {name: part.sort("system") for (name,), part in table.group_by("qrels")}
     wanted = np.array([stats.rankdata(-by_set[name]["value"]) for name in ("sparse", "pooled", "full")]).T
     found = [line.get_ydata() for line in panel.lines]
     assert sorted(map(tuple, found)) == sorted(map(tuple, wanted))
@@ -123,7 +123,7 @@ def test_ranks_are_those_of_scipy_and_systems_are_named_at_both_ends(drawn, tmp_
 def test_tied_systems_share_their_rank_and_are_named_together(drawn, tmp_path):
     rows = [("a", 0.3, 0.1), ("b", 0.3, 0.2), ("c", 0.1, 0.3)]
     table = pl.DataFrame(rows, ["system", "sparse", "full"], orient="row")
-    ranking_figure(table.unpivot(index="system", variable_name="label_set"), tmp_path / "f")
+    ranking_figure(table.unpivot(index="system", variable_name="qrels"), tmp_path / "f")
     (panel,) = drawn[0].axes
     assert [line.get_ydata().tolist() for line in panel.lines] == [[1.5, 3], [1.5, 2], [3, 1]]
     assert {(text.get_text(), text.xy) for text in panel.texts} >= {("a, b", (0, 1.5)), ("c", (0, 3.0))}
@@ -140,7 +140,7 @@ def query_values():
 
 def test_a_point_a_system_and_tau_of_the_rankings(drawn, tmp_path):
     table = query_values()
-    label_set_figure(table, tmp_path / "f", xlabel="old", ylabel="new")
+    qrels_figure(table, tmp_path / "f", xlabel="old", ylabel="new")
     for panel, equal in zip(drawn[0].axes, (True, False), strict=True):
         rows = table.filter(panel=panel.get_title().split(":")[0])
         points = lines(panel)
@@ -152,7 +152,7 @@ def test_a_point_a_system_and_tau_of_the_rankings(drawn, tmp_path):
         assert (panel.get_xlabel(), panel.get_ylabel()) == ("old", "new")
         looks = {(points[name].get_color(), points[name].get_marker()) for name in SYSTEMS}
         assert len(looks) == 13
-    label_set_figure(table.filter(panel="mr").drop("panel").with_columns(first=0.5), tmp_path / "f")
+    qrels_figure(table.filter(panel="mr").drop("panel").with_columns(first=0.5), tmp_path / "f")
     assert drawn[1].axes[0].get_title() == "no tau: all tied"
 
 
@@ -163,7 +163,7 @@ def test_many_panels_stand_in_two_rows(tmp_path):
     assert (width, height) == (round((3 * 2.5 + 1.5) * 160), round(2 * 2.4 * 160))
 
 
-@pytest.mark.parametrize(("draw", "table"), [(depth_figure, by_depth()), (label_set_figure, query_values())])
+@pytest.mark.parametrize(("draw", "table"), [(depth_figure, by_depth()), (qrels_figure, query_values())])
 def test_legends_stand_beside_the_panels(draw, table, drawn, tmp_path):
     draw(table, tmp_path / "f")
     fig = drawn[0]
@@ -208,7 +208,7 @@ DEPTHS, RANKED, P = by_depth(), ranked(), pl.DataFrame({"metric": "mrr", "p_valu
         (partial(asl_figure, alpha=0), P, "`alpha` must be in .0, 1., got 0"),
         (ranking_figure, RANKED[1:], "each of 13 systems once in sparse, got 12 rows"),
         (ranking_figure, RANKED.with_columns(value=np.inf), "`value` must be finite, got inf"),
-        (label_set_figure, pl.concat([query_values()] * 2), "13 systems once in mrr, got 26 rows"),
+        (qrels_figure, pl.concat([query_values()] * 2), "13 systems once in mrr, got 26 rows"),
     ],
 )
 def test_tables_that_cannot_be_drawn_are_refused(draw, table, message, tmp_path):
