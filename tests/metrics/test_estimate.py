@@ -1,6 +1,5 @@
 """From sums to numbers: adjustments, their slopes, standard errors, and the coverage of intervals."""
 
-import jaxtyping
 import numpy as np
 import pytest
 from scipy import optimize, special, stats
@@ -252,18 +251,15 @@ def _coverage(truth, interval, repetitions, seed, level, **options):
     rng = np.random.default_rng(seed)
     wanted = [metric(name) for name in COVERED]
     hits = dict.fromkeys([*COVERED, "median_rank"], 0)
-    with pytest.MonkeyPatch.context() as patch:
-        for _ in range(repetitions):
-            made = _queries(rng, 200)
-            found = evaluate(made, wanted, ties=["optimistic"], interval=interval, level=level, **options)
-            ends = {name: (e.ci_low, e.ci_high) for name, e in found[Ties.OPTIMISTIC].items()}
-            # Without its chance level, which would be drawn.
-            by_rank = distribution(rank_histogram(made, Ties.OPTIMISTIC, None))
-            ends["median_rank"] = woodruff(made, Ties.OPTIMISTIC, None, by_rank, level)[1]
-            for name, (low, high) in ends.items():
-                hits[name] += low <= truth[name] <= high
-            # The types of the first are those of the others, whose checks took most of the time.
-            patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    for _ in range(repetitions):
+        made = _queries(rng, 200)
+        found = evaluate(made, wanted, ties=["optimistic"], interval=interval, level=level, **options)
+        ends = {name: (e.ci_low, e.ci_high) for name, e in found[Ties.OPTIMISTIC].items()}
+        # Without its chance level, which would be drawn.
+        by_rank = distribution(rank_histogram(made, Ties.OPTIMISTIC, None))
+        ends["median_rank"] = woodruff(made, Ties.OPTIMISTIC, None, by_rank, level)[1]
+        for name, (low, high) in ends.items():
+            hits[name] += low <= truth[name] <= high
     return {name: count / repetitions for name, count in hits.items()}
 
 
