@@ -17,6 +17,7 @@ def accelerator(out, *arguments):
     """The script, in a process without the folder of data sets."""
     command = [sys.executable, "-W", "error", str(ROOT / "benchmarks" / "accelerator.py")]
     environment = {"PATH": "", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    environment["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # no speed is compared
     return subprocess.run(
         [*command, "--out", str(out), *arguments],
         capture_output=True,

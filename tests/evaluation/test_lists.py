@@ -9,6 +9,7 @@ from owkg.evaluation import lists, top_answers
 from owkg.kg import known_answers
 
 ENTITIES, RELATIONS = 23, 3
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 RNG = np.random.default_rng(0)
 TRAIN = RNG.integers(0, (ENTITIES, RELATIONS, ENTITIES), (150, 3))
 ASKED = RNG.integers(0, (ENTITIES, RELATIONS), (40, 2)).T
