@@ -157,15 +157,7 @@ def _step(found: dict[str, Any], *first: Any) -> tuple[Any, ...]:
 
 
 def _together(own: dict[str, Any], _: Any) -> str:
-    columns = [
-        "size",
-        "dim",
-        "queries",
-        "negatives",
-        "one, ms a step",
-        "together, ms a step",
-        "times faster",
-    ]
+    columns = ["size", "dim", "queries", "negatives", "one, ms a step", "together, ms a step", "times faster"]
     rows = [
         (
             *(name, found["dim"], found["queries"], found["negatives"]),

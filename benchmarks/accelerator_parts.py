@@ -183,12 +183,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
         "rotate": 3 * width / limit["multiply_adds_per_s"],
         "transe": 2 * width / limit["multiply_adds_per_s"],
     }[name]
-    found = {
-        "entities": graph.num_entities,
-        "ranks": 2 * len(test),
-        "queries": asked,
-        "first_s": once(table),
-    }
+    found = {"entities": graph.num_entities, "ranks": 2 * len(test), "queries": asked, "first_s": once(table)}
     found |= {"seconds": fastest(table, scale.repeats), "arrays_s": fastest(arrays, scale.repeats)}
     found |= {"arithmetic_limit_s": pairs * arithmetic, "memory_limit_s": 8 * pairs / limit["bytes_per_s"]}
     if name == "complex" and scale.dim == speed._DIM:  # what `products` multiplies

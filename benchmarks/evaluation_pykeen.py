@@ -46,11 +46,7 @@ def main() -> None:
 
     def evaluate(triples: torch.Tensor) -> None:
         RankBasedEvaluator().evaluate(
-            model,
-            triples,
-            batch_size=_BATCH,
-            additional_filter_triples=[train, valid],
-            use_tqdm=False,
+            model, triples, batch_size=_BATCH, additional_filter_triples=[train, valid], use_tqdm=False
         )
 
     def multiply() -> None:

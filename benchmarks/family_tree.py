@@ -81,11 +81,7 @@ def sampled(trees: int) -> dict[str, Any]:
             path.stat().st_size for path in (Path(folder) / "benchmark").rglob("*") if path.is_file()
         )
         limit = once(lambda: _copied(written, Path(folder) / "copy"))
-    return {
-        "benchmark_s": seconds,
-        "benchmark_times_the_limit": seconds / limit,
-        "benchmark_gib": peak_gib(),
-    }
+    return {"benchmark_s": seconds, "benchmark_times_the_limit": seconds / limit, "benchmark_gib": peak_gib()}
 
 
 def clingo(trees: int) -> dict[str, Any]:

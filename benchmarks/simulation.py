@@ -112,8 +112,7 @@ def run(config: Config) -> pl.DataFrame:
     grid = published_grid(config)
     trials = grid["strength"].size * config.trials
     seconds = fastest(
-        lambda: simulate.estimate(jax.random.key(0), MRR, trials=config.trials, **grid),
-        config.repeats,
+        lambda: simulate.estimate(jax.random.key(0), MRR, trials=config.trials, **grid), config.repeats
     )
     bits = time_random_bits(config, _LONG_RUN) / _LONG_RUN  # seconds a trial
     speedup = per_trial * trials / seconds
@@ -162,9 +161,7 @@ def main(
     """Times the simulator and the exact moments and writes the table."""
     writable_folder(out)
     config = Config(
-        repeats=repeats,
-        baseline_seconds=2.0 if quick else 5.0,
-        settings=50_000 if quick else 1_000_000,
+        repeats=repeats, baseline_seconds=2.0 if quick else 5.0, settings=50_000 if quick else 1_000_000
     )
     print(machine())
     table = run(config)

@@ -54,12 +54,7 @@ def example(tied: bool = False) -> simulate.FullTest:
     keep = np.unique(np.column_stack([query, fact]), axis=0, return_index=True)[1]
     popularity = np.bincount(fact[:, [0, 2]].reshape(-1), minlength=_ENTITIES + _QUERIES)
     return simulate.full_test(
-        query[keep],
-        1 + above[keep],
-        1 + level[keep],
-        score[keep],
-        fact=fact[keep],
-        popularity=popularity,
+        query[keep], 1 + above[keep], 1 + level[keep], score[keep], fact=fact[keep], popularity=popularity
     )
 
 

@@ -31,15 +31,7 @@ class Config:
     inconsistency: float = 0.05
     num_answers: int = 43
     num_entities: int = 14505
-    metrics: tuple[str, ...] = (
-        "hits@1",
-        "mrr",
-        "hits@3",
-        "log-mrr",
-        "p-mrr@1/2",
-        "p-mrr@1/4",
-        "hits@10",
-    )
+    metrics: tuple[str, ...] = ("hits@1", "mrr", "hits@3", "log-mrr", "p-mrr@1/2", "p-mrr@1/4", "hits@10")
     points: int = 91
 
 

@@ -77,9 +77,7 @@ def test_a_rank_table_is_checked_once(systems, monkeypatch):
 @pytest.mark.parametrize("by", [(), "relation", "side", ("relation", "side", "ties")])
 def test_evaluate(systems, by):
     """Equal to the means of the ranks themselves, of every group."""
-    table = systems["oracle"].frame.with_columns(
-        mrr=(pl.col("optimistic") + pl.col("pessimistic")) / 2,
-    )
+    table = systems["oracle"].frame.with_columns(mrr=(pl.col("optimistic") + pl.col("pessimistic")) / 2)
     found = owkg.evaluate(systems["oracle"], ["mrr", "hits@10", "macro-mrr"], by=by)
     first = ["model", *(["relation"] if "relation" in by else [])]
     rest = ["side", "ties", "metric", "value", "ci_low", "ci_high", "expectation"]

@@ -102,8 +102,7 @@ def test_all_is_sorted_and_is_what_is_imported(path):
 
 
 @pytest.mark.parametrize(
-    "source",
-    ["x = 1", '"""Doc."""\nx = 1', '"""Doc."""\ndef f(): pass', '"""Doc."""\nprint()', "import os"],
+    "source", ["x = 1", '"""Doc."""\nx = 1', '"""Doc."""\ndef f(): pass', '"""Doc."""\nprint()', "import os"]
 )
 def test_extras_are_seen(source):
     assert extras(source)

@@ -15,14 +15,7 @@ from owkg.models.embeddings_files import read_npz
 from owkg.parquet import read_parquet
 from owkg.ranks import ranks_from_matrix, read_ranks
 from owkg.sampling import read_facts
-from owkg.storage import (
-    MAX_UNPACKED,
-    opened,
-    require_bounded,
-    text_source,
-    writable_folder,
-    written_aside,
-)
+from owkg.storage import MAX_UNPACKED, opened, require_bounded, text_source, writable_folder, written_aside
 from simulations.script import save_table
 
 

@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 
 import owkg
-from owkg.storage import (
-    __version__,
-    checksums,
-    made_folder,
-    read_metadata,
-    versions,
-    write_metadata,
-)
+from owkg.storage import __version__, checksums, made_folder, read_metadata, versions, write_metadata
 
 
 def test_there_is_one_version():

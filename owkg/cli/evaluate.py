@@ -34,7 +34,7 @@ def evaluate(
         str | None,
         typer.Option(
             help="How real numbers of --embeddings make complex ones: real-imaginary (all real parts first) "
-            "or interleaved (torch.view_as_real). Complex arrays need none.",
+            "or interleaved (torch.view_as_real). Complex arrays need none."
         ),
     ] = None,
     relation_layout: Annotated[

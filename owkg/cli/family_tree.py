@@ -52,7 +52,7 @@ Overwrite = Annotated[
     epilog="Examples:\n\n"
     "owkg family-tree close --people people.tsv --parents parents.tsv world\n\n"
     "owkg family-tree close --people people.tsv --parents parents.tsv --relations hohenecker world\n\n"
-    "owkg family-tree close --people people.tsv --parents parents.tsv --relations my.toml world --overwrite",
+    "owkg family-tree close --people people.tsv --parents parents.tsv --relations my.toml world --overwrite"
 )
 def close(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
@@ -91,7 +91,7 @@ def close(
     epilog="Examples:\n\n"
     "owkg family-tree generate world\n\n"
     "owkg family-tree generate world --num-trees 200 --relations hohenecker --seed 1 --overwrite\n\n"
-    "owkg family-tree generate world --max-tree-size 60 --max-depth 2 --max-branching 4 --strict-depth",
+    "owkg family-tree generate world --max-tree-size 60 --max-depth 2 --max-branching 4 --strict-depth"
 )
 def generate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to make.")],
@@ -136,7 +136,7 @@ def generate(
 @family_tree_app.command(
     epilog="Examples:\n\n"
     "owkg family-tree draw --max-tree-size 40 --seed 1 --out tree.png\n\n"
-    "owkg family-tree draw world --tree 3 --out tree.pdf",
+    "owkg family-tree draw world --tree 3 --out tree.pdf"
 )
 def draw(
     out: Annotated[Path, typer.Option(help="Figure to write: .png, .pdf or .svg.")],
@@ -189,7 +189,7 @@ def draw(
     epilog="Examples:\n\n"
     "owkg family-tree relations\n\n"
     "owkg family-tree relations hohenecker --format markdown\n\n"
-    "owkg family-tree relations my.toml",
+    "owkg family-tree relations my.toml"
 )
 def relations(
     source: Annotated[

@@ -20,9 +20,7 @@ kg_app = typer.Typer(
 )
 
 
-@kg_app.command(
-    epilog="Examples:\n\nowkg kg info data/fb15k237\n\nowkg kg info data/fb15k237 --format json",
-)
+@kg_app.command(epilog="Examples:\n\nowkg kg info data/fb15k237\n\nowkg kg info data/fb15k237 --format json")
 def info(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the graph, in any usual layout.")],
     layout: Annotated[

@@ -49,8 +49,7 @@ def metrics(
         typer.Option(metavar="DIR", help="Folder of the graph: popularity and relation categories."),
     ] = None,
     by: Annotated[
-        str,
-        typer.Option(help="Divide by side, ties, relation, category, popularity; several with commas."),
+        str, typer.Option(help="Divide by side, ties, relation, category, popularity; several with commas.")
     ] = "",
     metric: Annotated[
         list[str] | None,

@@ -30,10 +30,7 @@ class Prediction(StrEnum):
 
 Metrics = Annotated[
     list[str],
-    typer.Option(
-        "--metric",
-        help="mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias. Repeat for several.",
-    ),
+    typer.Option("--metric", help="mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias. Repeat for several."),
 ]
 Strength = Annotated[
     float, typer.Option("--strength", help="P(an answer is classified positive), in [0, 1].")
@@ -58,17 +55,14 @@ NumEntities = Annotated[
     int, typer.Option("--num-entities", help="Candidates before filtering, above --num-answers.")
 ]
 Correlation = Annotated[
-    float,
-    typer.Option("--correlation", help='Correlation of "missing" and "classified positive".'),
+    float, typer.Option("--correlation", help='Correlation of "missing" and "classified positive".')
 ]
 OtherCorrelation = Annotated[
-    float | None,
-    typer.Option("--other-correlation", help="Of the second model; --correlation when absent."),
+    float | None, typer.Option("--other-correlation", help="Of the second model; --correlation when absent.")
 ]
 MissingFacts = Annotated[Missing, typer.Option("--missing", help="How facts come to be missing.")]
 NodeSpread = Annotated[
-    float,
-    typer.Option("--node-spread", help="Spread of the entities' probabilities under --missing node."),
+    float, typer.Option("--node-spread", help="Spread of the entities' probabilities under --missing node.")
 ]
 PopularityExponent = Annotated[
     float,

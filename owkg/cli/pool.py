@@ -43,8 +43,7 @@ def pool(
     filter_: Annotated[
         str | None,
         typer.Option(
-            "--filter",
-            help="Splits whose known answers leave the lists, or none; train,valid when absent.",
+            "--filter", help="Splits whose known answers leave the lists, or none; train,valid when absent."
         ),
     ] = None,
     covered: Annotated[

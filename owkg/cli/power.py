@@ -17,8 +17,7 @@ def power(
     num_entities: options.NumEntities,
     metric: options.Metrics = ["mrr"],  # noqa: B006 - typer copies it
     inconsistency: Annotated[
-        float,
-        typer.Option(help="Tolerated probability that the weaker model looks better, in (0, 0.5)."),
+        float, typer.Option(help="Tolerated probability that the weaker model looks better, in (0, 0.5).")
     ] = 0.05,
     num_queries: Annotated[
         int | None, typer.Option(help="Also print the inconsistency of this many queries.")

@@ -53,12 +53,11 @@ _WORDS = {
     "owkg ranks convert scores.npz --kg data/nations --out ranks.parquet\n\n"
     "owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet\n\n"
     "owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv\n\n"
-    "owkg ranks convert ranks.parquet --out ranks.csv",
+    "owkg ranks convert ranks.parquet --out ranks.csv"
 )
 def convert(
     source: Annotated[
-        Path,
-        typer.Argument(metavar="INPUT", help="A rank table, rank list, .npz of scores, or TREC run."),
+        Path, typer.Argument(metavar="INPUT", help="A rank table, rank list, .npz of scores, or TREC run.")
     ],
     out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
     kind: Annotated[

@@ -58,8 +58,7 @@ def sample(
     ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal files.")] = 0,
     missing: Annotated[
-        FactsMissing,
-        typer.Option(help="How facts go missing: each by itself, or by what they share."),
+        FactsMissing, typer.Option(help="How facts go missing: each by itself, or by what they share.")
     ] = FactsMissing.EDGE,
     node_spread: Annotated[
         float | None,
@@ -83,8 +82,7 @@ def sample(
         ),
     ] = None,
     nested: Annotated[
-        bool,
-        typer.Option("--nested", help="What is missing at one density is missing at every lower one."),
+        bool, typer.Option("--nested", help="What is missing at one density is missing at every lower one.")
     ] = False,
     both_sides: Annotated[
         bool, typer.Option("--both-sides", help="Ask for heads too, not only for tails.")

@@ -23,8 +23,7 @@ def simulate(
     popularity_exponent: options.PopularityExponent = 1.0,
     prediction: options.Predictions = options.Prediction.CLASSIFICATION,
     other_strength: Annotated[
-        float | None,
-        typer.Option(help="Strength of a second model measured on the same queries."),
+        float | None, typer.Option(help="Strength of a second model measured on the same queries.")
     ] = None,
     other_correlation: options.OtherCorrelation = None,
     form: options.OutputFormat = options.Format.TABLE,

@@ -134,13 +134,7 @@ def train(
         chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
         warnings.simplefilter("always", UserWarning)
         run = training.train(
-            read_graph(kg),
-            chosen,
-            out,
-            graph_folder=kg,
-            resume=resume,
-            overwrite=overwrite,
-            on_progress=told,
+            read_graph(kg), chosen, out, graph_folder=kg, resume=resume, overwrite=overwrite, on_progress=told
         )
     notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
     _show(run, out, notes, form)

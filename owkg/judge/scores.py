@@ -182,9 +182,7 @@ def _tasks(table: RankTable | pl.DataFrame) -> pl.DataFrame:
     return frame.select(pl.col(_TASK).cast(pl.String))
 
 
-def intersected(
-    tables: Mapping[str, RankTable | pl.DataFrame],
-) -> tuple[dict[str, RankTable], pl.DataFrame]:
+def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[str, RankTable], pl.DataFrame]:
     """What every system ranks: the rows of the answers that stand in every table.
 
     Ranks stay as they are. Of filtered ranks that is exact: an answer that is left out is no candidate of the

@@ -97,12 +97,7 @@ def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "sys
 
 
 def pairwise(
-    scores: Scores | Any,
-    metric: Any,
-    *,
-    test: Any = PairTest.T,
-    key: Any = None,
-    draws: Any = 10_000,
+    scores: Scores | Any, metric: Any, *, test: Any = PairTest.T, key: Any = None, draws: Any = 10_000
 ) -> Pairwise:
     """Two-sided p-values of the difference of each pair of systems, over the queries they share.
 

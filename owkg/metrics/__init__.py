@@ -16,12 +16,7 @@ from owkg.metrics.measures import (
 )
 from owkg.metrics.published import adjusted_from
 from owkg.metrics.registry import adjusted, metric, pykeen_key
-from owkg.metrics.report import (
-    Breakdown,
-    default_group_metrics,
-    default_metrics,
-    report,
-)
+from owkg.metrics.report import Breakdown, default_group_metrics, default_metrics, report
 from owkg.metrics.ties import Ties
 from owkg.ranks.tasks import Tasks, part_of, tasks, tasks_of
 

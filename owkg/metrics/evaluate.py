@@ -56,12 +56,7 @@ def _unless_equal(weight: np.ndarray | None) -> np.ndarray | None:
 
 
 def linked_chance(
-    metric: RankWeight,
-    candidates: np.ndarray,
-    weight: np.ndarray | None,
-    key: Any,
-    *,
-    draws: int = DRAWS,
+    metric: RankWeight, candidates: np.ndarray, weight: np.ndarray | None, key: Any, *, draws: int = DRAWS
 ) -> Chance:
     """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
 
@@ -85,12 +80,7 @@ def linked_chance(
 
 
 def median_chance(
-    candidates: np.ndarray,
-    weight: np.ndarray | None,
-    key: Any,
-    *,
-    inverse: bool,
-    draws: int = DRAWS,
+    candidates: np.ndarray, weight: np.ndarray | None, key: Any, *, inverse: bool, draws: int = DRAWS
 ) -> Chance:
     """Chance level of the median, or its inverse: drawn for few tasks, by a normal distribution for many.
 

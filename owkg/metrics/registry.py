@@ -12,13 +12,7 @@ from owkg.metrics import measures
 from owkg.metrics.list_gains import GAINS
 from owkg.metrics.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
 from owkg.rank_weights.catalogue import GMR
-from owkg.rank_weights.registry import (
-    RANK_WEIGHTS,
-    Entry,
-    folded_name,
-    rank_weight_or_none,
-    unknown_name,
-)
+from owkg.rank_weights.registry import RANK_WEIGHTS, Entry, folded_name, rank_weight_or_none, unknown_name
 
 _ZHOU = "Zhou et al. 2022"
 _BERRENDORF = "Berrendorf et al. 2020"

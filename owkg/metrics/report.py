@@ -167,10 +167,7 @@ def report(
 
 
 def report_tables(
-    files: Sequence[Path],
-    tables: list[RankTable],
-    metrics: list[Metric] | None = None,
-    **options: Any,
+    files: Sequence[Path], tables: list[RankTable], metrics: list[Metric] | None = None, **options: Any
 ) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
     """The reports of several rank tables, one under the other.
 

@@ -7,13 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from owkg.rank_weights.rank_weight import RankWeight
-from owkg.rank_weights.tables import (
-    kept_by_size,
-    mean_over_tie,
-    padded_size,
-    prefix_sums,
-    rank_weights,
-)
+from owkg.rank_weights.tables import kept_by_size, mean_over_tie, padded_size, prefix_sums, rank_weights
 from owkg.ranks.tasks import Tasks
 
 

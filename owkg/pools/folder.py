@@ -37,13 +37,7 @@ class _Made(NamedTuple):
 
 
 def write_pool(
-    runs: Sequence[Path],
-    kg: Any,
-    out: Path,
-    settings: dict[str, Any],
-    *,
-    names: Path | None,
-    overwrite: bool,
+    runs: Sequence[Path], kg: Any, out: Path, settings: dict[str, Any], *, names: Path | None, overwrite: bool
 ) -> dict[str, Any]:
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 

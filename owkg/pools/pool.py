@@ -50,11 +50,7 @@ def pool(run: Any, depth: Any) -> pl.DataFrame:
         raise ArgumentError("run", "must have at least one row, got none.")
     return (
         lists.group_by(POOL)
-        .agg(
-            depth=pl.col("rank").min(),
-            systems=pl.len().cast(pl.Int64),
-            models=pl.col("model").sort(),
-        )
+        .agg(depth=pl.col("rank").min(), systems=pl.len().cast(pl.Int64), models=pl.col("model").sort())
         .sort("query", "depth", "answer")
     )
 

@@ -1,17 +1,6 @@
 """Rank weights h(r) as data: the means over ranks that theory, simulation and evaluation share."""
 
-from owkg.rank_weights.catalogue import (
-    GMR,
-    HMR,
-    IGMR,
-    IMR,
-    LOG_MRR,
-    MR,
-    MRR,
-    hits_at,
-    p_mrr,
-    power_mean,
-)
+from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.registry import FORMS, checked, rank_weight
 from owkg.rank_weights.tables import tie_expectation

@@ -142,8 +142,5 @@ def _power(p: float) -> RankWeight:
 @cache
 def _power_mean(p: float) -> RankWeight:
     return RankWeight(
-        f"power-mean@{shown(p)}",
-        lambda rank: rank**p,
-        larger_is_better=False,
-        link=Power(1 / p),
+        f"power-mean@{shown(p)}", lambda rank: rank**p, larger_is_better=False, link=Power(1 / p)
     )

@@ -8,18 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from owkg.checks import ArgumentError
-from owkg.rank_weights.catalogue import (
-    GMR,
-    HMR,
-    IGMR,
-    IMR,
-    LOG_MRR,
-    MR,
-    MRR,
-    hits_at,
-    p_mrr,
-    power_mean,
-)
+from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.rank_weight import RankWeight, traceable
 
 
@@ -226,15 +215,7 @@ RANK_WEIGHTS = (
         ("power-mean-rank",),
     ),
     Entry(
-        "p-mrr@P",
-        "p-mrr@1/2",
-        "sum w r^-P / sum w",
-        "(0, 1]",
-        "larger",
-        "closed",
-        _YANG,
-        p_mrr,
-        ("pmrr",),
+        "p-mrr@P", "p-mrr@1/2", "sum w r^-P / sum w", "(0, 1]", "larger", "closed", _YANG, p_mrr, ("pmrr",)
     ),
     Entry("log-mrr", "log-mrr", "mean of 1/log2(1+r)", "(0, 1]", "larger", "closed", _YANG, lambda: LOG_MRR),
 )

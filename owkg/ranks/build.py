@@ -162,10 +162,7 @@ def score_checked(score: Any, tolerance: Any) -> bool:
 
 
 def query_names(
-    triples: np.ndarray,
-    side: np.ndarray,
-    entities: Sequence[str] | None,
-    relations: Sequence[str] | None,
+    triples: np.ndarray, side: np.ndarray, entities: Sequence[str] | None, relations: Sequence[str] | None
 ) -> Callable[[int], str]:
     """What messages call the query of a row: its triple and the side that is predicted.
 

@@ -234,10 +234,7 @@ def _labels(
 
 
 def _in_order(
-    graph: KnowledgeGraph,
-    entities: tuple[str, ...] | None,
-    relations: tuple[str, ...] | None,
-    columns: int,
+    graph: KnowledgeGraph, entities: tuple[str, ...] | None, relations: tuple[str, ...] | None, columns: int
 ) -> KnowledgeGraph:
     """The graph with the ids of the file: moving its triples is cheaper than moving columns of scores."""
     if columns != graph.num_entities:

@@ -3,12 +3,7 @@
 import numpy as np
 import polars as pl
 
-from owkg.kg import (
-    KnowledgeGraph,
-    entity_popularity,
-    entity_relation_popularity,
-    relation_categories,
-)
+from owkg.kg import KnowledgeGraph, entity_popularity, entity_relation_popularity, relation_categories
 
 
 def popularity_columns(

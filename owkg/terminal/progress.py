@@ -86,13 +86,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def _bar(console: Any, title: str, unit: str) -> Iterator[Update]:
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),

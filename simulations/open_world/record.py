@@ -112,15 +112,7 @@ def record(
         with written_aside(parts / f"{step:09}.parquet") as aside:
             table.write_parquet(aside)
 
-    train(
-        world.graph,
-        config,
-        run,
-        resume=run.is_dir(),
-        watch=look,
-        watched=steps,
-        on_progress=on_progress,
-    )
+    train(world.graph, config, run, resume=run.is_dir(), watch=look, watched=steps, on_progress=on_progress)
     paths = [parts / f"{step:09}.parquet" for step in steps]
     with written_aside(folder / _RANKS) as aside:
         table = pl.concat(map(read_parquet, paths))

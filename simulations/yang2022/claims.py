@@ -241,10 +241,7 @@ def _quotient(above: Resampled, below: Resampled) -> Resampled:
 
 
 def _inconsistency_rows(
-    density: float,
-    found: dict[str, dict[str, Inconsistency]],
-    references: Iterable[str],
-    level: float,
+    density: float, found: dict[str, dict[str, Inconsistency]], references: Iterable[str], level: float
 ) -> Iterator[dict[str, Any]]:
     """The shares of every metric and test set, and their differences."""
     for metric, by_set in found.items():

@@ -97,12 +97,7 @@ def predicted(
 
 
 def predicted_inversions(
-    metric: RankWeight,
-    strength: Any,
-    other_strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
+    metric: RankWeight, strength: Any, other_strength: Any, sparsity: Any, num_answers: Any, num_entities: Any
 ) -> Any:
     """P(of two models, the weaker one reads better on the sparse test).
 

@@ -78,10 +78,7 @@ def with_all(
 
 
 def interval(
-    resampled: Resampled,
-    level: float = LEVEL,
-    *,
-    within: tuple[float, float] = (-np.inf, np.inf),
+    resampled: Resampled, level: float = LEVEL, *, within: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
     """The centred percentile interval of every number: lower and upper ends.
 

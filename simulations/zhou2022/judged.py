@@ -161,13 +161,7 @@ def _system_rows(depth: int | None, found: Scores) -> pl.DataFrame:
 
 
 def _left_out(
-    world: ClosedWorld,
-    found: Pools,
-    metrics: Sequence[Metric],
-    pooled: Scores,
-    test_set: str,
-    *,
-    depth: int,
+    world: ClosedWorld, found: Pools, metrics: Sequence[Metric], pooled: Scores, test_set: str, *, depth: int
 ) -> pl.DataFrame:
     all_labels = labels(world, found, depth, test_set=test_set)
     rows = []

@@ -35,10 +35,7 @@ MACRO = ("macro_hits@1", "macro_hits@3", "macro_hits@10", "macro_mrr", "macro_mr
 LISTS = ("recip_rank", "map_cut_20", "ndcg_cut_20", "bpref", "infAP")
 SHOWN = (*MICRO, *MACRO, *LISTS)
 # Of the figures of depths and of p-values.
-OF_DEPTH = {
-    "micro": MICRO,
-    "macro": ("macro_hits@1", "macro_hits@10", "macro_mrr", *LISTS[1:3]),
-}
+OF_DEPTH = {"micro": MICRO, "macro": ("macro_hits@1", "macro_hits@10", "macro_mrr", *LISTS[1:3])}
 OF_TESTS = ("micro_hits@1", "micro_hits@10", "micro_mrr", "macro_hits@10", "macro_mrr", *LISTS[1:3])
 
 
@@ -141,8 +138,7 @@ def draw(study: Study, found: dict[str, pl.DataFrame], out: Path) -> list[Path]:
 
 def main(
     data: Annotated[
-        Path | None,
-        typer.Option(envvar="OWKG_DATA", help="Folder that holds kgc_sparsity and fb15k237."),
+        Path | None, typer.Option(envvar="OWKG_DATA", help="Folder that holds kgc_sparsity and fb15k237.")
     ] = None,
     out: Out = Path("out"),
     form: Annotated[Format, typer.Option("--format", help="How the tables are printed.")] = Format.TABLE,

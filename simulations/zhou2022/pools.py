@@ -148,10 +148,7 @@ def _present(world: ClosedWorld, test_set: str) -> Bool[np.ndarray, "answers"]:
 
 
 def scores_under(
-    world: ClosedWorld,
-    found: Pools,
-    present: Bool[np.ndarray, "answers"],
-    metrics: Sequence[Metric],
+    world: ClosedWorld, found: Pools, present: Bool[np.ndarray, "answers"], metrics: Sequence[Metric]
 ) -> Scores:
     """Rank tables of every system where the present answers are the labels; the others are candidates.
 

@@ -166,10 +166,7 @@ def _draw(tables: dict[str, Any], out: Path) -> list[Path]:
         own.filter(pl.col("depth").eq_missing(depth)).with_columns(qrels=pl.lit(name))
         for depth, name in sets.items()
     ).with_columns(panel=pl.format("{}, {}", "metric", "test_set"))
-    paths += ranking_figure(
-        shown.select("panel", "qrels", "system", "value"),
-        out / f"{_STEM}_rankings",
-    )
+    paths += ranking_figure(shown.select("panel", "qrels", "system", "value"), out / f"{_STEM}_rankings")
     for path in paths:
         print(f"wrote {path}")
     return paths

@@ -280,11 +280,7 @@ def test_lists_are_the_best_answers_that_training_does_not_know(graph, call):
 def sampled(graph):
     """The graph as `owkg sample` writes them: no split test, but two of other names."""
     splits = graph[0].splits
-    parts = {
-        "train": splits["train"],
-        "test_sparse": splits["test"][:20],
-        "test_full": splits["test"],
-    }
+    parts = {"train": splits["train"], "test_sparse": splits["test"][:20], "test_full": splits["test"]}
     write_labelled(KnowledgeGraph(graph[0].entities, graph[0].relations, parts), Path("sampled"))
     queries = ["query\tside\tentity\trelation\tfull\tsparse\ttrain"]
     queries += [

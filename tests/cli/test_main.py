@@ -164,13 +164,7 @@ def test_simulate_prints_what_the_library_computes(answer):
     import jax
 
     expected = simulate.estimate(
-        jax.random.key(3),
-        MRR,
-        strength=0.7,
-        sparsity=0.35,
-        num_answers=5,
-        num_entities=50,
-        trials=64,
+        jax.random.key(3), MRR, strength=0.7, sparsity=0.35, num_answers=5, num_entities=50, trials=64
     )
     found = answer(f"{SIMULATE} --seed 3")
     for key in SIMULATE_RESULTS:

@@ -75,7 +75,7 @@ def test_options_stand_above_the_file(call, folder, tmp_path):
         (("--model", "transe", "--option", "margin=x"), "error: --option margin must be"),
         (("--option", "name=x"), "error: --option name is no option of complex"),
         (("--valid-metric", "nothing"), "error: --valid-metric must be the name of a metric: unknown metric"),
-        (("--resume", "--overwrite"), "--overwrite must not be given with --resume"),
+        (("--resume", "--overwrite"), "--overwrite cannot be combined with --resume"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
         (("--resume",), "is no folder of a run"),
         (("--resume", "--config", "run.toml"), "--config has no effect with --resume"),

@@ -74,10 +74,7 @@ def test_queries_that_nothing_answers(saved):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            "a\tb\n",
-            "line 1: must name the column side once, as queries.tsv of a benchmark does, got 'a, b'",
-        ),
+        ("a\tb\n", "line 1: must name the column side once, as queries.tsv of a benchmark does, got 'a, b'"),
         ("side\tentity\trelation\tside\ntail\ta\tr\ttail\n", "line 1: must name the column side once"),
         (HEADER, "line 1: must be followed by queries, got none"),
         (f"{HEADER}x\ttail\ta\tr\n", "line 2: must be 5 columns, as the first line names, got 4 columns"),

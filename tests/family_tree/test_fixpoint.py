@@ -75,10 +75,7 @@ def test_a_relation_may_be_made_symmetric(make_people, derive):
 def test_not_looks_at_what_is_complete(make_people, derive):
     found = derive(
         make_people(3, 40),
-        {
-            "laterOf": ["ancestorOf(X, Y), not parentOf(X, Y)"],
-            "ancestorOf": ANCESTORS["both"],
-        },
+        {"laterOf": ["ancestorOf(X, Y), not parentOf(X, Y)"], "ancestorOf": ANCESTORS["both"]},
     )
     np.testing.assert_array_equal(found["laterOf"], reachable(found["parentOf"]) & ~found["parentOf"])
 

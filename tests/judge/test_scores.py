@@ -95,11 +95,7 @@ def test_ids_for_labels():
         ({"a": table(0)}, [metric("median-rank")], "`metrics` must be means"),
         ({"a": table(0)}, [metric("gmr")], "`metrics` must be means"),
         ({"a": table(0)}, [metric("mrr")] * 2, "`metrics` must be different"),
-        (
-            {"a": table(0), "b": table(0, queries=2).with_columns(relation=pl.lit("s"))},
-            SUMMARIES,
-            "no query",
-        ),
+        ({"a": table(0), "b": table(0, queries=2).with_columns(relation=pl.lit("s"))}, SUMMARIES, "no query"),
         (
             {"a": table(0), "b": table(0)[1:]},
             SUMMARIES,

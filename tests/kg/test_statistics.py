@@ -34,10 +34,7 @@ def test_by_hand():
         "triples": {"train": 4, "valid": 3, "test": 4, "test_negatives": 2},
         "duplicates": {"train": 1, "valid": 1, "test": 0, "test_negatives": 0},
         "leakage": {"valid": {"train": 1}, "test": {"train": 1, "valid": 2}},
-        "reversed_in_train": {
-            "valid": {"triples": 0, "share": 0.0},
-            "test": {"triples": 1, "share": 0.25},
-        },
+        "reversed_in_train": {"valid": {"triples": 0, "share": 0.0}, "test": {"triples": 1, "share": 0.25}},
         "unseen_in_train": {
             "valid": {"entities": 1, "relations": 0, "triples": 2},
             "test": {"entities": 2, "relations": 1, "triples": 2},

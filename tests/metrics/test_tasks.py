@@ -11,13 +11,7 @@ from owkg.metrics import Tasks, Ties, evaluate, metric, part_of, tasks, tasks_of
 
 def test_tasks_holds_what_it_is_given():
     made = tasks(
-        [1, 4],
-        [2, 4],
-        [9, 8],
-        weight=[0.5, 0],
-        query=[7, 3],
-        popularity=[0, 5],
-        relation_popularity=[1, 2],
+        [1, 4], [2, 4], [9, 8], weight=[0.5, 0], query=[7, 3], popularity=[0, 5], relation_popularity=[1, 2]
     )
     assert made.optimistic.tolist() == [1, 4]
     assert made.pessimistic.tolist() == [2, 4]

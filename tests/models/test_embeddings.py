@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from owkg.kg import KnowledgeGraph, read_graph
-from owkg.models import (
-    import_embeddings,
-    model,
-    read_embeddings,
-    score,
-    score_all,
-    write_embeddings,
-)
+from owkg.models import import_embeddings, model, read_embeddings, score, score_all, write_embeddings
 
 GRAPH = KnowledgeGraph(("a", "b", "ü"), ("r", "s"), {})
 ENTITY = np.arange(12, dtype=np.float32).reshape(3, 4) / 10

@@ -203,8 +203,7 @@ DATA = Path(__file__).parent / "data"
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
-    [("transe", {"norm": 1}), ("distmult", {}), ("complex", {}), ("rotate", {"norm": 2})],
+    ("name", "options"), [("transe", {"norm": 1}), ("distmult", {}), ("complex", {}), ("rotate", {"norm": 2})]
 )
 def test_models_of_pykeen_reach_its_own_metrics(name, options):
     with np.load(DATA / "nations.npz", allow_pickle=False) as file:

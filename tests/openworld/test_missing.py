@@ -172,11 +172,7 @@ def test_extreme_exponents_are_solved_or_refused(sparsity, exponent):
     assert table[:10].mean() == pytest.approx(sparsity, abs=1e-9)
 
 
-@given(
-    sparsity=st.floats(0.05, 0.95),
-    num_answers=st.integers(2, 60),
-    exponent=st.floats(-3, 3),
-)
+@given(sparsity=st.floats(0.05, 0.95), num_answers=st.integers(2, 60), exponent=st.floats(-3, 3))
 def test_the_odds_of_missing_grow_like_the_rank_to_the_exponent(sparsity, num_answers, exponent):
     table = _probabilities(sparsity, num_answers, exponent, 64)[:num_answers]
     odds = table / (1 - table)

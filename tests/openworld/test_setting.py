@@ -30,12 +30,7 @@ def test_joint_table_has_the_marginals_and_the_correlation(strength, sparsity, p
     rho = _feasible(strength, sparsity, part)
     l1, l2 = openworld.conditional_strengths(strength, sparsity, rho)
     # Rows: missing, in the test set. Columns: positive, negative.
-    table = np.array(
-        [
-            [sparsity * l1, sparsity * (1 - l1)],
-            [(1 - sparsity) * l2, (1 - sparsity) * (1 - l2)],
-        ]
-    )
+    table = np.array([[sparsity * l1, sparsity * (1 - l1)], [(1 - sparsity) * l2, (1 - sparsity) * (1 - l2)]])
     assert (table >= -1e-12).all()
     np.testing.assert_allclose(table.sum(1), [sparsity, 1 - sparsity], atol=1e-12)
     np.testing.assert_allclose(table.sum(0), [strength, 1 - strength], atol=1e-12)

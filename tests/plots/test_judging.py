@@ -8,13 +8,7 @@ import pytest
 from scipy import stats
 
 from owkg.plots import judging
-from owkg.plots.judging import (
-    asl_figure,
-    depth_figure,
-    qrels_figure,
-    ranking_figure,
-    stability_figure,
-)
+from owkg.plots.judging import asl_figure, depth_figure, qrels_figure, ranking_figure, stability_figure
 
 SYSTEMS = [f"system {i}" for i in range(13)]
 

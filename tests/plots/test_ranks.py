@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from owkg.metrics import Ties, evaluate, probe, tasks
 from owkg.plots.figure import blank_panels, figure, panel_grid, save_figure, write_figure
 from owkg.plots.histogram import draw_histograms, rank_edges, rank_histogram
-from owkg.plots.probe import (
-    ROBUSTNESS,
-    SHARPNESS,
-    draw_lines,
-    draw_order,
-    draw_surfaces,
-    probe_surface,
-)
+from owkg.plots.probe import ROBUSTNESS, SHARPNESS, draw_lines, draw_order, draw_surfaces, probe_surface
 from owkg.plots.ranks import rank_figures
 
 

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from owkg.ir import POOLED, judge, reciprocal_rank
 from owkg.judge.runs import run_from_lists
-from owkg.pools.pool import (
-    judged_pool,
-    judged_share,
-    leave_one_out,
-    pool,
-    pool_sizes,
-    unique_contributions,
-)
+from owkg.pools.pool import judged_pool, judged_share, leave_one_out, pool, pool_sizes, unique_contributions
 
 ENTITIES = tuple("abcdefgh")
 

@@ -248,15 +248,7 @@ def test_equal_p_give_equal_metrics(same):
 
 
 def test_metrics_are_told_apart():
-    different = [
-        MRR,
-        LOG_MRR,
-        MR,
-        hits_at(1),
-        hits_at(10),
-        p_mrr(0.5),
-        p_mrr(1 / 3),
-    ]
+    different = [MRR, LOG_MRR, MR, hits_at(1), hits_at(10), p_mrr(0.5), p_mrr(1 / 3)]
     assert len(set(different)) == len({m.name for m in different}) == len(different)
 
 
@@ -274,11 +266,7 @@ def test_equal_metrics_share_one_trace():
 
     compiled = jax.jit(total, static_argnums=0)
     ranks = jnp.arange(1.0, 5.0)
-    for metric in (
-        hits_at(10),
-        rank_weight("hits@10"),
-        rank_weight("hits_at_10"),
-    ):
+    for metric in (hits_at(10), rank_weight("hits@10"), rank_weight("hits_at_10")):
         compiled(metric, ranks)
     assert traces == ["hits@10"]
 

@@ -70,8 +70,7 @@ def test_columns_are_left_out_when_not_asked_for():
 
 @pytest.mark.parametrize("side", ["head", "tail", ["head", "tail"] * 3])
 @pytest.mark.parametrize(
-    ("splits", "filtered"),
-    [(SPLITS, True), (["test"], True), (["train", "valid"], False), ([], False)],
+    ("splits", "filtered"), [(SPLITS, True), (["test"], True), (["train", "valid"], False), ([], False)]
 )
 def test_filtered_says_whether_the_filter_knows_every_triple(side, splits, filtered):
     graph = random_graph(3)

@@ -162,10 +162,7 @@ def test_nan_of_either_sign_and_any_type_is_seen(dtype):
 
 FLOATS = "`scores` must be floating-point numbers of 16, 32 or 64 bits"
 BAD = [
-    (
-        {"scores": np.zeros((3, 4), int)},
-        f"{FLOATS}, got values of type int64",
-    ),
+    ({"scores": np.zeros((3, 4), int)}, f"{FLOATS}, got values of type int64"),
     ({"scores": np.zeros((3, 4), np.longdouble)}, f"{FLOATS}, got values of type {np.dtype(np.longdouble)}"),
     ({"scores": jnp.zeros((3, 4), jnp.float8_e4m3fn)}, f"{FLOATS}, got values of type float8_e4m3fn"),
     ({"scores": np.zeros((3, 4), complex)}, "`scores` must be floating-point numbers"),

@@ -14,10 +14,7 @@ from owkg.rank_weights import LOG_MRR, MR, MRR
 
 @pytest.mark.parametrize(
     ("missing", "prediction"),
-    [
-        (openworld.Independent(), openworld.Classification()),
-        (openworld.NodeBased(), openworld.Score()),
-    ],
+    [(openworld.Independent(), openworld.Classification()), (openworld.NodeBased(), openworld.Score())],
     ids=str,
 )
 def test_chunk_never_changes_a_bit(missing, prediction):
@@ -42,13 +39,7 @@ def test_chunks_and_more_draws_change_no_bit(missing, with_facts):
     law = kinds.get(missing) or simulate.Correlated(full.score[0])
     one, two, more = (
         simulate.resample(
-            jax.random.key(3),
-            full,
-            (MRR, LOG_MRR),
-            sparsity=0.4,
-            missing=law,
-            draws=draws,
-            chunk=chunk,
+            jax.random.key(3), full, (MRR, LOG_MRR), sparsity=0.4, missing=law, draws=draws, chunk=chunk
         )
         for draws, chunk in ((3000, None), (3000, 1), (4001, 2048))
     )

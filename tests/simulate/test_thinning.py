@@ -15,13 +15,7 @@ from owkg.ranks import ranks_from_scores
 from owkg.simulate import Correlated, full_test, inversions, quantiles, resample, thin
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
-METRICS = (
-    MRR,
-    LOG_MRR,
-    MR,
-    hits_at(2),
-    p_mrr(0.25),
-)
+METRICS = (MRR, LOG_MRR, MR, hits_at(2), p_mrr(0.25))
 KEY = jax.random.key(3)
 ENTITIES = 9
 
@@ -303,15 +297,7 @@ def test_quantiles_are_those_of_the_draws():
 def test_progress_is_told():
     full, *_ = world(np.random.default_rng(9), 10**6)
     seen = []
-    resample(
-        KEY,
-        full,
-        MRR,
-        sparsity=0.2,
-        draws=3000,
-        chunk=1024,
-        on_progress=lambda *a: seen.append(a),
-    )
+    resample(KEY, full, MRR, sparsity=0.2, draws=3000, chunk=1024, on_progress=lambda *a: seen.append(a))
     assert seen == [(1024, 3000), (2048, 3000), (3000, 3000)]
 
 

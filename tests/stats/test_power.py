@@ -42,12 +42,7 @@ def test_an_integral_over_the_mean_agrees_wherever_it_is(alpha):
 
 
 @settings(max_examples=10)
-@given(
-    st.floats(0.01, 100),
-    st.integers(2, 10**6),
-    st.floats(0.3, 0.999),
-    st.floats(1e-6, 0.2),
-)
+@given(st.floats(0.01, 100), st.integers(2, 10**6), st.floats(0.3, 0.999), st.floats(1e-6, 0.2))
 def test_detectable_difference_has_the_power(deviation, queries, wanted, alpha):
     found = detectable_difference(deviation, queries, power=wanted, alpha=alpha)
     assert t_test_power(found, deviation, queries, alpha=alpha) == pytest.approx(wanted, abs=1e-6)

@@ -94,11 +94,7 @@ def test_published_points_agree(owkg_data):
     assert 0.9 < z.std() < 1.1
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [MRR, LOG_MRR, hits_at(3), p_mrr(0.25)],
-    ids=str,
-)
+@pytest.mark.parametrize("metric", [MRR, LOG_MRR, hits_at(3), p_mrr(0.25)], ids=str)
 def test_correlation_always_lowers_the_mean(metric):
     strength, sparsity, answers = np.meshgrid(
         np.linspace(0.05, 0.95, 9), np.linspace(0.05, 0.95, 9), [1, 2, 10, 60], indexing="ij"

@@ -8,13 +8,7 @@ from scipy import stats
 from owkg import openworld, theory
 from owkg.rank_weights import LOG_MRR, MR, MRR, hits_at, p_mrr
 
-METRICS = (
-    MRR,
-    LOG_MRR,
-    MR,
-    hits_at(3),
-    p_mrr(1 / 3),
-)
+METRICS = (MRR, LOG_MRR, MR, hits_at(3), p_mrr(1 / 3))
 SETTINGS = [(0.7, 0.35, 43), (0.6, 0.4, 15), (0.6, 0.4, 16), (0.05, 0.9, 1), (1.0, 0.5, 7), (0.3, 0.01, 200)]
 
 

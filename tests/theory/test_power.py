@@ -14,9 +14,7 @@ PAIR = {"strength": 0.7, "other_strength": 0.75}
 
 
 @pytest.mark.parametrize(
-    ("metric", "alone", "paired"),
-    [(MRR, 1692, 1482), (p_mrr(0.5), 150, 129)],
-    ids=["mrr", "sqrt-mrr"],
+    ("metric", "alone", "paired"), [(MRR, 1692, 1482), (p_mrr(0.5), 150, 129)], ids=["mrr", "sqrt-mrr"]
 )
 def test_required_queries_of_the_published_setting(metric, alone, paired):
     setting = PAIR | WORLD | {"inconsistency": 0.05}
@@ -87,10 +85,7 @@ def test_grids_and_histograms():
     assert np.isfinite(mixed)
     spread = np.array([[0.75], [0.8]])
     grid = theory.required_queries(
-        MRR,
-        **(setting | {"other_strength": spread}),
-        inconsistency=0.05,
-        answer_weights=[1, 3],
+        MRR, **(setting | {"other_strength": spread}), inconsistency=0.05, answer_weights=[1, 3]
     )
     assert grid.shape == (2,)
     assert grid[1] < grid[0]
@@ -98,23 +93,13 @@ def test_grids_and_histograms():
 
 def test_the_papers_forms():
     c = theory.log_required_queries(
-        strength=0.7,
-        difference=1.0,
-        sparsity=0.35,
-        num_answers=43,
-        variance=7.4e-3,
-        inconsistency=0.05,
+        strength=0.7, difference=1.0, sparsity=0.35, num_answers=43, variance=7.4e-3, inconsistency=0.05
     )
     assert round(float(c), 2) == 4.65
     exact = theory.moments(MRR, strength=0.7, **WORLD).variance
     corrected = {
         d: theory.log_required_queries(
-            strength=0.7,
-            difference=d,
-            sparsity=0.35,
-            num_answers=43,
-            variance=exact,
-            inconsistency=0.05,
+            strength=0.7, difference=d, sparsity=0.35, num_answers=43, variance=exact, inconsistency=0.05
         )
         for d in (0.05, 0.01)
     }
@@ -123,12 +108,7 @@ def test_the_papers_forms():
 
 def test_theorem_4_2_is_the_normal_law_of_the_logarithms():
     p = theory.log_inconsistency_probability(
-        strength=0.7,
-        other_strength=0.75,
-        sparsity=0.35,
-        num_answers=43,
-        num_queries=500,
-        variance=0.006,
+        strength=0.7, other_strength=0.75, sparsity=0.35, num_answers=43, num_queries=500, variance=0.006
     )
     gap = np.log(0.75 / 0.7) / (0.35 * 44)
     assert p == pytest.approx(stats.norm.cdf(-gap / np.sqrt(2 * 0.006 / 500)), rel=1e-12)

@@ -58,12 +58,7 @@ def test_chance_strength_ranks_uniformly():
 
 @pytest.mark.parametrize(
     ("metric", "strength"),
-    [
-        (MRR, 0.7),
-        (hits_at(10), 0.7),
-        (hits_at(1000), 0.01),
-        (hits_at(5000), 1e-4),
-    ],
+    [(MRR, 0.7), (hits_at(10), 0.7), (hits_at(1000), 0.01), (hits_at(5000), 1e-4)],
     ids=str,
 )
 def test_quadrature_has_converged(metric, strength, monkeypatch):
@@ -76,11 +71,7 @@ def test_quadrature_has_converged(metric, strength, monkeypatch):
 
 def test_grids():
     grid = theory.score_expectation(
-        LOG_MRR,
-        strength=[[0.2], [0.8]],
-        sparsity=0.3,
-        num_answers=[1, 5, 30],
-        num_entities=[50, 500, 5000],
+        LOG_MRR, strength=[[0.2], [0.8]], sparsity=0.3, num_answers=[1, 5, 30], num_entities=[50, 500, 5000]
     )
     assert grid.shape == (2, 3)
     alone = theory.score_expectation(LOG_MRR, strength=0.8, sparsity=0.3, num_answers=5, num_entities=500)

@@ -41,8 +41,7 @@ def test_half_precision_learns_the_same(ring):
     losses = {}
     for precision in ("float32", "bfloat16"):
         *_, last = snapshots(
-            ring,
-            training("complex", dim=16, epochs=30, valid_every=0, n3=0.0, precision=precision),
+            ring, training("complex", dim=16, epochs=30, valid_every=0, n3=0.0, precision=precision)
         )
         assert {x.dtype for x in last.state.params.values()} == {np.dtype("float32")}
         losses[precision] = last.rows[-1]["loss"]

@@ -79,12 +79,7 @@ def test_all_answers_against_all(ring, loss):
 def test_subsampling_weighs_queries(ring, shared):
     """So many negatives are drawn that their mean loss is known within its standard error."""
     config = training(
-        "rotate",
-        dim=4,
-        num_negatives=200_000,
-        shared_negatives=shared,
-        loss="logistic",
-        subsampling=True,
+        "rotate", dim=4, num_negatives=200_000, shared_negatives=shared, loss="logistic", subsampling=True
     )
     value, scores, batches, _ = stepped(ring, config, rows=range(0, 60, 4))
     losses, errors, weights = [], [], []

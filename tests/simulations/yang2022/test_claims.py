@@ -213,11 +213,7 @@ def test_an_interval_without_all_resamples_is_none():
     curves = study(sets=("sparse",))
     # One query alone holds a configuration above zero: where it is not drawn, there is no logarithm.
     curves.values["full"][0, 12:24, 1:] = 0
-    row = only(
-        claims(KEY, [curves], metrics=["mrr"], replicates=20),
-        claim="r2_log",
-        configuration="all",
-    )
+    row = only(claims(KEY, [curves], metrics=["mrr"], replicates=20), claim="r2_log", configuration="all")
     assert row["value"] is not None
     assert row["lower"] is row["upper"] is None
     assert "of 20 resamples have no such number" in row["remark"]

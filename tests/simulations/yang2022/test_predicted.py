@@ -10,13 +10,7 @@ from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr,
 from owkg.simulate import full_test, thin
 from simulations.yang2022.predicted import _over_queries, measured_strength, predicted, predicted_inversions
 
-METRICS = (
-    MRR,
-    LOG_MRR,
-    MR,
-    hits_at(3),
-    p_mrr(0.5),
-)
+METRICS = (MRR, LOG_MRR, MR, hits_at(3), p_mrr(0.5))
 ANSWERS = np.array([1, 2, 2, 7, 20])
 ENTITIES = 60
 
@@ -138,13 +132,7 @@ def test_pairs_of_models():
 
 
 def test_bad_arguments_are_refused():
-    good = {
-        "metric": MRR,
-        "strength": 0.5,
-        "sparsity": 0.3,
-        "num_answers": [3],
-        "num_entities": 9,
-    }
+    good = {"metric": MRR, "strength": 0.5, "sparsity": 0.3, "num_answers": [3], "num_entities": 9}
     for change, named in (
         ({"metric": GMR}, "metric"),
         ({"strength": -0.1}, "strength"),

@@ -28,18 +28,7 @@ def worlds(tmp_path_factory):
 
 
 def test_tables_figures_json_and_runs_that_are_kept(worlds, call, tmp_path):
-    asked = (
-        "pooling",
-        "--worlds",
-        worlds,
-        *TWO,
-        "--depth",
-        3,
-        "--replicates",
-        20,
-        "--out",
-        tmp_path,
-    )
+    asked = ("pooling", "--worlds", worlds, *TWO, "--depth", 3, "--replicates", 20, "--out", tmp_path)
     code, printed, error = call(*asked)
     assert (code, error) == (0, "")
     assert "2/2 DistMult 32, d = 0.7" in printed
