@@ -28,8 +28,7 @@ from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.sampling.sample import sample
 from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
-from simulations.data import data_folder
-from simulations.script import Out, Quick, Seed, run_script, save_table
+from simulations.script import Out, Quick, Seed, data_folder, run_script, save_table
 
 GENERATED, STRICT, PUBLISHED = "generated", "strict depth", "published"
 STYLE = {

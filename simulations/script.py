@@ -1,5 +1,6 @@
-"""The frame of a script: options, errors in one line, exit codes, tables as files."""
+"""The frame of a script: options, errors in one line, exit codes, tables as files, the published data."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -12,7 +13,17 @@ from owkg.cli.errors import guarded, heard
 from owkg.cli.options import Seed
 from owkg.cli.output import save_table
 
-__all__ = ["Out", "Quick", "Seed", "command_line", "run_package", "run_script", "save_table"]
+__all__ = [
+    "Out",
+    "Quick",
+    "Seed",
+    "command_line",
+    "data_file",
+    "data_folder",
+    "run_package",
+    "run_script",
+    "save_table",
+]
 
 Out = Annotated[Path, typer.Option(help="Folder for the results.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer trials, for a first look.")]
@@ -60,3 +71,28 @@ def run_script(main: Callable[..., int | None]) -> None:
     app.command()(main)
     name = Path(sys.argv[0]).name
     sys.exit(guarded(name, lambda: app(prog_name=name, standalone_mode=False)))
+
+
+def data_file(*parts: str) -> Path | None:
+    """The file of that name under the folder that OWKG_DATA names; None when OWKG_DATA is not set.
+
+    Raises:
+        ValueError: if OWKG_DATA is set and the file is not there.
+    """
+    path = _data(*parts)
+    if path and not path.is_file():
+        raise ValueError(f"OWKG_DATA is set to {os.environ['OWKG_DATA']}, but there is no file {path}.")
+    return path
+
+
+def data_folder(*parts: str) -> Path | None:
+    """As `data_file`, for a folder."""
+    path = _data(*parts)
+    if path and not path.is_dir():
+        raise ValueError(f"OWKG_DATA is set to {os.environ['OWKG_DATA']}, but there is no folder {path}.")
+    return path
+
+
+def _data(*parts: str) -> Path | None:
+    folder = os.environ.get("OWKG_DATA")
+    return Path(folder, *parts) if folder else None

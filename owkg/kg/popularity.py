@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 from jaxtyping import Int64
 
 from owkg import checks
+from owkg.kg.categories import relation_categories
+from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.triples import MOST_IDS, ids, size, triples_checked
 
 
@@ -59,3 +62,24 @@ def entity_relation_popularity(
     wanted = entity * relations + relation
     found = np.searchsorted(pairs, wanted, side="right") - np.searchsorted(pairs, wanted, side="left")
     return np.asarray(found, np.int64)
+
+
+def popularity_columns(
+    graph: KnowledgeGraph, triples: np.ndarray, answer: np.ndarray, *, train: str = "train"
+) -> dict[str, pl.Series]:
+    """The columns popularity, relation_popularity and category of a rank table, [triples] each.
+
+    Args:
+        graph: that the ids are of, with the split `train`.
+        triples: int [triples, 3].
+        answer: the entity that is predicted of each triple.
+        train: the split that is counted.
+    """
+    facts, relation = graph.splits[train], triples[:, 1]
+    with_relation = entity_relation_popularity(facts, answer, relation, num_relations=graph.num_relations)
+    categories = relation_categories(facts, graph.num_relations)[relation]
+    return {
+        "popularity": pl.Series(entity_popularity(facts, graph.num_entities)[answer], dtype=pl.Int64),
+        "relation_popularity": pl.Series(with_relation, dtype=pl.Int64),
+        "category": pl.Series(categories, dtype=pl.String),
+    }

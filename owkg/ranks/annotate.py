@@ -9,8 +9,8 @@ import polars as pl
 from owkg.checks import ArgumentError
 from owkg.kg import known_answers, num_candidates
 from owkg.kg.graph import graph_checked
+from owkg.kg.popularity import popularity_columns
 from owkg.ranks.build import answers, default_filters, filter_facts
-from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.table import TRIPLE, validated
 
 

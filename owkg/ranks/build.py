@@ -10,8 +10,8 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
+from owkg.kg.popularity import popularity_columns
 from owkg.kg.triples import triples_checked
-from owkg.ranks.popularity import popularity_columns
 from owkg.ranks.scores import Ranks, gathered, is_jax, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
 from owkg.ranks.table import RANKS, SIDES, TRIPLE, RankTable, validated

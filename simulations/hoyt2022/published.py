@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from owkg.metrics import Ties, evaluate, metric, tasks
-from simulations.data import data_file
+from simulations.script import data_file
 
 # By the published name and whether it is inverted.
 NAMES = {

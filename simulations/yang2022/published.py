@@ -7,7 +7,7 @@ import polars as pl
 
 from owkg import openworld, theory
 from owkg.rank_weights import MRR
-from simulations.data import data_file
+from simulations.script import data_file
 
 _COLUMNS = {
     "rho": pl.Float64,
