@@ -4,6 +4,7 @@ Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be l
 """
 
 import sys
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,14 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(name, f"must be True or False, got {value!r}.")
     return bool(value)
+
+
+def names(name: str, value: Any) -> list[str]:
+    """`value`, text or several of it, as a list."""
+    several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if not all(isinstance(one, str) for one in several):
+        raise ArgumentError(name, f"must be text, or a list of it, got {value!r}.")
+    return several
 
 
 def path(name: str, value: Any) -> Path:

@@ -52,6 +52,23 @@ def test_python_examples_run(name):
     exec(compile(source, name, "exec"), {})  # noqa: S102
 
 
+@pytest.mark.parametrize("source", blocks("guide.md", "python"))
+def test_python_of_the_guide_runs(source):
+    exec(compile(source, "guide.md", "exec"), {})  # noqa: S102
+
+
+def test_files_that_pages_name_are_there():
+    """Paths in backquotes that begin with a folder of the repository."""
+    lost = []
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        named = re.findall(
+            r"`((?:owkg|family_tree|simulations|tests|docs|benchmarks|notebooks)/[\w/.]+\.\w+)`",
+            path.read_text(),
+        )
+        lost += [f"{path.name}: {name}" for name in named if not (ROOT / name).exists()]
+    assert lost == []
+
+
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     """As it stands, with a small graph and scores at hand."""
     shutil.copytree(ROOT / "tests" / "golden" / "input" / "graph", tmp_path / "data" / "nations")

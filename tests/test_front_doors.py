@@ -1,5 +1,7 @@
 """The front doors: what the commands do in one call each, from plain strings."""
 
+import warnings
+
 import jax
 import numpy as np
 import polars as pl
@@ -106,7 +108,7 @@ def test_evaluate_takes_frames_and_usual_metrics(systems):
         (["mmr"], {}, "`metrics` must be valid: unknown metric 'mmr': did you mean mr, zmr, mrr"),
         ([], {}, "`metrics` must name at least one metric"),
         ("mrr", {"by": "colour"}, "`by` must be of side, ties, relation, category, popularity"),
-        ("mrr", {"by": ("relation", "category")}, "and one of the last three"),
+        ("mrr", {"by": ("relation", "category")}, "of the last three at most one"),
         ("mrr", {"side": "left"}, "`side` must be of head, tail, both, got left"),
         (3, {}, "`metrics` must be names of metrics, got 3"),
         ("mrr", {"seed": -1}, "`seed` must be one key of jax.random.key, or a seed, got -1"),
@@ -205,3 +207,131 @@ def test_metrics_are_named_in_theory_and_simulation_too():
         owkg.theory.moments("mmr", **world)
     with pytest.raises(ValueError, match="unknown metric 'mmr'"):
         owkg.simulate.estimate(key, ["mrr", "mmr"], trials=64, **world)
+
+
+def _ranked(optimistic, **columns):
+    rows = {"head": [f"h{i}" for i in range(len(optimistic))], "relation": "r", "tail": "t", "side": "tail"}
+    return pl.DataFrame(
+        rows | {"optimistic": optimistic, "pessimistic": optimistic, "candidates": 9} | columns
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"by": None}, "by"),
+        ({"by": [3]}, "by"),
+        ({"side": None}, "side"),
+        ({"side": [["head"]]}, "side"),
+        ({"ties": 3}, "ties"),
+        ({"ties": "best"}, "ties"),
+        ({"on_progress": 3}, "on_progress"),
+        ({"metrics": b"mrr"}, "metrics"),
+        ({"metrics": "macro-gmr"}, "metrics"),
+    ],
+)
+def test_evaluate_names_the_argument(options, name):
+    with pytest.raises(ArgumentError) as error:
+        owkg.evaluate(_ranked([1, 2]), **options)
+    assert error.value.name == name
+
+
+_FACT = {"side": "tail", "entity": "h0", "relation": "r", "answer": "t", "relevance": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"by": 3}, "by"),
+        ({"correction": ["holm"]}, "correction"),
+        ({"replicates": 1}, "replicates"),
+        ({"replicates": "x"}, "replicates"),
+        ({"intersect": "yes"}, "intersect"),
+        ({"on_progress": 3}, "on_progress"),
+        ({"graph": "graph"}, "graph"),
+        ({"qrels": [3]}, "qrels"),
+        ({"qrels": {"a": 3}}, "qrels"),
+        ({"qrels": pl.DataFrame()}, "qrels"),
+        ({"qrels": pl.DataFrame([_FACT]).drop("relevance")}, "qrels"),
+        ({"qrels": pl.DataFrame([_FACT | {"relevance": True}])}, "qrels"),
+        ({"qrels": pl.DataFrame([_FACT | {"relevance": -5}])}, "qrels"),
+        ({"qrels": pl.DataFrame([_FACT | {"side": "TAIL"}])}, "qrels"),
+        ({"qrels": pl.DataFrame([_FACT, _FACT | {"relevance": 0}])}, "qrels"),
+        ({"systems": {1: _ranked([1]), "b": _ranked([2])}}, "systems"),
+        ({"systems": {"": _ranked([1]), "b": _ranked([2])}}, "systems"),
+    ],
+)
+def test_compare_names_the_argument(options, name):
+    systems = options.pop("systems", {"a": _ranked([1, 2]), "b": _ranked([2, 3])})
+    with pytest.raises(ArgumentError) as error:
+        owkg.compare(systems, "mrr", draws=9, **options)
+    assert error.value.name == name
+
+
+def test_qrels_of_categories_and_of_names_before():
+    """As text; the columns question and grade are query and relevance."""
+    systems = {"a": _ranked([1, 2]), "b": _ranked([2, 3])}
+    frame = pl.DataFrame([_FACT, _FACT | {"entity": "h1"}])
+    plain = owkg.compare(systems, "mrr", qrels={"x": frame}, draws=9).values
+    categories = frame.with_columns(pl.col("entity", "relation", "answer").cast(pl.Categorical))
+    for other in (categories, frame.rename({"relevance": "grade"})):
+        assert owkg.compare(systems, "mrr", qrels={"x": other}, draws=9).values.equals(plain)
+
+
+def test_an_index_of_ranks_that_are_better_small_is_compared():
+    """AMRI by hand: 1 - (MR - 1) / (E - 1), with E = (N + 1) / 2."""
+    a, b = [1, 2, 4, 1, 3], [2, 2, 5, 3, 3]
+    found = owkg.compare({"a": _ranked(a), "b": _ranked(b)}, "amri", draws=99)
+    expected = [1 - (np.mean(ranks) - 1) / (5 - 1) for ranks in (a, b)]
+    assert found.values["value"].to_list() == pytest.approx(expected)
+    assert found.pairs["difference"].item() == pytest.approx(expected[0] - expected[1])
+    assert found.values["rank"].to_list() == [1, 2]
+
+
+def test_a_rank_weight_is_its_micro_mean():
+    weight = owkg.rank_weights.RankWeight("r^-2", lambda rank: rank**-2.0)
+    assert owkg.evaluate(_ranked([1, 2]), weight)["value"].item() == pytest.approx((1 + 1 / 4) / 2)
+    pairs = owkg.compare({"a": _ranked([1, 2]), "b": _ranked([2, 2])}, [weight, "mrr"], draws=9).pairs
+    assert pairs["metric"].to_list() == ["r^-2", "mrr"]
+
+
+def test_a_rank_table_of_a_frame_is_validated():
+    with pytest.raises(ValueError, match="optimistic must be a whole number of at least 1"):
+        owkg.RankTable(_ranked([-5]))
+    for bad in (pl.DataFrame({"x": [1]}), 3):
+        with pytest.raises(ValueError, match=r"no column|must be a polars DataFrame"):
+            owkg.RankTable(bad)
+
+
+def test_by_divides_what_was_asked_for():
+    table = pl.concat([_ranked([1, 2]), _ranked([1, 3], side="head")])
+    assert owkg.evaluate(table, "mrr", by="side", side="head")["side"].to_list() == ["head"]
+    assert owkg.evaluate(table, "mrr", by="side")["side"].to_list() == ["head", "tail"]
+    assert owkg.evaluate(table, "mrr", by="ties", ties="exact")["ties"].to_list() == ["exact"]
+    assert len(owkg.evaluate(table, "mrr", by="ties")) == 4
+
+
+def test_errors_of_tables_name_the_argument():
+    bad = _ranked([1]).with_columns(optimistic=pl.lit(0))
+    for call, name in (
+        (lambda: owkg.evaluate(bad, "mrr"), "ranks"),
+        (lambda: owkg.compare({"a": bad, "b": bad}, "mrr"), "systems"),
+        (lambda: owkg.compare({"a": _ranked([1]), "b": _ranked([1, 2])}, "mrr"), "systems"),
+        (lambda: owkg.evaluate(_ranked([1]), "mrr", side="head"), "side"),
+    ):
+        with pytest.raises(ArgumentError) as error:
+            call()
+        assert error.value.name == name
+
+
+def test_runs_under_a_frame_of_qrels(root, graph):
+    """As under the file that holds the same."""
+    runs = {name: root / INPUT / f"{name}.run" for name in ("one", "two")}
+    file = root / INPUT / "full.qrels"
+    options = {"graph": graph, "draws": 99, "intersect": True}
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        by_file = owkg.compare(runs, "mrr", qrels={"q": file}, **options)
+        by_frame = owkg.compare(runs, "mrr", qrels={"q": owkg.judge.read_judgements(file)}, **options)
+    assert by_frame.values.equals(by_file.values)
+    assert by_frame.pairs.equals(by_file.pairs)

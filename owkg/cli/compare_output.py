@@ -69,11 +69,8 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
             coefficients = own.to_dicts()
             rows.append([metric, *map(_interval, coefficients), _confidence(coefficients)])
         names = part["coefficient"].unique(maintain_order=True).to_list()
-        line(
-            f"{qrels} against {first}: agreement on the order of systems, {part['queries'][0]:,} shared "
-            "queries",
-            "bold",
-        )
+        line(f"{qrels} against {first}: agreement on the order of systems", "bold")
+        line(f"each by all queries of its qrels, {part['queries'][0]:,} of which both have", "dim")
         line(f"[{ci:.0%} replication interval]: where it falls when as many queries are drawn again", "dim")
         line(f"infinitely many queries: {ci:.0%} confidence interval of the tau that they would give", "dim")
         printed("", ["metric", *names, "tau, infinitely many queries"], rows)

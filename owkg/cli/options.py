@@ -30,7 +30,9 @@ class Prediction(StrEnum):
 
 Metrics = Annotated[
     list[str],
-    typer.Option("--metric", help="mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias. Repeat for several."),
+    typer.Option(
+        "--metric", help="mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias; several with commas."
+    ),
 ]
 Strength = Annotated[
     float, typer.Option("--strength", help="P(an answer is classified positive), in [0, 1].")
@@ -98,7 +100,7 @@ def metrics_named(names: list[str]):
     from owkg.rank_weights import rank_weight
 
     try:
-        return [rank_weight(name) for name in names]
+        return [rank_weight(part.strip()) for name in names for part in name.split(",")]
     except ValueError as error:
         raise ValueError(f"--metric: {error}") from None
 

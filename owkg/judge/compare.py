@@ -18,7 +18,7 @@ from owkg.judge.systems import Qrels, QrelsRanks, System, qrels_ranks, tie_rule
 from owkg.keys import checked_key, children
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import Metric, Ties, evaluate, tasks_of
-from owkg.metrics.front import metrics_named
+from owkg.metrics.front import MetricNames, metrics_named
 from owkg.ranks import RankTable
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.power import detectable_difference
@@ -43,9 +43,11 @@ class Comparison:
 
     Attributes:
         values: of each qrels, metric and system: value, interval (lower, upper), rank (1: best).
-        pairs: of each pair: difference, interval, p-value, corrected p-value, what a t test detects.
+        pairs: of each pair: difference (above 0 where the first is better, also by a metric that is better
+            small), interval, p-value, corrected p-value, what a t test detects.
         metrics: how many pairs each metric tells apart.
-        agreement: of each further qrels with the first: rank correlations of the order of systems.
+        agreement: of each further qrels with the first: rank correlations of the order of systems, each over
+            all queries of its qrels; `queries` counts those that both have.
         parts: the same of parts of the queries, where asked for.
     """
 
@@ -68,7 +70,7 @@ class Comparison:
 
 def compare(
     systems: Mapping[str, System] | Iterable[str | PathLike[str]],
-    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    metrics: MetricNames | None = None,
     *,
     qrels: Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None = None,
     graph: KnowledgeGraph | None = None,
@@ -119,11 +121,15 @@ def compare(
     """
     checks.level("ci", ci)
     checked_key(seed, "seed")
-    divisions = [by] if isinstance(by, str) else list(by)
+    divisions = checks.names("by", by)
     for name in divisions:
         if name not in DIVISIONS:
             raise ArgumentError("by", f"must be of {', '.join(DIVISIONS)}, got {name!r}.")
-    if correction not in _CORRECTIONS:
+    checks.whole("replicates", replicates, 2)
+    checks.flag("intersect", intersect)
+    if on_progress is not None and not callable(on_progress):
+        raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
+    if not isinstance(correction, str) or correction not in _CORRECTIONS:
         raise ArgumentError("correction", f"must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
     chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
     sets = qrels_ranks(systems, qrels, graph, intersect=intersect)
@@ -135,7 +141,7 @@ def compare(
     test_key, order_key = children(seed, 2)
     values, pairs, read = [], [], []
     for i, one in enumerate(sets):
-        of_set, _ = scores(one.tables, chosen, ties=rule)
+        of_set = _scores(one.tables, chosen, rule)
         read.append(of_set)
         values.append(_values(one, of_set, chosen, ci, rule))
         for m, name in enumerate(of_set.metrics):
@@ -161,6 +167,14 @@ _AGREEMENT: dict[str, Any] = {
     **dict.fromkeys(("value", "lower", "upper", "confidence_lower", "confidence_upper"), float),
     "queries": int,
 }
+
+
+def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -> Scores:
+    """`scores`, whose errors name the argument of `compare`."""
+    try:
+        return scores(tables, metrics, ties=ties)[0]
+    except ArgumentError as error:
+        raise ArgumentError("systems" if error.name == "tables" else error.name, error.message) from None
 
 
 def _values(one: QrelsRanks, of: Scores, chosen: list[Metric], ci: float, ties: str) -> pl.DataFrame:
@@ -258,16 +272,18 @@ def _parts(sets: list[QrelsRanks], chosen: list[Metric], divisions: list[str], t
     for one in sets:
         if lacking := [d for d in divisions for t in one.tables.values() if d not in t.frame.columns]:
             raise ArgumentError("by", f"{lacking[0]} needs `graph`.")
-    whole = scores(sets[0].tables, chosen, ties=ties)[0]
+    whole = _scores(sets[0].tables, chosen, ties)
     rows = []
     keys = [t.frame.select(divisions).unique() for one in sets for t in one.tables.values()]
     for part in pl.concat(keys).unique().sort(divisions).iter_rows(named=True):
         first = None
         for one in sets:
-            tables = {name: RankTable(table.frame.filter(**part)) for name, table in one.tables.items()}
+            tables = {
+                name: RankTable.trusted(table.frame.filter(**part)) for name, table in one.tables.items()
+            }
             if not all(map(len, tables.values())):
                 continue
-            own = scores(tables, chosen, ties=ties)[0]
+            own = _scores(tables, chosen, ties)
             first = own if one is sets[0] else first
             with_all = kendall_tau(whole.strength, own.strength)
             with_first = nothing if first is None else kendall_tau(first.strength, own.strength)

@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 from owkg.checks import ArgumentError
 from owkg.judge.schema import known_entity
 from owkg.metrics import Adjustment, Metric, Ties, part_of, tasks_of
-from owkg.metrics.measures import Dispersion, Median
+from owkg.metrics.measures import Dispersion, Median, rises
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
@@ -112,7 +112,7 @@ def scores(
     kinds = {part["head"].dtype for part in parts}
     if len(kinds) > 1:
         raise ArgumentError("tables", "must all hold labels (text), or all ids (whole numbers).")
-    tasks, table = tasks_of(RankTable(pl.concat([part.select(shared) for part in parts])))
+    tasks, table = tasks_of(RankTable.trusted(pl.concat([part.select(shared) for part in parts])))
     everything = tasks.query if tasks.query is not None else np.arange(len(table))
     _refuse_other_answers(table, everything, tuple(tables))
     model = table["model"].to_numpy()
@@ -173,7 +173,8 @@ def _rule(ties: Any) -> Ties:
 def _ratio(metric: Metric, parts: QuerySums) -> tuple[np.ndarray, np.ndarray]:
     """Sums over each query whose ratio is the metric: (M - E) / (B - E) of an index."""
     if metric.adjustment is Adjustment.INDEX:
-        return np.asarray(parts.value - parts.chance), np.asarray(parts.best - parts.chance)
+        sign = 1.0 if rises(metric.measure) else -1.0  # so that the weight is positive
+        return sign * np.asarray(parts.value - parts.chance), sign * np.asarray(parts.best - parts.chance)
     return np.asarray(parts.value), np.asarray(parts.weight)
 
 
@@ -216,7 +217,7 @@ def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[st
     found, rows = {}, []
     for name, key in keys.items():
         kept = key.join(shared.with_columns(kept=True), on=_TASK, how="left", maintain_order="left")["kept"]
-        found[name] = RankTable(given[name].frame.filter(kept.fill_null(False)))
+        found[name] = RankTable.trusted(given[name].frame.filter(kept.fill_null(False)))
         before, after = _counted(key), _counted(key.filter(kept.fill_null(False)))
         rows.append((name, after[0], before[0], after[1], before[1]))
     columns = ("system", "queries", "of_queries", "answers", "of_answers")
@@ -240,7 +241,7 @@ def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple
         raise ArgumentError(
             "tables",
             f"must answer the same queries: {len(lacking):,} of {len(by_query):,} are missing "
-            f"in some system, such as {_asked(lacking.row(0, named=True))} in {min(who)}; --intersect "
+            f"in some system, such as {_asked(lacking.row(0, named=True))} in {min(who)}; `intersect` "
             "leaves them out.",
         )
     answers = rows.group_by(*_TASK).agg(pl.len()).filter(pl.col("len") < len(systems))
@@ -250,7 +251,7 @@ def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple
             "tables",
             f"must have the same answers to a query in every system: {len(answers):,} are not "
             f"in all, such as {row[row['side']]!r} to {_asked(row)}, in {row['len']} of {len(systems)}; "
-            "--intersect leaves them out.",
+            "`intersect` leaves them out.",
         )
 
 

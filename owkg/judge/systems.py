@@ -5,15 +5,16 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.judge.qrels import qrels_from_graph, read_judgements
+from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
-from owkg.judge.schema import known_entity
+from owkg.judge.schema import checked, known_entity, once, query_text
 from owkg.judge.scores import intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
@@ -26,6 +27,9 @@ System = RankTable | pl.DataFrame | str | PathLike[str]
 
 Qrels = pl.DataFrame | str | PathLike[str]
 """Which answers are relevant: qrels, their path, or the name of a split of the graph."""
+
+
+_FACT = ("side", "entity", "relation", "answer")
 
 
 class QrelsRanks(NamedTuple):
@@ -69,6 +73,8 @@ def qrels_ranks(
     sources = [
         (n, of if isinstance(of, RankTable | pl.DataFrame) else checks.path("systems", of)) for n, of in pairs
     ]
+    if bad := [name for name in by_name if not isinstance(name, str) or not name]:
+        raise ArgumentError("systems", f"must be called by text that is not empty, got {bad[0]!r}.")
     if not sources:
         raise ArgumentError("systems", "must name two systems at least, got none.")
     given = _named(qrels) or {"as ranked": None}
@@ -97,25 +103,32 @@ def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
     if open_:
         note(
             f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank; a column "
-            "score in the rank tables (--score of owkg evaluate and owkg ranks convert) would tell it."
+            "score in the rank tables (`score` of rank_table, --score of commands) would tell it."
         )
         if ties not in (None, "exact"):
-            note(f"--ties {ties} takes them for ties; exact is the mean over their order.")
+            note(f"The tie rule {ties} takes them for ties; exact is the mean over their order.")
     return ties or ("exact" if open_ else "realistic")
 
 
 def _named(qrels: Any) -> dict[str, Any]:
     """Qrels by name: given, or those of their files without endings, where these are different."""
     if qrels is None or isinstance(qrels, Mapping):
-        return dict(qrels or {})
+        return {name: _qrels(one) for name, one in (qrels or {}).items()}
     if not isinstance(qrels, Iterable | PathLike):
         raise ArgumentError("qrels", f"must be frames, files or splits, got {type(qrels).__name__}.")
-    given = [qrels] if isinstance(qrels, pl.DataFrame | str | PathLike) else list(qrels)
+    several = [qrels] if isinstance(qrels, pl.DataFrame | str | PathLike) else list(qrels)
+    given = [_qrels(one) for one in several]
     texts = [f"qrels {i + 1}" if isinstance(one, pl.DataFrame) else str(one) for i, one in enumerate(given)]
     stems = [Path(text).name.partition(".")[0] for text in texts]
     if len(set(texts)) < len(texts):
         raise ArgumentError("qrels", f"must be different, got {', '.join(texts)}.")
     return dict(zip(stems if len(set(stems)) == len(stems) else texts, given, strict=True))
+
+
+def _qrels(one: Any) -> Qrels:
+    if not isinstance(one, pl.DataFrame | str | PathLike):
+        raise ArgumentError("qrels", f"must be a frame, a file or a split, got {one!r}.")
+    return one
 
 
 def _systems(
@@ -180,7 +193,8 @@ def _note_unasked(qrels: str, judged: pl.DataFrame, tables: list[RankTable]) -> 
 def _judged(qrels: Qrels | None) -> pl.DataFrame | None:
     """Judgements, and a note of how many answers nobody judged; None of a split."""
     if isinstance(qrels, pl.DataFrame):
-        judged = qrels
+        judged = checked("qrels", qrels, (*_FACT, "relevance"))
+        once("qrels", judged.with_columns(query_text()), *_FACT)
     elif qrels is None or not Path(qrels).is_file():
         return None
     else:
@@ -205,7 +219,7 @@ def _tables(
     if isinstance(source, Path) and not is_rank_table(source):
         table = _of_run(source, qrels, graph, intersect)
     else:
-        read = read_ranks(source) if isinstance(source, Path) else RankTable.of(source)
+        read = read_ranks(source) if isinstance(source, Path) else _table(called, source)
         table = read.frame
         if graph is not None:
             try:
@@ -213,19 +227,28 @@ def _tables(
             except ValueError as error:
                 raise ValueError(f"{where}, with `graph`: {error}") from None
         if qrels is not None:
-            table, undetermined = _relabelled(where, RankTable(table), qrels, judged, graph)
+            table, undetermined = _relabelled(where, RankTable.trusted(table), qrels, judged, graph)
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
             raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
-        return {called: RankTable(table)}, undetermined
+        return {called: RankTable.trusted(table)}, undetermined
     if "model" not in table.columns:
-        return {Path(str(where)).name.partition(".")[0]: RankTable(table)}, undetermined
+        return {Path(str(where)).name.partition(".")[0]: RankTable.trusted(table)}, undetermined
     by = ["model", "seed"] if "seed" in table.columns and table["seed"].n_unique() > 1 else ["model"]
     parts = table.partition_by(by, as_dict=True, maintain_order=True)
-    return {"/".join(map(str, key)): RankTable(part) for key, part in parts.items()}, undetermined
+    return {"/".join(map(str, key)): RankTable.trusted(part) for key, part in parts.items()}, undetermined
 
 
-def _of_run(path: Path, qrels: Qrels | None, graph: KnowledgeGraph | None, intersect: bool) -> pl.DataFrame:
+def _table(called: str | None, source: RankTable | pl.DataFrame) -> RankTable:
+    try:
+        return RankTable.of(source, source=str(called))
+    except ValueError as error:
+        raise ArgumentError("systems", f"must hold rank tables: {error}") from None
+
+
+def _of_run(
+    path: Path, qrels: Qrels | None, graph: KnowledgeGraph | None, intersect: bool, called: str | None = None
+) -> pl.DataFrame:
     """The rank table of a TREC run; where queries may be left out, of those that it asks."""
     if graph is None or qrels is None:
         raise ValueError(
@@ -233,7 +256,10 @@ def _of_run(path: Path, qrels: Qrels | None, graph: KnowledgeGraph | None, inter
             "`qrels` which answers are relevant."
         )
     if isinstance(qrels, pl.DataFrame):
-        raise ValueError(f"{path}: of a TREC run, `qrels` must be a file or a split, got a frame.")
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "qrels"
+            write_judgements(qrels.with_columns(query_text()), file)
+            return _of_run(path, file, graph, intersect, called="qrels")
     file = Path(qrels) if Path(qrels).is_file() else None
     if file:
         read_judgements(file)  # refuses what no judgement is
@@ -255,7 +281,7 @@ def _of_run(path: Path, qrels: Qrels | None, graph: KnowledgeGraph | None, inter
             re.sub("with `unanswered` .*", "`intersect` leaves such queries out.", text)
         ) from None
     for text in notes:
-        note(f"{path}, under {qrels}: {text}.")
+        note(f"{path}, under {called or qrels}: {text}.")
     if not intersect:
         return table
     asked = read_run(path).select(pl.col("tag").alias("model"), "side", "entity", "relation").unique()

@@ -8,17 +8,22 @@ import polars as pl
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.keys import checked_key
-from owkg.metrics.measures import Metric
+from owkg.metrics.measures import Metric, micro
 from owkg.metrics.registry import metric
 from owkg.metrics.report import SIDES, Breakdown, report
 from owkg.metrics.ties import Ties
+from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 
-# Columns whose values are always told apart, so that to divide by them is to ask for all of them.
-_ALWAYS = {"side": SIDES[:2], "ties": tuple(Ties)}
+MetricNames = str | Metric | RankWeight | Iterable[str | Metric | RankWeight]
+"""One metric or several: names, metrics, or rank weights, whose micro mean is meant."""
+
+# Columns that every row has, beside those of a breakdown.
+_ALWAYS = ("side", "ties")
+_SIDES = {"both": SIDES[:2]}
 
 
-def metrics_named(metrics: "str | Metric | Iterable[str | Metric] | None") -> list[Metric] | None:
+def metrics_named(metrics: MetricNames | None) -> list[Metric] | None:
     """The metrics of names, each once; None of None.
 
     Raises:
@@ -26,25 +31,31 @@ def metrics_named(metrics: "str | Metric | Iterable[str | Metric] | None") -> li
     """
     if metrics is None:
         return None
-    if not isinstance(metrics, str | Metric | Iterable):
+    if isinstance(metrics, bytes) or not isinstance(metrics, str | Metric | RankWeight | Iterable):
         raise ArgumentError("metrics", f"must be names of metrics, got {metrics!r}.")
-    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    names = [metrics] if isinstance(metrics, str | Metric | RankWeight) else list(metrics)
     if not names:
         raise ArgumentError("metrics", "must name at least one metric, got none.")
     try:
-        found = [name if isinstance(name, Metric) else metric(name) for name in names]
+        found = [_metric(name) for name in names]
     except ValueError as error:
         raise ArgumentError("metrics", f"must be valid: {error}") from None
     return list({one.name: one for one in found}.values())
 
 
+def _metric(of: str | Metric | RankWeight) -> Metric:
+    if isinstance(of, RankWeight):
+        return micro(of)
+    return of if isinstance(of, Metric) else metric(of)
+
+
 def evaluate(
     ranks: RankTable | pl.DataFrame,
-    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    metrics: MetricNames | None = None,
     *,
     by: str | Sequence[str] = (),
     side: str | Sequence[str] = "both",
-    ties: str | Sequence[str] = "realistic",
+    ties: str | Sequence[str] | None = None,
     ci: float | None = 0.95,
     interval: Literal["analytic", "percentile", "bca"] = "analytic",
     replicates: int = 1000,
@@ -57,10 +68,10 @@ def evaluate(
     Args:
         ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame with the columns of `owkg.ranks.validated`.
             With a column `model`, each model is evaluated by itself.
-        metrics: names that `owkg metrics --list` shows, or their aliases; None: the usual ones.
+        metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
         by: columns that divide the ranking tasks: side, ties, and one of relation, category and popularity.
         side: head, tail, both, or several.
-        ties: optimistic, realistic, pessimistic, exact, or several.
+        ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
         ci: level of the confidence intervals, over queries; None: no intervals, which is faster.
         interval: mid-P limits on the effective number of queries, or a bootstrap over queries.
         replicates: of the bootstrap.
@@ -88,26 +99,38 @@ def evaluate(
     if not isinstance(ranks, RankTable | pl.DataFrame):
         must = "must be of owkg.read_ranks or owkg.rank, or a polars DataFrame"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
-    table = RankTable.of(ranks)
+    try:
+        table = RankTable.of(ranks, source="ranks")
+    except ValueError as error:
+        raise ArgumentError("ranks", f"must be a rank table: {error}") from None
     if ci is not None:
         checks.level("ci", ci)
     checked_key(seed, "seed")
-    sides = (side,) if isinstance(side, str) else tuple(side)
+    sides = checks.names("side", side)
     if not sides or set(sides) - {"head", "tail", "both"}:
         raise ArgumentError(
             "side", f"must be of head, tail, both, got {', '.join(map(str, sides)) or 'none'}."
         )
-    names = [by] if isinstance(by, str) else list(by)
+    if "both" not in sides and not set(sides) & set(table.frame["side"].unique()):
+        raise ArgumentError("side", f"must be a side of the table, which has no {', '.join(sides)}.")
+    names = checks.names("by", by)
+    if on_progress is not None and not callable(on_progress):
+        raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
     groups = [name for name in names if name not in _ALWAYS]
     if len(groups) > 1 or set(groups) - set(Breakdown):
         of = ", ".join([*_ALWAYS, *Breakdown])
-        raise ArgumentError("by", f"must be of {of}, and one of the last three, got {', '.join(groups)}.")
+        text = f"must be of {of}, of the last three at most one, got {', '.join(names)}."
+        raise ArgumentError("by", text)
+    if "side" in names:  # both sides, each by itself
+        sides = list(dict.fromkeys(one for name in sides for one in _SIDES.get(name, (name,))))
+    every = tuple(Ties) if "ties" in names else Ties.REALISTIC
+    rules = checks.names("ties", every if ties is None else ties)
     found = report(
         table,
         chosen,
         by=groups,
-        sides=_ALWAYS["side"] if "side" in names else sides,
-        ties=_ALWAYS["ties"] if "ties" in names else ties,
+        sides=sides,
+        ties=rules,
         level=ci,
         interval=interval,
         replicates=replicates,
@@ -116,9 +139,10 @@ def evaluate(
         on_progress=on_progress,
     )
     if missing := [one.name for one in chosen or () if one.name not in found["metric"]]:
-        raise ValueError(
-            f"`metrics`: {', '.join(missing)} needs lists: the answers of a query filtered by one another, "
-            "among one number of candidates."
+        raise ArgumentError(
+            "metrics",
+            f"must not hold {', '.join(missing)}: a macro metric needs all answers of a query in one list; "
+            "here numbers of candidates differ within a query, or ranks are not filtered.",
         )
     found = found.filter(pl.col("by").is_not_null()) if groups else found
     group = [pl.col("group").alias(name) for name in groups]

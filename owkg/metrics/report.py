@@ -75,8 +75,8 @@ def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
     if breakdown.value not in rows.columns:
         raise ArgumentError(
             "by",
-            f"must name a column of the rank table, got {breakdown.value}, which it lacks; given the "
-            "graph (`kg`), it is counted there.",
+            f"must name a column of the rank table, got {breakdown.value}, which it lacks; "
+            "owkg.ranks.annotated (--kg) counts it in a graph.",
         )
     column = rows[breakdown.value]
     return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)

@@ -61,7 +61,7 @@ class Entry(NamedTuple):
                 *of, *(_number(letter, text) for letter, text in zip(letters, texts, strict=False))
             )
         except ValueError as error:
-            raise ValueError(f"metric {name!r}: {error}") from None
+            raise ValueError(f"metric {name!r}: {str(error).replace('`', '')}") from None
 
 
 _NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
@@ -221,9 +221,6 @@ RANK_WEIGHTS = (
 )
 """All rank weights. A new entry is a new metric, in theory, in simulation and for ranks."""
 
-FORMS = ("mrr", "hits@K", "log-mrr", "p-mrr@P", "mr")
-"""The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
-
 # Names of plain rank weights that no entry makes.
 _SYNONYMS = {"sqrt-mrr": "p-mrr@1/2"}
 
@@ -256,7 +253,11 @@ def rank_weight(name: str) -> RankWeight:
     return found
 
 
-def checked(metric: RankWeight | str) -> RankWeight:
+FORMS = tuple(entry.name for entry in RANK_WEIGHTS if rank_weight(entry.example).link is None)
+"""The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
+
+
+def checked(metric: Any) -> RankWeight:
     """A metric, given as it is or by name, that is a plain mean of a rank weight that JAX can trace.
 
     Raises:

@@ -114,7 +114,7 @@ def rank(
     facts = fact_splits(graph)
     if split not in facts:
         raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
-    filters = list(filter) if filter is not None else default_filters(graph, split)
+    filters = checks.names("filter", filter) if filter is not None else default_filters(graph, split)
     if not isinstance(scores, Mapping) and side not in SIDES:
         raise ArgumentError("side", f"must be head or tail, got {side!r}; both sides take a matrix each.")
     of_side = scores if isinstance(scores, Mapping) else {side: scores}
@@ -125,7 +125,7 @@ def rank(
     options: Any = {"filter_splits": filters, "tolerance": tolerance, "model": model, "score": not tolerance}
     options["popularity"] = "train" in graph.splits
     tables = [rank_table(graph, given, facts[split], one, **options) for one, given in of_side.items()]
-    return RankTable(pl.concat(tables), {"split": split, "filter": filters})
+    return RankTable.trusted(pl.concat(tables), {"split": split, "filter": filters})
 
 
 def sides_checked(side: Any, count: int) -> np.ndarray:

@@ -40,8 +40,8 @@ def read_ranks(path: str | PathLike[str]) -> RankTable:
     path = path_checked(path)
     if separator(path) is not None:
         table, place = read_text_table(path)
-        return RankTable(validated_at(table, source=str(path), place=place))
-    return RankTable(validated(read_parquet(path), source=str(path)), _about(path))
+        return RankTable.trusted(validated_at(table, source=str(path), place=place))
+    return RankTable.trusted(validated(read_parquet(path), source=str(path)), _about(path))
 
 
 def _about(path: Path) -> dict[str, Any]:

@@ -40,7 +40,9 @@ def reweighted(table: Any, shares: Any = None) -> pl.DataFrame:
     if not isinstance(shares, Mapping):
         raise ArgumentError("shares", f"must map relations to numbers, got {shares!r}.")
     if missing := [name for name in present if name not in shares]:
-        raise ArgumentError("shares", f"must have every relation of the table; none of {missing[0]!r}.")
+        raise ArgumentError(
+            "shares", f"must have a share of every relation of the table; there is none of {missing[0]!r}."
+        )
     for name in present:
         if not (isinstance(shares[name], Real) and np.isfinite(shares[name]) and shares[name] >= 0):
             raise ArgumentError("shares", f"must be finite and at least 0, got {shares[name]!r} of {name!r}.")

@@ -30,6 +30,8 @@ _Place = Callable[[int], str]
 class RankTable:
     """A validated rank table: one row for each ranking task, with the columns of `validated`.
 
+    Made of a frame, it is validated.
+
     What `owkg.rank` and `owkg.read_ranks` give. Functions that take a rank table take this, which they check
     no more, or a polars DataFrame, which they check.
 
@@ -47,10 +49,21 @@ class RankTable:
     frame: pl.DataFrame
     about: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frame", validated(self.frame))
+
+    @classmethod
+    def trusted(cls, frame: pl.DataFrame, about: Mapping[str, Any] | None = None) -> "RankTable":
+        """The rank table of a frame that is known to be valid, unchecked."""
+        table = object.__new__(cls)
+        object.__setattr__(table, "frame", frame)
+        object.__setattr__(table, "about", about or {})
+        return table
+
     @classmethod
     def of(cls, table: "RankTable | pl.DataFrame", *, source: str = "table") -> "RankTable":
         """The rank table of a frame, validated (messages call it `source`); what is one already, as it is."""
-        return table if isinstance(table, cls) else cls(validated(table, source=source))
+        return table if isinstance(table, cls) else cls.trusted(validated(table, source=source))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes a Parquet, CSV or TSV file, as `owkg.ranks.write_ranks`."""

@@ -50,11 +50,11 @@ def read_tables(
                     stacklevel=2,
                 )
         if shares is not None:
-            table = reweighted(RankTable(table), None if shares == "uniform" else shares)
+            table = reweighted(RankTable.trusted(table), None if shares == "uniform" else shares)
         if len(files) > 1 and "model" not in table.columns:
             name = stem if stems.count(stem) == 1 else str(path)
             table = table.with_columns(model=pl.lit(name))
-        tables.append(RankTable(table, read.about))
+        tables.append(RankTable.trusted(table, read.about))
     _warn_unknown(shares, tables)
     models = [set(table.frame["model"].unique()) for table in tables if len(files) > 1]
     for i, path in enumerate(files):

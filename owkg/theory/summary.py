@@ -1,11 +1,13 @@
 """All closed forms of one setting at once, as plain numbers."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from owkg import checks
+from owkg.checks import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, SettingArguments
 from owkg.rank_weights import MRR, RankWeight
 from owkg.rank_weights.registry import checked_metrics
@@ -55,8 +57,12 @@ def closed_forms(
         '0.1928 0.1933'
     """
 
+    if prediction not in ("classification", "score"):
+        raise ArgumentError("prediction", f"must be classification or score, got {prediction!r}.")
+    shares = _one_setting(answer_weights, setting)
+
     def mean(values: Any) -> float | None:
-        return _number(values if answer_weights is None else np.average(values, weights=answer_weights))
+        return _number(values if shares is None else np.average(values, weights=shares))
 
     rows = []
     for metric in checked_metrics(metrics):
@@ -102,6 +108,10 @@ def queries_to_tell_apart(
     Raises:
         ValueError: naming the argument that leaves its interval.
     """
+    _one_setting(answer_weights, setting)
+    checks.scalar("inconsistency", np.asarray(inconsistency))
+    if num_queries is not None:
+        checks.scalar("num_queries", np.asarray(num_queries))
     given = {"missing": missing, "answer_weights": answer_weights, **setting}
     rows = []
     for metric in checked_metrics(metrics):
@@ -115,6 +125,22 @@ def queries_to_tell_apart(
             )
         rows.append(row)
     return rows
+
+
+def _one_setting(answer_weights: Any, setting: Mapping[str, Any]) -> np.ndarray | None:
+    """The checked weights of the histogram; ValueError if the setting is several, but in `num_answers`."""
+    for name, value in setting.items():
+        if value is not None and (name != "num_answers" or answer_weights is None):
+            checks.scalar(name, np.asarray(value))
+    if answer_weights is None:
+        return None
+    shares, sizes = checks.real("answer_weights", answer_weights, 0, np.inf), np.shape(setting["num_answers"])
+    if shares.shape != sizes or len(sizes) != 1:
+        text = f"must have one weight for each number of answers, shape {sizes}, got {shares.shape}."
+        raise ArgumentError("answer_weights", text)
+    if not shares.any():
+        raise ArgumentError("answer_weights", "must be above 0 somewhere, got zeros only.")
+    return shares
 
 
 def _number(value: Any) -> float | None:

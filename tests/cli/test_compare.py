@@ -152,7 +152,8 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
     )
     assert code == 0
     assert "test: value [95% interval] #place" in printed
-    assert f"test_sparse against test: agreement on the order of systems, {QUERIES} shared queries" in printed
+    assert "test_sparse against test: agreement on the order of systems\n" in printed
+    assert f"each by all queries of its qrels, {QUERIES} of which both have\n" in printed
     for name in ("values", "pairs", "metrics", "agreement", "parts"):
         assert f"compare_{name}.csv" in printed + error
         assert len(pl.read_csv(out / f"compare_{name}.csv"))
@@ -219,7 +220,7 @@ def test_scores_settle_what_ranks_leave_open(folder, call, tmp_path):
     assert (code, error) == (0, "")
     code, _, error = call("compare", *three(folder), *asked, "--ties", "realistic")
     assert code == 0
-    assert "--ties realistic takes them for ties" in error
+    assert "The tie rule realistic takes them for ties" in error
 
 
 def test_runs_that_leave_out_queries(folder, call, tmp_path):

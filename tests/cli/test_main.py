@@ -365,7 +365,7 @@ BAD = [
     # Metrics.
     *(
         (f"{THEORY} --metric {bad}", "--metric")
-        for bad in ("''", "xyzzy", "mmr", "hits@0", "hits@x", "p-mrr@0", "p-mrr@1/0", "mrr,mr")
+        for bad in ("''", "xyzzy", "mmr", "hits@0", "hits@x", "p-mrr@0", "p-mrr@1/0", "mrr,xyzzy")
     ),
     (f"{POWER} --metric hits@0", "--metric"),
     (f"{SIMULATE} --metric hits@0", "--metric"),

@@ -50,7 +50,8 @@ def test_chunks_and_more_draws_change_no_bit(missing, with_facts):
 
 _DEVICES = """
 import jax, numpy as np
-from owkg import metrics, simulate
+from owkg import simulate
+from owkg.rank_weights import MR, MRR
 assert len(jax.devices()) == 8
 setting = dict(strength=[.3, .7, .9], sparsity=.3, num_answers=13, num_entities=400, trials=2500)
 run = lambda n: simulate.estimate(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from owkg import theory
+from owkg.checks import ArgumentError
 from owkg.openworld import NodeBased
 
 SETTING = {"strength": 0.7, "sparsity": 0.35, "num_answers": 12, "num_entities": 200}
@@ -48,3 +49,32 @@ def test_queries_to_tell_apart():
         )
         wrong = theory.inconsistency_probability("mrr", **pair, num_queries=500, paired=paired)
         assert row[f"inconsistency_probability{suffix}"] == pytest.approx(float(wrong))
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"prediction": "foo"}, "prediction"),
+        ({"prediction": None}, "prediction"),
+        ({"strength": [0.1, 0.2]}, "strength"),
+        ({"num_answers": [5, 12]}, "num_answers"),
+        ({"num_answers": [5, 12], "answer_weights": [-1, 2]}, "answer_weights"),
+        ({"num_answers": [5, 12], "answer_weights": [0, 0]}, "answer_weights"),
+        ({"num_answers": [5, 12], "answer_weights": [1]}, "answer_weights"),
+        ({"answer_weights": [1]}, "answer_weights"),
+    ],
+)
+def test_what_is_no_one_setting_is_refused(change, name):
+    for prediction in ("classification", "score"):
+        with pytest.raises(ArgumentError) as error:
+            theory.closed_forms("mrr", **{"prediction": prediction} | SETTING | change)
+        assert error.value.name == name
+
+
+@pytest.mark.parametrize(
+    "change", [{"num_queries": [1, 2]}, {"inconsistency": [0.1, 0.2]}, {"strength": [0.1, 0.2]}]
+)
+def test_several_numbers_are_refused(change):
+    given = SETTING | {"other_strength": 0.75} | change
+    with pytest.raises(ArgumentError, match="single number"):
+        theory.queries_to_tell_apart("mrr", **given)
