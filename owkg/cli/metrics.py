@@ -10,7 +10,7 @@ import typer
 
 from owkg.cli.errors import renamed
 from owkg.cli.inputs import check_readable, graph_in
-from owkg.cli.systems import metrics_named, noted
+from owkg.cli.systems import noted
 from owkg.terminal.progress import progress
 
 
@@ -111,7 +111,7 @@ def metrics(
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     divisions = _divisions(by)
     try:
-        chosen = metrics_named(metric) if metric else None
+        chosen = _metrics(metric)
         found, sizes = _computed(
             files,
             kg,
@@ -180,6 +180,12 @@ def _divisions(text: str) -> list[str]:
         if name not in _DIVISIONS:
             raise ValueError(f"`by` must be of {', '.join(_DIVISIONS)}, got {name!r}.")
     return names
+
+
+def _metrics(names: list[str] | None) -> Any:
+    from owkg.metrics.front import metrics_named
+
+    return metrics_named([part for name in names for part in split_names(name)]) if names else None
 
 
 def split_names(text: str) -> list[str]:
