@@ -1,13 +1,11 @@
 """What every test shares: a backend without a display, runtime type checks, the data folder."""
 
-import functools
 import os
 import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import jaxtyping
@@ -75,26 +73,6 @@ def _checked_modules() -> list[str]:
 # which took longer than the functions themselves. Each of these is checked when it is made the first times.
 _TIMES = 10
 _made: Counter[Any] = Counter()
-# A check takes longer than many a function, so each test checks the first calls of a function alone.
-_CALLS = 50
-_called: Counter[Any] = Counter()
-
-
-def _checked_at_first(it: Any, options: dict[str, Any]) -> Any:
-    checked = jaxtyped(it, **options)
-    if type(it) is not FunctionType:
-        return checked
-
-    @functools.wraps(checked)
-    def called(*arguments: Any, **named: Any) -> Any:
-        _called[it] += 1
-        return (checked if _called[it] <= _CALLS else it)(*arguments, **named)
-
-    return called
-
-
-def pytest_runtest_setup() -> None:
-    _called.clear()
 
 
 def _jaxtyped(*arguments: Any, **options: Any) -> Callable[..., Any]:
@@ -104,7 +82,7 @@ def _jaxtyped(*arguments: Any, **options: Any) -> Callable[..., Any]:
     def decorated(it: Any) -> Any:
         code = getattr(it, "__code__", None)
         if code is None or "<locals>" not in it.__qualname__:
-            return _checked_at_first(it, options)
+            return jaxtyped(it, **options)
         _made[code] += 1
         return jaxtyped(it, **options) if _made[code] <= _TIMES else it
 

@@ -75,3 +75,26 @@ def test_an_argument_error_names_its_argument():
     assert isinstance(caught.value, ValueError)
     copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own, as between processes
     assert (copy.name, str(copy)) == ("n", str(caught.value))
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.int8(3), np.array(3)])
+def test_one_whole_number(value):
+    found = checks.whole("k", value, 1)
+    assert found == 3
+    assert type(found) is int
+
+
+@pytest.mark.parametrize("value", [0, 1.5, [1, 2], "3", None])
+def test_what_is_no_one_whole_number(value):
+    with pytest.raises(checks.ArgumentError) as caught:
+        checks.whole("k", value, 1)
+    assert caught.value.name == "k"
+
+
+def test_names():
+    assert checks.names("by", "side") == ["side"]
+    assert checks.names("by", ("side", "ties")) == ["side", "ties"]
+    for bad in (None, 3, [3], [["side"]], b"side"):
+        with pytest.raises(checks.ArgumentError) as caught:
+            checks.names("by", bad)
+        assert caught.value.name == "by"

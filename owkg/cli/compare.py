@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.options import Seed
+from owkg.cli.output import rows_of
 from owkg.cli.systems import (
     Files,
     Graph,
@@ -106,7 +107,7 @@ def compare(
     if out is not None:
         output.write(found, out)
     if form is CompareFormat.JSON:
-        rows = {name: output.rows_of(table) for name, table in found.items()}
+        rows = {name: rows_of(table) for name, table in found.items()}
         print(json.dumps(rows, indent=2, allow_nan=False))
     elif form is CompareFormat.CSV:
         print(output.tidy(found).write_csv(), end="")

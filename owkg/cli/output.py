@@ -86,3 +86,14 @@ def save_table(table: Any, path: Path) -> Path:
         table.write_csv(aside)
     print(f"wrote {path}")
     return path
+
+
+# What columns are called in JSON, as it has always been.
+_KEYS = {"qrels": "labels", "queries": "questions", "tau_with_first_qrels": "tau_with_first_labels"}
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """Rows with the keys of JSON, without what it has no word for."""
+    import polars.selectors as cs
+
+    return table.rename(_KEYS, strict=False).with_columns(cs.float().fill_nan(None)).to_dicts()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.options import Format, OutputFormat, Seed
-from owkg.cli.output import number
+from owkg.cli.output import number, rows_of
 from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, graph_of, metrics_named, noted
 from owkg.terminal.progress import progress
 
@@ -45,7 +45,6 @@ def stability(
     Section 5 of Zhou et al. (2022). Whole queries are drawn without replacement.
     """
 
-    from owkg.cli.compare_output import rows_of
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
     from owkg.judge.systems import qrels_ranks, tie_rule
@@ -67,8 +66,8 @@ def stability(
     if out is not None:
         _write(found, table, coefficient, out)
     if form is Format.JSON:
-        found_all = {"coefficient": coefficient, "draws": draws, "results": rows_of(table)}
-        print(json.dumps(found_all, indent=2, allow_nan=False))
+        shown = {"coefficient": coefficient, "draws": draws, "results": rows_of(table)}
+        print(json.dumps(shown, indent=2, allow_nan=False))
     else:
         _print(found, table, coefficient, len(read.queries))
 

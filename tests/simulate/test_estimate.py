@@ -31,7 +31,7 @@ def assert_within(estimate, error, exact, sigmas=4):
 
 @pytest.mark.parametrize("missing", MISSING, ids=str)
 def test_mean_and_variance_agree_with_the_closed_forms(missing):
-    result = simulate.estimate(jax.random.key(11), METRICS, trials=30_000, missing=missing, **GRID)
+    result = simulate.estimate(jax.random.key(11), METRICS, trials=60_000, missing=missing, **GRID)
     assert result.mean.shape == (2, 3, 5)
     assert result.covariance.shape == (2, 3, 5, 5)
     exact = [theory.moments(m, missing=missing, **GRID) for m in METRICS]
@@ -44,7 +44,7 @@ def test_covariance_of_two_models_agrees(missing):
     setting = PAPER | {"correlation": 0.1}
     other = {"other_strength": 0.5, "other_correlation": -0.1}
     result = simulate.estimate_pair(
-        jax.random.key(5), METRICS, trials=50_000, missing=missing, **setting, **other
+        jax.random.key(5), METRICS, trials=100_000, missing=missing, **setting, **other
     )
     exact = [theory.covariance(m, missing=missing, **setting, **other) for m in METRICS]
     estimated = np.array([result.covariance[0, i, 1, i] for i in range(len(METRICS))])
@@ -61,7 +61,7 @@ def test_score_model_agrees_with_quadrature(missing):
     setting = {"strength": 0.5, "sparsity": 0.4, "num_answers": 15, "num_entities": 3000}
     setting |= {"correlation": [0, 0.2], "missing": missing}
     result = simulate.estimate(
-        jax.random.key(2), METRICS, trials=4_000, prediction=openworld.Score(), **setting
+        jax.random.key(2), METRICS, trials=8_000, prediction=openworld.Score(), **setting
     )
     exact = np.stack([theory.score_expectation(m, **setting) for m in METRICS], -1)
     assert_within(result.mean, result.standard_error, exact)
