@@ -60,6 +60,8 @@ def _binomial_pmf_slope(primals, tangents):
 
 @partial(jax.jit, static_argnames=("kernel", "batch_size"))
 def _mapped(kernel: Callable, batch_size: int, shared: tuple, rows: tuple):
+    if rows[0].shape[0] == 1:  # no loop to compile
+        return tuple(v[None] for v in kernel(*shared, *(row[0] for row in rows)))
     return jax.lax.map(lambda row: kernel(*shared, *row), rows, batch_size=batch_size)
 
 

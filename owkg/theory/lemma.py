@@ -23,14 +23,8 @@ def _head_means(sums: Array, size: int) -> Array:
     return sums[0, 1 : size + 1] / jnp.arange(1, size + 1)
 
 
-def _expectation_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
-    size = log_factorial.shape[0] - 1
-    pmf = binomial_pmf(jnp.arange(size), num_answers, l1 * sparsity, log_factorial)
-    return (l2 * jnp.sum(pmf * _head_means(sums, size)),)
-
-
-def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
-    """dE/dl1 and dE/dl2 of the lemma, and the sum of l1's and l2's parts where l1 = l2: E[h(K+1)]."""
+def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
+    """E of the lemma, dE/dl1, dE/dl2, and the sum of the two slopes where l1 = l2: E[h(K+1)]."""
     size = log_factorial.shape[0] - 1
     k = jnp.arange(size)
     means = _head_means(sums, size)
@@ -39,15 +33,16 @@ def _slopes_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
     # d/dp E[A(Binomial(N, p))] = N E[A(K+1) - A(K)], K ~ Binomial(N-1, p).
     slope = num_answers * sparsity * jnp.sum(fewer[:-1] * jnp.diff(means))
     weights = jnp.diff(sums[0, : size + 1])
-    return l2 * slope, jnp.sum(pmf * means), jnp.sum(pmf * weights)
+    by_test = jnp.sum(pmf * means)
+    return l2 * by_test, l2 * slope, by_test, jnp.sum(pmf * weights)
 
 
-def _evaluate(kernel, metric: RankWeight | str, setting: Setting) -> Any:
+def _evaluate(metric: RankWeight | str, setting: Setting) -> Any:
     ranks = int(np.max(setting.num_answers)) + 1  # all that a positive test answer can have
     size = padded_size(ranks)
     shared = (prefix_sums(metric, ranks), log_factorials(size + 1))
     rows = (*setting.conditional_strengths(), setting.sparsity, setting.num_answers)
-    return over_grid(kernel, shared, rows, setting.shape, size)
+    return over_grid(_lemma_kernel, shared, rows, setting.shape, size)
 
 
 def lemma_expectation(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
@@ -63,7 +58,7 @@ def lemma_expectation(metric: RankWeight | str, **setting: Unpack[SettingArgumen
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Lemma 4.1; with correlation, Theorem 4.3.
     """
-    return _evaluate(_expectation_kernel, metric, grid(**setting))[0]
+    return _evaluate(metric, grid(**setting))[0]
 
 
 def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
@@ -79,7 +74,7 @@ def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArgument
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.1.
     """
     queries = grid(**setting)
-    by_missing, by_test, uncorrelated = _evaluate(_slopes_kernel, metric, queries)
+    _, by_missing, by_test, uncorrelated = _evaluate(metric, queries)
     l, rho, beta = queries.strength, queries.correlation, queries.sparsity
     xp = jnp if checks.is_traced(l, rho, beta) else np
     correlated = xp.not_equal(rho, 0)
@@ -101,7 +96,7 @@ def lemma_correlation_derivative(metric: RankWeight | str, **setting: Unpack[Set
         The quantity whose sign Corollary 4.5 of Yang, Lin, Zhang (NeurIPS 2022) is about.
     """
     queries = grid(**setting)
-    by_missing, by_test, _ = _evaluate(_slopes_kernel, metric, queries)
+    _, by_missing, by_test, _ = _evaluate(metric, queries)
     l, beta = queries.strength, queries.sparsity
     xp = jnp if checks.is_traced(l, beta) else np
     spread, odds = xp.sqrt(l * (1 - l)), xp.sqrt((1 - beta) / beta)
