@@ -14,7 +14,7 @@ from owkg import metrics, openworld, theory
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # Whose time is compilation, not Monte Carlo.
-COMPILED_QUICKLY = {"sparse_vs_full", "rank_metrics"}
+COMPILED_QUICKLY = {"rank_metrics"}
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
