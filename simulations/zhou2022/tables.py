@@ -185,7 +185,7 @@ def pooled_table(study: Study) -> pl.DataFrame:
 def divergence(one: pl.Series, other: pl.Series, relations: Sequence[str]) -> float:
     """Kullback-Leibler divergence of two relation distributions, in nats, of the relation of each triple.
 
-    1 is added to the count of each of `relations`, so that none is without triples: section 3.2 prints neither
+    1 is added to the count of each of `relations`, so that none is without triples; section 3.2 prints neither
     this nor the order of the two.
     """
     shares = []
