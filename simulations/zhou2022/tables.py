@@ -71,11 +71,13 @@ def pool_table(study: Study) -> pl.DataFrame:
 def most_pooled(study: Study, depth: int) -> int:
     """The largest number of candidates that a query of FB-Test-S has in the pool of a depth.
 
-    Each system adds `depth` of them at most, so that the pool of depth 1 tells how many systems there are.
+    Triples that answer two such queries, one on each side, are left out. Each system adds at most `depth`
+    candidates, so that the pool of depth 1 tells how many systems there are.
     """
-    asked = _asked(study.pool.filter(pl.col("depth") <= depth))
-    own = asked.join(_queries(study.triples[S]), on=["side", "entity", "relation"], how="semi")
-    return int(own.group_by("side", "entity", "relation").len()["len"].to_numpy().max())
+    query = ["side", "entity", "relation"]
+    asked = _asked(study.pool.filter(pl.col("depth") <= depth).with_row_index("triple"))
+    own = asked.join(_queries(study.triples[S]), on=query, how="semi").filter(pl.col("triple").is_unique())
+    return int(own.group_by(query).len()["len"].to_numpy().max())
 
 
 def ranking_table(study: Study) -> pl.DataFrame:
@@ -185,8 +187,8 @@ def pooled_table(study: Study) -> pl.DataFrame:
 def divergence(one: pl.Series, other: pl.Series, relations: Sequence[str]) -> float:
     """Kullback-Leibler divergence of two relation distributions, in nats, of the relation of each triple.
 
-    1 is added to the count of each of `relations`, so that none is without triples; section 3.2 prints neither
-    this nor the order of the two.
+    1 is added to the count of each of `relations`, so that none is without triples. The paper prints neither
+    this nor the order of the two (section 3.2).
     """
     shares = []
     for column in (one, other):
@@ -323,14 +325,14 @@ def _by_category(study: Study, test_set: str) -> dict[str, int]:
 
 def _queries(triples: pl.DataFrame) -> pl.DataFrame:
     """The queries that triples answer, each once: columns side, entity, relation."""
-    return _asked(triples).unique()
+    return _asked(triples).select("side", "entity", "relation").unique()
 
 
 def _asked(triples: pl.DataFrame) -> pl.DataFrame:
-    """The two queries of each triple."""
+    """The two queries of each triple, with its other columns."""
     sides: Iterable[tuple[str, str]] = (("head", "tail"), ("tail", "head"))
     parts = [
-        triples.select(pl.lit(side).alias("side"), pl.col(known).alias("entity"), "relation")
+        triples.select(pl.lit(side).alias("side"), pl.col(known).alias("entity"), pl.exclude("head", "tail"))
         for side, known in sides
     ]
     return pl.concat(parts)
