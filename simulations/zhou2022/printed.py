@@ -33,7 +33,7 @@ _METRICS = {
     "Hits@3": "micro_hits@3",
     "Hits@10": "micro_hits@10",
 }
-_CATEGORIES = dict(zip(("1-1", "1-N", "N-1", "N-N"), tables.CATEGORIES, strict=True))
+_CATEGORIES: dict[str, str] = dict(zip(("1-1", "1-N", "N-1", "N-N"), tables.CATEGORIES, strict=True))
 _LETTERS = {"A": ("hitter", "1", "8"), "D": ("rescal", "4", "13"), "L": ("rotate", "12", "4")}
 """Of section 4.2 the systems, told by their places, with those by FB-Test-O and by FB-Test-S-C."""
 
@@ -87,7 +87,7 @@ def _tables(study: Study) -> Iterator[Cell]:
         for metric, text in zip(_METRICS, printed.split(), strict=True):
             tau = reweighted.filter(shares=shares, metric=_METRICS[metric])[f"tau to {S}"].item()
             yield Cell(f"Table 4, {name}, {metric}", text, tau)
-    largest = reweighted.filter(shares=S)[f"tau to {S}"].max()
+    largest = reweighted.filter(shares=S)[f"tau to {S}"].to_numpy().max()
     yield Cell(
         "section 4.2, bound of Table 4, Sparse", "0.4", None, f"a bound; the largest tau is {largest:.4f}"
     )
@@ -100,7 +100,7 @@ def _data(study: Study, data: Path) -> Iterator[Cell]:
     yield Cell("section 1, triples pooled", "22,492", pooled, "Z5")
     yield Cell("section 3.1, triples of FB-Test-O", "20,466", len(triples[O]))
     yield Cell("section 3.1, share sampled", "5%", 100 * len(triples[S]) / len(triples[O]))
-    yield Cell("section 3.1, pool depth", "10", pool["depth"].max())
+    yield Cell("section 3.1, pool depth", "10", pool["depth"].to_numpy().max())
     yield Cell("section 3.1, systems pooled", "6", tables.most_pooled(study, 1))
     for what in ("entities", "relations", "pooled triples"):
         yield Cell(f"section 3.1, pool, {what}", f"{PRINTED_POOL[what]:,}", counts[what])
