@@ -25,7 +25,7 @@ class Median:
 class Probe:
     """PROBE's rank transformer (r^-a - N^-a) / (1 - N^-a): 1 at rank 1, 0 at rank N (eq. 1 and 2).
 
-    Sharpness 0 is the limit 1 - ln r / ln N, infinity is Hits@1.
+    Sharpness 0 is the limit 1 - ln r / ln N, infinity is Hits@1, and -1 the mean rank: 1 - (r - 1)/(N - 1).
     """
 
     sharpness: float
@@ -86,11 +86,12 @@ def rises(measure: Measure) -> bool:
 
 @dataclass(frozen=True)
 class Weighting:
-    """Weight of a task beside its own: (popularity + 1)^-b (relation popularity + 1)^-c (N - 1)^d."""
+    """Weight of a task beside its own: (popularity + e)^-b (relation popularity + e)^-c (N - 1)^d."""
 
     popularity: float = 0.0
     relation_popularity: float = 0.0
     negatives: float = 0.0
+    epsilon: float = 1.0
 
 
 class Adjustment(StrEnum):
@@ -142,16 +143,21 @@ def micro(metric: Any) -> Metric:
     return Metric(metric.name, metric)
 
 
-def probe(sharpness: float, robustness: float = 0.0, relation_robustness: float = 0.0) -> Metric:
+def probe(
+    sharpness: float, robustness: float = 0.0, relation_robustness: float = 0.0, epsilon: float = 1.0
+) -> Metric:
     """PROBE: the rank transformer of a sharpness, averaged with weights that fall with popularity.
 
     Args:
-        sharpness: a >= 0 of the rank transformer; the limits 0 and infinity are allowed.
-        robustness: b >= 0, weights (popularity of the answer + 1)^-b.
-        relation_robustness: c >= 0, weights (relation popularity + 1)^-c, of the later extension.
+        sharpness: a >= -1 of the rank transformer; the limits 0 and infinity are allowed. Below 0, bad ranks
+            count most; -1 is the mean rank.
+        robustness: b >= 0, weights (popularity of the answer + epsilon)^-b.
+        relation_robustness: c >= 0, weights (relation popularity + epsilon)^-c, of the later extension.
+        epsilon: above 0; the paper calls it small, and does not print it. With 1, an answer without training
+            triples has weight 1.
 
     Raises:
-        ValueError: if one is negative or NaN, or a robustness is infinite.
+        ValueError: if one is out of range, or a robustness or epsilon is infinite.
 
     References:
         How Sharp and Bias-Robust is a Model? Dual Evaluation Perspectives on Knowledge Graph Completion,
@@ -159,15 +165,16 @@ def probe(sharpness: float, robustness: float = 0.0, relation_robustness: float 
     """
     sharp = np.asarray(sharpness)
     if not (sharp.ndim == 0 and sharp.dtype.kind == "f" and sharp == np.inf):
-        sharp = checks.real("sharpness", sharpness, 0, float("inf"))
+        sharp = checks.real("sharpness", sharpness, -1, float("inf"))
     a = checks.scalar("sharpness", sharp)
     b = checks.scalar("robustness", checks.real("robustness", robustness, 0, float("inf")))
     c = checks.scalar(
         "relation_robustness", checks.real("relation_robustness", relation_robustness, 0, float("inf"))
     )
-    parameters = [a, b] + ([c] if c else [])
+    e = checks.scalar("epsilon", checks.real("epsilon", epsilon, 0, float("inf"), closed=False))
+    parameters = [a, b] + ([c] if c or e != 1 else []) + ([e] if e != 1 else [])
     name = f"probe@{','.join(shown(x) for x in parameters)}"
-    return Metric(name, Probe(a), Weighting(popularity=b, relation_popularity=c))
+    return Metric(name, Probe(a), Weighting(popularity=b, relation_popularity=c, epsilon=e))
 
 
 def stratified(metric: Any, exponent: float) -> Metric:
@@ -239,7 +246,7 @@ def _cutoff(k: int) -> int:
 
 @cache
 def probe_loss(sharpness: float) -> RankWeight:
-    """g of PROBE's score 1 - g(r) / g(N), as a rank weight: 1 - r^-a, computed stably; ln r at a = 0."""
+    """g of PROBE's score 1 - g(r) / g(N), as a rank weight: |1 - r^-a|, computed stably; ln r at a = 0."""
     if sharpness == 0:
         return RankWeight(
             "log rank", lambda rank: rank.__array_namespace__().log(rank), larger_is_better=False
@@ -247,7 +254,7 @@ def probe_loss(sharpness: float) -> RankWeight:
     if sharpness == np.inf:
         return RankWeight("missed", lambda rank: (rank > 1).astype(rank.dtype), larger_is_better=False)
     return RankWeight(
-        f"1 - r^-{shown(sharpness)}",
-        lambda rank: -(xp := rank.__array_namespace__()).expm1(-sharpness * xp.log(rank)),
+        f"|1 - r^{shown(-sharpness)}|",
+        lambda rank: abs((xp := rank.__array_namespace__()).expm1(-sharpness * xp.log(rank))),
         larger_is_better=False,
     )

@@ -60,7 +60,7 @@ def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"
                 f"a metric that weighs by {name.replace('_', ' ')} needs the column {name} in the rank "
                 "table, or the graph that it is counted in (`kg`)."
             )
-        base = counts + (-1.0 if name == "negatives" else 1.0)
+        base = counts + (-1.0 if name == "negatives" else weighting.epsilon)
         if abs(exponent) * np.log(max(base.max(), 2.0)) > 200:
             # Only ratios count; with the largest at 1 no power overflows, nor do all of them vanish.
             base = base / (base.min() if exponent < 0 else base.max())

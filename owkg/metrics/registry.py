@@ -48,9 +48,9 @@ PLAIN = (
         ("weighted-geometric-mean-rank",),
     ),
     Entry(
-        "probe@A,B[,C]",
+        "probe@A,B[,C[,E]]",
         "probe@0.5,0.5",
-        "mean of (r^-A - N^-A)/(1 - N^-A), weights w (popularity+1)^-B (relation popularity+1)^-C",
+        "mean of (r^-A - N^-A)/(1 - N^-A), weights w (popularity+E)^-B (relation popularity+E)^-C",
         "[0, 1]",
         "larger",
         "closed",

@@ -607,7 +607,7 @@ def test_a_table_whose_answers_are_not_filtered_from_each_other(folder, call):
         ("ranks.parquet --probe-entities 100000000000", ["--probe-entities", "at most"]),
         ("ranks.parquet --metric power-mean@-1000", ["power-mean@-1000"]),
         ("ranks.parquet --keys pykeen", ["--keys", "json"]),
-        ("ranks.parquet --metric probe@-1,0", ["sharpness", "-1"]),
+        ("ranks.parquet --metric probe@-2,0", ["sharpness", "-2"]),
     ],
 )
 def test_extremes_are_one_clear_line_too(call, line, parts):

@@ -40,6 +40,7 @@ def test_factories():
     assert micro(MRR) == Metric("mrr", MRR, Weighting(), Adjustment.NONE)
     assert probe(0.5, 0.25) == Metric("probe@0.5,0.25", Probe(0.5), Weighting(popularity=0.25))
     assert probe(np.float32(2), 0).name == "probe@2,0"
+    assert probe(1, 0.5, epsilon=0.01).name == "probe@1,0.5,0,0.01"
     assert probe(1, 0, 0.5).weighting == Weighting(relation_popularity=0.5)
     assert probe(float("inf")).measure == Probe(float("inf"))
     assert stratified_mrr(0.5) == stratified(MRR, 0.5)
@@ -53,7 +54,7 @@ def test_factories():
 @pytest.mark.parametrize(
     ("argument", "arguments"),
     [
-        ("sharpness", (-1,)),
+        ("sharpness", (-1.01,)),
         ("sharpness", (float("nan"),)),
         ("sharpness", ("1",)),
         ("sharpness", (None,)),
@@ -64,6 +65,8 @@ def test_factories():
         ("robustness", (1, float("nan"))),
         ("relation_robustness", (1, 0, -0.1)),
         ("relation_robustness", (1, 0, float("inf"))),
+        ("epsilon", (1, 0.5, 0, 0)),
+        ("epsilon", (1, 0.5, 0, float("inf"))),
     ],
 )
 def test_bad_probe(argument, arguments):

@@ -163,7 +163,7 @@ def test_names_that_are_no_text(name):
         ("macro-map@0", "whole number"),
         ("macro-ndcg@2.5", "whole number"),
         ("macro-hits@0", "whole number"),
-        ("probe@-1,0", "at least 0"),
+        ("probe@-2,0", "at least -1"),
         ("probe@1,-1", "at least 0"),
         ("probe@1,inf", "at least 0"),
         ("probe@nan,0", "not a number"),
@@ -200,9 +200,9 @@ def test_any_text_is_a_metric_or_a_value_error(name):
         assert metric(found.name) == found
 
 
-@given(a=st.floats(0, 1e6), b=st.floats(0, 1e3), c=st.floats(0, 1e3))
-def test_probe_names_keep_their_numbers(a, b, c):
-    made = measures.probe(a, b, c)
+@given(a=st.floats(-1, 1e6), b=st.floats(0, 1e3), c=st.floats(0, 1e3), e=st.floats(1e-9, 9) | st.just(1.0))
+def test_probe_names_keep_their_numbers(a, b, c, e):
+    made = measures.probe(a, b, c, e)
     assert metric(made.name) == made
 
 

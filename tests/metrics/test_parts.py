@@ -92,6 +92,18 @@ def test_probe_of_single_ranks():
     assert found["probe@inf,0"].value == (ranks == 1).mean()
 
 
+def test_probe_of_sharpness_minus_one_is_the_mean_rank():
+    ranks, size = np.array([1, 2, 7, 49, 50, 1]), 50
+    names = ["probe@-1,0", "mr", "amri"]
+    found = evaluate(tasks(ranks, candidates=size), [metric(name) for name in names], level=None)[Ties.EXACT]
+    probed = found["probe@-1,0"]
+    assert probed.value == pytest.approx(1 - (found["mr"].value - 1) / (size - 1), rel=1e-13)
+    assert probed.value == pytest.approx((1 + found["amri"].value) / 2, rel=1e-13)
+    assert probed.expectation == pytest.approx(0.5, rel=1e-13)
+    half = evaluate(tasks(ranks, candidates=size), [probe(-0.5)], level=None)[Ties.EXACT]["probe@-0.5,0"]
+    assert half.value == pytest.approx(_score(-0.5, ranks, size).mean(), rel=1e-13)
+
+
 def test_probe_of_a_task_without_choice_is_one():
     found = evaluate(tasks([1, 4], candidates=[1, 4]), [probe(0.5)], level=None)[Ties.EXACT]["probe@0.5,0"]
     np.testing.assert_allclose(found.value, 0.5, rtol=1e-14)
@@ -108,6 +120,9 @@ def test_robustness_weighs_by_popularity():
         made_metric = probe(1, b, c)
         found = evaluate(made, [made_metric], level=None)[Ties.EXACT][made_metric.name]
         np.testing.assert_allclose(found.value, np.average(h, weights=weight), rtol=1e-13)
+    small = evaluate(made, [probe(1, 0.5, 0, 0.01)], level=None)[Ties.EXACT]["probe@1,0.5,0,0.01"]
+    own = (made.popularity + 0.01) ** -0.5
+    np.testing.assert_allclose(small.value, np.average(h, weights=own), rtol=1e-13)
     strat = evaluate(made, [metric("strat-mrr@0.5")], level=None)[Ties.EXACT]["strat-mrr@0.5"]
     np.testing.assert_allclose(
         strat.value, np.average(1 / made.optimistic, weights=(made.popularity + 1) ** -0.5), rtol=1e-13
