@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 from owkg.kg import read_graph
+from owkg.kg.lines import read_lines
 from owkg.metrics import adjusted_from, metric
 from simulations.berrendorf2020.printed import candidates
 from simulations.printed import VERDICTS, _value, cells_of, verdict
+from simulations.zhou2022.published import S, read_study
 
 ROOT = Path(__file__).parents[2]
 VERDICTS_OF = {"zhou2022": (72, 5, 3, 19), "berrendorf2020": (17, 0, 2, 20), "probe2026": (17, 0, 1, 64)}
@@ -61,6 +63,29 @@ def test_every_printed_number_is_there(paper, cells, owkg_data):
         for text in pl.read_csv(path, infer_schema=False)["printed"]:
             for number in re.findall(r"(?<![\d%])-?\d[\d,]*\.?\d*(?:e-\d+)?", text.removesuffix("/2")):
                 assert _value(number.strip(",")) in every, text
+
+
+def test_annotation_examples(owkg_data):
+    """Table 2 of Zhou et al.: underlined answers are judged not relevant, and the others relevant."""
+    study = read_study(owkg_data)
+    texts = [line.rstrip("\n").split("\t") for line in read_lines(owkg_data / "kgc_sparsity/mid2name.txt.gz")]
+    name = pl.DataFrame(texts, schema=["entity", "name"], orient="row")
+    label = {"original answer": None, "plain": True, "underlined": False}
+    judged = study.pool.select("head", "relation", "tail", "positive")
+    known = study.triples[S].with_columns(positive=pl.lit(None, pl.Boolean))
+    every = pl.concat([judged, known])
+    for side in ("head", "tail"):
+        every = every.join(name.rename({"entity": side, "name": f"{side}_name"}), on=side)
+    labels = {
+        (h, r, t): p for h, r, t, p in every.select("head_name", "relation", "tail_name", "positive").rows()
+    }
+    rows = pl.read_csv(owkg_data / "printed/000_table2_annotation_examples.csv")
+    for query, answer, kind, face in rows.select(rows.columns[1:]).rows():
+        head, relation, _ = query.strip("()").split(", ")
+        (found,) = {
+            p for (h, r, t), p in labels.items() if (h, t) == (head, answer) and r.startswith(relation)
+        }
+        assert found is label[face or kind]
 
 
 @pytest.mark.parametrize("filtered", [True, False])
