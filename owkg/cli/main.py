@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from owkg.cli.align import align
 from owkg.cli.compare import compare
 from owkg.cli.errors import guarded, heard
 from owkg.cli.evaluate import evaluate
@@ -86,6 +87,13 @@ app.command(
         "--out ranks.parquet",
     )
 )(evaluate)
+app.command(
+    epilog=_examples(
+        "owkg align data/dbp15k/zh_en --out ranks.parquet",
+        "owkg align data/dbp15k/zh_en --model raw --out raw.parquet --seed 1",
+        "owkg align data/dbp15k/zh_en --embeddings mine.npz --by cosine --assign --out mine.parquet",
+    )
+)(align)
 app.command(
     epilog=_examples(
         "owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test",
