@@ -4,7 +4,7 @@ from owkg.align.assign import assigned
 from owkg.align.data import Alignment, read_alignment, split_pairs
 from owkg.align.files import read_embeddings, read_similarity, write_embeddings
 from owkg.align.gcn import Config, initial_embeddings, train
-from owkg.align.ranks import SIMILARITIES, rank_embeddings, rank_similarity, similarity_of_pairs
+from owkg.align.ranks import SIMILARITIES, rank_embeddings, rank_matrix, similarity_named, similarity_of_pairs
 
 __all__ = [
     "SIMILARITIES",
@@ -13,10 +13,11 @@ __all__ = [
     "assigned",
     "initial_embeddings",
     "rank_embeddings",
-    "rank_similarity",
+    "rank_matrix",
     "read_alignment",
     "read_embeddings",
     "read_similarity",
+    "similarity_named",
     "similarity_of_pairs",
     "split_pairs",
     "train",

@@ -60,18 +60,18 @@ def read_alignment(
     folder = checks.path("folder", folder)
     checks.flag("many_to_many", many_to_many)
     share = _share_checked(train_share)
-    ids, graphs = zip(*(_graph(folder, number) for number in (1, 2)), strict=True)
+    (left_ids, left), (right_ids, right) = (_graph(folder, number) for number in (1, 2))
     files = [_file(folder, "ref_ent_ids")]
     supervised = _find(folder, "sup_ent_ids")
     if supervised is not None:
         files = [supervised, *files]
-    frames = [_pairs(path, ids) for path in files]
+    frames = [_pairs(path, (left_ids, right_ids)) for path in files]
     places = [(path, row + 1) for path, frame in zip(files, frames, strict=True) for row in range(len(frame))]
     pairs = np.concatenate(frames)
-    _check_pairs(pairs, places, graphs, many_to_many)
+    _check_pairs(pairs, places, (left, right), many_to_many)
     if supervised is not None:
-        return Alignment(*graphs, pairs[: len(frames[0])], pairs[len(frames[0]) :])
-    return split_pairs(Alignment(*graphs, pairs[:0], pairs), share, seed)
+        return Alignment(left, right, pairs[: len(frames[0])], pairs[len(frames[0]) :])
+    return split_pairs(Alignment(left, right, pairs[:0], pairs), share, seed)
 
 
 def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignment:
@@ -108,36 +108,35 @@ def _file(folder: Path, name: str) -> Path:
     return found
 
 
-def _graph(folder: Path, number: int) -> tuple[pl.Enum, KnowledgeGraph]:
+def _graph(folder: Path, number: int) -> tuple[pl.Series, KnowledgeGraph]:
     """(the ids of the entities as they are in the files, the graph)."""
     path = _file(folder, f"ent_ids_{number}")
     entities = split_lines(path, read_lines(path), _ENTITY, "an id, a tab, and a label", separator="\t")
     for column in ("id", "label"):
         require_distinct(path, entities[column], column, first=1)
-    ids = pl.Enum(entities["id"])
     path = _file(folder, f"triples_{number}")
     expected = "the ids of head, relation and tail (whole numbers)"
     triples = split_lines(path, read_lines(path), _TRIPLE, expected, separator=None)
     relations = triples["relation"].unique().sort()
     columns = [
         _numbered(path, triples[column], of)
-        for column, of in (("head", ids), ("relation", pl.Enum(relations)), ("tail", ids))
+        for column, of in (("head", entities["id"]), ("relation", relations), ("tail", entities["id"]))
     ]
     graph = KnowledgeGraph(
         tuple(entities["label"].to_list()), tuple(relations.to_list()), {"train": np.stack(columns, axis=1)}
     )
-    return ids, graph
+    return entities["id"], graph
 
 
-def _numbered(path: Path, column: pl.Series, ids: pl.Enum) -> Int32[np.ndarray, "rows"]:
-    found = column.cast(ids, strict=False).to_physical()
+def _numbered(path: Path, column: pl.Series, ids: pl.Series) -> Int32[np.ndarray, "rows"]:
+    found = column.cast(pl.Enum(ids), strict=False).to_physical()
     if (row := first_row(found.is_null())) is not None:
         message = f"the {column.name} {column[row]} is no entity of its graph (ent_ids)."
         raise line_error(path, row + 1, message)
     return found.cast(pl.Int32).to_numpy()
 
 
-def _pairs(path: Path, ids: tuple[pl.Enum, ...]) -> Int32[np.ndarray, "pairs 2"]:
+def _pairs(path: Path, ids: tuple[pl.Series, ...]) -> Int32[np.ndarray, "pairs 2"]:
     lines = split_lines(path, read_lines(path), _PAIR, "a pair of ids (whole numbers)", separator=None)
     return np.stack([_numbered(path, lines[side], of) for side, of in zip(_SIDES, ids, strict=True)], axis=1)
 

@@ -30,7 +30,7 @@ def read_embeddings(path: Path, alignment: Alignment) -> tuple[np.ndarray, np.nd
 
 
 def read_similarity(path: Path, alignment: Alignment) -> Float[np.ndarray, "left right"]:
-    """The similarities of left and right entities, of `owkg.align.rank_similarity`.
+    """The similarities of left and right entities, of `owkg.align.rank_matrix`.
 
     The file holds `similarity` [left entities, right entities], larger is more alike, or [test pairs, test
     pairs]; and may hold `left_labels` and `right_labels` of all entities. It is never unpickled.

@@ -184,7 +184,7 @@ def _descended(
         others = jax.random.randint(jax.random.fold_in(key, number), shape, 0, len(table), jnp.int32)
         slope = jax.grad(_loss)(table, matrix, pairs, others, config.margin)
         change, state = optimiser.update(slope, state)
-        return (optax.apply_updates(table, change), state), None
+        return (jnp.asarray(optax.apply_updates(table, change)), state), None
 
     return jax.lax.scan(step, (table, state), begin + jnp.arange(count))[0]
 

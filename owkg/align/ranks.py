@@ -34,6 +34,13 @@ _TILE = 512
 _BLOCK_ENTRIES = 2**24
 
 
+def similarity_named(name: str) -> Similarity:
+    """The comparison of that name; ValueError that lists those there are."""
+    if name not in SIMILARITIES:
+        raise ArgumentError("similarity", f"must be one of {', '.join(SIMILARITIES)}, got {name!r}.")
+    return SIMILARITIES[name]
+
+
 def rank_embeddings(
     alignment: Alignment,
     left: Any,
@@ -72,13 +79,13 @@ def rank_embeddings(
     return _table(alignment, ranks, model)
 
 
-def rank_similarity(alignment: Alignment, similarity: Any, *, model: str | None = None) -> RankTable:
+def rank_matrix(alignment: Alignment, matrix: Any, *, model: str | None = None) -> RankTable:
     """Ranks of the test pairs, in both directions, by a matrix of similarities.
 
     Args:
         alignment: of `owkg.align.read_alignment`.
-        similarity: floats [left entities, right entities], of all entities in the order of their ids; larger
-            is more alike. Or [test pairs, test pairs]: the left against the right entity of each.
+        matrix: floats [left entities, right entities], of all entities in the order of their ids; larger is
+            more alike. Or [test pairs, test pairs]: the left against the right entity of each.
         model: name for the column `model`.
 
     Returns:
@@ -88,7 +95,7 @@ def rank_similarity(alignment: Alignment, similarity: Any, *, model: str | None 
         ValueError: naming the argument, if the matrix has another shape, or holds NaN.
     """
     pairs = _test_checked(alignment)
-    matrix, places = _matrix_checked(alignment, similarity, pairs)
+    matrix, places = _matrix_checked(alignment, matrix, pairs)
     return _table(alignment, _of_blocks(places, lambda i, j: matrix[np.ix_(i, j)], None), model)
 
 
@@ -97,7 +104,7 @@ def similarity_of_pairs(alignment: Alignment, given: Any, *, similarity: str = "
 
     Args:
         alignment: of `owkg.align.read_alignment`.
-        given: the embeddings (left, right) of `rank_embeddings`, or the matrix of `rank_similarity`.
+        given: the embeddings (left, right) of `rank_embeddings`, or the matrix of `rank_matrix`.
         similarity: how embeddings are compared.
 
     Raises:
@@ -105,10 +112,10 @@ def similarity_of_pairs(alignment: Alignment, given: Any, *, similarity: str = "
     """
     pairs = _test_checked(alignment)
     if isinstance(given, tuple):
-        left, right = _comparable(alignment, *given, similarity)
-        every = SIMILARITIES[similarity].all
-        blocks = range(0, len(pairs), _TILE)
-        return np.concatenate([every(left[pairs[i : i + _TILE, 0]], right[pairs[:, 1]]) for i in blocks])
+        left, right = _comparable(alignment, given[0], given[1], similarity)
+        every, columns = SIMILARITIES[similarity].all, jnp.asarray(right[pairs[:, 1]])
+        rows = (jnp.asarray(left[pairs[i : i + _TILE, 0]]) for i in range(0, len(pairs), _TILE))
+        return np.concatenate([every(part, columns) for part in rows])
     matrix, places = _matrix_checked(alignment, given, pairs)
     return matrix[np.ix_(*places.T)]
 
@@ -117,8 +124,7 @@ def _comparable(
     alignment: Alignment, left: Any, right: Any, similarity: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """The checked embeddings of both sides; ValueError as `rank_embeddings`."""
-    if similarity not in SIMILARITIES:
-        raise ArgumentError("similarity", f"must be one of {', '.join(SIMILARITIES)}, got {similarity!r}.")
+    similarity_named(similarity)
     left, right = (
         _embeddings_checked(name, given, graph.num_entities)
         for name, given, graph in (("left", left, alignment.left), ("right", right, alignment.right))
@@ -134,22 +140,22 @@ def _comparable(
 
 
 def _matrix_checked(
-    alignment: Alignment, similarity: Any, pairs: np.ndarray
+    alignment: Alignment, matrix: Any, pairs: np.ndarray
 ) -> tuple[np.ndarray, Int32[np.ndarray, "pairs 2"]]:
-    """(the matrix, the row and the column of each pair); ValueError as `rank_similarity`."""
-    matrix = np.asarray(similarity)
+    """(the matrix, the row and the column of each pair); ValueError as `rank_matrix`."""
+    matrix = np.asarray(matrix)
     shapes = ((alignment.left.num_entities, alignment.right.num_entities), (len(pairs), len(pairs)))
     if matrix.dtype.kind != "f" or matrix.shape not in shapes:
         text = f"must be floats of shape {shapes[0]} (all entities) or {shapes[1]} (test pairs), got "
-        raise ArgumentError("similarity", f"{text}{matrix.dtype} of shape {matrix.shape}.")
+        raise ArgumentError("matrix", f"{text}{matrix.dtype} of shape {matrix.shape}.")
     places = pairs
     if matrix.shape != shapes[0]:
         if not _one_to_one(pairs):
             raise ArgumentError(
-                "similarity", f"must be of all entities, {shapes[0]}, where some are in several pairs."
+                "matrix", f"must be of all entities, {shapes[0]}, where some are in several pairs."
             )
         places = np.stack([np.arange(len(pairs))] * 2, axis=1)
-    _refuse_nan("similarity", matrix)
+    _refuse_nan("matrix", matrix)
     return matrix, places
 
 
@@ -292,7 +298,11 @@ def _table(alignment: Alignment, ranks: dict[str, Ranks], model: str | None) -> 
     parts = []
     for side, graph, ids in (("tail", alignment.right, pairs[:, 1]), ("head", alignment.left, pairs[:, 0])):
         degree = np.bincount(graph.splits["train"][:, [0, 2]].ravel(), minlength=graph.num_entities)
-        columns = {"head": head, "relation": pl.repeat(RELATION, len(pairs), eager=True), "tail": tail}
+        columns: dict[str, Any] = {
+            "head": head,
+            "relation": pl.repeat(RELATION, len(pairs), eager=True),
+            "tail": tail,
+        }
         columns["side"] = pl.repeat(side, len(pairs), eager=True)
         columns |= {name: getattr(ranks[side], name) for name in RANKS}
         columns["filtered"] = pl.repeat(True, len(pairs), dtype=pl.Boolean, eager=True)

@@ -24,12 +24,12 @@ def align(
         Path | None,
         typer.Option(metavar="FILE", help="Instead of --model: .npz of left and right [entities, d]."),
     ] = None,
-    similarity: Annotated[
+    matrix: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Instead of --model: .npz of similarity [left, right entities]."),
     ] = None,
-    compared: Annotated[
-        str, typer.Option("--by", help="How embeddings are compared: l1, l2, cosine or dot.")
+    similarity: Annotated[
+        str, typer.Option(help="How embeddings are compared: l1, l2, cosine or dot.")
     ] = "l1",
     train_share: Annotated[
         float, typer.Option(help="Share of the pairs that train, where DATA has no split (sup_ent_ids).")
@@ -61,19 +61,20 @@ def align(
     structural encoder is trained on the training pairs; or embeddings and similarities of others are ranked.
     The rank table has the relation sameAs: owkg metrics, compare and stability take it as any other.
     """
-    if embeddings is not None and similarity is not None:
-        raise ValueError("--embeddings and --similarity exclude each other.")
-    if similarity is not None and save_embeddings is not None:
-        raise ValueError("--save-embeddings has no effect with --similarity.")
+    if embeddings is not None and matrix is not None:
+        raise ValueError("--embeddings and --matrix exclude each other.")
+    if matrix is not None and save_embeddings is not None:
+        raise ValueError("--save-embeddings has no effect with --matrix.")
     if model not in ("gcn-align", "raw"):
         raise ValueError(f"`model` must be gcn-align or raw, got {model!r}.")
     from owkg.ranks.files import path_checked, write_ranks
 
     out = path_checked(out)
-    check_readable([embeddings, similarity])
+    check_readable([embeddings, matrix])
     check_writable([out, save_embeddings])
     from owkg import align as room
 
+    room.similarity_named(similarity)  # before anything is trained
     config = room.Config(
         dim=dim,
         steps=steps,
@@ -83,10 +84,10 @@ def align(
         seed=seed,
     )
     data = room.read_alignment(folder, train_share=train_share, seed=seed, many_to_many=many_to_many)
-    source = similarity or embeddings
-    if similarity is not None:
-        given: Any = room.read_similarity(similarity, data)
-        table = room.rank_similarity(data, given, model=name)
+    source = matrix or embeddings
+    if matrix is not None:
+        given: Any = room.read_similarity(matrix, data)
+        table = room.rank_matrix(data, given, model=name)
     else:
         if embeddings is not None:
             given = room.read_embeddings(embeddings, data)
@@ -96,14 +97,14 @@ def align(
             with progress("Training", "steps") as update:
                 given = room.train(data, config, on_progress=update)
         with progress("Ranking", "tiles") as update:
-            table = room.rank_embeddings(data, *given, similarity=compared, model=name, on_progress=update)
+            table = room.rank_embeddings(data, *given, similarity=similarity, model=name, on_progress=update)
     about = dict(table.about) | {"model": model if source is None else source.name, "seed": seed}
     write_ranks(table, out, about)
     if save_embeddings is not None:
         room.write_embeddings(save_embeddings, data, *given)
     beside: dict[str, Any] = {"out": str(out)}
     if assign:
-        matched = room.assigned(room.similarity_of_pairs(data, given, similarity=compared))
+        matched = room.assigned(room.similarity_of_pairs(data, given, similarity=similarity))
         beside["assigned"] = float(matched.mean())
     setting = {"train_pairs": len(data.train), "test_pairs": len(data.test), "model": about["model"]}
     show(str(folder), setting, values_by_side(table.frame, _METRICS), form, **beside)

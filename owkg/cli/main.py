@@ -91,7 +91,7 @@ app.command(
     epilog=_examples(
         "owkg align data/dbp15k/zh_en --out ranks.parquet",
         "owkg align data/dbp15k/zh_en --model raw --out raw.parquet --seed 1",
-        "owkg align data/dbp15k/zh_en --embeddings mine.npz --by cosine --assign --out mine.parquet",
+        "owkg align data/dbp15k/zh_en --embeddings mine.npz --similarity cosine --assign --out mine.parquet",
     )
 )(align)
 app.command(
