@@ -175,7 +175,7 @@ def draw(table: pl.DataFrame, data: align.Alignment, out: Path) -> None:
             axis.set(
                 xscale="log", xlabel="test pairs", title=metric, yscale="log" if metric == "mr" else "linear"
             )
-        axes[0].legend(title="training pairs", fontsize=7)
+        axes[-1].legend(title="training pairs", fontsize=7, loc="center right")
         save_figure(fig, out / "alignment_test_size")
     pairs = np.concatenate([data.train, data.test])
     with figure(1, 1, (3.4, 3.2)) as (fig, axis):
@@ -224,5 +224,5 @@ def main(
     save_table(changes, out / "alignment_effect.csv")
     save_table(tests, out / "alignment_correlations.csv")
     draw(table, pairs, out)
-    with pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, float_precision=4, tbl_width_chars=110):
+    with pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, float_precision=4, tbl_width_chars=110, tbl_cols=-1, fmt_str_lengths=60):
         print(changes, tests, sep="\n")
