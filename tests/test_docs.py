@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import owkg
@@ -136,3 +137,18 @@ def resolves(name: str) -> bool:
     except (ImportError, AttributeError):
         return False
     return True
+
+
+def test_the_effect_of_a_smaller_alignment_test_is_that_of_the_study():
+    table = pl.read_csv(ROOT / "docs" / "reproduction" / "alignment_effect.csv")
+    own = table.filter(model="gcn-align", train_pairs=4500)
+    rows = re.findall(
+        r"^\| (MR|Hits@1|Hits@10|AMRR|AMRI) \| (\S+) \| (\S+) \| (\S+) \|$", page("alignment.md"), re.M
+    )
+    assert len(rows) == 5
+    for metric, *shown in rows:
+        found = own.row(by_predicate=pl.col("metric") == metric.lower(), named=True)
+        values = (found[name] for name in ("of_few", "of_most", "change_in_deviations"))
+        for text, value in zip(shown, values, strict=True):
+            digits = len(text.partition(".")[2])
+            assert float(text) == pytest.approx(value, abs=0.5 * 10**-digits)
