@@ -16,6 +16,7 @@ from owkg import checks
 from owkg.align.data import Alignment
 from owkg.align.sparse import SparseMatrix, product, sparse_matrix
 from owkg.checks import ArgumentError
+from owkg.keys import reproducible, seeded
 
 NORMALISATIONS = ("symmetric", "incoming")
 # No relation counts for less: the authors' code.
@@ -55,7 +56,8 @@ class Config:
         if self.normalisation not in NORMALISATIONS:
             text = f"must be one of {', '.join(NORMALISATIONS)}, got {self.normalisation!r}."
             raise ArgumentError("normalisation", text)
-        checks.seed("seed", self.seed)
+        if checks.seed("seed", self.seed) >= 2**32:
+            raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")
 
 
 def adjacency(alignment: Alignment, normalisation: str = "symmetric") -> sparse.csr_array:
@@ -103,7 +105,7 @@ def _distinct(relation: np.ndarray, entity: np.ndarray, graph: Any) -> np.ndarra
 def _initial(alignment: Alignment, config: Config) -> Float[Array, "entities d"]:
     """Random embeddings of length 1 of the entities of both graphs, left ones first."""
     count = alignment.left.num_entities + alignment.right.num_entities
-    key = jax.random.fold_in(jax.random.key(config.seed), 0)
+    key = jax.random.fold_in(seeded(config.seed), 0)
     return _unit(jax.random.truncated_normal(key, -2, 2, (count, config.dim), jnp.float32))
 
 
@@ -117,6 +119,7 @@ def convolved(matrix: SparseMatrix, table: Float[Array, "entities d"]) -> Float[
     return product(matrix, jax.nn.relu(product(matrix, _unit(table))))
 
 
+@reproducible
 def initial_embeddings(alignment: Alignment, config: Config) -> tuple[np.ndarray, np.ndarray]:
     """Random embeddings of length 1 of the left and of the right entities: a baseline without a graph."""
     return _halves(alignment, _initial(alignment, config))
@@ -127,6 +130,7 @@ def _halves(alignment: Alignment, table: Any) -> tuple[np.ndarray, np.ndarray]:
     return left, right
 
 
+@reproducible
 def train(
     alignment: Alignment, config: Config = Config(), *, on_progress: Callable[[int, int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -155,7 +159,7 @@ def train(
     pairs = jnp.asarray(alignment.train + shift)
     optimiser = optax.adam(config.learning_rate)
     state = optimiser.init(table)
-    key = jax.random.fold_in(jax.random.key(config.seed), 1)
+    key = jax.random.fold_in(seeded(config.seed), 1)
     for begin in range(0, steps, _STEPS):
         count = min(_STEPS, steps - begin)
         table, state = _descended(config, count, matrix, pairs, key, begin, table, state)

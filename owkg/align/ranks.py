@@ -264,29 +264,23 @@ def _of_blocks(
     ranks = {}
     for done, (side, asked, answer) in enumerate((("tail", 0, 1), ("head", 1, 0))):
         candidates, target = np.unique(pairs[:, answer], return_inverse=True)
-        order = np.argsort(pairs[:, asked], kind="stable")
+        # Pairs by what is asked, then by answer: the known answers of a query stand together, in order.
+        order = np.lexsort((target, pairs[:, asked]))
+        grouped, known = pairs[order, asked], target[order].astype(np.int32)
         block = max(1, _BLOCK_ENTRIES // len(candidates))
         found = Ranks(*(np.empty(len(pairs), np.int64) for _ in Ranks._fields))
         for begin in range(0, len(pairs), block):
             own = order[begin : begin + block]
             queries = pairs[own, asked]
             scores = compared(queries, candidates) if side == "tail" else compared(candidates, queries).T
-            known = _known(pairs[:, asked], target, order, queries)
-            part = ranks_from_scores(scores, target[own], known=known)
+            places = (np.searchsorted(grouped, queries, side=end) for end in ("left", "right"))
+            part = ranks_from_scores(scores, target[own], known=EntitySets(*places, known))
             for column, values in zip(found, part, strict=True):
                 column[own] = values
             if on_progress is not None:
                 on_progress(done * len(pairs) + begin + len(own), 2 * len(pairs))
         ranks[side] = found
     return ranks
-
-
-def _known(asked: np.ndarray, target: np.ndarray, order: np.ndarray, queries: np.ndarray) -> EntitySets:
-    """The candidates that each query is paired with."""
-    grouped = asked[order]
-    start, stop = (np.searchsorted(grouped, queries, side) for side in ("left", "right"))
-    within = np.lexsort((target, asked))
-    return EntitySets(start, stop, target[within].astype(np.int32))
 
 
 def _table(alignment: Alignment, ranks: dict[str, Ranks], model: str | None) -> RankTable:

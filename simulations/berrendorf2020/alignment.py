@@ -224,5 +224,12 @@ def main(
     save_table(changes, out / "alignment_effect.csv")
     save_table(tests, out / "alignment_correlations.csv")
     draw(table, pairs, out)
-    with pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, float_precision=4, tbl_width_chars=110, tbl_cols=-1, fmt_str_lengths=60):
+    with pl.Config(
+        tbl_rows=-1,
+        tbl_hide_dataframe_shape=True,
+        float_precision=4,
+        tbl_width_chars=110,
+        tbl_cols=-1,
+        fmt_str_lengths=60,
+    ):
         print(changes, tests, sep="\n")

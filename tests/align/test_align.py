@@ -201,6 +201,8 @@ def test_raw_embeddings_are_chance():
         ({"learning_rate": 0}, "`learning_rate`"),
         ({"margin": float("nan")}, "`margin`"),
         ({"num_negatives": 0}, "`num_negatives`"),
+        ({"seed": -1}, "`seed`"),
+        ({"seed": 2**32}, "`seed` must be below"),
         ({"normalisation": "row"}, "`normalisation` must be one of symmetric, incoming, got 'row'"),
     ],
 )
