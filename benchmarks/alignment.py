@@ -16,6 +16,7 @@ import polars as pl
 
 from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import align
+from owkg.align.gcn import adjacency
 from owkg.kg import KnowledgeGraph
 from owkg.models.similarity import minus_l1
 from owkg.storage import writable_folder
@@ -56,7 +57,7 @@ def run(pairs: int, entities: int, triples: int, dim: int, repeats: int) -> pl.D
     once(lambda: align.train(data, few))  # compiles
     step = (once(lambda: align.train(data, many)) - once(lambda: align.train(data, few))) / 20
     # Two products and as many of the derivative: each entry of the matrix takes a row of the embeddings.
-    entries = align.gcn.adjacency(data).nnz
+    entries = adjacency(data).nnz
     block = np.ones(2**27, np.uint8)
     bandwidth = 2 * block.nbytes / fastest(block.copy, 3)
     step_limit = 4 * entries * dim * 4 / bandwidth

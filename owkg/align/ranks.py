@@ -273,8 +273,8 @@ def _of_blocks(
             own = order[begin : begin + block]
             queries = pairs[own, asked]
             scores = compared(queries, candidates) if side == "tail" else compared(candidates, queries).T
-            places = (np.searchsorted(grouped, queries, side=end) for end in ("left", "right"))
-            part = ranks_from_scores(scores, target[own], known=EntitySets(*places, known))
+            start, stop = np.searchsorted(grouped, queries), np.searchsorted(grouped, queries, side="right")
+            part = ranks_from_scores(scores, target[own], known=EntitySets(start, stop, known))
             for column, values in zip(found, part, strict=True):
                 column[own] = values
             if on_progress is not None:

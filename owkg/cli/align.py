@@ -22,11 +22,11 @@ def align(
     ] = "gcn-align",
     embeddings: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Instead of --model: .npz of left and right [entities, d]."),
+        typer.Option(metavar="FILE", help="Instead of --model: .npz of left and right, a row an entity."),
     ] = None,
     matrix: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Instead of --model: .npz of similarity [left, right entities]."),
+        typer.Option(metavar="FILE", help="Instead of --model: .npz of similarity, left by right entities."),
     ] = None,
     similarity: Annotated[
         str, typer.Option(help="How embeddings are compared: l1, l2, cosine or dot.")
