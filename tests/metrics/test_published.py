@@ -4,9 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
 from owkg.metrics import Ties, evaluate, metric, tasks
-from simulations.hoyt2022.published import NAMES
+from simulations.hoyt2022.published import NAMES, task_candidates
 
 # --- candidates.tsv: chance level of N ranks with N candidates each
 
@@ -87,25 +86,7 @@ def test_own_chance_of_the_geometric_mean_is_that_of_all_ranks(all_ranks, count)
 def collated(request, owkg_data):
     """The rows of a data set, and the numbers of candidates of its tasks."""
     table = pl.read_csv(owkg_data / "ranking_metrics" / "collated.tsv", separator="\t")
-    facts = fact_splits(read_graph(owkg_data / request.param))
-    train = facts["train"]
-    entities, relations = np.unique(train[:, [0, 2]]), np.unique(train[:, 1])
-    # PyKEEN drops triples with entities or relations that train does not have.
-    seen = {
-        name: facts[name][
-            np.isin(facts[name][:, [0, 2]], entities).all(axis=1) & np.isin(facts[name][:, 1], relations)
-        ]
-        for name in ("train", "valid", "test")
-    }
-    known = np.concatenate(list(seen.values()))
-    size = int(facts["train"].max(initial=0)) + 1
-    size = max(size, *(int(x.max()) + 1 for x in facts.values()))
-    counts = [
-        num_candidates(known_answers(known, side, num_entities=size, num_relations=size), seen["test"])
-        for side in ("head", "tail")
-    ]
-    candidates = np.concatenate(counts) - (size - len(entities))
-    return table.filter(pl.col("dataset") == request.param), candidates
+    return table.filter(pl.col("dataset") == request.param), task_candidates(owkg_data / request.param)
 
 
 _BASES = {
