@@ -28,7 +28,7 @@ def _spread(kind: Spread, formula: str, aliases: tuple[str, ...], *, low: str = 
 def _median(name: str, formula: str, values: str, better: str, aliases: tuple[str, ...]) -> Entry:
     measure = Median(inverse=better == "larger")
     chance = "normal distribution, drawn"
-    entry = Entry(name, name, formula, values, better, chance, _HOYT, lambda: Metric(name, measure))
+    entry = Entry(name, name, formula, values, better, chance, "PyKEEN", lambda: Metric(name, measure))
     return entry._replace(aliases=aliases, pykeen=name)
 
 

@@ -109,7 +109,7 @@ def _section_6(data: Path) -> Iterator[Cell]:
     yield Cell("section 6.1, kinds of models", "4", len({one.model for one in configurations}))
     for name, printed in (("first curve", "4"), ("second curve", "7"), ("density", "0.75")):
         yield Cell(f"Figure 4, {name}", printed, None, _FIGURE)
-    yield Cell("section 6.2, label of the ComplEx", "16", None, "Y12")
+    yield Cell("section 6.2, label of the ComplEx", "16", None, "labels stand in an appendix")
     share = read_world(folder / "75").present["sparse"].mean()
     densities = np.linspace(0.01, 1, 100)
     nearest = densities[np.abs(test_share(densities, 0.7) - share).argmin()]
