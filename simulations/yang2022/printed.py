@@ -16,8 +16,10 @@ from simulations.open_world.presets import PRESETS
 from simulations.open_world.world import read_world
 from simulations.printed import Cell
 
-ANSWERS = {"test": ("swimming", "sailing")}
-ANSWERS["missing"] = ("water polo", "boxing", "dressage", "show jumping", "canoe sprint", "cycling")
+ANSWERS: dict[str, tuple[str, ...]] = {
+    "test": ("swimming", "sailing"),
+    "missing": ("water polo", "boxing", "dressage", "show jumping", "canoe sprint", "cycling"),
+}
 REPORTED = np.array([5, 5, 1, 2, 3, 4, 7, 9])
 """Table 1: the answers, test answers first, and their ranks filtered by the two test answers."""
 CORRECTED = ("1", "1", "1", "1", "1", "1", "3", "4")
@@ -125,5 +127,5 @@ def cells(data: Path) -> Iterator[Cell]:
     yield from _table_1()
     yield from _section_4(data)
     for rank, printed in ((1, "1"), (2, "0.5"), (100, "1e-2"), (101, "0.99e-2")):
-        yield Cell(f"section 5, 1/r at {rank}", printed, float(MRR.weight(rank)))
+        yield Cell(f"section 5, 1/r at {rank}", printed, _mrr(np.array([rank])) / 100)
     yield from _section_6(data)
