@@ -35,11 +35,9 @@ def test_every_number_that_differs_names_an_erratum(recomputed):
     assert set(re.findall(r"\b[YH]\d+\b", " ".join(table["note"]))) <= rows
 
 
+@pytest.mark.parametrize("recomputed", ["hoyt2022"], indirect=True)
 def test_only_amri_of_figure_1_is_as_published(recomputed):
-    paper, table = recomputed
-    if paper != "hoyt2022":
-        pytest.skip("of Hoyt et al. (2022)")
-    figure = table.filter(pl.col("place").str.starts_with("Figure 1"))
+    figure = recomputed[1].filter(pl.col("place").str.starts_with("Figure 1"))
     assert len(figure) == 4 * 4 * 6
     assert (figure["place"].str.ends_with("amri") == (figure["verdict"] == "equal")).all()
 
