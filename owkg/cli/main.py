@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.align import align
+from owkg.cli.chance import chance
 from owkg.cli.compare import compare
 from owkg.cli.errors import guarded, heard
 from owkg.cli.evaluate import evaluate
@@ -69,6 +70,13 @@ app.command(
         "owkg metrics ranks.parquet --metric probe@0.5,0.5,macro-map@20 --interval bca --replicates 2000",
     )
 )(metrics)
+app.command(
+    epilog=_examples(
+        "owkg chance data/fb15k237 --metric mrr,hits@10,mr",
+        "owkg chance data/fb15k237 --adjust mrr=0.358 --adjust mr=177",
+        "owkg chance data/nations data/umls data/wn18rr --out chance.parquet",
+    )
+)(chance)
 app.command(
     epilog=_examples(
         "owkg train data/nations --model complex --dim 128 --out run",
