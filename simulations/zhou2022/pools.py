@@ -1,6 +1,6 @@
 """A closed world judged as TREC would: pools of trained models, where every label is known.
 
-Zhou et al. (2022) pooled the answers of 13 systems and had them judged by hand, so that what lies below the
+Zhou et al. (2022) pooled the answers of six systems and had them judged by hand, so that what lies below the
 pool stays unknown. In a closed world nothing does: labels that are sparse, labels of pools of any depth, and
 the truth are held against each other.
 """

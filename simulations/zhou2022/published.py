@@ -2,7 +2,8 @@
 
 Zhou, Chen, He, Ye, Sun (SIGIR 2022), "Re-thinking Knowledge Graph Completion Evaluation from an Information
 Retrieval Perspective". FB-Test-O is the test set of FB15k-237, FB-Test-S a sample of it, and FB-Test-S-C that
-sample completed: the answers that 13 systems list were pooled and judged. Sides are those that are asked.
+sample completed: the answers that six systems list were pooled and judged (section 3.1), and 13 systems are
+ranked (section 4.1). Sides are those that are asked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,10 @@ import polars as pl
 
 from owkg.kg.lines import read_lines
 
-O, S, SC = "FB-Test-O", "FB-Test-S", "FB-Test-S-C"
+O, S, SC, WN = "FB-Test-O", "FB-Test-S", "FB-Test-S-C", "WN18RR"
+
+POOLED = ("transe", "rotate", "complex", "distmult", "rescal", "conve")
+"""The systems whose answers were pooled (section 3.1)."""
 
 PRINTED_POOL = {"pooled triples": 21_469, "entities": 7_087, "relations": 151, "positives at depth 2": 287}
 """Of section 3."""
@@ -34,6 +38,8 @@ class Study(NamedTuple):
     Attributes:
         evaluation: columns test_set, system, and each metric.
         cells: columns test_set, system, side, category, and each micro metric, of FB-Test-S and FB-Test-S-C.
+        relations: columns test_set, system, relation, and each micro metric, of all but WN18RR.
+        sparse: columns system, and each micro metric of FB-Test-S-C by the shares of FB-Test-S (Table 4).
         depths: columns depth, system, and each metric, of the labels that pooling to that depth gives.
         p_values: columns test_set, first, second, and each metric: two-sided, of all pairs, each once.
         triples: of each test set, columns head, relation, tail.
@@ -45,6 +51,8 @@ class Study(NamedTuple):
 
     evaluation: pl.DataFrame
     cells: pl.DataFrame
+    relations: pl.DataFrame
+    sparse: pl.DataFrame
     depths: pl.DataFrame
     p_values: pl.DataFrame
     triples: dict[str, pl.DataFrame]
@@ -57,20 +65,29 @@ def read_study(folder: Path) -> Study:
     """Reads the published files.
 
     Args:
-        folder: holds kgc_sparsity and fb15k237.
+        folder: holds kgc_sparsity, fb15k237 and wn18rr.
 
     Raises:
         ValueError: naming the file, and the line where there is one, if a file is missing or malformed.
     """
     base, results = folder / "kgc_sparsity", folder / "kgc_sparsity" / "results"
-    files = {O: "fb_test_o", S: "fb_test_s", SC: "fb_test_s_c"}
-    parts, metrics, systems = [], (), []
+    files = {O: "fb_test_o", S: "fb_test_s", SC: "fb_test_s_c", WN: "wn18rr"}
+    parts, relations, metrics, systems = [], [], (), []
     for name, stem in files.items():
         path = results / f"{stem}_evaluation.csv"
         table, found = _numbers(path, ("System",))
         metrics, systems = metrics or found, systems or sorted(table["System"])
-        _complete(path, table, {"System": systems}, metrics)
+        _complete(path, table, {"System": _systems(systems, name)}, metrics)
         parts.append(_of(table, name))
+        if name != WN:
+            path = results / f"{stem}_per_relation.csv.gz"
+            table, _ = _numbers(path, ("System", "Relation"))
+            rows = {"System": systems, "Relation": sorted(set(table["Relation"]))}
+            _complete(path, table, rows, _CELL_METRICS)
+            relations.append(_of(table, name))
+    path = results / "fb_test_s_c_sample_relation_distribution.csv"
+    sparse, _ = _numbers(path, ("System",))
+    _complete(path, sparse, {"System": systems}, _CELL_METRICS)
     path = results / "fb_test_s_c_pooling_depth.csv.gz"
     depths, _ = _numbers(path, ("System",))
     depths = depths.with_columns(pl.col("Depth").cast(pl.Int64)) if "Depth" in depths.columns else depths
@@ -85,15 +102,18 @@ def read_study(folder: Path) -> Study:
     return Study(
         evaluation=pl.concat(parts).select("test_set", "system", *metrics),
         cells=pl.concat(cells).rename({"QuestionType": "side", "RelationType": "category"}),
+        relations=pl.concat(relations).rename({"Relation": "relation"}),
+        sparse=_named(sparse),
         depths=_named(depths).rename({"Depth": "depth"}).select("depth", "system", *metrics),
         p_values=pl.concat(
             _pairs(results / f"{files[name]}_discriminative_power.csv.gz", name, systems, metrics)
-            for name in (O, SC)
+            for name in (O, WN, SC)
         ),
         triples={
             O: _triples(folder / "fb15k237" / "test.txt.gz").select(_TRIPLE),
             S: _triples(base / "fb_test_s.txt").select(_TRIPLE),
             SC: _triples(base / "fb_test_s_c.txt").select(_TRIPLE),
+            WN: _triples(folder / "wn18rr" / "test.txt.gz").select(_TRIPLE),
         },
         pool=_pool(base),
         categories=_categories(base / "relation_category"),
@@ -141,11 +161,20 @@ def _complete(path: Path, table: pl.DataFrame, keys: dict[str, list], metrics: S
 
 
 def _of(table: pl.DataFrame, test_set: str) -> pl.DataFrame:
-    return _named(table).with_columns(test_set=pl.lit(test_set))
+    return _named(table, test_set).with_columns(test_set=pl.lit(test_set))
 
 
-def _named(table: pl.DataFrame) -> pl.DataFrame:
-    return table.with_columns(system=pl.col("System").str.strip_prefix(_PREFIX)).drop("System")
+def _named(table: pl.DataFrame, test_set: str = SC) -> pl.DataFrame:
+    return table.with_columns(system=pl.col("System").str.strip_prefix(_prefix(test_set))).drop("System")
+
+
+def _prefix(test_set: str) -> str:
+    return "wn18rr-" if test_set == WN else _PREFIX
+
+
+def _systems(systems: Sequence[str], test_set: str) -> list[str]:
+    """The names that stand in the files of a test set."""
+    return [name.replace(_PREFIX, _prefix(test_set)) for name in systems]
 
 
 def _pairs(path: Path, test_set: str, systems: Sequence[str], metrics: Sequence[str]) -> pl.DataFrame:
@@ -161,10 +190,11 @@ def _pairs(path: Path, test_set: str, systems: Sequence[str], metrics: Sequence[
         first=pl.min_horizontal("SystemA", "SystemB"), second=pl.max_horizontal("SystemA", "SystemB")
     )
     once = ordered.unique(["first", "second", *metrics], maintain_order=True)
+    systems = _systems(systems, test_set)
     wanted = [(a, b) for i, a in enumerate(systems) for b in systems[i + 1 :]]
     if sorted(once.select("first", "second").rows()) != wanted:
         raise ValueError(f"{path}: not one p-value of each of the {len(wanted)} pairs.")
-    short = (pl.col(name).str.strip_prefix(_PREFIX) for name in ("first", "second"))
+    short = (pl.col(name).str.strip_prefix(_prefix(test_set)) for name in ("first", "second"))
     return once.select(pl.lit(test_set).alias("test_set"), *short, *metrics)
 
 

@@ -1,17 +1,18 @@
 """The tables of the published study of judged link prediction, computed from its files (Zhou et al. 2022)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
 from jaxtyping import Float64
-from scipy import stats
+from scipy import special, stats
 
 from owkg.judge.discrimination import asl_area, discriminative_power
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.rank_correlation import COEFFICIENTS, kendall_tau
-from simulations.zhou2022.published import CATEGORIES, PRINTED_POOL, PRINTED_TAU, SC, O, S, Study
+from simulations.zhou2022.published import CATEGORIES, POOLED, PRINTED_POOL, PRINTED_TAU, SC, O, S, Study
 
 SMALLER = ("micro_mr", "macro_mr")
 """Metrics of which smaller is better."""
@@ -57,7 +58,7 @@ def pool_table(study: Study) -> pl.DataFrame:
         ),
         "filtered by rules": int(pool["filtered"].sum()),
         "judged by hand": int((~pool["filtered"]).sum()),
-        **{f"triples of {name}": len(triples) for name, triples in study.triples.items()},
+        **{f"triples of {name}": len(study.triples[name]) for name in (O, S, SC)},
     }
     for depth in range(1, 11):
         upto = pool.filter(pl.col("depth") <= depth)
@@ -67,8 +68,20 @@ def pool_table(study: Study) -> pl.DataFrame:
     return found.with_columns(paper=pl.col("what").replace_strict(PRINTED_POOL, default=None))
 
 
+def most_pooled(study: Study, depth: int) -> int:
+    """The largest number of candidates that a query of FB-Test-S has in the pool of a depth.
+
+    Triples that answer two such queries, one on each side, are left out. Each system adds at most `depth`
+    candidates, so that the pool of depth 1 tells how many systems there are.
+    """
+    query = ["side", "entity", "relation"]
+    asked = _asked(study.pool.filter(pl.col("depth") <= depth).with_row_index("triple"))
+    own = asked.join(_queries(study.triples[S]), on=query, how="semi").filter(pl.col("triple").is_unique())
+    return int(own.group_by(query).len()["len"].to_numpy().max())
+
+
 def ranking_table(study: Study) -> pl.DataFrame:
-    """Agreement of the rankings by two test sets (Table 2, Figure 3), a row for each metric and two sets.
+    """Agreement of the rankings by two test sets (Figure 3), a row for each metric and two sets.
 
     Columns metric, first, second, tau, tau-ap (the second is the truth), spearman, paper.
     """
@@ -102,37 +115,39 @@ def cell_table(study: Study) -> pl.DataFrame:
 
 
 def reweighted_values(study: Study, test_set: str, shares: Mapping[str, float]) -> pl.DataFrame:
-    """Micro metrics of a test set under other shares of the relation categories (Table 4).
+    """Micro metrics of a test set under other shares of the relations (Table 4).
 
-    The sum over sides and categories of share times the metric of the cell, each side half of the whole.
+    The mean over the relations of the test set with weights `shares`; relations that it lacks are left out.
 
     Args:
         study: the published files.
-        test_set: FB-Test-S or FB-Test-S-C.
-        shares: of the categories, summing to 1.
+        test_set: FB-Test-O, FB-Test-S or FB-Test-S-C.
+        shares: of each relation.
 
     Returns:
         Columns system, and each micro metric; by name of the system.
 
     References:
-        Zhou et al. (2022), equation 1: sums over relations; published are the metrics of categories only.
+        Zhou et al. (2022), equation 1.
     """
-    weight = pl.col("category").replace_strict(dict(shares), return_dtype=pl.Float64) / 2
-    metrics = [name for name in study.cells.columns if name.startswith("micro_")]
-    part = study.cells.filter(pl.col("test_set") == test_set)
-    return part.group_by("system").agg((pl.col(metrics) * weight).sum()).sort("system")
+    weight = pl.col("relation").replace_strict(dict(shares), default=0.0, return_dtype=pl.Float64)
+    metrics = [name for name in study.relations.columns if name.startswith("micro_")]
+    part = study.relations.filter(pl.col("test_set") == test_set).with_columns(weight=weight)
+    means = (pl.col(metrics) * pl.col("weight")).sum() / pl.col("weight").sum()
+    return part.group_by("system").agg(means).sort("system")
 
 
 def shares_of(study: Study, test_set: str) -> dict[str, float]:
-    """The share of each relation category among the triples of a test set."""
-    counts = _by_category(study, test_set)
-    return {category: count / sum(counts.values()) for category, count in counts.items()}
+    """The share of each relation among the triples of a test set."""
+    counts = study.triples[test_set]["relation"].value_counts(normalize=True)
+    return dict(counts.rows())
 
 
 def reweighted_table(study: Study) -> pl.DataFrame:
     """tau of FB-Test-S-C, under the relation distribution of each test set, to FB-Test-S and FB-Test-O.
 
-    Columns metric, shares (whose), and tau to each of the two.
+    Columns metric, shares (whose), and tau to each of the two. Table 4 is tau to FB-Test-S, by the shares of
+    FB-Test-S-C (Complete) and of FB-Test-S (Sparse).
     """
     by_set = strengths(study.evaluation, CELL_METRICS)
     rows = []
@@ -142,6 +157,59 @@ def reweighted_table(study: Study) -> pl.DataFrame:
         tau = {f"tau to {other}": kendall_tau(found, by_set[other]) for other in (S, O)}
         rows.append(pl.DataFrame({"metric": CELL_METRICS} | tau).with_columns(shares=pl.lit(name)))
     return pl.concat(rows).select("metric", "shares", f"tau to {S}", f"tau to {O}").fill_nan(None)
+
+
+def pooled_table(study: Study) -> pl.DataFrame:
+    """Places that the pooled systems and the others gain from FB-Test-S to FB-Test-S-C, by metric.
+
+    Columns metric, pooled and others (mean gain, which sum to 0 over all systems), difference, p (two-sided,
+    of all ways to choose as many systems), tau_pooled and tau_others (of the two rankings inside the group).
+    """
+    by_set = strengths(study.evaluation, study.metrics)
+    systems = sorted(set(study.evaluation["system"]))
+    of_pool = np.isin(systems, POOLED)
+    gain = stats.rankdata(by_set[SC], axis=1) - stats.rankdata(by_set[S], axis=1)
+    ways = np.array(list(combinations(range(len(systems)), int(of_pool.sum()))))
+    # The gains sum to 0, so that those of a group tell those of the others.
+    every, own = gain[:, ways].sum(2), gain[:, of_pool].sum(1)
+    groups = {"pooled": of_pool, "others": ~of_pool}
+    means = {name: gain[:, group].mean(1) for name, group in groups.items()}
+    tau = {
+        f"tau_{name}": kendall_tau(by_set[S][:, group], by_set[SC][:, group])
+        for name, group in groups.items()
+    }
+    p = (np.abs(every) >= np.abs(own)[:, None] - _ROUNDING).mean(1)
+    columns = {"metric": study.metrics} | means
+    columns |= {"difference": means["pooled"] - means["others"], "p": p} | tau
+    return pl.DataFrame(columns).fill_nan(None)
+
+
+def divergence(one: pl.Series, other: pl.Series, relations: Sequence[str]) -> float:
+    """Kullback-Leibler divergence of two relation distributions, in nats, of the relation of each triple.
+
+    1 is added to the count of each of `relations`, so that none is without triples. The paper prints neither
+    this nor the order of the two (section 3.2).
+    """
+    shares = []
+    for column in (one, other):
+        counts = dict(column.value_counts().rows())
+        added = np.array([counts.get(relation, 0) + 1.0 for relation in relations])
+        shares.append(added / added.sum())
+    return float(special.rel_entr(*shares).sum())
+
+
+def spread_table(study: Study, system: str = "hitter") -> pl.DataFrame:
+    """Micro MRR of a system over the relations of each test set (Figure 6).
+
+    Columns test_set, relations, and the quartiles lower, median, upper.
+    """
+    column = pl.col("micro_mrr")
+    part = study.relations.filter(pl.col("system") == system)
+    quartiles = {"lower": 0.25, "median": 0.5, "upper": 0.75}
+    return part.group_by("test_set", maintain_order=True).agg(
+        column.len().alias("relations"),
+        *(column.quantile(q, interpolation="linear").alias(name) for name, q in quartiles.items()),
+    )
 
 
 def depth_table(study: Study) -> pl.DataFrame:
@@ -187,7 +255,7 @@ def check_table(study: Study) -> pl.DataFrame:
 
     Where it is more than rounding, the system that has it and the others stand in rows of their own.
 
-    - Own shares of the categories give back the totals.
+    - Own shares of the relations give back the totals, those of FB-Test-S the published re-weighted metrics.
     - The labels of depth 0 are FB-Test-S, those of depth 10 FB-Test-S-C.
     - The macro MRR is the reciprocal rank of the best answer (recip_rank), which differ by system.
     - p-values are of paired t tests with an answer (micro) or a query (macro) a unit: if so, the numbers
@@ -196,9 +264,11 @@ def check_table(study: Study) -> pl.DataFrame:
     """
     rows = []
     by_set = {name: part.sort("system") for (name,), part in study.evaluation.group_by("test_set")}
-    for name in (S, SC):
+    for name in (O, S, SC):
         own = reweighted_values(study, name, shares_of(study, name))
         rows += _apart("own shares give the totals", name, own, by_set[name], own.columns[1:])
+    other = reweighted_values(study, SC, shares_of(study, S))
+    rows += _apart(f"shares of {S} give Table 4", SC, other, study.sparse.sort("system"), other.columns[1:])
     for depth, name in ((0, S), (10, SC)):
         at = study.depths.filter(pl.col("depth") == depth).sort("system")
         for family in ("micro", "macro", ""):
@@ -255,12 +325,17 @@ def _by_category(study: Study, test_set: str) -> dict[str, int]:
 
 def _queries(triples: pl.DataFrame) -> pl.DataFrame:
     """The queries that triples answer, each once: columns side, entity, relation."""
+    return _asked(triples).select("side", "entity", "relation").unique()
+
+
+def _asked(triples: pl.DataFrame) -> pl.DataFrame:
+    """The two queries of each triple, with its other columns."""
     sides: Iterable[tuple[str, str]] = (("head", "tail"), ("tail", "head"))
     parts = [
-        triples.select(pl.lit(side).alias("side"), pl.col(known).alias("entity"), "relation")
+        triples.select(pl.lit(side).alias("side"), pl.col(known).alias("entity"), pl.exclude("head", "tail"))
         for side, known in sides
     ]
-    return pl.concat(parts).unique()
+    return pl.concat(parts)
 
 
 def _strangers(pool: pl.DataFrame, queries: pl.DataFrame) -> int:

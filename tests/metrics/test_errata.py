@@ -1,9 +1,13 @@
 """What the papers on rank metrics print wrong, and what holds (docs/errata.md), by counting all rankings."""
 
 import numpy as np
+import polars as pl
 import pytest
 
+from owkg import ir
+from owkg.kg import read_graph
 from owkg.metrics import Ties, evaluate, metric, probe, tasks
+from simulations.probe2026.printed import places
 
 
 def _of(ranks, candidates, name):
@@ -58,6 +62,49 @@ def test_amri():
     ranks, candidates = np.array([2, 7, 3, 10]), np.array([9, 8, 20, 11])
     quotient = 2 * (ranks - 1).sum() / (candidates - 1).sum()
     assert _of(ranks, candidates, "amri").value == pytest.approx(1 - quotient, rel=1e-14)
+    # With |S| for |S| - 1 below, the worst ranks would not give -1.
+    worst = _of(candidates, candidates, "amri").value
+    assert worst == pytest.approx(-1, rel=1e-14)
+    assert 1 - 2 * (candidates - 1).sum() / candidates.sum() > worst + 0.1
+
+
+def test_hits_are_not_precision():
+    """P@k has k in the denominator: of queries with one answer, it is Hits@k / k. Hits@k is success@k."""
+    ranks, n, k = [1, 3, 4, 9], 9, 3
+    found = {"query": np.repeat(ranks, n), "answer": np.tile(np.arange(n) + 1, len(ranks))}
+    run = pl.DataFrame(found).with_columns(score=-pl.col("answer").cast(pl.Float64))
+    qrels = pl.DataFrame({"query": ranks, "answer": ranks}).with_columns(relevance=1)
+    judged = ir.judge(run, qrels)
+    hits = _of(np.array(ranks), n, f"hits@{k}").value
+    assert ir.success(judged, k).mean() == hits == 0.5
+    assert ir.precision(judged, k).mean() == pytest.approx(hits / k, rel=1e-14)
+
+
+def test_realistic_rank_of_equal_scores():
+    """Equal scores and scores at random have the same rank (n+1)/2, for which 1/n divides by candidates."""
+    for n in (1, 2, 9):
+        alike = evaluate(tasks([1], [n], n), [metric("mr")], ties=[Ties.REALISTIC], level=None)
+        assert alike[Ties.REALISTIC]["mr"].value == (n + 1) / 2 != n / 2
+        for count in (1, 4):
+            assert _of(np.ones(count, np.int64), n, "mr").expectation == pytest.approx((n + 1) / 2)
+
+
+def test_entities_of_wn18rr(owkg_data):
+    assert read_graph(owkg_data / "wn18rr").num_entities == 40_943
+
+
+def test_places_in_the_table_of_probe():
+    """No column with a sharpness has RNNLogic last on WN18RR."""
+    last = [places("P1", "WN18RR", column)[-1] for column in range(1, 5)]
+    assert last == [3, 2, 1, 1]
+
+
+@pytest.mark.parametrize(("name", "printed"), [("fb15k237", 37.5), ("wn18rr", 4.3)])
+def test_mean_degree(owkg_data, name, printed):
+    graph = read_graph(owkg_data / name)
+    ends = np.bincount(graph.splits["train"][:, [0, 2]].ravel(), minlength=graph.num_entities)
+    assert round(ends[ends > 0].mean(), 1) == printed
+    assert round(ends.mean(), 1) < printed
 
 
 def test_probe():
