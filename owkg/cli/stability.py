@@ -1,6 +1,7 @@
-"""`owkg stability`: how the order of systems changes when fewer queries are asked."""
+"""`owkg stability`: how the order of systems changes with fewer queries or triples."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +13,16 @@ from owkg.cli.systems import Files, Graph, Intersect, Metrics, Ties, graph_of, m
 from owkg.terminal.progress import progress
 
 _SIZES = "0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95"
+_UNITS = {"query": "queries", "triple": "triples"}
 # Orders that agree so well are taken for the same in the field.
 _SAME = 0.9
+
+
+class Unit(StrEnum):
+    """What is drawn."""
+
+    QUERY = "query"
+    TRIPLE = "triple"
 
 
 def stability(
@@ -27,9 +36,12 @@ def stability(
     size: Annotated[
         str | None,
         typer.Option(
-            help=f"Shares of the queries, with commas. Absent: those of {_SIZES} that are one at least."
+            help=f"Shares of what is drawn, with commas. Absent: those of {_SIZES} that are one at least."
         ),
     ] = None,
+    unit: Annotated[
+        Unit, typer.Option(help="What is drawn: whole queries, or triples, on both sides at once.")
+    ] = Unit.QUERY,
     draws: Annotated[int, typer.Option(min=2, help="Of each size.")] = 50,
     coefficient: Annotated[str, typer.Option(help="tau, tau-ap or spearman.")] = "tau",
     ties: Ties = None,
@@ -40,13 +52,15 @@ def stability(
     ] = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """The order of systems on random parts of the queries against that on all of them.
+    """The order of systems on random parts of the queries, or of the triples, against that on all of them.
 
-    Section 5 of Zhou et al. (2022). Whole queries are drawn without replacement.
+    Section 5 of Zhou et al. (2022), who discard triples (--unit triple). Whole queries, the default, keep
+    answers together that are not independent. Either is drawn without replacement.
     """
 
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
+    from owkg.judge.stability import stability_by_triple
     from owkg.judge.systems import qrels_ranks, tie_rule
     from owkg.storage import writable_folder
 
@@ -57,19 +71,28 @@ def stability(
         (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
         if len(one.tables) < 2:
             raise ValueError("`systems` must name two systems at least: a single one cannot be ranked.")
-        read, _ = scores(one.tables, chosen, ties=tie_rule(ties, [one]))
+        rule = tie_rule(ties, [one])
+        read, _ = scores(one.tables, chosen, ties=rule)
+    if unit is Unit.QUERY:
+        count = len(read.queries)
+    else:
+        count = next(iter(one.tables.values())).frame.n_unique(["head", "relation", "tail"])
     if size is None:
-        sizes = [share for share in sizes if 0 < round(share * len(read.queries)) < len(read.queries)]
+        sizes = [share for share in sizes if 0 < round(share * count) < count]
     with progress("drawing", "draws") as update:
-        found = measured(seed, read, sizes, draws, coefficient=coefficient, on_progress=update)
+        options: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
+        if unit is Unit.QUERY:
+            found = measured(seed, read, sizes, draws, **options)
+        else:
+            found = stability_by_triple(seed, one.tables, chosen, sizes, draws, ties=rule, **options)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)
     if form is Format.JSON:
-        shown = {"coefficient": coefficient, "draws": draws, "results": rows_of(table)}
+        shown = {"coefficient": coefficient, "unit": unit, "draws": draws, "results": rows_of(table)}
         print(json.dumps(shown, indent=2, allow_nan=False))
     else:
-        _print(found, table, coefficient, len(read.queries))
+        _print(found, table, coefficient, f"{count:,} {_UNITS[unit]}")
 
 
 def _numbers(text: str) -> list[float]:
@@ -87,7 +110,7 @@ def _table(found: Any) -> Any:
         {
             "metric": metric,
             "share": float(share),
-            "queries": int(found.queries[s]),
+            _UNITS[found.unit]: int(found.queries[s]),
             "mean": float(found.mean[m, s]),
             "deviation": float(found.standard_deviation[m, s]),
             "lower": float(low[m, s]),
@@ -121,10 +144,12 @@ def _write(found: Any, table: Any, coefficient: str, out: Path) -> None:
     with written_together(out) as aside:
         table.write_csv(aside / "stability.csv")
         every.write_csv(aside / "stability_draws.csv")
-        stability_figure(drawn, aside / "stability", ylabel=f"{label} with all queries")
+        units = _UNITS[found.unit]
+        axes = {"xlabel": f"share of the {units}", "ylabel": f"{label} with all {units}"}
+        stability_figure(drawn, aside / "stability", **axes)
 
 
-def _print(found: Any, table: Any, coefficient: str, queries: int) -> None:
+def _print(found: Any, table: Any, coefficient: str, units: str) -> None:
     from owkg.terminal.tables import printed
 
     rows, enough = [], []
@@ -136,7 +161,7 @@ def _print(found: Any, table: Any, coefficient: str, queries: int) -> None:
         shares = [row["share"] for row in own.iter_rows(named=True) if row["mean"] >= _SAME]
         never = "no order" if number(own["mean"].max()) is None else f"more than {found.sizes[-1]:g}"
         enough.append([metric, f"{shares[0]:g}" if shares else never])
-    title = f"{coefficient} of the order on a share of {queries:,} queries with that on all"
+    title = f"{coefficient} of the order on a share of {units} with that on all"
     printed(f"{title}: mean [95 % of draws]", ["share", *found.metrics], rows)
     printed(f"the smallest of these shares with a mean of at least {_SAME}", ["metric", "share"], enough)
 

@@ -8,7 +8,7 @@ from owkg.judge.relabelled import relabelled
 from owkg.judge.runs import read_runs, run_from_lists, write_run
 from owkg.judge.scores import Scores, scores
 from owkg.judge.significance import difference_intervals, pairwise
-from owkg.judge.stability import stability
+from owkg.judge.stability import stability, stability_by_triple
 
 __all__ = [
     "Comparison",
@@ -28,6 +28,7 @@ __all__ = [
     "run_from_lists",
     "scores",
     "stability",
+    "stability_by_triple",
     "write_judgements",
     "write_run",
 ]

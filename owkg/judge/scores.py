@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 
 from owkg.checks import ArgumentError
 from owkg.judge.schema import known_entity
-from owkg.metrics import Adjustment, Metric, Ties, part_of, tasks_of
+from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
 from owkg.metrics.measures import Dispersion, Median, rises
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
 from owkg.rank_weights import RankWeight
@@ -97,39 +97,15 @@ def scores(
     """
     if not isinstance(tables, Mapping) or not tables:
         raise ArgumentError("tables", f"must hold a rank table for each system, got {tables!r}.")
-    chosen = _averaged(metrics)
-    rule = _rule(ties)
+    chosen, rule = averaged(metrics), checked_rule(ties)
     left_out = 0
     if intersect:
         asked = pl.concat([_tasks(table) for table in tables.values()])
         tables, left = intersected(tables)
         left_out = _counted(asked)[0] - left["queries"][0]
-    parts = [
-        RankTable.of(table, source=name).frame.drop("seed", strict=False).with_columns(model=pl.lit(name))
-        for name, table in tables.items()
-    ]
-    shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
-    kinds = {part["head"].dtype for part in parts}
-    if len(kinds) > 1:
-        raise ArgumentError("tables", "must all hold labels (text), or all ids (whole numbers).")
-    tasks, table = tasks_of(RankTable.trusted(pl.concat([part.select(shared) for part in parts])))
-    everything = tasks.query if tasks.query is not None else np.arange(len(table))
-    _refuse_other_answers(table, everything, tuple(tables))
+    tasks, table = joined(tables)
     model = table["model"].to_numpy()
-    found = []
-    for name in tables:
-        own = part_of(tasks, model == name)
-        of_system = []
-        for metric in chosen:
-            read = query_sums_by_ties(metric.measure, metric.weighting, own, (rule,), by_query=True)
-            if read is None:
-                raise ArgumentError(
-                    "metrics",
-                    f"has {metric.name}, and the answers of a query are in no one list: "
-                    "their numbers of candidates differ, or the others are not filtered.",
-                )
-            of_system.append(_ratio(metric, read[rule]))
-        found.append(of_system)
+    found = [ratios(part_of(tasks, model == name), chosen, rule) for name in tables]
     value = np.array([[of_system[i][0] for of_system in found] for i in range(len(chosen))])
     weights = np.array([[of_system[i][1] for of_system in found] for i in range(len(chosen))])
     if not np.allclose(weights, weights[:, :1], rtol=1e-9, atol=0):
@@ -147,7 +123,41 @@ def scores(
     ), left_out
 
 
-def _averaged(metrics: Any) -> tuple[Metric, ...]:
+def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.DataFrame]:
+    """The tasks of all systems, which answer the same queries, and their rows, by the column model."""
+    parts = [
+        RankTable.of(table, source=name).frame.drop("seed", strict=False).with_columns(model=pl.lit(name))
+        for name, table in tables.items()
+    ]
+    shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
+    kinds = {part["head"].dtype for part in parts}
+    if len(kinds) > 1:
+        raise ArgumentError("tables", "must all hold labels (text), or all ids (whole numbers).")
+    tasks, table = tasks_of(RankTable.trusted(pl.concat([part.select(shared) for part in parts])))
+    everything = tasks.query if tasks.query is not None else np.arange(len(table))
+    _refuse_other_answers(table, everything, tuple(tables))
+    return tasks, table
+
+
+def ratios(
+    own: Tasks, chosen: Sequence[Metric], rule: Ties, *, by_query: bool = True
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(value, weight) of each metric of one system, by query or in one entry; the metric is sum over sum."""
+    found = []
+    for metric in chosen:
+        read = query_sums_by_ties(metric.measure, metric.weighting, own, (rule,), by_query=by_query)
+        if read is None:
+            raise ArgumentError(
+                "metrics",
+                f"has {metric.name}, and the answers of a query are in no one list: "
+                "their numbers of candidates differ, or the others are not filtered.",
+            )
+        found.append(_ratio(metric, read[rule]))
+    return found
+
+
+def averaged(metrics: Any) -> tuple[Metric, ...]:
+    """`metrics`, one at least, if all are means; ValueError otherwise."""
     chosen = (metrics,) if isinstance(metrics, Metric) else tuple(metrics)
     if not chosen:
         raise ArgumentError("metrics", "must be at least one, got none.")
@@ -163,7 +173,8 @@ def _averaged(metrics: Any) -> tuple[Metric, ...]:
     return chosen
 
 
-def _rule(ties: Any) -> Ties:
+def checked_rule(ties: Any) -> Ties:
+    """The tie rule of that name; ValueError if there is none."""
     try:
         return Ties(ties)
     except ValueError:

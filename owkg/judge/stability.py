@@ -1,15 +1,18 @@
-"""Data sensitivity: agreement of the ranking of systems on a sample of the queries with that on all."""
+"""Data sensitivity: agreement of the ranking of systems on a part of the queries with that on all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from jaxtyping import Float64, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.judge.scores import Scores
+from owkg.judge.scores import Scores, averaged, checked_rule, joined, ratios
 from owkg.keys import checked_key, generator
+from owkg.metrics import Metric, Ties, part_of
+from owkg.ranks import RankTable
 from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
 
 # Entries of the subsets in memory at a time.
@@ -20,20 +23,21 @@ QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 
 
 class Stability(NamedTuple):
-    """Agreement of the ranking on a part of the queries with that on all of them.
+    """Agreement of the ranking on a part of the queries, or of the triples, with that on all of them.
 
     A draw on which a metric orders nothing (all systems tie, or nothing has weight) has tau nan; mean,
     standard deviation and quantiles are those of the other draws.
 
     Attributes:
         metrics: their names.
-        sizes: shares of the queries, [sizes].
-        queries: how many are drawn, [sizes].
+        sizes: shares of the queries or triples, [sizes].
+        queries: how many of them are drawn, [sizes].
         tau: the coefficient, [metrics, sizes, draws].
         mean: over the draws, [metrics, sizes].
         standard_deviation: over the draws, divisor draws - 1, [metrics, sizes].
         quantiles: over the draws, [quantiles, metrics, sizes].
         at: which quantiles.
+        unit: what is drawn, "query" or "triple".
     """
 
     metrics: tuple[str, ...]
@@ -44,6 +48,7 @@ class Stability(NamedTuple):
     standard_deviation: Float64[np.ndarray, "metrics sizes"]
     quantiles: Float64[np.ndarray, "quantiles metrics sizes"]
     at: tuple[float, ...]
+    unit: str = "query"
 
 
 def stability(
@@ -87,7 +92,8 @@ def stability(
         ((1, 2, 100), True)
 
     References:
-        Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5: sensitivity to the data.
+        Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5.1: sensitivity to the data. They discard triples, see
+        `stability_by_triple`; answers to one query are not independent, so that queries are drawn here.
     """
     key = checked_key(key)
     if not isinstance(scores, Scores):
@@ -100,14 +106,7 @@ def stability(
     if not (weight := scores.weight.sum(1)).all():
         none = scores.metrics[int(weight.argmin())]
         raise ArgumentError("scores", f"must have queries of some weight, got none of {none}.")
-    shares = np.atleast_1d(checks.real("sizes", sizes, 0, 1, closed=False)).reshape(-1)
-    taken = np.rint(shares * count).astype(np.int64)
-    checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} queries")
-    checks.require("sizes", shares, taken < count, f"small enough to leave out one of the {count} queries")
-    draws = checks.whole("draws", draws, 2)
-    at = np.atleast_1d(checks.real("quantiles", quantiles, 0, 1)).reshape(-1)
-    if not isinstance(coefficient, str) or coefficient not in COEFFICIENTS:
-        raise ArgumentError("coefficient", f"must be one of {', '.join(COEFFICIENTS)}, got {coefficient!r}.")
+    shares, taken, draws, at = _drawn(count, "queries", sizes, draws, coefficient, quantiles)
     columns = np.concatenate([scores.value.reshape(-1, count), scores.weight])
     turned = np.where(scores.larger_is_better, 1.0, -1.0)[:, None]
     whole = round_ties(scores.strength)
@@ -129,6 +128,91 @@ def stability(
             on_progress(stop, draws)
     mean, deviation, spread = _described(tau, at)
     return Stability(scores.metrics, shares, taken, tau, mean, deviation, spread, tuple(at.tolist()))
+
+
+def stability_by_triple(
+    key: Any,
+    tables: Mapping[str, RankTable | pl.DataFrame] | Any,
+    metrics: Metric | Sequence[Metric],
+    sizes: Sequence[float] | Any,
+    draws: Any,
+    *,
+    ties: str = Ties.REALISTIC,
+    coefficient: Any = "tau",
+    quantiles: Any = QUANTILES,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Stability:
+    """Ranks the systems on random parts of the triples and compares with the ranking on all.
+
+    A triple goes with its ranking tasks on both sides. A query keeps the answers whose triples are drawn, and
+    is gone without any. Filtered ranks stay as they are: what is not drawn is still no other's candidate.
+    Draws are nested along the sizes, as in `stability`.
+
+    Args:
+        key: a seed, or a key of `jax.random.key`. Fewer draws are the first ones, and the part of a size is
+            the same whatever other sizes are asked for.
+        tables: a rank table of each of two systems at least, by its name, as for `owkg.judge.scores`.
+        metrics: as for `owkg.judge.scores`.
+        sizes: shares of the triples in (0, 1); rounded to whole triples, of which at least one.
+        draws, coefficient, quantiles, on_progress: as for `stability`.
+        ties: the rule.
+
+    Raises:
+        ValueError: if an argument is out of range, there is one system only, or the systems do not answer the
+            same queries.
+
+    References:
+        Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5.1: triples of the test set are discarded.
+    """
+    if not isinstance(tables, Mapping) or len(tables) < 2:
+        raise ArgumentError(
+            "tables", f"must hold a rank table for each of two systems at least, got {tables!r}."
+        )
+    key, chosen, rule = checked_key(key), averaged(metrics), checked_rule(ties)
+    tasks, table = joined(tables)
+    triple = ["head", "relation", "tail"]
+    texts = table.select(pl.col(triple).cast(pl.String))
+    distinct = texts.unique().sort(triple).with_row_index("number")
+    number = texts.join(distinct, on=triple, how="left", maintain_order="left")["number"].to_numpy()
+    count = len(distinct)
+    shares, taken, draws, at = _drawn(count, "triples", sizes, draws, coefficient, quantiles)
+    turned = np.where([one.larger_is_better for one in chosen], 1.0, -1.0)[:, None]
+    rows = [np.flatnonzero(table["model"].to_numpy() == name) for name in tables]
+
+    def strength(kept: np.ndarray) -> Float64[np.ndarray, "metrics systems"]:
+        found = (ratios(part_of(tasks, own[kept[number[own]]]), chosen, rule, by_query=False) for own in rows)
+        read = [
+            [value.sum() / weight.sum() if weight.sum() else 0.0 for value, weight in one] for one in found
+        ]
+        return round_ties(turned * np.array(read).T)
+
+    whole = strength(np.ones(count, bool))
+    tau = np.empty((len(chosen), len(shares), draws))
+    rng = generator(key)
+    for draw in range(draws):
+        place = np.argsort(np.argsort(rng.integers(0, 2**64, count, np.uint64)))
+        for s, size in enumerate(taken):
+            tau[:, s, draw] = COEFFICIENTS[coefficient](whole, strength(place < size))
+        if on_progress is not None:
+            on_progress(draw + 1, draws)
+    mean, deviation, spread = _described(tau, at)
+    names = tuple(one.name for one in chosen)
+    return Stability(names, shares, taken, tau, mean, deviation, spread, tuple(at.tolist()), "triple")
+
+
+def _drawn(
+    count: int, units: str, sizes: Any, draws: Any, coefficient: Any, quantiles: Any
+) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
+    """(sizes, how many of `count` each is, draws, quantiles), checked."""
+    shares = np.atleast_1d(checks.real("sizes", sizes, 0, 1, closed=False)).reshape(-1)
+    taken = np.rint(shares * count).astype(np.int64)
+    checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} {units}")
+    checks.require("sizes", shares, taken < count, f"small enough to leave out one of the {count} {units}")
+    draws = checks.whole("draws", draws, 2)
+    at = np.atleast_1d(checks.real("quantiles", quantiles, 0, 1)).reshape(-1)
+    if not isinstance(coefficient, str) or coefficient not in COEFFICIENTS:
+        raise ArgumentError("coefficient", f"must be one of {', '.join(COEFFICIENTS)}, got {coefficient!r}.")
+    return shares, taken, draws, at
 
 
 def _described(tau: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

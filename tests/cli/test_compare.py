@@ -10,7 +10,9 @@ from owkg import kg
 from owkg.judge.qrels import read_judgements
 from owkg.judge.relabelled import relabelled
 from owkg.judge.scores import scores
+from owkg.judge.stability import stability_by_triple
 from owkg.metrics import metric
+from owkg.ranks import read_ranks
 from owkg.stats.rank_correlation import kendall_tau
 
 QUERIES, ANSWERS, ENTITIES = 30, 4, 50
@@ -323,6 +325,23 @@ def test_stability(folder, call, tmp_path):
     own = draws.filter(metric="mrr", share=0.5)["tau"].mean()
     assert own == pytest.approx(rows[1]["mean"])
     assert (tmp_path / "out" / "stability.png").stat().st_size > 2000
+
+
+def test_stability_by_triple(folder, call, tmp_path):
+    asked = ("stability", *three(folder), "--metric", "mrr,macro-mrr", "--size", "0.5", "--draws", "6")
+    code, printed, error = call(*asked, "--unit", "triple", "--format", "json")
+    assert (code, error) == (0, "")
+    shown = json.loads(printed)
+    tables = {name: read_ranks(folder / f"{name}.parquet") for name in "abc"}
+    found = stability_by_triple(0, tables, [metric("mrr"), metric("macro-mrr")], [0.5], 6)
+    assert shown["unit"] == "triple"
+    assert [row["triples"] for row in shown["results"]] == [found.queries[0]] * 2
+    assert [row["mean"] for row in shown["results"]] == pytest.approx(found.mean[:, 0])
+    assert json.loads(call(*asked, "--format", "json")[1])["unit"] == "query"
+    code, printed, _ = call(*asked, "--unit", "triple", "--out", tmp_path / "out")
+    assert code == 0
+    assert f"on a share of {2 * found.queries[0]} triples with that on all" in printed
+    assert pl.read_csv(tmp_path / "out" / "stability.csv").columns[2] == "triples"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from owkg.judge.scores import Scores
-from owkg.judge.stability import stability
+from owkg import metrics
+from owkg.judge.scores import Scores, scores
+from owkg.judge.stability import stability, stability_by_triple
 from owkg.keys import generator
 from owkg.stats.rank_correlation import tau_ap
 
@@ -150,3 +151,60 @@ def test_bad_input(changed, shown):
     arguments = {"key": KEY, "scores": random_scores(), "sizes": [0.5], "draws": 3} | changed
     with pytest.raises(ValueError, match=shown):
         stability(**arguments)
+
+
+METRICS = [metrics.metric(name) for name in ("mrr", "mr", "amri", "macro-mrr", "macro-map@20")]
+TRIPLE = ["head", "relation", "tail"]
+
+
+def ranked(seed=0, systems=4, triples=30):
+    """Rank tables of both sides of triples, in which queries have several answers; not in their order."""
+    rng = np.random.default_rng(seed)
+    facts = pl.DataFrame({"head": rng.integers(0, 5, 90), "relation": 0, "tail": rng.integers(0, 9, 90)})
+    facts = facts.unique(maintain_order=True).head(triples).cast(pl.String)
+    tables = {}
+    for system in range(systems):
+        sides = []
+        for side, known in (("head", "tail"), ("tail", "head")):
+            ranks = rng.integers(1, 8 + system, len(facts))
+            found = facts.with_columns(side=pl.lit(side), optimistic=ranks, pessimistic=ranks + ranks % 2)
+            sides.append(found.with_columns(candidates=40 - pl.len().over(known)))
+        tables[f"s{system}"] = pl.concat(sides).sample(fraction=1, shuffle=True, seed=system)
+    return tables
+
+
+def test_triples_are_drawn_with_both_sides():
+    tables = ranked()
+    found = stability_by_triple(KEY, tables, METRICS, [0.2, 0.7], 6)
+    assert (found.unit, found.queries.tolist(), found.tau.shape) == ("triple", [6, 21], (5, 2, 6))
+    distinct = tables["s0"].select(TRIPLE).unique().sort(TRIPLE)
+    whole = scores(tables, METRICS)[0].strength
+    for draw, order in enumerate(parts(KEY, 30, 6)):
+        for size, count in enumerate(found.queries):
+            kept = {name: one.join(distinct[order[:count]], on=TRIPLE) for name, one in tables.items()}
+            assert all(len(one) == 2 * count for one in kept.values())
+            strength = scores(kept, METRICS)[0].strength
+            for at in range(len(METRICS)):
+                tau = stats.kendalltau(np.round(strength[at], 12), np.round(whole[at], 12)).statistic
+                assert found.tau[at, size, draw] == pytest.approx(tau, abs=1e-12, nan_ok=True)
+    steps = []
+    again = stability_by_triple(KEY, tables, METRICS, [0.7], 4, on_progress=lambda *step: steps.append(step))
+    np.testing.assert_array_equal(again.tau, found.tau[:, 1:, :4])
+    assert steps == [(i, 4) for i in range(1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [
+        ({"tables": 3}, "`tables` must hold a rank table for each of two systems at least, got 3"),
+        ({"tables": ranked(systems=1)}, "two systems at least"),
+        ({"sizes": [0.01]}, "large enough for one of the 30 triples, got 0.01"),
+        ({"metrics": [metrics.metric("zmrr")]}, "`metrics` must be means"),
+        ({"ties": "random"}, "`ties`"),
+        ({"draws": 1}, "`draws`"),
+    ],
+)
+def test_bad_input_of_triples(changed, shown):
+    arguments = {"key": KEY, "tables": ranked(), "metrics": METRICS, "sizes": [0.5], "draws": 3} | changed
+    with pytest.raises(ValueError, match=shown):
+        stability_by_triple(**arguments)

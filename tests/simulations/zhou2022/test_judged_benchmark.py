@@ -136,6 +136,7 @@ def test_the_pooled_systems_gain_places_but_not_significantly(study):
     assert row["difference"] == pytest.approx(apart(np.flatnonzero(of_pool)))
     assert row["p"] == pytest.approx(np.mean(np.array(every) > abs(row["difference"]) - 1e-9))
     assert round(row["p"], 3) == 0.147
+    assert (len(found), (found["difference"] > 0).sum()) == (104, 100)
     for name, group in (("pooled", of_pool), ("others", ~of_pool)):
         tau = stats.kendalltau(*(ranks[of]["micro_mrr"].to_numpy()[group] for of in (S, SC))).statistic
         assert row[f"tau_{name}"] == pytest.approx(tau)
