@@ -75,6 +75,8 @@ demo: $(STAMP)
 	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
 	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth"
 	@$(BIN)/python -m simulations.zhou2022 pooling --preset quick --out $(OUT)/pooling
+	@echo "==> entity alignment: what a smaller test alignment does to each metric"
+	@$(BIN)/python -m simulations.berrendorf2020 alignment --quick --out $(OUT)
 	@echo "==> done; everything is under $(OUT)/"
 
 lint: $(STAMP)
@@ -104,6 +106,8 @@ bench: $(STAMP)
 	@echo "==> speed of full evaluation and of training steps"
 	@$(BIN)/python benchmarks/evaluation.py --out $(OUT)
 	@$(BIN)/python benchmarks/training.py --out $(OUT)
+	@echo "==> speed of entity alignment"
+	@$(BIN)/python benchmarks/alignment.py --out $(OUT)
 
 accelerator: $(if $(PYTHON_RUN),,$(STAMP))
 	@echo "==> speed on the device, each beside its limit"

@@ -7,6 +7,7 @@ from owkg.storage import __version__
 
 if TYPE_CHECKING:
     from owkg import (
+        align,
         evaluation,
         ir,
         judge,
@@ -43,6 +44,7 @@ _DOORS = {
 __all__ = [
     "RankTable",
     "__version__",
+    "align",
     "compare",
     "evaluate",
     "evaluation",

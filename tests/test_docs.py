@@ -9,11 +9,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import owkg
 from family_tree import ontology
 from owkg.train import Training
+from simulations import printed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("family_tree.md", "sampling.md", "training.md")
@@ -136,3 +138,38 @@ def resolves(name: str) -> bool:
     except (ImportError, AttributeError):
         return False
     return True
+
+
+def test_the_effect_of_a_smaller_alignment_test_is_that_of_the_study():
+    table = pl.read_csv(ROOT / "docs" / "reproduction" / "alignment_effect.csv")
+    own = table.filter(model="gcn-align", train_pairs=4500)
+    rows = re.findall(
+        r"^\| (MR|Hits@1|Hits@10|AMRR|AMRI) \| (\S+) \| (\S+) \| (\S+) \|$", page("alignment.md"), re.M
+    )
+    assert len(rows) == 5
+    for metric, *shown in rows:
+        found = own.row(by_predicate=pl.col("metric") == metric.lower(), named=True)
+        values = (found[name] for name in ("of_few", "of_most", "change_in_deviations"))
+        for text, value in zip(shown, values, strict=True):
+            digits = len(text.partition(".")[2])
+            assert float(text) == pytest.approx(value, abs=0.5 * 10**-digits)
+
+
+def test_the_page_of_printed_numbers_counts_the_tables_beside_it():
+    rows = re.findall(
+        r"^\| (\w+20\d\d) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page("printed.md"), re.M
+    )
+    tables = {
+        paper: pl.read_csv(ROOT / "docs" / "reproduction" / f"printed_{paper}.csv")
+        for paper in printed.PAPERS
+    }
+    assert [(row[0], *map(int, row[1:])) for row in rows] == printed.counts_of(tables).rows()
+    assert f"print {sum(map(len, tables.values()))} numbers" in page("printed.md")
+
+
+def test_the_printed_numbers_that_are_kept_are_those_of_today(owkg_data):
+    for paper in printed.PAPERS:
+        kept = pl.read_csv(ROOT / "docs" / "reproduction" / f"printed_{paper}.csv", infer_schema=False)
+        found = printed.table_of(printed.cells_of(paper, owkg_data))
+        assert kept["place"].to_list() == found["place"].to_list()
+        assert kept["verdict"].to_list() == found["verdict"].to_list()

@@ -37,26 +37,31 @@ def unseen_note(unseen: dict[str, Any], split: str | None) -> list[str]:
     ]
 
 
-def show_ranks(
-    source: Path, table: Any, out: Path, about: dict[str, Any], notes: list[str], form: Format
-) -> None:
-    """Prints a few metrics of a rank table, by side, and how it was made."""
+def values_by_side(table: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """For each metric, its value on each side of a rank table, and on both."""
     from owkg import metrics
 
     tasks, rows = metrics.tasks_of(table)
     side = rows["side"].to_numpy()
-    results = []
-    names = {name: metrics.metric(name) for name in _METRICS}
     parts = {one: metrics.part_of(tasks, side == one) for one in dict.fromkeys(side.tolist())}
     if len(parts) > 1:
         parts["both"] = tasks
-    for name, metric in names.items():
-        values = {
-            which: metrics.evaluate(part, [metric], ties=[metrics.Ties.REALISTIC], level=None)
-            for which, part in parts.items()
-        }
-        found = {which: value[metrics.Ties.REALISTIC][name].value for which, value in values.items()}
-        results.append({"metric": name} | found)
+    realistic = metrics.Ties.REALISTIC
+    chosen = [metrics.metric(name) for name in names]
+    values = {
+        which: metrics.evaluate(part, chosen, ties=[realistic], level=None)[realistic]
+        for which, part in parts.items()
+    }
+    return [
+        {"metric": name} | {which: value[name].value for which, value in values.items()} for name in names
+    ]
+
+
+def show_ranks(
+    source: Path, table: Any, out: Path, about: dict[str, Any], notes: list[str], form: Format
+) -> None:
+    """Prints a few metrics of a rank table, by side, and how it was made."""
+    results = values_by_side(table, _METRICS)
     setting: dict[str, Any] = {"split": about["split"], "ranks": table.height}
     if form is Format.JSON:
         setting |= {"filtered": bool(table["filtered"].all()), "filter": about["filter"], "out": str(out)}

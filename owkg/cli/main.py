@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from owkg.cli.align import align
+from owkg.cli.chance import chance
 from owkg.cli.compare import compare
 from owkg.cli.errors import guarded, heard
 from owkg.cli.evaluate import evaluate
@@ -70,6 +72,13 @@ app.command(
 )(metrics)
 app.command(
     epilog=_examples(
+        "owkg chance data/fb15k237 --metric mrr,hits@10,mr",
+        "owkg chance data/fb15k237 --adjust mrr=0.358 --adjust mr=177",
+        "owkg chance data/nations data/umls data/wn18rr --out chance.parquet",
+    )
+)(chance)
+app.command(
+    epilog=_examples(
         "owkg train data/nations --model complex --dim 128 --out run",
         "owkg train data/fb15k237 --model rotate --num-negatives 256 --option margin=9 --out run",
         "owkg train data/fb15k237 --config run.toml --seed 1 --out run1",
@@ -86,6 +95,13 @@ app.command(
         "--out ranks.parquet",
     )
 )(evaluate)
+app.command(
+    epilog=_examples(
+        "owkg align data/dbp15k/zh_en --out ranks.parquet",
+        "owkg align data/dbp15k/zh_en --model raw --out raw.parquet --seed 1",
+        "owkg align data/dbp15k/zh_en --embeddings mine.npz --similarity cosine --assign --out mine.parquet",
+    )
+)(align)
 app.command(
     epilog=_examples(
         "owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test",

@@ -14,7 +14,7 @@ from owkg.metrics.measures import (
     stratified,
     stratified_mrr,
 )
-from owkg.metrics.published import adjusted_from
+from owkg.metrics.published import adjusted_from, adjusted_values, chance_levels
 from owkg.metrics.registry import adjusted, metric, pykeen_key
 from owkg.metrics.report import Breakdown, default_group_metrics, default_metrics, report
 from owkg.metrics.ties import Ties
@@ -30,6 +30,8 @@ __all__ = [
     "Weighting",
     "adjusted",
     "adjusted_from",
+    "adjusted_values",
+    "chance_levels",
     "default_group_metrics",
     "default_metrics",
     "evaluate",

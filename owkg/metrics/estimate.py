@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy import special
 
 from owkg.metrics.chance import Chance
 from owkg.metrics.measures import Adjustment, Metric, rises
@@ -78,7 +79,7 @@ def _divided(above, below) -> Any:
 
 
 def adjusted_value(metric: Metric, value, chance: Chance, best) -> Any:
-    """M, M / E, (M - E) / (B - E) or (M - E) / sqrt(V); NaN where the divisor is 0: nothing to rank.
+    """M, M / E, (M - E) / (B - E), z = (M - E) / sqrt(V) or Phi(z); NaN for a divisor of 0: nothing to rank.
 
     Args:
         metric: says which.
@@ -93,7 +94,8 @@ def adjusted_value(metric: Metric, value, chance: Chance, best) -> Any:
         return _divided(value, np.asarray(mean))
     if metric.adjustment is Adjustment.INDEX:
         return _divided(value - mean, np.where(_differ(best, mean), best - mean, 0.0))
-    return _divided(value - mean, np.sqrt(variance)) * (1.0 if rises(metric.measure) else -1.0)
+    z = _divided(value - mean, np.sqrt(variance)) * (1.0 if rises(metric.measure) else -1.0)
+    return special.ndtr(z) if metric.adjustment is Adjustment.CDF else z
 
 
 def adjusted_chance(metric: Metric, chance: Chance, best: float) -> Chance:
@@ -106,6 +108,21 @@ def adjusted_chance(metric: Metric, chance: Chance, best: float) -> Chance:
     if metric.adjustment is Adjustment.INDEX:
         return Chance(0.0, variance / (best - mean) ** 2) if _differ(best, mean) else Chance(NAN, NAN)
     return Chance(0.0, 1.0) if variance > 0 else Chance(NAN, NAN)
+
+
+def through_cdf(z: Estimate) -> Estimate:
+    """The estimate of the normal cdf of a z metric; at random it is about uniform where z is about normal."""
+    value, low, high = (float(special.ndtr(x)) for x in (z.value, z.ci_low, z.ci_high))
+    slope = float(np.exp(-(z.value**2) / 2) / np.sqrt(2 * np.pi))
+    level = (0.5, 1 / 12) if np.isfinite(z.expectation) else (NAN, NAN)
+    return z._replace(
+        value=value,
+        expectation=level[0],
+        variance=level[1],
+        standard_error=slope * z.standard_error,
+        ci_low=low,
+        ci_high=high,
+    )
 
 
 def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: Any) -> Float[np.ndarray, "5"]:

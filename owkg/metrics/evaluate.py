@@ -1,5 +1,6 @@
 """Every metric of a set of ranking tasks, under every tie rule, in one pass over the ranks."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,9 @@ from owkg.metrics.estimate import (
     linked,
     plain_chance,
     slopes,
+    through_cdf,
 )
-from owkg.metrics.measures import Dispersion, Measure, Median, Metric, Weighting
+from owkg.metrics.measures import Adjustment, Dispersion, Measure, Median, Metric, Weighting
 from owkg.metrics.monte_carlo import DRAWS, monte_carlo_chance, weighted_median
 from owkg.metrics.query_sums import (
     Moments,
@@ -183,6 +185,9 @@ def evaluate(
     bootstrap_key, chance_key = children(key, 2)
     resampled = level is not None and interval is not Interval.ANALYTIC
 
+    mapped = {metric.name for metric in metrics if metric.adjustment is Adjustment.CDF}
+    # Under their own names, but z until the end.
+    metrics = tuple(replace(m, adjustment=Adjustment.Z) if m.name in mapped else m for m in metrics)
     groups: dict[tuple[Measure, Weighting], list[Metric]] = {}
     for metric in metrics:
         groups.setdefault((metric.measure, metric.weighting), []).append(metric)
@@ -241,6 +246,8 @@ def evaluate(
             # Replicates that are all alike say nothing: the interval stays that of the effective queries.
             if np.isnan(low) or high - low > 1e-9 * abs(estimate.value):
                 found[job.rule][job.metric.name] = estimate._replace(ci_low=low, ci_high=high)
+    for by in found.values():
+        by |= {name: through_cdf(by[name]) for name in mapped if name in by}
     names = [metric.name for metric in metrics]
     return {rule: {name: by[name] for name in names if name in by} for rule, by in found.items()}
 

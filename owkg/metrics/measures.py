@@ -63,6 +63,8 @@ class Spread(StrEnum):
     STANDARD_DEVIATION = "standard deviation"
     VARIANCE = "variance"
     MEDIAN_ABSOLUTE_DEVIATION = "median absolute deviation"  # times 1.4826, as of a normal distribution
+    MAX_RANK = "max rank"  # the power mean M_inf
+    MIN_RANK = "min rank"  # M_-inf
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class Adjustment(StrEnum):
     RATIO = "ratio"  # M / E
     INDEX = "index"  # (M - E) / (B - E)
     Z = "z"  # (M - E) / sqrt(V), signed so that larger is better
+    CDF = "cdf"  # Phi(z), between 0 and 1
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class Metric:
     @property
     def larger_is_better(self) -> bool:
         """Which way the number goes as ranks improve; every index and z metric goes up."""
-        if self.adjustment in (Adjustment.INDEX, Adjustment.Z):
+        if self.adjustment in (Adjustment.INDEX, Adjustment.Z, Adjustment.CDF):
             return True
         return rises(self.measure)
 

@@ -134,7 +134,7 @@ def query_weights(tasks: Tasks, weight: np.ndarray | None) -> Float[np.ndarray, 
 
 
 def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
-    """Count, standard deviation, variance or median absolute deviation of the ranks, as PyKEEN's.
+    """Count, standard deviation, variance or median absolute deviation of the ranks, as PyKEEN's; their ends.
 
     The variance is that of the ranks as a population (of the spread ranks under `Ties.EXACT`), the
     median absolute deviation is scaled by 1 / Phi^-1(3/4) = 1.4826.
@@ -145,6 +145,8 @@ def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
     if rank.size == 0:
         return float("nan")
     shares = np.diff(share, prepend=0.0)
+    if kind in (Spread.MAX_RANK, Spread.MIN_RANK):
+        return float(rank[shares > 0][-1 if kind is Spread.MAX_RANK else 0])
     if kind is Spread.MEDIAN_ABSOLUTE_DEVIATION:
         away = np.abs(rank - quantile(Distribution(rank, share), 0.5))
         order = np.argsort(away, kind="stable")

@@ -1,16 +1,22 @@
-"""Chance adjustment of published values, without ranks."""
+"""Chance levels of benchmarks, and the adjustment of published values, without ranks."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.kg import KnowledgeGraph
+from owkg.metrics import front
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import adjusted_value
 from owkg.metrics.evaluate import evaluate
 from owkg.metrics.measures import MACRO, Adjustment, Dispersion, Metric
+from owkg.metrics.registry import adjusted, metric
 from owkg.metrics.ties import Ties
+from owkg.ranks.build import perfect_ranks
 from owkg.ranks.tasks import tasks
 
 
@@ -50,3 +56,68 @@ def adjusted_from(metric: Any, value: Any, candidates: Any, *, weight: Any = Non
     found = evaluate(perfect, [plain], ties=[Ties.EXACT], level=None, key=key)[Ties.EXACT]["plain"]
     chance = Chance(found.expectation, found.variance)
     return float(adjusted_value(metric, value, chance, found.value))
+
+
+def chance_levels(
+    graph: KnowledgeGraph,
+    metrics: front.MetricNames | None = None,
+    *,
+    split: str = "test",
+    filter: Sequence[str] | None = None,  # noqa: A002
+) -> pl.DataFrame:
+    """Mean and variance of each metric under random ranking of the triples of a split, by side.
+
+    They depend on the candidates of each task alone, so they are a property of the benchmark.
+
+    Args:
+        graph: of `owkg.read_graph`.
+        metrics: names; None: the usual ones.
+        split: whose triples are ranked.
+        filter: splits whose other answers leave the candidates; none: raw ranks. None: train, valid, test
+            and `split`.
+
+    Returns:
+        A frame of side (head, tail, both), metric, tasks, expectation, variance.
+
+    Raises:
+        ValueError: naming the argument, if the graph has no such split, or a metric is not known.
+    """
+    table = perfect_ranks(graph, split=split, filter=filter)
+    found = front.evaluate(table, metrics, side=("head", "tail", "both"), ties="exact", ci=None)
+    return found.select("side", "metric", "tasks", "expectation", "variance")
+
+
+def adjusted_values(
+    graph: KnowledgeGraph,
+    published: Mapping[str, float],
+    *,
+    split: str = "test",
+    side: str = "both",
+    filter: Sequence[str] | None = None,  # noqa: A002
+) -> pl.DataFrame:
+    """Published values of plain metrics, adjusted for chance: every index, ratio and z of them.
+
+    Args:
+        graph, split, filter: of `chance_levels`.
+        published: value by the name of the metric, such as {"mrr": 0.358}.
+        side: that was predicted: head, tail, or both.
+
+    Returns:
+        A frame of metric (the adjusted one), value, of (the plain one), published.
+
+    Raises:
+        ValueError: naming the argument, if a metric is not known or has no adjusted form.
+    """
+    if side not in ("head", "tail", "both"):
+        raise ArgumentError("side", f"must be head, tail or both, got {side!r}.")
+    table = perfect_ranks(graph, split=split, filter=filter).frame
+    candidates = (table if side == "both" else table.filter(pl.col("side") == side))["candidates"].to_numpy()
+    rows = []
+    for name, value in published.items():
+        plain = metric(name)
+        kinds = [a for a in Adjustment if a not in (Adjustment.NONE, Adjustment.CDF)]
+        if plain.larger_is_better:
+            kinds.remove(Adjustment.RATIO)
+        forms = [adjusted(plain, kind) for kind in kinds]
+        rows += [(form.name, adjusted_from(form, value, candidates), plain.name, value) for form in forms]
+    return pl.DataFrame(rows, schema=["metric", "value", "of", "published"], orient="row")

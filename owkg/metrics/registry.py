@@ -19,16 +19,18 @@ _BERRENDORF = "Berrendorf et al. 2020"
 _HOYT = "Hoyt et al. 2022"
 
 
-def _spread(kind: Spread, formula: str, aliases: tuple[str, ...], *, low: str = "[0, inf)") -> Entry:
+def _spread(
+    kind: Spread, formula: str, aliases: tuple[str, ...], *, low: str = "[0, inf)", source: str = "PyKEEN"
+) -> Entry:
     name = kind.value.replace(" ", "_")
-    entry = Entry(name, name, formula, low, "-", "-", "PyKEEN", lambda: Metric(name, Dispersion(kind)))
-    return entry._replace(aliases=aliases, pykeen=name)
+    entry = Entry(name, name, formula, low, "-", "-", source, lambda: Metric(name, Dispersion(kind)))
+    return entry._replace(aliases=aliases, pykeen=name if source == "PyKEEN" else "")
 
 
 def _median(name: str, formula: str, values: str, better: str, aliases: tuple[str, ...]) -> Entry:
     measure = Median(inverse=better == "larger")
     chance = "normal distribution, drawn"
-    entry = Entry(name, name, formula, values, better, chance, _HOYT, lambda: Metric(name, measure))
+    entry = Entry(name, name, formula, values, better, chance, "PyKEEN", lambda: Metric(name, measure))
     return entry._replace(aliases=aliases, pykeen=name)
 
 
@@ -86,6 +88,8 @@ PLAIN = (
     _spread(Spread.STANDARD_DEVIATION, "of r", ("rank-std", "std")),
     _spread(Spread.VARIANCE, "of r", ("rank-var", "var")),
     _spread(Spread.MEDIAN_ABSOLUTE_DEVIATION, "1.4826 median of |r - median|", ("rank-mad", "mad")),
+    _spread(Spread.MAX_RANK, "max of r, power-mean@inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
+    _spread(Spread.MIN_RANK, "min of r, power-mean@-inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
 )
 """Metrics that are made of no other."""
 
@@ -163,6 +167,16 @@ ADJUSTED = (
         lambda metric: adjusted(metric, Adjustment.Z),
         ("z-M",),
     ),
+    Entry(
+        "cdf-zM",
+        "cdf-zmrr",
+        "Phi(zM)",
+        "[0, 1]",
+        "larger",
+        "normal distribution",
+        f"{_HOYT}, section 4.1",
+        lambda metric: adjusted(metric, Adjustment.CDF),
+    ),
 )
 """Metrics of any plain metric M with chance taken out."""
 
@@ -170,14 +184,22 @@ LISTING = (*PLAIN, *OF_RANK_WEIGHTS, *ADJUSTED)
 """All metrics."""
 
 # PyKEEN's synonyms that no entry makes.
-_SYNONYMS = {"aamr": "amr", "aamri": "amri", "gmri": "agmri", "zamr": "zmr"}
+_SYNONYMS = {
+    "power-mean@inf": "max-rank",
+    "power-mean@-inf": "min-rank",
+    "aamr": "amr",
+    "aamri": "amri",
+    "gmri": "agmri",
+    "zamr": "zmr",
+}
 
 
 def adjusted(metric: Metric, adjustment: Adjustment | str) -> Metric:
     """`metric` with chance taken out.
 
-    The name is `z` and the plain name for z; `a` and the plain name for the index of a metric that is
-    better large, and for the ratio of one that is better small, whose index ends in `i`: amrr, amr, amri.
+    The name is `z` and the plain name for z, `cdf-z` before it for its normal cdf; `a` and the plain name for
+    the index of a metric that is better large, and for the ratio of one that is better small, whose index
+    ends in `i`: amrr, amr, amri.
 
     Raises:
         ValueError: if the metric is adjusted already, has no chance level (count, dispersion), or the
@@ -194,7 +216,7 @@ def adjusted(metric: Metric, adjustment: Adjustment | str) -> Metric:
     if adjustment is Adjustment.RATIO and metric.larger_is_better:
         raise ValueError(f"the ratio to chance is of metrics that are better small, not of {metric.name}.")
     ending = "i" if adjustment is Adjustment.INDEX and not metric.larger_is_better else ""
-    beginning = "z" if adjustment is Adjustment.Z else "a"
+    beginning = {Adjustment.Z: "z", Adjustment.CDF: "cdf-z"}.get(adjustment, "a")
     return Metric(f"{beginning}{metric.name}{ending}", metric.measure, metric.weighting, adjustment)
 
 

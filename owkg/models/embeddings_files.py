@@ -34,11 +34,11 @@ def _named(path: Path, kind: str) -> Iterator[None]:
         raise ValueError(f"{path}: must be {kind} ({error}).") from None
 
 
-def read_npz(path: Path) -> Content:
-    """The content of an `.npz` file; no pickle is ever loaded.
+def npz_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an `.npz` file by name; no pickle is ever loaded.
 
     Raises:
-        ValueError: naming the file, if it is none or has no labels.
+        ValueError: naming the file, if it is none.
         OSError: if it cannot be opened.
     """
     # Opened here, as NumPy leaves a file open that turns out to be damaged.
@@ -55,6 +55,17 @@ def read_npz(path: Path) -> Content:
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"{path}: {name!r} must be an array.")
+    return arrays
+
+
+def read_npz(path: Path) -> Content:
+    """The content of an `.npz` file of embeddings.
+
+    Raises:
+        ValueError: naming the file, if it is none or has no labels.
+        OSError: if it cannot be opened.
+    """
+    arrays = npz_arrays(path)
     labels = {}
     for name in LABELS:
         if name not in arrays:

@@ -25,7 +25,7 @@ def test_share(density: Any, train_rate: Any) -> Any:
         0.4737
 
     References:
-        Yang, Lin, Zhang (NeurIPS 2022), section 6.
+        Yang, Lin, Zhang (NeurIPS 2022): d and alpha of section 6, related as their released code samples.
     """
     density = checks.real("density", density, 0, 1)
     checks.require("density", density, density > 0, "in (0, 1]")

@@ -27,7 +27,7 @@ class Independent:
 
 @dataclass(frozen=True)
 class NodeBased:
-    """A fact survives with the product of its two entities' probabilities (Yang et al. 2022, section 6).
+    """A fact survives with the product of its two entities' probabilities (code of Yang et al. 2022).
 
     Each entity's probability is N(mu, spread) cut to [0, 1]. The published generator takes mu = sqrt(d),
     and the cut then moves the mean away from it; here mu is chosen so that the mean after the cut is

@@ -111,7 +111,8 @@ def p_mrr(p: float) -> RankWeight:
 def power_mean(p: float) -> RankWeight:
     """The power mean M_p of the ranks, (mean of r^p)^(1/p) (Hoyt et al. 2022, Table 3); smaller is better.
 
-    M_1 is the mean rank, M_-1 the harmonic mean rank; p = 0 is the geometric mean rank. Equal P give the
+    M_1 is the mean rank, M_-1 the harmonic mean rank; p = 0 is the geometric mean rank. (M_inf and M_-inf are
+    the metrics `max_rank` and `min_rank`, no means of a rank weight.) Equal P give the
     same object.
 
     Raises:

@@ -8,7 +8,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers
+from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers, num_candidates
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.kg.triples import triples_checked
@@ -126,6 +126,40 @@ def rank(
     options["popularity"] = "train" in graph.splits
     tables = [rank_table(graph, given, facts[split], one, **options) for one, given in of_side.items()]
     return RankTable.trusted(pl.concat(tables), {"split": split, "filter": filters})
+
+
+def perfect_ranks(
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    filter: Sequence[str] | None = None,  # noqa: A002
+) -> RankTable:
+    """The ranks of a model that puts every answer of a split first, on both sides: what chance levels need.
+
+    Args:
+        graph, split, filter: of `rank`.
+
+    Raises:
+        ValueError: naming the argument, if the graph has no such split.
+    """
+    graph = graph_checked(graph)
+    facts = fact_splits(graph)
+    if split not in facts:
+        raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
+    filters = checks.names("filter", filter) if filter is not None else default_filters(graph, split)
+    triples, first = facts[split], np.ones(len(facts[split]), np.int64)
+    tables = []
+    for side in SIDES:
+        candidates, filtered = np.full(len(triples), graph.num_entities), False
+        if filters:
+            known = known_answers(filter_facts(graph, filters), side, **graph.sizes)
+            candidates, filtered = num_candidates(known, triples), bool(is_known(known, triples).all())
+        ranks, sides = Ranks(first, first, candidates), np.full(len(triples), side)
+        popularity = "train" in graph.splits
+        tables.append(
+            described(graph, triples, sides, ranks, filtered=filtered, model=None, popularity=popularity)
+        )
+    return RankTable(pl.concat(tables), {"split": split, "filter": filters})
 
 
 def sides_checked(side: Any, count: int) -> np.ndarray:

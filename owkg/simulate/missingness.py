@@ -20,9 +20,10 @@ from owkg.simulate.numerics import prefix_counts, random_bits, uniform
 
 @dataclass(frozen=True, eq=False)
 class Correlated:
-    """The answers that a model ranks worst are missing (Yang et al. 2022, section 6.2).
+    """The answers that a model ranks worst are missing.
 
-    Of the n answers to a query, min(Binomial(n, sparsity), n - 1) are missing, those with the smallest
+    Yang et al. (2022) have a model choose (section 6.2), in their released code so. Of the n answers to a
+    query, min(Binomial(n, sparsity), n - 1) are missing, those with the smallest
     scores; of equal scores, the later answer. No query is left without an answer.
 
     Attributes:

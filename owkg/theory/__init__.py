@@ -15,6 +15,8 @@ from owkg.theory.logarithm import (
     correlation_lowers_log_approximation,
     log_approximation,
     log_approximation_error_bound,
+    printed_correlation_condition,
+    printed_error_bound,
 )
 from owkg.theory.moments import Moments, conditional_moments, covariance, expectation, moments, variance
 from owkg.theory.power import (
@@ -45,6 +47,8 @@ __all__ = [
     "moments",
     "mrr_derivative",
     "mrr_lemma_expectation",
+    "printed_correlation_condition",
+    "printed_error_bound",
     "queries_to_tell_apart",
     "required_queries",
     "score_expectation",

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 
 
@@ -52,7 +53,7 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     Args and Raises: as `log_approximation`.
 
     References:
-        Derived in docs/theory.md, section 3, in the place of the bound of Theorem 4.1.
+        Derived in docs/theory.md, section 3; below that of Theorem 4.1, `printed_error_bound`.
     """
     queries = grid(**setting)
     p = queries.conditional_strengths()[0] * queries.sparsity
@@ -61,6 +62,31 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
         tail = np.exp(x * np.log1p(-p)) / p - 0.5
         bound = _parts(queries).factor * np.maximum(0.5 + 1 / (6 * x), tail) / x
     return np.where(np.isfinite(bound), bound, np.nan)[()]
+
+
+def printed_error_bound(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+    """The error bound of Theorem 4.1, without correlation; `log_approximation_error_bound` is smaller.
+
+    max(1 / (2 beta (N+1)^2), e / (1 - e) ln(1 / (l beta)) / (beta (N+1))) with e = (1 - l beta)^(N+1).
+
+    Args:
+        strength, sparsity, num_answers: l in (0, 1], beta and N.
+
+    Raises:
+        ValueError: if an argument leaves its interval.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.1.
+    """
+    l = checks.real("strength", strength, 0, 1)
+    checks.require("strength", l, l > 0, "in (0, 1]")
+    beta = checks.real("sparsity", sparsity, 0, 1, closed=False)
+    n = checks.integer("num_answers", num_answers, 1) + 1.0
+    checks.common_shape(strength=l, sparsity=beta, num_answers=n)
+    p = l * beta
+    log_e = n * np.log1p(-p)
+    few = np.exp(log_e) / -np.expm1(log_e) * -np.log(p) / (beta * n)
+    return np.maximum(1 / (2 * beta * n**2), few)[()]
 
 
 def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) -> Any:
@@ -79,10 +105,29 @@ def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) ->
     Args and Raises: as `log_approximation`.
 
     References:
-        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5 (a sufficient condition); docs/theory.md, section 4.
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5 (`printed_correlation_condition`, sufficient);
+        docs/theory.md, section 4.
     """
     queries = grid(**setting)
     l = queries.strength
     free = (l == 0) | (l == 1)
     in_test = (1 - queries.sparsity) * queries.conditional_strengths()[1] / np.where(free, 1, l)
     return (~free & (_parts(queries).logarithm > in_test))[()]
+
+
+def printed_correlation_condition(**setting: Unpack[SettingArguments]) -> Any:
+    """The condition of Corollary 4.5: ln(l1 beta (N+2)) + gamma >= alpha + sqrt(alpha beta (1-l) / l).
+
+    Sufficient for `correlation_lowers_log_approximation`, whose right side is
+    alpha - rho sqrt(alpha beta (1-l) / l): the same at rho = -1. False at strength 0 or 1.
+
+    Args and Raises: as `log_approximation`.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5.
+    """
+    queries = grid(**setting)
+    l, beta = queries.strength, queries.sparsity
+    free = (l == 0) | (l == 1)
+    most = (1 - beta) + np.sqrt((1 - beta) * beta * (1 - l) / np.where(free, 1, l))
+    return (~free & (_parts(queries).logarithm >= most))[()]

@@ -125,22 +125,30 @@ def required_queries(
 
 
 def log_inconsistency_probability(
-    *, strength: Any, other_strength: Any, sparsity: Any, num_answers: Any, num_queries: Any, variance: Any
+    *,
+    strength: Any,
+    other_strength: Any,
+    sparsity: Any,
+    num_answers: Any,
+    num_queries: Any,
+    variance: Any,
+    other_variance: Any = None,
 ) -> Any:
     """Theorem 4.2 in the paper's form, for MRR without correlation: both means by the logarithm.
 
-    Phi(-|ln(l'/l)| sqrt(Q) / (beta (N+1) sqrt(2 V))), V one variance for both models.
+    Phi(-|ln(l'/l)| sqrt(Q) / (beta (N+1) sqrt(V + V'))).
 
     Args:
         strength, other_strength: l of the two models, in (0, 1].
         sparsity, num_answers, num_queries: beta, N and Q.
-        variance: V of one query's MRR, above 0, measured or from `moments`.
+        variance, other_variance: V of one query's MRR, of each model, above 0, measured or from `moments`.
+            Without the second, the first is of both, as in Corollary 4.4.
 
     Raises:
         ValueError: if an argument leaves its interval.
 
     References:
-        Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2.
+        Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2, equation 5.
     """
     l = _positive("strength", strength)
     other = _positive("other_strength", other_strength)
@@ -148,11 +156,19 @@ def log_inconsistency_probability(
     answers = checks.integer("num_answers", num_answers, 1)
     queries = checks.integer("num_queries", num_queries, 1)
     v = checks.real("variance", variance, 0, np.inf, closed=False)
+    w = v if other_variance is None else other_variance
+    w = checks.real("other_variance", w, 0, np.inf, closed=False)
     checks.common_shape(
-        strength=l, other_strength=other, sparsity=beta, num_answers=answers, num_queries=queries, variance=v
+        strength=l,
+        other_strength=other,
+        sparsity=beta,
+        num_answers=answers,
+        num_queries=queries,
+        variance=v,
+        other_variance=w,
     )
     gap = np.abs(np.log(other / l)) / (beta * (answers + 1))
-    return special.ndtr(-gap * np.sqrt(queries / (2 * v)))[()]
+    return special.ndtr(-gap * np.sqrt(queries / (v + w)))[()]
 
 
 def log_required_queries(

@@ -1,10 +1,12 @@
 """The published chance levels of Hoyt et al. (2022), where the user has them."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
 from owkg.metrics import Ties, evaluate, metric, tasks
 from simulations.script import data_file
 
@@ -90,3 +92,24 @@ def chance_levels(names: Any, candidates: Any) -> pl.DataFrame:
         rows += [(name, int(count), e.expectation, e.variance) for name, e in found.items()]
     columns = ["metric", "candidates", "expectation", "variance"]
     return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def task_candidates(folder: Path) -> np.ndarray:
+    """The candidates of each filtered task of a data set, as PyKEEN ranked them: heads, then tails.
+
+    It drops the triples with an entity or a relation that train does not have, and ranks those of train.
+    """
+    facts = fact_splits(read_graph(folder))
+    train = facts["train"]
+    entities, relations = np.unique(train[:, [0, 2]]), np.unique(train[:, 1])
+    seen = {
+        name: triples[np.isin(triples[:, [0, 2]], entities).all(axis=1) & np.isin(triples[:, 1], relations)]
+        for name, triples in facts.items()
+    }
+    known = np.concatenate(list(seen.values()))
+    size = max(int(triples.max(initial=0)) + 1 for triples in facts.values())
+    counts = [
+        num_candidates(known_answers(known, side, num_entities=size, num_relations=size), seen["test"])
+        for side in ("head", "tail")
+    ]
+    return np.concatenate(counts) - (size - len(entities))

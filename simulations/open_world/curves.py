@@ -33,3 +33,17 @@ class Curves(NamedTuple):
     config: Int32[np.ndarray, "checkpoints"]
     step: Int64[np.ndarray, "checkpoints"]
     values: dict[str, Float32[np.ndarray, "metrics checkpoints queries"]]
+
+
+def without(curves: Curves, label: str) -> Curves:
+    """The curves of the other configurations than the one of that label."""
+    left_out = curves.labels.index(label)
+    config = np.delete(np.arange(len(curves.labels)), left_out)
+    kept = curves.config != left_out
+    return curves._replace(
+        labels=tuple(curves.labels[i] for i in config),
+        models=tuple(curves.models[i] for i in config),
+        config=np.searchsorted(config, curves.config[kept]).astype(np.int32),
+        step=curves.step[kept],
+        values={name: values[:, kept] for name, values in curves.values.items()},
+    )

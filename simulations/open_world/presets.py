@@ -58,7 +58,7 @@ def _every(interval: int, steps: int) -> tuple[int, ...]:
     return tuple(range(interval, steps + 1, interval))
 
 
-# As published, without weights of negatives by their own scores (Yang et al. 2022, section 6).
+# As in the released code of Yang et al. (2022), without weights of negatives by their own scores.
 _SAMPLED = {
     "training_loop": "negatives",
     "loss": "logistic",

@@ -68,7 +68,8 @@ class Trained(NamedTuple):
 class Study(NamedTuple):
     """Everything that figures are drawn from: worlds, configurations, records and curves of each world.
 
-    `description` goes into study.json.
+    `description` goes into study.json. `chooser` is the configuration that chose the missing facts of the
+    correlated test sets; None where they came with the worlds.
     """
 
     worlds: list[Any]
@@ -76,6 +77,7 @@ class Study(NamedTuple):
     records: list[Any]
     curves: list[Any]
     description: dict[str, Any]
+    chooser: str | None
 
 
 def trained(
@@ -161,7 +163,7 @@ def study(
     ]
     names = [one.label for one in chosen], [one.model for one in chosen]
     curves = [query_values(world, of_world, *names) for world, of_world in zip(found, recorded, strict=True)]
-    return Study(found, chosen, recorded, curves, description)
+    return Study(found, chosen, recorded, curves, description, chooser)
 
 
 def _teller() -> Callable[[Any], None]:

@@ -245,8 +245,8 @@ def with_correlated(world: ClosedWorld, score: Any, seed: int = 0) -> ClosedWorl
     """`world` with a test set whose missing facts are chosen by the predictions of a model.
 
     Of the n answers to a query, min(Binomial(n, share missing in the sparse test), n - 1) are missing,
-    those that the model ranks worst, of equal scores the later (Yang et al. 2022, section 6.2). A set that is
-    there stays.
+    those that the model ranks worst, of equal scores the later (Yang et al. 2022: section 6.2 has a model
+    choose, its released code the worst). A set that is there stays.
 
     Args:
         world: that is asked.

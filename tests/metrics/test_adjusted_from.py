@@ -11,7 +11,7 @@ RANKS = RNG.integers(1, CANDIDATES + 1)
 WEIGHT = RNG.uniform(0.2, 3, 700)
 PLAIN = {"amr": "mr", "amri": "mr", "zmr": "mr", "amrr": "mrr", "zmrr": "mrr", "ahits@3": "hits@3"}
 PLAIN |= {"zhits@3": "hits@3", "agmri": "gmr", "zgmr": "gmr", "ahmri": "hmr", "zwgmr": "wgmr"}
-PLAIN |= {"amedian_ranki": "median_rank", "aprobe@1,0": "probe@1,0"}
+PLAIN |= {"amedian_ranki": "median_rank", "aprobe@1,0": "probe@1,0", "cdf-zmr": "mr"}
 
 
 @pytest.mark.parametrize("name", PLAIN)

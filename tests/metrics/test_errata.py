@@ -17,7 +17,7 @@ def _of(ranks, candidates, name):
 def test_amr():
     ranks, n = np.array([2, 7, 3, 10]), 11
     holds = 2 / (len(ranks) * (n + 1)) * ranks.sum()
-    printed = 2 / (len(ranks) * n * (n - 1)) * ranks.sum()
+    printed = 2 / (n * (n - 1)) * ranks.sum()
     assert _of(ranks, n, "amr").value == pytest.approx(holds, rel=1e-14)
     assert _of(ranks, n, "amr").value != pytest.approx(printed, rel=0.5)
 
@@ -29,6 +29,27 @@ def test_variance_of_hits(all_ranks):
     assert found == pytest.approx(every.var(), rel=1e-13)
     assert found == pytest.approx(k * (n - k) / (count * n**2), rel=1e-13)
     assert found != pytest.approx(k * (n - k) / (count**2 * n**2), rel=0.5)
+
+
+@pytest.mark.parametrize("name", ["mr", "hmr", "gmr"])
+def test_ratios_to_chance_exceed_1(name, all_ranks):
+    n = 6
+    chance = _of(np.ones(3, np.int64), n, name).expectation
+    for rank in (1, n):
+        ratio = _of(np.full(3, rank), n, f"a{name}").value
+        assert ratio == pytest.approx(rank / chance, rel=1e-13)
+        assert (ratio > 1) == (rank == n)
+    every = [_of(ranks.astype(int), n, f"a{name}").value for ranks in all_ranks([n] * 2)]
+    assert np.mean(every) == pytest.approx(1, rel=1e-13)
+
+
+def test_the_least_amrr_is_above_the_printed_end():
+    n = 6
+    for plain, index, least in (("mrr", "amrr", 1 / n), ("hits@2", "ahits@2", 0)):
+        worst, chance = np.full(3, n), _of(np.ones(3, np.int64), n, plain).expectation
+        found, printed = _of(worst, n, index).value, -chance / (1 - chance)
+        assert found == pytest.approx((least - chance) / (1 - chance), rel=1e-13)
+        assert (found > printed + 0.1) == (plain == "mrr")
 
 
 @pytest.mark.parametrize("name", ["zmr", "zmrr", "zgmr", "zhmr", "zimr", "zigmr", "zhits@3", "zmedian_rank"])

@@ -329,3 +329,36 @@ def test_the_standard_error_where_all_ranks_are_1_is_0(name):
     assert found.standard_error == 0
     assert found.ci_low <= 1 <= found.ci_high
     assert found.ci_low < found.ci_high
+
+
+@pytest.mark.parametrize("interval", ["analytic", "percentile"])
+@pytest.mark.parametrize("name", ["mrr", "mr", "gmr", "median_rank", "macro-mrr"])
+def test_the_normal_cdf_of_z_is_the_estimate_of_z_mapped(name, interval):
+    """Hoyt et al. (2022), section 4.1."""
+    rng = np.random.default_rng(4)
+    made = tasks(rng.integers(1, 10, 40), candidates=10, query=np.arange(40) // 2)
+    z, mapped = (
+        evaluate(made, [metric(f"{start}{name}")], interval=interval, ties="exact")[Ties.EXACT][
+            f"{start}{name}"
+        ]
+        for start in ("z", "cdf-z")
+    )
+    for end in ("value", "ci_low", "ci_high"):
+        assert getattr(mapped, end) == pytest.approx(stats.norm.cdf(getattr(z, end)), rel=1e-12)
+    step = 1e-6
+    slope = (stats.norm.cdf(z.value + step) - stats.norm.cdf(z.value - step)) / (2 * step)
+    assert mapped.standard_error == pytest.approx(slope * z.standard_error, rel=1e-6)
+    assert 0 < mapped.ci_low < mapped.value < mapped.ci_high < 1
+
+
+def test_the_normal_cdf_of_z_is_about_uniform_at_random(all_ranks):
+    every = [
+        evaluate(tasks(r.astype(int), candidates=5), metric("cdf-zmr"), level=None)
+        for r in all_ranks([5] * 5)
+    ]
+    found = [one[Ties.EXACT]["cdf-zmr"] for one in every]
+    values = [one.value for one in found]
+    assert found[0].expectation == pytest.approx(np.mean(values), abs=1e-9)  # mr is symmetric
+    assert found[0].variance == pytest.approx(np.var(values), rel=0.03)
+    nothing = evaluate(tasks([1, 1], candidates=1), metric("cdf-zmr"), level=None)[Ties.EXACT]["cdf-zmr"]
+    assert np.isnan([nothing.value, nothing.expectation, nothing.variance]).all()

@@ -137,3 +137,19 @@ def test_woodruff_of_three_queries_by_hand():
         reach = stats.t.ppf(0.65, 2) * np.sqrt(factor * np.sum(moved**2))
         expected = quantile(by_rank, 0.5 - reach), quantile(by_rank, 0.5 + reach)
         assert (woodruff(made, Ties.EXACT, None, by_rank, 0.3)[1] == expected) is equal
+
+
+def test_the_power_means_at_infinity_are_the_ends_of_the_ranks():
+    """Hoyt et al. (2022), Table 3."""
+    made = tasks([3, 2, 9], [3, 5, 9], candidates=20)
+    ends = [metric("power-mean@inf"), metric("power-mean@-inf")]
+    found = evaluate(made, ends, level=None)
+    assert [one.value for one in found[Ties.OPTIMISTIC].values()] == [9, 2]
+    assert [one.value for one in found[Ties.PESSIMISTIC].values()] == [9, 3]
+    near = [metric("power-mean@30"), metric("power-mean@-30")]
+    means = evaluate(tasks([3, 2, 9], candidates=20), near, level=None)[Ties.EXACT]
+    for mean, end in zip(means.values(), found[Ties.OPTIMISTIC].values(), strict=True):
+        assert mean.value == pytest.approx(end.value, rel=0.05)
+    # A task without weight is not there.
+    weighed = evaluate(tasks([3, 2, 9], candidates=20, weight=[1, 1, 0]), ends, level=None)[Ties.EXACT]
+    assert [one.value for one in weighed.values()] == [3, 2]

@@ -46,7 +46,8 @@ NAMES = [
     *("strat-mrr@0.5", "strat-hits@10@1/3", "strat-gmr@1", "astrat-mrr@1", "zstrat-mrr@0.5", "strat-mr@0"),
     *("macro-mrr", "macro-hits@10", "macro-map@20", "macro-ndcg@20", "amacro-mrr", "zmacro-ndcg@5"),
     *("macro-mr", "amacro-mri", "apower-mean@2i", "zpower-mean@2", "zlog-mrr", "ap-mrr@0.5"),
-    *("count", "standard_deviation", "variance", "median_absolute_deviation"),
+    *("count", "standard_deviation", "variance", "median_absolute_deviation", "max_rank", "min_rank"),
+    *("cdf-zmrr", "cdf-zmr", "cdf-zhits@10", "cdf-zmedian_rank"),
 ]
 
 
@@ -95,6 +96,8 @@ def test_titles(title):
         ("adjusted-mr-index", "amri"),
         ("z-mrr", "zmrr"),
         ("power-mean@0", "gmr"),
+        ("power-mean@inf", "max_rank"),
+        ("Power-Mean@-inf", "min_rank"),
         ("p-mrr@1.0", "p-mrr@1"),
     ],
 )
@@ -171,7 +174,7 @@ def test_names_that_are_no_text(name):
         ("strat-mrr@-1", "at least 0"),
         ("strat-mrr@inf", "at least 0|not a number"),
         ("strat-hits@0@1", "whole number"),
-        ("power-mean@inf", "finite|not a number"),
+        ("power-mean@nan", "finite|not a number"),
         ("p-mrr@0", "above 0"),
         ("macro-gmr", "mean of a rank weight"),
         ("macro-imr", "mean of a rank weight"),
@@ -216,6 +219,7 @@ def test_probe_names_keep_their_numbers(a, b, c, e):
         ("mr", Adjustment.INDEX, "amri"),
         ("mr", Adjustment.RATIO, "amr"),
         ("mr", Adjustment.Z, "zmr"),
+        ("mr", Adjustment.CDF, "cdf-zmr"),
         ("mr", Adjustment.NONE, "mr"),
         ("probe@1,0", Adjustment.INDEX, "aprobe@1,0"),
         ("median_rank", Adjustment.INDEX, "amedian_ranki"),
@@ -234,6 +238,8 @@ def test_adjusted(plain, adjustment, name):
         ("amri", Adjustment.INDEX),
         ("zmrr", Adjustment.NONE),
         ("count", Adjustment.Z),
+        ("cdf-zmrr", Adjustment.CDF),
+        ("max_rank", Adjustment.INDEX),
         ("mrr", Adjustment.RATIO),
         ("macro-mrr", Adjustment.RATIO),
         ("inverse_median_rank", Adjustment.RATIO),
@@ -256,6 +262,8 @@ def test_what_cannot_be_adjusted(plain, adjustment):
         "aimr",
         "zhmr",
         "zmedian_rank",
+        "cdf-zmrr",
+        "max_rank",
         "log-mrr",
         "p-mrr@0.5",
         "power-mean@2",

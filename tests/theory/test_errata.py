@@ -5,6 +5,7 @@ import pytest
 
 from owkg import openworld, theory
 from owkg.rank_weights import LOG_MRR, MRR, hits_at, p_mrr
+from simulations.yang2022.printed import REPORTED, corrected_ranks
 from simulations.yang2022.published import compared_with_published, published_simulations
 
 PAPER = {"sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
@@ -45,10 +46,19 @@ def test_negative_class():
     assert harmonic_mean > np.log(n) / n
     mean = theory.expectation(MRR, strength=0.0, **(PAPER | {"sparsity": 1e-12}))
     assert mean == pytest.approx(harmonic_mean, rel=1e-9)
-    left_out = theory.expectation(LOG_MRR, strength=0.7, **PAPER) - theory.lemma_expectation(
-        LOG_MRR, strength=0.7, **PAPER
-    )
-    assert left_out == pytest.approx(0.025, abs=5e-4)
+
+    def delta(metric, **setting):
+        return theory.expectation(metric, **setting) - theory.lemma_expectation(metric, **setting)
+
+    n = 14505 - 43
+    printed = np.log(n) / n
+    assert delta(LOG_MRR, strength=0.7, **PAPER) == pytest.approx(0.025, abs=5e-4)
+    assert delta(LOG_MRR, strength=0.7, **PAPER) > 10 * 0.3 * printed
+    assert abs(delta(MRR, strength=1.0, **PAPER)) < 1e-12
+    strength = np.linspace(0.1, 0.9, 9)
+    for ahead, holds in ((0.3, False), (0.6, False), (0.7, True), (3.0, True)):
+        found = delta(MRR, strength=strength, **(PAPER | {"sparsity": ahead / 43 / strength}))
+        assert ((found <= (1 - strength) * printed) == holds).all()
 
 
 def test_conditioning():
@@ -57,11 +67,17 @@ def test_conditioning():
     assert round(float(theory.lemma_expectation(MRR, **setting)), 3) == 0.639
 
 
-def test_logarithm_needs_missing_facts():
-    setting = {"strength": 0.3, "sparsity": 0.15, "num_answers": 12, "num_entities": 1000}
-    assert round(float(theory.log_approximation(**setting)), 3) == 0.059
-    assert round(float(theory.lemma_expectation(MRR, **setting)), 3) == 0.264
-    assert round(float(theory.log_approximation_error_bound(**setting)), 2) == 0.41
+def test_the_slope_falls_with_sparsity():
+    slopes = theory.lemma_derivative(MRR, strength=0.7, **(PAPER | {"sparsity": np.array([0.2, 0.8])}))
+    assert slopes[0] / slopes[1] == pytest.approx(4, rel=0.01)
+
+
+def test_the_gain_of_a_correction_is_of_the_same_answers():
+    """Table 1, two test answers first, then six missing ones."""
+    corrected = corrected_ranks(REPORTED, 2)
+    two, eight = ([100 * np.mean(1 / ranks[:n]) for ranks in (REPORTED, corrected)] for n in (2, 8))
+    assert np.round(two).tolist() == [20, 100]
+    assert np.round(eight).tolist() == [34, 82]
 
 
 def test_log_mrr_is_not_ndcg():

@@ -107,13 +107,16 @@ def test_the_papers_forms():
 
 
 def test_theorem_4_2_is_the_normal_law_of_the_logarithms():
-    p = theory.log_inconsistency_probability(
-        strength=0.7, other_strength=0.75, sparsity=0.35, num_answers=43, num_queries=500, variance=0.006
-    )
+    setting = PAIR | {"sparsity": 0.35, "num_answers": 43, "num_queries": 500, "variance": 0.006}
     gap = np.log(0.75 / 0.7) / (0.35 * 44)
-    assert p == pytest.approx(stats.norm.cdf(-gap / np.sqrt(2 * 0.006 / 500)), rel=1e-12)
-    exact = theory.inconsistency_probability(MRR, **PAIR, **WORLD, num_queries=500)
-    assert p == pytest.approx(exact, abs=0.01)
+    for other, both in ((None, 0.012), (0.01, 0.016)):
+        p = theory.log_inconsistency_probability(**setting, other_variance=other)
+        assert p == pytest.approx(stats.norm.cdf(-gap / np.sqrt(both / 500)), rel=1e-12)
+    one, two = (theory.moments(MRR, strength=l, **WORLD).variance for l in PAIR.values())
+    p = theory.log_inconsistency_probability(**(setting | {"variance": one}), other_variance=two)
+    assert p == pytest.approx(
+        theory.inconsistency_probability(MRR, **PAIR, **WORLD, num_queries=500), abs=0.005
+    )
 
 
 @pytest.mark.parametrize("missing", [openworld.NodeBased(), openworld.PopularityBased()], ids=str)

@@ -5,7 +5,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from simulations.open_world import runs
 from simulations.open_world.curves import Curves
+from simulations.yang2022 import contradiction_plots, curve_plots, figures3to5
 from simulations.yang2022.claims import _of_density, claim, claims
 from simulations.yang2022.flattening import flattening
 from simulations.yang2022.halves import confirmed
@@ -248,3 +250,29 @@ def test_bad_input_is_found_before_any_work():
     holed.values["correlated"][0, 0, 0] = np.nan
     refused(r"`curves.values\['correlated'\]` must be finite, got nan", [good, holed])
     assert seen == []
+
+
+def test_the_model_that_chose_is_not_compared_on_its_test_set(tmp_path, monkeypatch):
+    """Yang et al. (2022), section 6.2: the others are, on both test sets."""
+    curves = study()
+    drawn = []
+    monkeypatch.setattr(curve_plots, "correlation_figure", lambda curves, stem: drawn.append(curves) or [])
+    monkeypatch.setattr(contradiction_plots, "share_figures", lambda table, out: [])
+    of_three = runs.Study([], curves.labels, [], [curves], {}, None)
+    pairs = {}
+    for chooser in (None, "RotatE 500"):
+        done = of_three._replace(chooser=chooser)
+        figures3to5.draw_figure5_correlation(done, tmp_path, 0)
+        figures3to5.write_claims(done, tmp_path, 0)
+        table = pl.read_csv(tmp_path / "claims.csv").filter(claim="inconsistent", metric="mrr")
+        pairs[chooser] = dict(table.filter(pl.col("minus").is_null()).select("test_set", "remark").rows())
+    assert drawn[0] is curves
+    assert drawn[1].labels == ("RotatE 100", "ComplEx")
+    np.testing.assert_array_equal(drawn[1].config, np.repeat([0, 1], 12))
+    np.testing.assert_array_equal(drawn[1].values["full"], curves.values["full"][:, curves.config != 1])
+    assert pairs == {
+        None: {"sparse": "432 pairs", "correlated": "432 pairs"},
+        "RotatE 500": {"sparse": "432 pairs", "correlated": "144 pairs"},
+    }
+    of_two = of_three._replace(configurations=curves.labels[:2], chooser="RotatE 100")
+    assert figures3to5._without_chooser(of_two) is of_two

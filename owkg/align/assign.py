@@ -1,0 +1,33 @@
+"""One-to-one assignment of the entities of a test alignment."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from owkg.checks import ArgumentError
+
+
+def assigned(similarity: Any) -> Bool[np.ndarray, "pairs"]:
+    """Whether each pair is matched by the assignment of the largest total similarity (Hungarian).
+
+    Args:
+        similarity: finite floats [pairs, pairs], of the left entity of each pair (row) and the right entity
+            of each pair (column).
+
+    Raises:
+        ValueError: naming the argument, if it is not square, or a number is not finite.
+
+    References:
+        Kuhn, Naval Research Logistics Quarterly 1955; Berrendorf et al. (2020), section 1.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    matrix = np.asarray(similarity)
+    if matrix.dtype.kind != "f" or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        text = f"must be floats of shape [pairs, pairs], got {matrix.dtype} of shape {matrix.shape}."
+        raise ArgumentError("similarity", text)
+    if not np.isfinite(matrix).all():
+        raise ArgumentError("similarity", "must be finite, got NaN or infinity.")
+    _, column = linear_sum_assignment(matrix, maximize=True)
+    return column == np.arange(len(matrix))

@@ -1,0 +1,169 @@
+"""Two knowledge graphs and the pairs of entities that mean the same."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Int32
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.kg import KnowledgeGraph
+from owkg.kg.lines import WHOLE, first_row, line_error, read_lines, require_distinct, split_lines
+
+_SIDES = ("left", "right")
+_ENTITY = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"
+_PAIR = rf"[ \t]*(?P<left>{WHOLE})[ \t]+(?P<right>{WHOLE})[ \t]*"
+_TRIPLE = rf"[ \t]*(?P<head>{WHOLE})[ \t]+(?P<relation>{WHOLE})[ \t]+(?P<tail>{WHOLE})[ \t]*"
+
+
+class Alignment(NamedTuple):
+    """Two knowledge graphs, and which of their entities are the same.
+
+    Attributes:
+        left, right: the graphs; their triples are the split train.
+        train, test: int [pairs, 2], ids of the left and of the right graph.
+    """
+
+    left: KnowledgeGraph
+    right: KnowledgeGraph
+    train: Int32[np.ndarray, "train_pairs 2"]
+    test: Int32[np.ndarray, "test_pairs 2"]
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether no entity is in two pairs."""
+        return not any(_repeated(ids).any() for ids in np.concatenate([self.train, self.test]).T)
+
+
+def read_alignment(
+    folder: Any, *, train_share: float = 0.3, seed: int = 0, many_to_many: bool = False
+) -> Alignment:
+    """Reads two graphs and their reference pairs from a folder in the layout of DBP15k.
+
+    `ent_ids_1` and `ent_ids_2` (id, tab, label), `triples_1` and `triples_2` (ids of head, relation, tail),
+    `ref_ent_ids` (pairs of ids). Where there is a `sup_ent_ids` it holds the training pairs, and
+    `ref_ent_ids` those of the test; else the pairs are split by `split_pairs`. All may be packed (`.gz`).
+
+    Args:
+        folder: where the files are.
+        train_share, seed: of `split_pairs`; without effect where `sup_ent_ids` is there.
+        many_to_many: allow entities in several pairs.
+
+    Raises:
+        ValueError: beginning with the file and the line: if a line is malformed, a triple or a pair names
+            an entity that its graph does not have, a pair is repeated or stands in both files, or an entity
+            is in two pairs and `many_to_many` is False.
+        FileNotFoundError: if a file is missing.
+    """
+    folder = checks.path("folder", folder)
+    checks.flag("many_to_many", many_to_many)
+    share = _share_checked(train_share)
+    (left_ids, left), (right_ids, right) = (_graph(folder, number) for number in (1, 2))
+    files = [_file(folder, "ref_ent_ids")]
+    supervised = _find(folder, "sup_ent_ids")
+    if supervised is not None:
+        files = [supervised, *files]
+    frames = [_pairs(path, (left_ids, right_ids)) for path in files]
+    places = [(path, row + 1) for path, frame in zip(files, frames, strict=True) for row in range(len(frame))]
+    pairs = np.concatenate(frames)
+    _check_pairs(pairs, places, (left, right), many_to_many)
+    if supervised is not None:
+        return Alignment(left, right, pairs[: len(frames[0])], pairs[len(frames[0]) :])
+    return split_pairs(Alignment(left, right, pairs[:0], pairs), share, seed)
+
+
+def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignment:
+    """The same graphs with a random share of all pairs, at least one less than all, for training.
+
+    Shares of one seed are nested: the training pairs of a smaller share are among those of a larger one.
+
+    Raises:
+        ValueError: if the share is outside [0, 1), or the seed is no whole number of at least 0.
+    """
+    share = _share_checked(train_share)
+    pairs = np.concatenate([alignment.train, alignment.test])
+    pairs = pairs[np.lexsort(pairs.T)]  # however they were split before
+    order = np.random.default_rng(checks.seed("seed", seed)).permutation(len(pairs))
+    count = min(round(share * len(pairs)), len(pairs) - 1)
+    return alignment._replace(train=pairs[order[:count]], test=pairs[order[count:]])
+
+
+def _share_checked(share: Any) -> float:
+    value = checks.scalar("train_share", checks.real("train_share", share, 0, 1))
+    if value == 1:
+        raise ArgumentError("train_share", "must be below 1: some pairs have to be left for the test, got 1.")
+    return value
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def _file(folder: Path, name: str) -> Path:
+    found = _find(folder, name)
+    if found is None:
+        raise FileNotFoundError(f"{folder}: must hold a file {name} or {name}.gz (layout of DBP15k).")
+    return found
+
+
+def _graph(folder: Path, number: int) -> tuple[pl.Series, KnowledgeGraph]:
+    """(the ids of the entities as they are in the files, the graph)."""
+    path = _file(folder, f"ent_ids_{number}")
+    entities = split_lines(path, read_lines(path), _ENTITY, "an id, a tab, and a label", separator="\t")
+    for column in ("id", "label"):
+        require_distinct(path, entities[column], column, first=1)
+    path = _file(folder, f"triples_{number}")
+    expected = "the ids of head, relation and tail (whole numbers)"
+    triples = split_lines(path, read_lines(path), _TRIPLE, expected, separator=None)
+    relations = triples["relation"].unique().sort()
+    columns = [
+        _numbered(path, triples[column], of)
+        for column, of in (("head", entities["id"]), ("relation", relations), ("tail", entities["id"]))
+    ]
+    graph = KnowledgeGraph(
+        tuple(entities["label"].to_list()), tuple(relations.to_list()), {"train": np.stack(columns, axis=1)}
+    )
+    return entities["id"], graph
+
+
+def _numbered(path: Path, column: pl.Series, ids: pl.Series) -> Int32[np.ndarray, "rows"]:
+    found = column.cast(pl.Enum(ids), strict=False).to_physical()
+    if (row := first_row(found.is_null())) is not None:
+        message = f"the {column.name} {column[row]} is no entity of its graph (ent_ids)."
+        raise line_error(path, row + 1, message)
+    return found.cast(pl.Int32).to_numpy()
+
+
+def _pairs(path: Path, ids: tuple[pl.Series, ...]) -> Int32[np.ndarray, "pairs 2"]:
+    lines = split_lines(path, read_lines(path), _PAIR, "a pair of ids (whole numbers)", separator=None)
+    return np.stack([_numbered(path, lines[side], of) for side, of in zip(_SIDES, ids, strict=True)], axis=1)
+
+
+def _check_pairs(
+    pairs: np.ndarray, places: list[tuple[Path, int]], graphs: tuple[KnowledgeGraph, ...], many_to_many: bool
+) -> None:
+    again = _repeated(pairs[:, 0].astype(np.int64) * graphs[1].num_entities + pairs[:, 1])
+    if again.any():
+        row = int(np.argmax(again))
+        before = int(np.argmax((pairs == pairs[row]).all(axis=1)))
+        path, line = places[before]
+        raise line_error(*places[row], f"the pair stands in {path.name}, line {line}, already.")
+    for side, ids, graph in zip(_SIDES, pairs.T, graphs, strict=True):
+        again = _repeated(ids)
+        if again.any() and not many_to_many:
+            row = int(np.argmax(again))
+            path, line = places[int(np.argmax(ids == ids[row]))]
+            raise line_error(
+                *places[row],
+                f"the {side} entity {graph.entities[ids[row]]!r} is in the pair of {path.name}, line {line}, "
+                f"already, as are those of {int(again.sum()):,} pairs; `many_to_many` allows it.",
+            )
+
+
+def _repeated(ids: np.ndarray) -> np.ndarray:
+    """Whether each of the values has stood before."""
+    first = np.zeros(len(ids), bool)
+    first[np.unique(ids, return_index=True)[1]] = True
+    return ~first

@@ -1,0 +1,91 @@
+"""Embeddings and similarities of two graphs in `.npz` files."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from owkg import checks
+from owkg.align.data import Alignment
+from owkg.models.embeddings_files import npz_arrays
+from owkg.storage import written_aside
+
+_SIDES = ("left", "right")
+
+
+def read_embeddings(path: Path, alignment: Alignment) -> tuple[np.ndarray, np.ndarray]:
+    """The embeddings of the left and of the right entities, in the order of their ids.
+
+    The file holds `left` [entities, d] and `right` [entities, d], and may hold `left_labels` and
+    `right_labels`, by which rows in another order are put in place. It is never unpickled.
+
+    Raises:
+        ValueError: naming the file, if it is no such file, or its labels are not those of the graphs.
+        OSError: if it cannot be opened.
+    """
+    arrays = _needed(path, _SIDES)
+    places = _places(path, arrays, alignment, [len(arrays[side]) for side in _SIDES])
+    left, right = (arrays[side][place] for side, place in zip(_SIDES, places, strict=True))
+    return left, right
+
+
+def read_similarity(path: Path, alignment: Alignment) -> Float[np.ndarray, "left right"]:
+    """The similarities of left and right entities, of `owkg.align.rank_matrix`.
+
+    The file holds `similarity` [left entities, right entities], larger is more alike, or [test pairs, test
+    pairs]; and may hold `left_labels` and `right_labels` of all entities. It is never unpickled.
+
+    Raises:
+        ValueError: naming the file, if it is no such file, or its labels are not those of the graphs.
+        OSError: if it cannot be opened.
+    """
+    arrays = _needed(path, ("similarity",))
+    matrix = arrays["similarity"]
+    if matrix.ndim != 2:
+        raise ValueError(f"{path}: similarity must be a matrix, got shape {matrix.shape}.")
+    rows, columns = _places(path, arrays, alignment, list(matrix.shape))
+    labelled = any(f"{side}_labels" in arrays for side in _SIDES)
+    return matrix[rows][:, columns] if labelled else matrix
+
+
+def write_embeddings(path: Path, alignment: Alignment, left: np.ndarray, right: np.ndarray) -> None:
+    """Writes what `read_embeddings` reads, with labels, whole or not at all."""
+    graphs = zip(_SIDES, (alignment.left, alignment.right), strict=True)
+    labels = {f"{side}_labels": np.array(graph.entities, np.str_) for side, graph in graphs}
+    with written_aside(checks.path("path", path)) as aside, aside.open("wb") as file:
+        np.savez(file, allow_pickle=False, left=left, right=right, **labels)
+
+
+def _needed(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    arrays = npz_arrays(path)
+    if missing := [name for name in names if name not in arrays]:
+        found = ", ".join(arrays) or "none"
+        raise ValueError(f"{path}: holds no array {', '.join(missing)}; arrays found: {found}.")
+    for name in names:
+        if arrays[name].dtype.kind != "f" or not arrays[name].ndim:
+            text = f"must be an array of floats, got {arrays[name].dtype} of shape {arrays[name].shape}"
+            raise ValueError(f"{path}: {name} {text}.")
+    return arrays
+
+
+def _places(
+    path: Path, arrays: dict[str, np.ndarray], alignment: Alignment, rows: list[int]
+) -> list[np.ndarray]:
+    """Of each side, the row of each entity."""
+    places = []
+    for side, graph, count in zip(_SIDES, (alignment.left, alignment.right), rows, strict=True):
+        labels = arrays.get(f"{side}_labels")
+        if labels is None:
+            places.append(np.arange(count))
+            continue
+        if labels.dtype.kind != "U" or labels.shape != (count,):
+            text = f"must be {count} texts, one a row, got {labels.dtype} of shape {labels.shape}"
+            raise ValueError(f"{path}: {side}_labels {text}.")
+        place = {label: row for row, label in enumerate(labels.tolist())}
+        if len(place) < count:
+            raise ValueError(f"{path}: {side}_labels must be unique, got {count - len(place):,} repeated.")
+        if missing := [label for label in graph.entities if label not in place]:
+            text = f"lack {len(missing):,} of {graph.num_entities:,} entities, such as {missing[0]!r}"
+            raise ValueError(f"{path}: {side}_labels {text}.")
+        places.append(np.array([place[label] for label in graph.entities]))
+    return places

@@ -1,0 +1,308 @@
+"""Ranks of the pairs of a test alignment, in both directions, among the entities of its pairs."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+from jaxtyping import Array, Bool, Float, Int32
+
+from owkg.align.data import Alignment
+from owkg.checks import ArgumentError
+from owkg.models.similarity import DOT, Similarity, minus_l1, minus_l2
+from owkg.ranks.order import counted, ordered, to_pass, to_reach
+from owkg.ranks.scores import Ranks, ranks_from_scores
+from owkg.ranks.sets import EntitySets
+from owkg.ranks.table import RANKS, SIDES, RankTable, validated
+
+RELATION = "sameAs"
+
+SIMILARITIES: dict[str, Similarity] = {
+    "l1": minus_l1(0.0),
+    "l2": minus_l2(0.0),
+    "dot": DOT,
+    "cosine": DOT,  # of rows of length 1
+}
+"""How embeddings are compared, by name."""
+
+# Entities of a tile's side, at most: a tile of similarities stays in the processor's caches.
+_TILE = 512
+# Similarities in memory at a time, where entities are in several pairs.
+_BLOCK_ENTRIES = 2**24
+
+
+def similarity_named(name: str) -> Similarity:
+    """The comparison of that name; ValueError that lists those there are."""
+    if name not in SIMILARITIES:
+        raise ArgumentError("similarity", f"must be one of {', '.join(SIMILARITIES)}, got {name!r}.")
+    return SIMILARITIES[name]
+
+
+def rank_embeddings(
+    alignment: Alignment,
+    left: Any,
+    right: Any,
+    *,
+    similarity: str = "l1",
+    model: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> RankTable:
+    """Ranks of the test pairs, in both directions, by the similarity of embeddings.
+
+    The right entity of a pair is ranked among the right entities of all test pairs (side tail), its left
+    entity among the left ones (side head); other entities that it is paired with leave the candidates.
+
+    Args:
+        alignment: of `owkg.align.read_alignment`.
+        left, right: floats [entities, d] of each graph, in the order of its ids.
+        similarity: minus the L1 or the L2 distance ("l1", "l2"), "dot" or "cosine".
+        model: name for the column `model`.
+        on_progress: told how many tiles of similarities are counted, and of how many.
+
+    Returns:
+        A rank table of relation sameAs, two rows a test pair, with popularity: the triples of its graph in
+        which the answer appears.
+
+    Raises:
+        ValueError: naming the argument, if an array has another shape or a number is not finite.
+    """
+    left, right = _comparable(alignment, left, right, similarity)
+    pairs = _test_checked(alignment)
+    if _one_to_one(pairs):
+        ranks = _of_tiles(SIMILARITIES[similarity], left[pairs[:, 0]], right[pairs[:, 1]], on_progress)
+    else:
+        every = SIMILARITIES[similarity].all
+        ranks = _of_blocks(pairs, lambda i, j: np.asarray(every(left[i], right[j])), on_progress)
+    return _table(alignment, ranks, model)
+
+
+def rank_matrix(alignment: Alignment, matrix: Any, *, model: str | None = None) -> RankTable:
+    """Ranks of the test pairs, in both directions, by a matrix of similarities.
+
+    Args:
+        alignment: of `owkg.align.read_alignment`.
+        matrix: floats [left entities, right entities], of all entities in the order of their ids; larger is
+            more alike. Or [test pairs, test pairs]: the left against the right entity of each.
+        model: name for the column `model`.
+
+    Returns:
+        As `rank_embeddings`.
+
+    Raises:
+        ValueError: naming the argument, if the matrix has another shape, or holds NaN.
+    """
+    pairs = _test_checked(alignment)
+    matrix, places = _matrix_checked(alignment, matrix, pairs)
+    return _table(alignment, _of_blocks(places, lambda i, j: matrix[np.ix_(i, j)], None), model)
+
+
+def similarity_of_pairs(alignment: Alignment, given: Any, *, similarity: str = "l1") -> np.ndarray:
+    """The similarities [test pairs, test pairs] of the left and right entities of the test pairs.
+
+    Args:
+        alignment: of `owkg.align.read_alignment`.
+        given: the embeddings (left, right) of `rank_embeddings`, or the matrix of `rank_matrix`.
+        similarity: how embeddings are compared.
+
+    Raises:
+        ValueError: as these two.
+    """
+    pairs = _test_checked(alignment)
+    if isinstance(given, tuple):
+        left, right = _comparable(alignment, given[0], given[1], similarity)
+        every, columns = SIMILARITIES[similarity].all, jnp.asarray(right[pairs[:, 1]])
+        rows = (jnp.asarray(left[pairs[i : i + _TILE, 0]]) for i in range(0, len(pairs), _TILE))
+        return np.concatenate([every(part, columns) for part in rows])
+    matrix, places = _matrix_checked(alignment, given, pairs)
+    return matrix[np.ix_(*places.T)]
+
+
+def _comparable(
+    alignment: Alignment, left: Any, right: Any, similarity: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The checked embeddings of both sides; ValueError as `rank_embeddings`."""
+    similarity_named(similarity)
+    left, right = (
+        _embeddings_checked(name, given, graph.num_entities)
+        for name, given, graph in (("left", left, alignment.left), ("right", right, alignment.right))
+    )
+    if left.shape[1] != right.shape[1]:
+        text = f"must be as wide as `left`, {left.shape[1]}, got {right.shape[1]}."
+        raise ArgumentError("right", text)
+    if similarity == "cosine":
+        left, right = (
+            rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30) for rows in (left, right)
+        )
+    return left, right
+
+
+def _matrix_checked(
+    alignment: Alignment, matrix: Any, pairs: np.ndarray
+) -> tuple[np.ndarray, Int32[np.ndarray, "pairs 2"]]:
+    """(the matrix, the row and the column of each pair); ValueError as `rank_matrix`."""
+    matrix = np.asarray(matrix)
+    shapes = ((alignment.left.num_entities, alignment.right.num_entities), (len(pairs), len(pairs)))
+    if matrix.dtype.kind != "f" or matrix.shape not in shapes:
+        text = f"must be floats of shape {shapes[0]} (all entities) or {shapes[1]} (test pairs), got "
+        raise ArgumentError("matrix", f"{text}{matrix.dtype} of shape {matrix.shape}.")
+    places = pairs
+    if matrix.shape != shapes[0]:
+        if not _one_to_one(pairs):
+            raise ArgumentError(
+                "matrix", f"must be of all entities, {shapes[0]}, where some are in several pairs."
+            )
+        places = np.stack([np.arange(len(pairs))] * 2, axis=1)
+    _refuse_nan("matrix", matrix)
+    return matrix, places
+
+
+def _embeddings_checked(name: str, given: Any, entities: int) -> np.ndarray:
+    array = np.asarray(given)
+    if array.dtype.kind != "f" or array.ndim != 2 or len(array) != entities or not array.size:
+        text = f"must be floats of shape [{entities}, d], one row an entity, got "
+        raise ArgumentError(name, f"{text}{array.dtype} of shape {array.shape}.")
+    array = array.astype(np.float32)
+    bad = ~np.isfinite(array).all(axis=1)
+    if bad.any():
+        raise ArgumentError(name, f"must be finite, got NaN or infinity for entity {int(np.argmax(bad))}.")
+    return array
+
+
+def _refuse_nan(name: str, matrix: np.ndarray) -> None:
+    bad = np.isnan(matrix).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        column = int(np.argmax(np.isnan(matrix[row])))
+        raise ArgumentError(name, f"must not be NaN, got NaN at row {row}, column {column}.")
+
+
+def _test_checked(alignment: Any) -> Int32[np.ndarray, "pairs 2"]:
+    if not isinstance(alignment, Alignment):
+        raise ArgumentError("alignment", f"must be an Alignment, got {alignment!r}.")
+    if not len(alignment.test):
+        raise ArgumentError("alignment", "must have test pairs, got none.")
+    return alignment.test
+
+
+def _one_to_one(pairs: np.ndarray) -> bool:
+    return all(len(np.unique(ids)) == len(ids) for ids in pairs.T)
+
+
+# --- one-to-one: every similarity is computed once, and counted for both directions
+
+
+def _of_tiles(
+    similarity: Similarity,
+    left: np.ndarray,
+    right: np.ndarray,
+    on_progress: Callable[[int, int], None] | None,
+) -> dict[str, Ranks]:
+    count = len(left)
+    across = -(-count // _TILE)
+    size = -(-count // across)
+    tiled = [
+        jnp.pad(rows, ((0, across * size - count), (0, 0))).reshape(across, size, -1)
+        for rows in (left, right)
+    ]
+    is_pair = (jnp.arange(across * size) < count).reshape(across, size)
+    own = _own(similarity, *tiled)
+    counts = np.zeros((2, 2, across, size), np.int64)  # above, level; by left entity, by right entity
+    for row in range(across):
+        of_left, of_right = _row_counts(similarity, row, *tiled, own, is_pair)
+        counts[:, 0, row] += np.asarray(of_left)
+        counts[:, 1] += np.asarray(of_right)
+        if on_progress is not None:
+            on_progress((row + 1) * across, across * across)
+    above, level = counts.reshape(2, 2, -1)[:, :, :count]
+    return {
+        side: Ranks(1 + above[i], level[i], np.full(count, count)) for i, side in enumerate(reversed(SIDES))
+    }
+
+
+@partial(jax.jit, static_argnames="similarity")
+def _own(similarity: Similarity, left: Array, right: Array) -> Int32[Array, "tiles size"]:
+    """The ordered similarity of each pair, to the last bit as in its tile."""
+    return jax.lax.map(lambda tile: jnp.diagonal(ordered(similarity.all(*tile))), (left, right))
+
+
+@partial(jax.jit, static_argnames="similarity")
+def _row_counts(
+    similarity: Similarity,
+    row: Any,
+    left: Float[Array, "tiles size d"],
+    right: Float[Array, "tiles size d"],
+    own: Int32[Array, "tiles size"],
+    is_pair: Bool[Array, "tiles size"],
+) -> tuple[Any, Any]:
+    """Numbers above and no less, of the left entities of one row of tiles, and of all right entities."""
+
+    def flags(keys: Array, own: Array, there: Array) -> tuple[Array, Array]:
+        return (keys > to_pass(own)) & there, (keys >= to_reach(own)) & there
+
+    def one(sums: Any, tile: tuple[Array, ...]) -> tuple[Any, Any]:
+        candidates, own_right, there = tile
+        keys = ordered(similarity.all(left[row], candidates))
+        by_row = counted(flags(keys, own[row][:, None], there[None, :]), (1,))
+        by_column = counted(flags(keys, own_right[None, :], is_pair[row][:, None]), (0,))
+        return jax.tree.map(jnp.add, sums, by_row), by_column
+
+    nothing = (jnp.zeros(left.shape[1], jnp.int32),) * 2
+    return jax.lax.scan(one, nothing, (right, own, is_pair))
+
+
+# --- entities in several pairs
+
+
+def _of_blocks(
+    pairs: np.ndarray,
+    compared: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    on_progress: Callable[[int, int], None] | None,
+) -> dict[str, Ranks]:
+    ranks = {}
+    for done, (side, asked, answer) in enumerate((("tail", 0, 1), ("head", 1, 0))):
+        candidates, target = np.unique(pairs[:, answer], return_inverse=True)
+        # Pairs by what is asked, then by answer: the known answers of a query stand together, in order.
+        order = np.lexsort((target, pairs[:, asked]))
+        grouped, known = pairs[order, asked], target[order].astype(np.int32)
+        block = max(1, _BLOCK_ENTRIES // len(candidates))
+        found = Ranks(*(np.empty(len(pairs), np.int64) for _ in Ranks._fields))
+        for begin in range(0, len(pairs), block):
+            own = order[begin : begin + block]
+            queries = pairs[own, asked]
+            scores = compared(queries, candidates) if side == "tail" else compared(candidates, queries).T
+            start, stop = np.searchsorted(grouped, queries), np.searchsorted(grouped, queries, side="right")
+            part = ranks_from_scores(scores, target[own], known=EntitySets(start, stop, known))
+            for column, values in zip(found, part, strict=True):
+                column[own] = values
+            if on_progress is not None:
+                on_progress(done * len(pairs) + begin + len(own), 2 * len(pairs))
+        ranks[side] = found
+    return ranks
+
+
+def _table(alignment: Alignment, ranks: dict[str, Ranks], model: str | None) -> RankTable:
+    pairs = alignment.test
+    head, tail = (
+        pl.Series(graph.entities, dtype=pl.String).gather(ids)
+        for graph, ids in zip((alignment.left, alignment.right), pairs.T, strict=True)
+    )
+    parts = []
+    for side, graph, ids in (("tail", alignment.right, pairs[:, 1]), ("head", alignment.left, pairs[:, 0])):
+        degree = np.bincount(graph.splits["train"][:, [0, 2]].ravel(), minlength=graph.num_entities)
+        columns: dict[str, Any] = {
+            "head": head,
+            "relation": pl.repeat(RELATION, len(pairs), eager=True),
+            "tail": tail,
+        }
+        columns["side"] = pl.repeat(side, len(pairs), eager=True)
+        columns |= {name: getattr(ranks[side], name) for name in RANKS}
+        columns["filtered"] = pl.repeat(True, len(pairs), dtype=pl.Boolean, eager=True)
+        columns["popularity"] = degree[ids]
+        parts.append(pl.DataFrame(columns))
+    table = pl.concat(parts)
+    if model is not None:
+        table = table.with_columns(model=pl.lit(model))
+    return RankTable.trusted(validated(table), {"split": "test", "train_pairs": len(alignment.train)})

@@ -1,0 +1,402 @@
+"""Entity alignment: files, messages, training, ranks and assignment, each against a plain computation."""
+
+import gzip
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import sparse
+
+import owkg
+from owkg import align
+from owkg.align import Alignment, Config
+from owkg.align.gcn import adjacency, convolved
+from owkg.align.sparse import product, sparse_matrix
+from owkg.kg import KnowledgeGraph
+from owkg.models.similarity import minus_l1
+from owkg.ranks.table import validated
+from simulations.berrendorf2020.alignment import two_views
+
+FILES = {
+    "ent_ids_1": "0\tzh:a\n4\tzh:b\n2\tzh:c\n",
+    "ent_ids_2": "10\ten:a\n11\ten:b\n12\ten:c\n",
+    "triples_1": "0 7 4\n4\t8\t2\n",
+    "triples_2": "10\t7\t11\n",
+    "ref_ent_ids": "0\t10\n4\t11\n2\t12\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def made(pairs, left=6, right=7, train=()):
+    """An alignment of unlabelled entities; triples stand where they must."""
+    rng = np.random.default_rng(0)
+    graphs = [
+        KnowledgeGraph(
+            tuple(f"{side}{i}" for i in range(n)),
+            ("r", "s"),
+            {"train": np.stack([rng.integers(0, m, 9) for m in (n, 2, n)], axis=1).astype(np.int32)},
+        )
+        for side, n in (("a", left), ("b", right))
+    ]
+    shaped = [np.asarray(p, np.int32).reshape(-1, 2) for p in (train, pairs)]
+    return Alignment(graphs[0], graphs[1], shaped[0], shaped[1])
+
+
+# --- files
+
+
+def test_files_in_the_layout_of_dbp15k(folder):
+    data = align.read_alignment(folder, train_share=1 / 3, seed=3)
+    assert data.left.entities == ("zh:a", "zh:b", "zh:c")
+    np.testing.assert_array_equal(data.left.splits["train"], [[0, 0, 1], [1, 1, 2]])
+    both = np.concatenate([data.train, data.test])
+    assert (len(data.train), sorted(both.tolist())) == (1, [[0, 0], [1, 1], [2, 2]])
+    assert data.one_to_one
+
+
+def test_packed_files_and_given_training_pairs(folder):
+    (folder / "ref_ent_ids").unlink()
+    (folder / "ref_ent_ids.gz").write_bytes(gzip.compress(b"4 11\n"))
+    (folder / "sup_ent_ids").write_text("0 10\n2 12\n")
+    data = align.read_alignment(folder, train_share=0.9, seed=5)
+    assert (data.train.tolist(), data.test.tolist()) == ([[0, 0], [2, 2]], [[1, 1]])
+
+
+def test_shares_of_one_seed_are_nested_and_splits_differ_by_seed():
+    data = made([(i, i) for i in range(6)])
+    few, many, other = (
+        align.split_pairs(data, share, seed) for share, seed in ((0.2, 1), (0.5, 1), (0.5, 2))
+    )
+    assert many.train[: len(few.train)].tolist() == few.train.tolist()
+    assert many.train.tolist() != other.train.tolist()
+    again = align.split_pairs(many, 0.5, 1)
+    assert again.train.tolist() == many.train.tolist()
+    assert len(align.split_pairs(data, 0.999, 1).test) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("ref_ent_ids", "0\t10\n4\t10\n", r"ref_ent_ids, line 2: the right entity 'en:a' is in the pair of"),
+        ("ref_ent_ids", "0\t10\n0\t10\n", r"ref_ent_ids, line 2: the pair stands in ref_ent_ids, line 1"),
+        ("ref_ent_ids", "0\t10\n4\t99\n", r"ref_ent_ids, line 2: the right 99 is no entity of its graph"),
+        ("ref_ent_ids", "10\t0\n", r"ref_ent_ids, line 1: the left 10 is no entity"),
+        ("ref_ent_ids", "", r"ref_ent_ids, line 1: must hold something"),
+        ("triples_1", "0 7 4\n0 7\n", r"triples_1, line 2: must be the ids of head, relation and tail"),
+        ("triples_1", "0 7 5\n", r"triples_1, line 1: the tail 5 is no entity"),
+        ("ent_ids_2", "10\ten:a\n10\ten:b\n", r"ent_ids_2, line 2: the id '10' stands on line 1"),
+        ("sup_ent_ids", "0\t10\n", r"ref_ent_ids, line 1: the pair stands in sup_ent_ids, line 1, already"),
+    ],
+)
+def test_bad_files_are_named_with_their_line(folder, name, text, message):
+    (folder / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        align.read_alignment(folder)
+
+
+def test_entities_in_several_pairs_are_read_when_asked_for(folder):
+    (folder / "ref_ent_ids").write_text("0\t10\n4\t10\n")
+    data = align.read_alignment(folder, train_share=0, many_to_many=True)
+    assert (len(data.test), data.one_to_one) == (2, False)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1, 1.5, float("nan")])
+def test_a_share_leaves_pairs_to_test(folder, share):
+    with pytest.raises(ValueError, match="`train_share`"):
+        align.read_alignment(folder, train_share=share)
+
+
+def test_a_missing_file_is_named(folder):
+    (folder / "triples_2").unlink()
+    with pytest.raises(FileNotFoundError, match="triples_2"):
+        align.read_alignment(folder)
+
+
+# --- messages and training
+
+
+def test_a_product_and_its_derivative_are_those_of_the_matrix():
+    rng = np.random.default_rng(0)
+    dense = jnp.asarray(rng.standard_normal((90, 5)), jnp.float32)
+    matrix = sparse.random_array((90, 90), density=0.1, rng=rng).tolil()
+    matrix[3] = rng.random(90)  # longer than any width
+    matrix[7] = 0
+    matrix = matrix.tocsr()
+    shaped = sparse_matrix(matrix)
+    np.testing.assert_allclose(product(shaped, dense), matrix @ dense, atol=1e-5)
+    slope = rng.standard_normal((90, 5)).astype(np.float32)
+    _, back = jax.vjp(lambda x: product(shaped, x), dense)
+    np.testing.assert_allclose(back(jnp.asarray(slope))[0], matrix.T @ slope, atol=1e-5)
+
+
+def test_weights_of_messages_by_a_loop_over_triples():
+    data = made([(0, 0)])
+    found = adjacency(data).toarray()
+    total = data.left.num_entities + data.right.num_entities
+    plain = np.eye(total)
+    for graph, first in ((data.left, 0), (data.right, data.left.num_entities)):
+        facts = graph.splits["train"].tolist()
+        for h, r, t in facts:
+            own = [fact for fact in facts if fact[1] == r]
+            if h != t:
+                plain[first + h, first + t] += max(len({fact[2] for fact in own}) / len(own), 0.3)
+                plain[first + t, first + h] += max(len({fact[0] for fact in own}) / len(own), 0.3)
+    degree = plain.sum(axis=0)
+    np.testing.assert_allclose(found, plain / np.sqrt(np.outer(degree, degree)), rtol=1e-12)
+    incoming = adjacency(data, "incoming").toarray()
+    np.testing.assert_allclose(incoming, plain / plain.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_without_training_pairs_random_embeddings_are_convolved():
+    data = made([(i, i) for i in range(6)])
+    config = Config(dim=5, steps=20)
+    raw = np.concatenate(align.initial_embeddings(data, config))
+    np.testing.assert_allclose(np.linalg.norm(raw, axis=1), 1, rtol=1e-6)
+    weights = adjacency(data).toarray()
+    plain = weights @ np.maximum(weights @ raw, 0)
+    np.testing.assert_allclose(np.concatenate(align.train(data, config)), plain, atol=1e-6)
+    np.testing.assert_allclose(convolved(sparse_matrix(adjacency(data)), 3 * raw), plain, atol=1e-6)
+
+
+def test_two_views_of_one_world_are_aligned():
+    views = two_views(0)
+    data = align.split_pairs(views, 0.3, 0)
+    told = []
+    config = Config(dim=32, steps=25)
+    found = align.train(data, config, on_progress=lambda done, total: told.append((done, total)))
+    values = owkg.evaluate(align.rank_embeddings(data, *found), ["hits@1", "amri"], ci=None)["value"]
+    assert values[0] > 0.4
+    assert values[1] > 0.95
+    assert told == [(10, 25), (20, 25), (25, 25)]
+    np.testing.assert_array_equal(found[0], align.train(data, config)[0])
+    assert (found[0] != align.train(data, Config(dim=32, steps=25, seed=1))[0]).any()
+
+
+def test_raw_embeddings_are_chance():
+    data = align.split_pairs(two_views(0), 0, 0)
+    values = [
+        owkg.evaluate(
+            align.rank_embeddings(data, *align.initial_embeddings(data, Config(dim=16, seed=seed))),
+            ["amri"],
+            ci=None,
+        )["value"].item()
+        for seed in range(8)
+    ]
+    assert abs(np.mean(values)) < 4 * np.std(values, ddof=1) / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dim": 0}, "`dim`"),
+        ({"steps": -1}, "`steps`"),
+        ({"learning_rate": 0}, "`learning_rate`"),
+        ({"margin": float("nan")}, "`margin`"),
+        ({"num_negatives": 0}, "`num_negatives`"),
+        ({"seed": -1}, "`seed`"),
+        ({"seed": 2**32}, "`seed` must be below"),
+        ({"normalisation": "row"}, "`normalisation` must be one of symmetric, incoming, got 'row'"),
+    ],
+)
+def test_bad_settings_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Config(**options)
+
+
+# --- ranks
+
+
+def plain_ranks(scores, pairs):
+    """(optimistic, pessimistic, candidates) of the tail of each pair, by a loop."""
+    found = []
+    for i, j in pairs:
+        others = {b for a, b in pairs if a == i and b != j}
+        candidates = {b for _, b in pairs} - others
+        above = sum(scores[i, b] > scores[i, j] for b in candidates)
+        level = sum(scores[i, b] >= scores[i, j] for b in candidates)
+        found.append((1 + above, level, len(candidates)))
+    return found
+
+
+ONE_TO_ONE = [(0, 3), (2, 0), (5, 6), (1, 1)]
+MANY = [(0, 3), (0, 4), (2, 0), (5, 3), (1, 1), (2, 6)]
+
+
+@pytest.mark.parametrize("pairs", [ONE_TO_ONE, MANY])
+@pytest.mark.parametrize("similarity", ["l1", "l2", "dot", "cosine", None])
+def test_ranks_by_a_loop_over_candidates(pairs, similarity):
+    data = made(pairs)
+    rng = np.random.default_rng(1)
+    # Small whole numbers: sums are exact, and there are ties.
+    left, right = (rng.integers(-2, 3, (n, 3)).astype(np.float32) for n in (6, 7))
+    left[:, 0], right[:, 0] = 4, 4  # none is zero
+    apart = left[:, None] - right
+    scores = {
+        "l1": -np.abs(apart).sum(-1),
+        "l2": -np.sqrt((apart**2).sum(-1)),
+        "dot": left @ right.T,
+        "cosine": None,
+        None: rng.integers(0, 3, (6, 7)).astype(np.float64),
+    }[similarity]
+    if similarity == "cosine":
+        units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (left, right)]
+        scores = np.asarray(units[0] @ units[1].T)
+        data = made(ONE_TO_ONE)
+        pairs = ONE_TO_ONE
+    if similarity is None:
+        table = align.rank_matrix(data, scores)
+    else:
+        table = align.rank_embeddings(data, left, right, similarity=similarity, model="m")
+        assert set(table.frame["model"]) == {"m"}
+    validated(table.frame)
+    columns = table.frame.select("optimistic", "pessimistic", "candidates").rows()
+    tail, head = columns[: len(pairs)], columns[len(pairs) :]
+    if similarity == "cosine":  # rounded: ties may part
+        assert [row[2] for row in columns] == [4] * 8
+        return
+    assert tail == plain_ranks(scores, pairs)
+    assert head == plain_ranks(scores.T, [(b, a) for a, b in pairs])
+    assert table.frame["head"].to_list() == [f"a{i}" for i, _ in pairs] * 2
+    assert set(table.frame["relation"]) == {"sameAs"}
+
+
+@pytest.mark.parametrize("count", [1, 511, 513, 1300])
+def test_tiles_leave_no_pair_out(count):
+    rng = np.random.default_rng(count)
+    data = made([(i, i) for i in range(count)], left=count, right=count)
+    left, right = (rng.standard_normal((count, 20)).astype(np.float32) for _ in "ab")
+    table = align.rank_embeddings(data, left, right).frame
+    similarity = align.similarity_of_pairs(data, (left, right))
+    np.testing.assert_allclose(
+        similarity, minus_l1(0.0).all(jnp.asarray(left), jnp.asarray(right)), rtol=1e-6
+    )
+    by_matrix = align.rank_matrix(data, similarity).frame
+    assert table.equals(by_matrix)
+    own = np.diagonal(similarity)
+    for side, matrix in (("tail", similarity), ("head", similarity.T)):
+        found = table.filter(side=side)
+        assert found["optimistic"].to_list() == (1 + (matrix > own[:, None]).sum(axis=1)).tolist()
+        assert found["pessimistic"].to_list() == (matrix >= own[:, None]).sum(axis=1).tolist()
+
+
+def test_popularity_counts_the_triples_of_the_answer():
+    data = made(ONE_TO_ONE)
+    table = align.rank_embeddings(data, np.ones((6, 2)), np.ones((7, 2))).frame
+    facts = data.right.splits["train"]
+    expected = [
+        int(((facts[:, 0] == j) | (facts[:, 2] == j)).sum() + ((facts[:, 0] == j) & (facts[:, 2] == j)).sum())
+        for _, j in ONE_TO_ONE
+    ]
+    assert table["popularity"].to_list()[:4] == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "similarity", "message"),
+    [
+        (np.ones((5, 2)), np.ones((7, 2)), "l1", r"`left` must be floats of shape \[6, d\]"),
+        (np.ones((6, 2)), np.ones((7, 3)), "l1", "`right` must be as wide as `left`, 2, got 3"),
+        (
+            np.ones((6, 2)),
+            np.full((7, 2), np.nan),
+            "l1",
+            "`right` must be finite, got NaN or infinity for entity 0",
+        ),
+        (np.full((6, 2), 1e300), np.ones((7, 2)), "l1", "`left` must be finite"),
+        (np.ones((6, 2), int), np.ones((7, 2)), "l1", "`left` must be floats"),
+        (np.ones((6, 2)), np.ones((7, 2)), "l3", "`similarity` must be one of l1, l2, dot, cosine, got 'l3'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_bad_embeddings_are_named(left, right, similarity, message):
+    with pytest.raises(ValueError, match=message):
+        align.rank_embeddings(made(ONE_TO_ONE), left, right, similarity=similarity)
+
+
+def test_bad_similarities_are_named():
+    data, matrix = made(ONE_TO_ONE), np.ones((6, 7))
+    with pytest.raises(ValueError, match=r"`matrix` must be floats of shape \(6, 7\) .* or \(4, 4\)"):
+        align.rank_matrix(data, matrix.T)
+    matrix[2, 5] = np.nan
+    with pytest.raises(ValueError, match="`matrix` must not be NaN, got NaN at row 2, column 5"):
+        align.rank_matrix(data, matrix)
+    with pytest.raises(ValueError, match=r"`matrix` must be of all entities, \(6, 7\)"):
+        align.rank_matrix(made(MANY), np.ones((6, 6)))
+    with pytest.raises(ValueError, match="`alignment` must have test pairs"):
+        align.rank_matrix(made([]), np.ones((6, 7)))
+
+
+# --- assignment
+
+
+def test_the_assignment_is_the_best_of_all():
+    rng = np.random.default_rng(2)
+    matrix = rng.standard_normal((6, 6))
+    orders = list(itertools.permutations(range(6)))
+    best = max(orders, key=lambda order: matrix[range(6), order].sum())
+    assert align.assigned(matrix).tolist() == [row == column for row, column in enumerate(best)]
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.ones((2, 3)), np.full((2, 2), np.nan), np.ones((2, 2), int), np.ones((0, 0))]
+)
+def test_what_cannot_be_assigned_is_refused(matrix):
+    with pytest.raises(ValueError, match="`similarity` must be"):
+        align.assigned(matrix)
+
+
+# --- embeddings of others
+
+
+def test_embeddings_come_back_also_in_another_order(tmp_path):
+    data = made(ONE_TO_ONE)
+    left, right = np.random.default_rng(0).standard_normal((2, 7, 3))
+    left = left[:6]
+    align.write_embeddings(tmp_path / "e.npz", data, left, right)
+    for found, given in zip(align.read_embeddings(tmp_path / "e.npz", data), (left, right), strict=True):
+        np.testing.assert_array_equal(found, given)
+    order = np.random.default_rng(1).permutation(7)
+    names = np.array(data.right.entities)[order]
+    np.savez(tmp_path / "moved.npz", left=left, right=right[order], right_labels=names)
+    np.testing.assert_array_equal(align.read_embeddings(tmp_path / "moved.npz", data)[1], right)
+    matrix = left @ right.T
+    np.savez(tmp_path / "matrix.npz", similarity=matrix[:, order], right_labels=names)
+    np.testing.assert_array_equal(align.read_similarity(tmp_path / "matrix.npz", data), matrix)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"left": np.ones((6, 2))}, "holds no array right; arrays found: left"),
+        ({"left": np.ones((6, 2)), "right": np.array(["a"])}, "right must be an array of floats"),
+        (
+            {"left": np.ones((1, 2)), "right": np.ones((7, 2)), "left_labels": np.array(["a0"])},
+            "left_labels lack 5 of 6 entities, such as 'a1'",
+        ),
+        (
+            {"left": np.ones((2, 2)), "right": np.ones((7, 2)), "left_labels": np.array(["a0", "a0"])},
+            "left_labels must be unique",
+        ),
+        (
+            {"left": np.ones((2, 2)), "right": np.ones((7, 2)), "left_labels": np.array(["a0"])},
+            "left_labels must be 2 texts",
+        ),
+    ],
+)
+def test_bad_files_of_embeddings_are_named(tmp_path, arrays, message):
+    np.savez(tmp_path / "e.npz", **arrays)
+    with pytest.raises(ValueError, match=f"e.npz: {message}"):
+        align.read_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
+
+
+def test_no_pickle_is_loaded(tmp_path):
+    np.savez(tmp_path / "e.npz", left=np.array([object()]), right=np.ones((7, 2)))
+    with pytest.raises(ValueError, match=r"must be an \.npz file of plain arrays"):
+        align.read_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))

@@ -1,0 +1,55 @@
+"""`owkg chance` as its users meet it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.kg import KnowledgeGraph, write_labelled
+
+
+@pytest.fixture
+def folder(tmp_path):
+    facts = np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1], [1, 1, 0]], np.int32)
+    graph = KnowledgeGraph(tuple("abcd"), ("r", "s"), {"train": facts[:2], "test": facts[2:]})
+    write_labelled(graph, tmp_path / "graph")
+    return tmp_path / "graph"
+
+
+def test_chance_levels_and_published_values(folder, call, tmp_path):
+    options = ("--metric", "mrr,mr", "--adjust", "mrr=0.5", "--out", tmp_path / "c.parquet")
+    code, out, _ = call("chance", folder, *options)
+    assert (code, "Random ranking of test" in out, "amrr" in out) == (0, True, True)
+    code, out, _ = call("chance", folder, *options, "--format", "json")
+    said = json.loads(out)
+    assert [row["metric"] for row in said["adjusted"]] == ["amrr", "zmrr"]
+    table = pl.read_parquet(tmp_path / "c.parquet")
+    assert [row["expectation"] for row in said["chance"]] == table["expectation"].to_list()
+    mean = table.filter(side="both", metric="mrr")["expectation"].item()
+    assert said["adjusted"][0]["value"] == pytest.approx((0.5 - mean) / (1 - mean))
+
+
+def test_several_graphs_and_raw_ranks(folder, call):
+    code, out, _ = call("chance", folder, folder, "--metric", "mr", "--filter", "none", "--format", "json")
+    rows = json.loads(out)["chance"]
+    assert (code, len(rows)) == (0, 6)
+    assert {row["expectation"] for row in rows} == {2.5}  # among 4 entities
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--adjust", "mrr"), "--adjust must be NAME=VALUE"),
+        (("--adjust", "mrr=high"), "--adjust must be NAME=VALUE"),
+        (("--adjust", "amrr=0.1"), "amrr cannot be adjusted"),
+        (("--split", "dev"), "--split must be one of"),
+        (("--metric", "mmr"), "mmr"),
+        (("--side", "left", "--adjust", "mrr=0.1"), "--side must be head, tail or both"),
+        (("--out", "c.txt"), "--out must end in .parquet or .csv"),
+    ],
+)
+def test_a_bad_option_is_one_line(folder, call, options, message):
+    code, out, err = call("chance", folder, *options)
+    assert (code, out) == (2, "")
+    assert message in err.splitlines()[-1]
