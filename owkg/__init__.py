@@ -8,6 +8,7 @@ from owkg.storage import __version__
 if TYPE_CHECKING:
     from owkg import (
         align,
+        classification,
         evaluation,
         ir,
         judge,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         theory,
         train,
     )
+    from owkg.classification import classify
     from owkg.judge.compare import compare
     from owkg.kg import read_graph
     from owkg.metrics.front import evaluate
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 # Where the front doors stand; the other names are rooms.
 _DOORS = {
     "RankTable": "owkg.ranks",
+    "classify": "owkg.classification",
     "compare": "owkg.judge.compare",
     "evaluate": "owkg.metrics.front",
     "rank": "owkg.ranks",
@@ -45,6 +48,8 @@ __all__ = [
     "RankTable",
     "__version__",
     "align",
+    "classification",
+    "classify",
     "compare",
     "evaluate",
     "evaluation",

@@ -18,7 +18,7 @@ from owkg.train import Training
 from simulations import printed
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("family_tree.md", "sampling.md", "training.md")
+PAGES = ("classification.md", "family_tree.md", "sampling.md", "training.md")
 
 
 def page(name: str) -> str:

@@ -6,8 +6,21 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.evaluate_output import filter_note, filtered_by, show_ranks, unseen_note
-from owkg.cli.inputs import check_readable, check_writable, collected, graph_in
-from owkg.cli.options import Format, OutputFormat, named_values, naming_options
+from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.options import Format, OutputFormat
+from owkg.cli.scorers import (
+    EmbeddingsFile,
+    GraphFolder,
+    Layout,
+    ModelOfEmbeddings,
+    ModelOption,
+    Norm,
+    RelationLayout,
+    RunFolder,
+    Step,
+    scorer_of,
+    source_of,
+)
 from owkg.terminal.progress import progress
 
 _ONLY_PARQUET = "only .parquet keeps by which splits"
@@ -15,42 +28,15 @@ _ONLY_PARQUET = "only .parquet keeps by which splits"
 
 def evaluate(
     out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
-    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="Folder that owkg train wrote.")] = None,
-    embeddings: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Instead of RUN: .npz or .safetensors of embeddings and labels."),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="That --embeddings are of; owkg models lists them.")
-    ] = None,
-    norm: Annotated[
-        int | None, typer.Option(help="Norm of the distance of transe or rotate: 1, or 2 as PyKEEN's RotatE.")
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Another option of --model, such as margin=9; repeatable."),
-    ] = None,
-    layout: Annotated[
-        str | None,
-        typer.Option(
-            help="How real numbers of --embeddings make complex ones: real-imaginary (all real parts first) "
-            "or interleaved (torch.view_as_real). Complex arrays need none."
-        ),
-    ] = None,
-    relation_layout: Annotated[
-        str | None,
-        typer.Option(help="What real relations of rotate are: phases (radians) or scaled (authors' code)."),
-    ] = None,
-    kg: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the graph; that of the training when absent."),
-    ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="Checkpoint of RUN: best on the validation set, last, or a step.", show_default="best"
-        ),
-    ] = None,
+    run: RunFolder = None,
+    embeddings: EmbeddingsFile = None,
+    model: ModelOfEmbeddings = None,
+    norm: Norm = None,
+    option: ModelOption = None,
+    layout: Layout = None,
+    relation_layout: RelationLayout = None,
+    kg: GraphFolder = None,
+    step: Step = None,
     split: Annotated[str, typer.Option(help="Whose triples are ranked.")] = "test",
     filter_: Annotated[
         str | None,
@@ -104,30 +90,17 @@ def evaluate(
     from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
     from owkg.ranks.unseen import unseen_checked
-    from owkg.train.scorer import Embedded, check_source, of_embeddings, of_run
 
     out = path_checked(out)
     unseen = unseen_checked(unseen)
     if raw and filter_ is not None:
         raise ValueError(f"`filter` has no effect with --raw, got {filter_!r}.")
     filters = [] if raw else _filters(filter_)
-    given: dict[str, Any] = {} if norm is None else {"norm": norm}
-    given |= named_values(option or [], taken=given)
-    if embeddings is None and run is not None and (model is not None or given or layout or relation_layout):
-        raise ValueError("`model` and its options are those that RUN was trained with; leave them out.")
-    file = None if embeddings is None else Embedded(embeddings, model, given, layout, relation_layout)
-    check_source(run, file, kg, step)
+    given = source_of(run, embeddings, model, norm, option, layout, relation_layout, kg, step)
     check_readable([queries])
     check_writable([out, lists])
-    if file is not None and kg is not None:
-        source = file.path
-        flags = ("model", "norm", "embeddings", "kg", "layout", "relation_layout", "unseen")
-        with collected() as notes, naming_options(flags):
-            scorer = of_embeddings(file, kg, unseen, read=graph_in)
-    else:
-        source = Path(str(run))
-        with collected() as notes:
-            scorer = of_run(source, kg, step or "best", unseen, read=graph_in)
+    scorer, notes = scorer_of(given, unseen)
+    source = given.path
     if filters is None:
         filters = default_filters(scorer.graph, split)
     asked, about = _asked(scorer, queries, split, filters, unseen)

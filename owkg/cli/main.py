@@ -8,6 +8,7 @@ import typer
 
 from owkg.cli.align import align
 from owkg.cli.chance import chance
+from owkg.cli.classify import classify
 from owkg.cli.compare import compare
 from owkg.cli.errors import guarded, heard
 from owkg.cli.evaluate import evaluate
@@ -95,6 +96,14 @@ app.command(
         "--out ranks.parquet",
     )
 )(evaluate)
+app.command(
+    epilog=_examples(
+        "owkg classify run",
+        "owkg classify run --thresholds global --by category --out complex.parquet --figure curves.png",
+        "owkg classify complex.parquet transe.csv --metric accuracy,f1,roc-auc --format json",
+        "owkg classify --embeddings transe.npz --model transe --kg data/codex-s --negatives frequency",
+    )
+)(classify)
 app.command(
     epilog=_examples(
         "owkg align data/dbp15k/zh_en --out ranks.parquet",

@@ -4,5 +4,15 @@ from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.lists import TopAnswers, top_answers
 from owkg.evaluation.queries import read_queries
 from owkg.evaluation.table import ranks
+from owkg.evaluation.triples import score_triples, scored_triples
 
-__all__ = ["ScoredRanks", "TopAnswers", "rank_arrays", "ranks", "read_queries", "top_answers"]
+__all__ = [
+    "ScoredRanks",
+    "TopAnswers",
+    "rank_arrays",
+    "ranks",
+    "read_queries",
+    "score_triples",
+    "scored_triples",
+    "top_answers",
+]

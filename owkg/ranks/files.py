@@ -68,8 +68,12 @@ def write_ranks(
     Raises:
         ValueError: as `validated`; if the suffix is unknown; or if a column cannot be written as text.
     """
+    write_table(validated(table), path, about)
+
+
+def write_table(table: pl.DataFrame, path: str | PathLike[str], about: dict[str, Any] | None = None) -> None:
+    """Writes any table as `write_ranks` does, without looking at its columns."""
     path = path_checked(path)
-    table = validated(table)
     mark = separator(path)
     with written_aside(path) as aside:
         try:

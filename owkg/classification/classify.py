@@ -1,0 +1,175 @@
+"""Triple classification in one call: `owkg.classify`."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.classification.differences import differences
+from owkg.classification.measures import METRICS, NEED_NO_THRESHOLD
+from owkg.classification.table import LABELS, checked_triples
+from owkg.classification.thresholds import THRESHOLDS, fitted, predicted
+
+_ALIASES = {
+    "auc": "roc-auc",
+    "auc-roc": "roc-auc",
+    "auroc": "roc-auc",
+    "auc-pr": "pr-auc",
+    "ap": "average-precision",
+}
+# The classes of a constant scorer, beside those of the scores.
+_CONSTANT = "predicted_by_constant"
+_NO_SCORE = pl.lit(0.0).alias("score")
+_NUMBERS = ("value", "ci_low", "ci_high", "expectation", "constant")
+
+
+class Classification(NamedTuple):
+    """What `classify` finds.
+
+    Attributes:
+        values: one row for each group and metric: the columns of `by`, metric, value, ci_low, ci_high,
+            expectation (if scores and classes were dealt out to the triples at random), constant (of a scorer
+            that gives every triple the same score, its thresholds fitted alike: what the relations alone
+            tell; null for a threshold of one's own), triples, positive, negative, unknown.
+        thresholds: relation, lower, upper, triples; see `fitted`. None where nothing was fitted.
+        triples: the measured ones with the column predicted; without it where there are no thresholds.
+        pairs: see `owkg.classification.differences`; None unless there are several models and no groups.
+    """
+
+    values: pl.DataFrame
+    thresholds: pl.DataFrame | None
+    triples: pl.DataFrame
+    pairs: pl.DataFrame | None = None
+
+
+def classify(
+    triples: pl.DataFrame,
+    metrics: str | Sequence[str] | None = None,
+    *,
+    thresholds: str | float = "relation",
+    split: str = "test",
+    fit: str = "valid",
+    by: str | Sequence[str] = (),
+    ci: float | None = 0.95,
+) -> Classification:
+    """Measures of triple classification, by thresholds that are fitted on the validation set.
+
+    Args:
+        triples: scored triples with labels, as `owkg.classification.checked_triples` takes them. With a
+            column model, each model is fitted and measured by itself, and all pairs are compared.
+        metrics: of accuracy, precision, recall, f1, macro-f1, roc-auc, pr-auc, average-precision; None: all.
+            The last three need no threshold.
+        thresholds: "relation": one of each relation; "global": one of all; or the threshold itself.
+        split: that is measured.
+        fit: the split whose accuracy the thresholds maximise. Where the table has no split valid, only what
+            needs no threshold is measured.
+        by: columns of the table that divide the triples, such as relation.
+        ci: level of the confidence intervals, over triples at fixed thresholds; None: no intervals.
+
+    Raises:
+        ValueError: naming the argument, if the table is malformed or an argument is out of range.
+
+    Examples:
+        >>> rows = {"head": ["a", "b", "c"] * 2, "relation": ["r"] * 6, "tail": ["d"] * 6,
+        ...         "split": ["valid"] * 3 + ["test"] * 3, "label": [1, 1, 0] * 2,
+        ...         "score": [3.0, 2.0, 1.0, 5.0, 1.0, 2.0]}
+        >>> classify(pl.DataFrame(rows), ["accuracy", "roc-auc"]).values["value"].to_list()
+        [0.3333333333333333, 0.5]
+    """
+    table = checked_triples(triples)
+    names = _metrics(metrics)
+    if ci is not None:
+        checks.level("ci", ci)
+    groups = checks.names("by", by)
+    own = ["model"] if "model" in table.columns else []
+    if bad := [name for name in groups if name not in table.columns or name in ("score", "split", *own)]:
+        raise ArgumentError("by", f"must be columns of the table such as relation, got {', '.join(bad)}.")
+    if isinstance(thresholds, str):
+        if thresholds not in THRESHOLDS:
+            raise ArgumentError("thresholds", f"must be relation, global or a number, got {thresholds!r}.")
+    else:
+        checks.scalar("thresholds", checks.real("thresholds", thresholds, -np.inf, np.inf))
+    measured = table.filter(pl.col("split") == split)
+    if not measured.height:
+        there = ", ".join(table["split"].unique().sort())
+        raise ArgumentError("split", f"must be one of {there}, got {split!r}.")
+    valid = table.filter(pl.col("split") == fit)
+    if fit == split or (fit != "valid" and not valid.height):
+        raise ArgumentError("fit", f"must be another split of the table than is measured, got {fit!r}.")
+    whole, limits, classes = [], [], []
+    models = measured["model"].unique(maintain_order=True) if own else [None]
+    for name in models:
+        first, is_own = [], pl.lit(value=True)
+        if name is not None:
+            first, is_own = [pl.lit(name).alias("model")], pl.col("model") == name
+        part, known = measured.filter(is_own), valid.filter(is_own)
+        chosen = _thresholds(known, thresholds)
+        if chosen is not None:
+            part = part.with_columns(predicted(part, chosen))
+            if isinstance(thresholds, str):
+                flat = predicted(
+                    part.with_columns(_NO_SCORE), fitted(known.with_columns(_NO_SCORE), thresholds)
+                )
+                part = part.with_columns(flat.alias(_CONSTANT))
+            limits.append(chosen.select(*first, pl.all()))
+        classes.append(part)
+        values = _values(part, names if chosen is not None else _only_scores(names), groups, ci)
+        whole.append(values.select(*first, pl.all()))
+    called = pl.concat(classes).drop(_CONSTANT, strict=False)
+    pairs = None
+    if len(classes) > 1 and ci is not None and not groups:
+        pairs = differences(called, names if limits else _only_scores(names), ci)
+    return Classification(pl.concat(whole), pl.concat(limits) if limits else None, called, pairs)
+
+
+def _metrics(metrics: str | Sequence[str] | None) -> list[str]:
+    names = list(METRICS) if metrics is None else checks.names("metrics", metrics)
+    found = [_ALIASES.get(name.lower(), name.lower().replace("_", "-")) for name in names]
+    if bad := [name for name, real in zip(names, found, strict=True) if real not in METRICS]:
+        raise ArgumentError("metrics", f"must be of {', '.join(METRICS)}, got {', '.join(bad)}.")
+    if not found:
+        raise ArgumentError("metrics", "must name at least one metric, got none.")
+    return list(dict.fromkeys(found))
+
+
+def _only_scores(names: list[str]) -> list[str]:
+    if left := [name for name in names if name in NEED_NO_THRESHOLD]:
+        return left
+    raise ArgumentError(
+        "fit", f"must be a split of the table: {', '.join(names)} need thresholds that are fitted somewhere."
+    )
+
+
+def _thresholds(valid: pl.DataFrame, thresholds: str | float) -> pl.DataFrame | None:
+    if isinstance(thresholds, str):
+        return fitted(valid, thresholds) if valid.height else None
+    one = float(thresholds)
+    return pl.DataFrame(
+        {"relation": pl.Series([None], dtype=pl.String), "lower": [one], "upper": [one], "triples": [0]}
+    )
+
+
+def _values(part: pl.DataFrame, names: list[str], groups: list[str], ci: float | None) -> pl.DataFrame:
+    rows = []
+    for key, own in part.group_by(groups, maintain_order=True) if groups else [((), part)]:
+        label, score = own["label"].to_numpy().astype(str), own["score"].to_numpy()
+        called, of_constant = (
+            own[name].to_numpy().astype(str) if name in own.columns else None
+            for name in ("predicted", _CONSTANT)
+        )
+        counts = {one: int((label == one).sum()) for one in LABELS}
+        for name in names:
+            found = METRICS[name](label, score, called, ci)
+            fields = {"value": found.value, "ci_low": found.low, "ci_high": found.high}
+            known = name in NEED_NO_THRESHOLD or of_constant is not None
+            constant = METRICS[name](label, 0 * score, of_constant, None).value if known else np.nan
+            about = fields | {"expectation": found.expectation, "constant": constant}
+            about |= {"triples": own.height} | counts
+            rows.append(dict(zip(groups, key, strict=True)) | {"metric": name} | about)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    if groups:
+        frame = frame.with_columns(pl.Series("_at", range(frame.height))).sort(*groups, "_at").drop("_at")
+    return frame.with_columns(pl.col(_NUMBERS).fill_nan(None))

@@ -1,0 +1,101 @@
+"""The table of scored triples with labels: what triple classification works on."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.kg.triples import COLUMNS
+from owkg.parquet import read_parquet
+from owkg.ranks.delimited import read_text_table, separator
+from owkg.ranks.files import path_checked, write_table
+
+LABELS = ("positive", "negative", "unknown")
+"""What a triple may be; what is neither known to be true nor known to be false is unknown."""
+
+# How tables write them: NTN's files have -1 for negative, scikit-learn's arrays 0.
+_SPELLED = {"1": "positive", "true": "positive", "0": "negative", "-1": "negative", "false": "negative"} | {
+    label: label for label in LABELS
+}
+_NEEDED = (*COLUMNS, "label", "score")
+
+
+def checked_triples(
+    table: Any, *, source: str = "triples", place: Callable[[int], str] | None = None
+) -> pl.DataFrame:
+    """A table of scored triples, validated: texts head, relation, tail, split and label, float64 score.
+
+    Args:
+        table: a polars frame with the columns head, relation, tail, label and score, and perhaps split (test
+            where there is none) and others, which stay. A label is positive or 1 or true; negative or 0 or -1
+            or false; or unknown. Scores of larger size are more plausible.
+        source: what messages call the table.
+        place: what they call its row i; None: "source, row i".
+
+    Raises:
+        ValueError: naming the row, if a column is missing, a value is null or no label, a score is no finite
+            number, or one triple of one split (and model, where there is such a column) stands there twice.
+    """
+    if not isinstance(table, pl.DataFrame):
+        raise ArgumentError(source, f"must be a polars DataFrame, got {type(table).__name__}.")
+    if missing := [name for name in _NEEDED if name not in table.columns]:
+        raise ValueError(f"{source}: a table of scored triples needs the columns {', '.join(missing)}.")
+    where = place or (lambda row: f"{source}, row {row}")
+    if "split" not in table.columns:
+        table = table.with_columns(pl.lit("test").alias("split"))
+    texts = [name for name in (*COLUMNS, "split", "model") if name in table.columns]
+    label = table["label"]
+    if label.dtype.is_float():
+        label = label.cast(pl.Int64, strict=False).set(label != label.floor(), None)
+    names = label.cast(pl.String).str.strip_chars().str.to_lowercase()
+    found = table.with_columns(
+        *(pl.col(name).cast(pl.String) for name in texts),
+        names.replace_strict(_SPELLED, default=None, return_dtype=pl.String).alias("label"),
+        pl.col("score").cast(pl.Float64, strict=False),
+    )
+    for name in (*texts, "label"):
+        _refuse(found[name].is_null(), table[name], where, f"{name} must be {_wanted(name)}")
+    good = found["score"].is_finite().fill_null(value=False)
+    _refuse(~good, table["score"], where, "score must be a finite number")
+    key = [name for name in ("model", "split", *COLUMNS) if name in found.columns]
+    again = ~found.select(pl.struct(key)).to_series().is_first_distinct()
+    if again.any():
+        row = int(again.arg_max() or 0)
+        triple = " ".join(found.select(COLUMNS).row(row))
+        raise ValueError(f"{where(row)}: the triple {triple!r} stands in {found['split'][row]} already.")
+    if not found.height:
+        raise ValueError(f"{source}: holds no triple.")
+    rest = [name for name in found.columns if name not in (*key, "label", "score")]
+    return found.select(*key, "label", "score", *rest)
+
+
+def _wanted(name: str) -> str:
+    return "positive (1), negative (0 or -1) or unknown" if name == "label" else "there"
+
+
+def _refuse(bad: pl.Series, given: pl.Series, where: Callable[[int], str], wanted: str) -> None:
+    if bad.any():
+        row = int(bad.arg_max() or 0)
+        raise ValueError(f"{where(row)}: {wanted}, got {given[row]!r}.")
+
+
+def read_triples(path: str | PathLike[str]) -> pl.DataFrame:
+    """The table of scored triples in a .parquet, .csv, .tsv, .csv.gz or .tsv.gz file, validated.
+
+    Raises:
+        ValueError: naming the file and the line or row; see `checked_triples`.
+        OSError: if the file cannot be opened.
+    """
+    path = path_checked(path)
+    if separator(path) is None:
+        return checked_triples(read_parquet(path), source=str(path))
+    table, place = read_text_table(path)
+    return checked_triples(table, source=str(path), place=place)
+
+
+def write_triples(table: pl.DataFrame, path: str | PathLike[str]) -> None:
+    """Writes a table of scored triples as `read_triples` reads it; whole or not at all."""
+    write_table(checked_triples(table), checks.path("path", path))

@@ -1,0 +1,121 @@
+"""The scores of triples by a model, and of the labelled triples of a graph."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import polars as pl
+from jaxtyping import Array, Float64, Int32
+
+from owkg.checks import ArgumentError
+from owkg.classification.negatives import NEGATIVES, drawn_negatives
+from owkg.kg import KnowledgeGraph, joined_splits, relation_categories
+from owkg.kg.triples import labelled, triples_checked
+from owkg.models import Model, Params, Statistics, score
+from owkg.models.model import num_relations
+
+# Triples that are scored at a time.
+_BLOCK = 2**14
+
+
+def score_triples(
+    model: Model, params: Params, statistics: Statistics, triples: Any
+) -> Float64[np.ndarray, "triples"]:
+    """The scores of triples, int [triples, 3], by the query of their tails, a block at a time.
+
+    Raises:
+        ValueError: if an id is out of range.
+    """
+    triples = triples_checked(triples, len(params["entity"]), num_relations(model, params))
+    blocks = [triples[at : at + _BLOCK] for at in range(0, len(triples), _BLOCK)]
+    found = [np.asarray(_block(model, params, statistics, _padded(part)))[: len(part)] for part in blocks]
+    return np.concatenate([np.empty(0), *found]).astype(np.float64)
+
+
+@partial(jax.jit, static_argnums=0)
+def _block(model: Model, params: Params, statistics: Statistics, triples: Array) -> Array:
+    return score(model, params, statistics, *triples.T)
+
+
+def _padded(triples: Int32[np.ndarray, "n 3"]) -> Int32[np.ndarray, "block 3"]:
+    """Filled up to a power of two, at most a block, so that few shapes are compiled."""
+    size = min(_BLOCK, 1 << (len(triples) - 1).bit_length())
+    return np.concatenate([triples, np.zeros((size - len(triples), 3), np.int32)])
+
+
+def scored_triples(
+    model: Model,
+    params: Params,
+    statistics: Statistics,
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    fit: str = "valid",
+    negatives: str | None = None,
+    seed: Any = 0,
+    name: str | None = None,
+) -> pl.DataFrame:
+    """The scored triples of two splits with their labels: what `owkg.classify` takes.
+
+    Positive triples are those of `split` and `fit`. Negative ones are those of the splits
+    `{split}_negatives`, as CoDEx has them, and unknown ones those of `{split}_unknown`, where there are such
+    splits. A triple that stands there twice counts once.
+
+    Args:
+        model, params, statistics: what scores.
+        graph: with the splits.
+        split: that is measured.
+        fit: that thresholds are fitted on.
+        negatives: None: the graph's own, or where it has none, uniform; "uniform" or "frequency": see
+            `owkg.classification.drawn_negatives`.
+        seed: of drawn negatives.
+        name: for the column model; None: no such column.
+
+    Returns:
+        Columns split, head, relation, tail, label, score and category, of the relation.
+
+    Raises:
+        ValueError: naming the argument, if a split has no triples, a triple is positive and negative, or a
+            score is no finite number, naming the triple.
+    """
+    if negatives is not None and negatives not in NEGATIVES:
+        raise ArgumentError("negatives", f"must be one of {', '.join(NEGATIVES)}, got {negatives!r}.")
+    if split == fit:
+        raise ArgumentError("fit", f"must be another split than is measured, got {fit!r} twice.")
+    categories = np.asarray(relation_categories(graph.splits["train"], graph.num_relations))
+    parts = []
+    for number, part in enumerate((fit, split)):
+        own = {"positive": joined_splits(graph, [part])}
+        if not len(own["positive"]):
+            raise ArgumentError("split", f"must have triples to classify, got {part!r}, which has none.")
+        for label, ending in (("negative", "_negatives"), ("unknown", "_unknown")):
+            if f"{part}{ending}" in graph.splits and not (negatives and label == "negative"):
+                own[label] = graph.splits[f"{part}{ending}"]
+        if "negative" not in own:
+            key = np.random.SeedSequence([seed, number]).generate_state(1)[0]
+            own["negative"] = drawn_negatives(graph, part, negatives or "uniform", seed=int(key))
+        every = np.concatenate(list(own.values()))
+        label = np.repeat(list(own), list(map(len, own.values())))
+        table = labelled(every, graph.entities, graph.relations).with_columns(
+            pl.Series("label", label, dtype=pl.String),
+            pl.Series("score", score_triples(model, params, statistics, every)),
+            pl.Series("category", categories[every[:, 1]], dtype=pl.String),
+        )
+        table = table.unique(["head", "relation", "tail", "label"], keep="first", maintain_order=True)
+        twice = table.filter(pl.struct("head", "relation", "tail").is_duplicated())
+        if twice.height:
+            triple = " ".join(twice.select("head", "relation", "tail").row(0))
+            labels = " and ".join(twice["label"].unique(maintain_order=True))
+            raise ArgumentError(
+                "graph", f"must give each triple of {part} one label, got {triple!r} as {labels}."
+            )
+        parts.append(table.select(pl.lit(part).alias("split"), pl.all()))
+    found = pl.concat(parts)
+    bad = ~found["score"].is_finite()
+    if bad.any():
+        triple = " ".join(found.filter(bad).select("head", "relation", "tail").row(0))
+        raise ArgumentError(
+            "params", f"must give scores that are finite, got NaN or infinity for {triple!r}."
+        )
+    return found if name is None else found.select(pl.lit(name).alias("model"), pl.all())

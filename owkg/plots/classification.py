@@ -1,0 +1,59 @@
+"""A figure of triple classification: ROC and precision-recall curves."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from owkg.checks import ArgumentError
+from owkg.classification.measures import average_precision, curve, roc_auc
+from owkg.plots.figure import COLOURS, figure, write_picture
+
+# Points of a line: more cannot be seen.
+_POINTS = 2000
+
+
+def classification_figure(triples: pl.DataFrame, path: Path) -> None:
+    """Draws the ROC and the precision-recall curve of each model, and where its thresholds stand.
+
+    Args:
+        triples: of `owkg.classify(...).triples`; perhaps with the columns model and predicted.
+        path: .png, .pdf or .svg.
+
+    Raises:
+        ValueError: if all triples, or none, are positive; or for another suffix.
+    """
+    if path.suffix not in (".png", ".pdf", ".svg"):
+        raise ArgumentError("path", f"must end in .png, .pdf or .svg, got {path.name!r}.")
+    models = {"": triples}
+    if "model" in triples.columns:
+        models = {name: part for (name,), part in triples.group_by("model", maintain_order=True)}
+    with figure(1, 2, (7.2, 3.4)) as (fig, (left, right)):
+        for i, (name, part) in enumerate(models.items()):
+            positive = (part["label"] == "positive").to_numpy()
+            if not 0 < positive.sum() < len(positive):
+                raise ArgumentError("triples", "must hold positive and other triples to draw a curve of.")
+            found = curve(part["score"].to_numpy(), positive)
+            true, false = found.true / found.true[-1], found.false / found.false[-1]
+            precision = found.true / (found.true + found.false)
+            look = {"color": COLOURS[i % len(COLOURS)], "linestyle": ("-", "--", ":")[i // len(COLOURS) % 3]}
+            at = np.unique(np.linspace(0, len(true) - 1, _POINTS).round().astype(int))
+            roc = [np.concatenate([[0.0], axis[at]]) for axis in (false, true)]
+            left.plot(*roc, label=f"{name} ROC-AUC {roc_auc(found):.3f}".strip(), **look)
+            text = f"{name} AP {average_precision(found):.3f}".strip()
+            right.plot(true[at], precision[at], drawstyle="steps-pre", label=text, **look)
+            if "predicted" in part.columns:
+                called = (part["predicted"] == "positive").to_numpy()
+                right_ones = (called & positive).sum()
+                recall, wrong = right_ones / positive.sum(), (called & ~positive).sum() / (~positive).sum()
+                left.plot([wrong], [recall], "o", color=look["color"])
+                if called.any():
+                    right.plot([recall], [right_ones / called.sum()], "o", color=look["color"])
+        left.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+        base = (next(iter(models.values()))["label"] == "positive").mean()
+        right.axhline(float(str(base)), color="0.6", linewidth=0.8)
+        left.set(xlabel="false positive rate", ylabel="recall", xlim=(0, 1), ylim=(0, 1.02))
+        right.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
+        left.legend(loc="lower right")
+        right.legend(loc="lower left")
+        write_picture(fig, path)

@@ -1,0 +1,80 @@
+"""Scores of triples, and the labelled triples of a graph."""
+
+import jax
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.checks import ArgumentError
+from owkg.evaluation import score_triples, scored_triples
+from owkg.kg import KnowledgeGraph
+from owkg.models import model, score
+
+SPLITS = {
+    "train": [(0, 0, 1), (1, 0, 2), (3, 1, 0)],
+    "valid": [(2, 0, 3), (2, 0, 3)],
+    "test": [(0, 1, 2), (1, 1, 3)],
+    "test_negatives": [(3, 0, 3)],
+    "test_unknown": [(2, 1, 2)],
+}
+
+
+@pytest.fixture
+def world():
+    """(model, params, statistics, graph) of four entities."""
+    graph = KnowledgeGraph(tuple("abcd"), ("r", "s"), {k: np.array(v, np.int32) for k, v in SPLITS.items()})
+    made = model("transe", dim=4)
+    return made, *made.init(jax.random.key(1), 4, 2), graph
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 2**14 + 3])
+def test_blocks_change_no_score(world, n):
+    made, params, statistics, _ = world
+    triples = np.random.default_rng(0).integers(0, [4, 2, 4], (n, 3)).astype(np.int32)
+    found = score_triples(made, params, statistics, triples)
+    assert (found.shape, found.dtype) == ((n,), np.float64)
+    if n:
+        np.testing.assert_allclose(found, score(made, params, statistics, *triples.T), rtol=1e-6)
+
+
+def test_labels_of_splits(world):
+    table = scored_triples(*world, name="m")
+    test = table.filter(pl.col("split") == "test")
+    assert test.select("head", "relation", "tail", "label").rows() == [
+        ("a", "s", "c", "positive"),
+        ("b", "s", "d", "positive"),
+        ("d", "r", "d", "negative"),
+        ("c", "s", "c", "unknown"),
+    ]
+    # The validation set has no negatives of its own: one is drawn of each distinct triple.
+    valid = table.filter(pl.col("split") == "valid")["label"].to_list()
+    assert valid.count("positive") == 1
+    assert 1 <= valid.count("negative") <= 2
+    assert set(table["model"]) == {"m"}
+    drawn = scored_triples(*world, negatives="uniform").filter(pl.col("split") == "test")
+    assert drawn["label"].to_list().count("negative") == 2
+
+
+def test_draws_follow_the_seed(world):
+    options = {"negatives": "uniform"}
+    assert scored_triples(*world, **options, seed=4).equals(scored_triples(*world, **options, seed=4))
+    tables = [scored_triples(*world, **options, seed=s).select("head", "tail").rows() for s in range(8)]
+    assert len(set(map(tuple, tables))) > 1
+
+
+def test_bad_arguments(world):
+    *scorer, graph = world
+    with pytest.raises(ArgumentError, match="`negatives` must be one of uniform, frequency, got 'hard'"):
+        scored_triples(*world, negatives="hard")
+    with pytest.raises(ArgumentError, match="`fit` must be another split"):
+        scored_triples(*world, fit="test")
+    both = graph.splits | {"test_negatives": graph.splits["test"]}
+    with pytest.raises(ArgumentError, match="one label, got 'a s c' as positive and negative"):
+        scored_triples(*scorer, KnowledgeGraph(graph.entities, graph.relations, both))
+    empty = graph.splits | {"valid": np.empty((0, 3), np.int32)}
+    with pytest.raises(ArgumentError, match="`split` must have triples to classify, got 'valid'"):
+        scored_triples(*scorer, KnowledgeGraph(graph.entities, graph.relations, empty))
+    made, params, statistics = scorer
+    wrong = params | {"entity": params["entity"].at[2].set(np.nan)}
+    with pytest.raises(ArgumentError, match="`params` must give scores that are finite"):
+        scored_triples(made, wrong, statistics, graph)
