@@ -1,5 +1,6 @@
 """`owkg metrics`: rank metrics with chance levels and confidence intervals."""
 
+import json
 import sys
 from enum import StrEnum
 from inspect import signature
@@ -85,6 +86,12 @@ def metrics(
         Path | None,
         typer.Option(metavar="DIR", help="Also draw the histogram of ranks and PROBE over its parameters."),
     ] = None,
+    mean_of_sides: Annotated[
+        bool,
+        typer.Option(
+            "--mean-of-sides", help="Of triples, each ranked by the mean of its head and tail rank."
+        ),
+    ] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="Print every metric, with formula and source.")
     ] = False,
@@ -108,6 +115,9 @@ def metrics(
         raise ValueError(f"`keys` pykeen is a form of --format json, got --format {form.value}.")
     if replicates is not None and interval is IntervalName.ANALYTIC:
         raise ValueError("`replicates` has no effect with --interval analytic; percentile and bca resample.")
+    if mean_of_sides:
+        _print_side_means(files, metric, form, others=bool(by or reweight or figures or probe_entities))
+        return
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     divisions = _divisions(by)
     try:
@@ -172,6 +182,31 @@ def _computed(
                 print(f"wrote {path}", file=sys.stderr)
         with progress("Computing", "parts") as update:
             return report_tables(files, tables, on_progress=update, **options)
+
+
+def _print_side_means(
+    files: list[Path], names: list[str] | None, form: MetricsFormat, *, others: bool
+) -> None:
+    """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
+    import polars as pl
+
+    from owkg.cli.output import rows_of
+    from owkg.metrics import side_means
+    from owkg.ranks.together import read_tables
+    from owkg.terminal.tables import printed
+
+    if others or form not in (MetricsFormat.TABLE, MetricsFormat.JSON):
+        raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
+    check_readable(files)
+    with noted():
+        tables = read_tables(files, None)
+    chosen = {} if names is None else {"metrics": _metrics(names)}
+    found = pl.concat([side_means(table, **chosen) for table in tables], how="diagonal")
+    if form is MetricsFormat.JSON:
+        print(json.dumps({"of_triples": rows_of(found)}, indent=2))
+        return
+    cells = [[f"{x:.6g}" if isinstance(x, float) else str(x) for x in row] for row in found.iter_rows()]
+    printed("Triples, ranked by the mean of both sides; and all ranking tasks", found.columns, cells)
 
 
 def _divisions(text: str) -> list[str]:

@@ -35,6 +35,7 @@ _APPLIES = {
     "num_entities": {Kind.RUN},
     "tolerance": {Kind.SCORES, Kind.RUN},
     "score": {Kind.SCORES},
+    "sort": {Kind.SCORES},
     "unanswered": {Kind.RUN},
     "unseen": {Kind.SCORES},
     "untied": {Kind.LIST},
@@ -90,6 +91,14 @@ def convert(
     score: Annotated[
         bool, typer.Option("--score", help="Add the score of each answer: what other labels need.")
     ] = False,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="stable|quicksort|heapsort",
+            help="Take the place after such a sort for the rank, ties broken by chance of the order, as some "
+            "code does; with the prefix reversed- it sorts ascending and reads from the end.",
+        ),
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="Name for the column model; of a run, its tag when absent.")
     ] = None,
@@ -142,6 +151,7 @@ def convert(
         "num_entities": num_entities,
         "tolerance": tolerance,
         "score": score or None,
+        "sort": sort,
         "unanswered": unanswered or None,
         "untied": untied or None,
         "candidates": candidates,
@@ -162,8 +172,16 @@ def convert(
     about: dict[str, Any] = {}
     if kind is Kind.SCORES:
         table, about = converted_matrix(
-            source, graph, filter_splits=splits, tolerance=width, score=score, unseen=unseen or "error"
+            source,
+            graph,
+            filter_splits=splits,
+            tolerance=width,
+            score=score,
+            unseen=unseen or "error",
+            sort=sort,
         )
+        if sort is not None:
+            about["sort"] = sort
     elif kind is Kind.RUN:
         if graph is not None and qrels is None and split is None:
             split = "test"

@@ -31,6 +31,7 @@ def rank_table(
     popularity: bool = True,
     score: Any = False,
     chunk: Any = None,
+    sort: str | None = None,
 ) -> pl.DataFrame:
     """Ranks the answer of each triple on one side among all entities, and describes it.
 
@@ -47,6 +48,7 @@ def rank_table(
         score: add the column score: of each answer, which orders the answers to one query. Not with a
             tolerance.
         chunk: queries in one call; changes memory and time, never the result.
+        sort: the rank after a sort instead, as in `ranks_from_scores`.
 
     Returns:
         A rank table (`validated`), one row a triple, in their order, with labels. Its column `filtered` is
@@ -70,7 +72,9 @@ def rank_table(
     known, filtered = _known(graph, triples, side, filter_splits) if filter_splits else (None, False)
     answer = answers(triples, side)
     named = query_names(triples, side, graph.entities, graph.relations)
-    ranks = ranks_from_scores(scores, answer, known=known, tolerance=tolerance, chunk=chunk, named=named)
+    ranks = ranks_from_scores(
+        scores, answer, known=known, tolerance=tolerance, chunk=chunk, named=named, sort=sort
+    )
     table = described(graph, triples, side, ranks, filtered=filtered, model=model, popularity=popularity)
     if with_score:
         table = table.with_columns(score=own_scores(scores, answer))
@@ -86,6 +90,7 @@ def rank(
     filter: Sequence[str] | None = None,  # noqa: A002
     tolerance: float = 0.0,
     model: str | None = None,
+    sort: str | None = None,
 ) -> RankTable:
     """Filtered ranks of the answers of a split among all entities.
 
@@ -99,6 +104,8 @@ def rank(
             `split`.
         tolerance: scores that differ from the answer's by at most this are ties.
         model: name for the column `model`.
+        sort: the non-deterministic rank instead: the answer's index after a sort of the scores by stable,
+            quicksort or heapsort, or reversed-stable and so on: ascending, read from the end.
 
     Raises:
         ValueError: naming the argument, if the graph has no such split, a matrix has another shape, or a
@@ -123,6 +130,7 @@ def rank(
             "scores", f"must be of the sides head and tail, got {', '.join(map(str, of_side))}."
         )
     options: Any = {"filter_splits": filters, "tolerance": tolerance, "model": model, "score": not tolerance}
+    options["sort"] = sort
     options["popularity"] = "train" in graph.splits
     tables = [rank_table(graph, given, facts[split], one, **options) for one, given in of_side.items()]
     return RankTable.trusted(pl.concat(tables), {"split": split, "filter": filters})

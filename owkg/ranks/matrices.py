@@ -48,6 +48,7 @@ def ranks_from_matrix(
     model: str | None = None,
     score: Any = False,
     unseen: str = "error",
+    sort: str | None = None,
 ) -> pl.DataFrame:
     """The rank table of the scores in a .npz file.
 
@@ -68,6 +69,7 @@ def ranks_from_matrix(
         unseen: what becomes of entities of the graph that the file has no column for: "error"; "drop" ranks
             among the file's entities; "last" moreover adds the triples of the split that the others are of
             which hold such an entity, each with the last rank (`owkg.evaluation.ranks`). Needs labels.
+        sort: the rank after a sort instead, as in `ranks_from_scores`.
 
     Returns:
         A rank table, one row a triple, in their order; with labels where graph or file has them. Its column
@@ -77,7 +79,13 @@ def ranks_from_matrix(
         ValueError: naming the file: if it is not such a file, does not fit the graph, or a score is NaN.
         OSError: if it cannot be opened.
     """
-    options = {"filter_splits": filter_splits, "tolerance": tolerance, "score": score, "unseen": unseen}
+    options = {
+        "filter_splits": filter_splits,
+        "tolerance": tolerance,
+        "score": score,
+        "unseen": unseen,
+        "sort": sort,
+    }
     table, _ = converted(path, graph, **options)
     return table if model is None else table.with_columns(model=pl.lit(model))
 
@@ -90,6 +98,7 @@ def converted(
     tolerance: Any,
     score: Any,
     unseen: str,
+    sort: str | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
     """(what `ranks_from_matrix` gives, how it was made: split, filter, unseen)."""
     path = Path(path)
@@ -111,7 +120,7 @@ def converted(
     about: dict[str, Any] = {"split": None, "filter": []}
     try:
         if graph is None:
-            table = _raw(scores, triples, side, entities, relations, tolerance, score)
+            table = _raw(scores, triples, side, entities, relations, tolerance, score, sort)
         else:
             seen = graph
             if unseen != "error" and entities is not None and set(graph.entities) - set(entities):
@@ -130,6 +139,7 @@ def converted(
                 tolerance=tolerance,
                 popularity="train" in own.splits,
                 score=score,
+                sort=sort,
             )
             if seen is not graph:
                 table, about["unseen"] = _with_unseen(graph, seen, table, about, unseen)
@@ -276,6 +286,7 @@ def _raw(
     relations: tuple[str, ...] | None,
     tolerance: Any,
     score: Any,
+    sort: str | None,
 ) -> pl.DataFrame:
     """The rank table of raw ranks; of labels where there are any, and of ids."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
@@ -283,7 +294,7 @@ def _raw(
     named = query_names(triples, side, entities, relations)
     with_score = score_checked(score, tolerance)
     answer = answers(triples, side)
-    ranks = ranks_from_scores(scores, answer, tolerance=tolerance, named=named)
+    ranks = ranks_from_scores(scores, answer, tolerance=tolerance, named=named, sort=sort)
     columns: dict[str, Any] = {}
     for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):
         columns[name] = ids if of is None else pl.Series(of, dtype=pl.String).gather(ids)

@@ -10,6 +10,7 @@ from jaxtyping import Int64
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
+from owkg.ranks.sorting import sort_checked, sorted_ranks
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
 _CHUNK_BYTES = 2**23
@@ -40,6 +41,7 @@ def ranks_from_scores(
     tolerance: Any = 0.0,
     chunk: int | None = None,
     named: Callable[[int], str] | None = None,
+    sort: str | None = None,
 ) -> Ranks:
     """Ranks the target of each query among its candidates; a larger score is better.
 
@@ -58,6 +60,9 @@ def ranks_from_scores(
         tolerance: scores that differ from the target's by at most this are ties; absolute, at least 0.
         chunk: queries in one call; changes memory and time, never the result.
         named: what messages call a query beside its number, such as its triple; None: nothing.
+        sort: the non-deterministic rank instead, both optimistic and pessimistic: the index of the target
+            after a sort by stable, quicksort or heapsort, in descending order; with the prefix "reversed-",
+            in ascending order, read from the end. Not with `candidates` or a tolerance.
 
     Raises:
         ValueError: if a score is NaN, also that of an entity that is no candidate, naming the query; or if
@@ -80,6 +85,10 @@ def ranks_from_scores(
     left_out = None if known is None else sets_checked("known", known, queries, entities)
     ranked = None if candidates is None else sets_checked("candidates", candidates, queries, entities)
     high, low = _thresholds(scores, target, tolerance)
+    if sort is not None:
+        sort_checked(sort)
+        if ranked is not None or np.any(tolerance):
+            raise ArgumentError("sort", f"must be None with `candidates` or a tolerance, got {sort!r}.")
     if chunk is None:
         chunk = max(1, _CHUNK_BYTES // (entities * scores.dtype.itemsize))
     else:
@@ -113,7 +122,14 @@ def ranks_from_scores(
                 parts = 1 + above, level, mask[: end - begin].sum(axis=1)
             for column, values in zip(result, parts, strict=True):
                 column[own] = values
-    return result
+    if sort is None:
+        return result
+    gone = np.zeros((queries, entities), bool)
+    gone.reshape(-1)[
+        _without(_members(left_out, 0, queries, entities), np.arange(queries) * entities + target)
+    ] = True
+    at = sorted_ranks(np.asarray(scores), target, gone, sort)
+    return Ranks(at, at, result.candidates)
 
 
 def is_jax(array: Any) -> bool:

@@ -55,6 +55,20 @@ def test_equal_to_scikit_learn(rng, labels):
     assert compared > 150
 
 
+def test_weights_are_those_of_scikit_learn(rng):
+    label, score, _ = draw(rng, 60)
+    positive, weight = label == "positive", rng.uniform(0.1, 3, 60)
+    found = curve(score, positive, weight)
+    precision, recall, _ = sk.precision_recall_curve(positive, score, sample_weight=weight)
+    areas = roc_auc(found), average_precision(found), pr_auc(found)
+    expected = (
+        sk.roc_auc_score(positive, score, sample_weight=weight),
+        sk.average_precision_score(positive, score, sample_weight=weight),
+        sk.auc(recall, precision),
+    )
+    assert areas == pytest.approx(expected, abs=1e-12, rel=0)
+
+
 def test_areas_by_their_definitions():
     positive = np.array([True, True, False, False, False])
     score = np.array([3.0, 1.0, 2.0, 1.0, 0.0])

@@ -691,3 +691,16 @@ def test_what_has_no_effect_or_is_unknown_is_told(folder, call):
     assert code == 2
     assert "ranks.parquet with --kg: " in err
     assert "the graph has no" in err
+
+
+def test_triples_ranked_by_the_mean_of_both_sides(folder, call):
+    code, out, _ = call("ranks.parquet --mean-of-sides --metric mr,mrr --format json")
+    found = {row["metric"]: row for row in json.loads(out)["of_triples"]}
+    assert code == 0
+    assert found["mr"]["of_triples"] == pytest.approx(found["mr"]["of_tasks"])
+    assert found["mrr"]["of_triples"] < found["mrr"]["of_tasks"]
+    code, out, _ = call("ranks.parquet --mean-of-sides")
+    assert (code, "of triples" in out, "hits@10" in out) == (0, True, True)
+    for more in ("--by side", "--format csv", "--reweight uniform"):
+        code, _, err = call(f"ranks.parquet --mean-of-sides {more}")
+        assert (code, "--mean-of-sides stands alone" in err) == (2, True)

@@ -315,3 +315,14 @@ def test_every_example_in_the_help_runs(call, example):
     code, out, err = call(line)
     assert (code, err) == (0, "")
     assert out.startswith("wrote ranks.")
+
+
+def test_ranks_after_a_sort(folder, call):
+    code, out, _ = call("scores.npz --kg graph --filter none --sort reversed-stable --out s.parquet")
+    assert (code, "0 % tied" in out) == (0, True)
+    read = read_ranks("s.parquet")
+    # Scores 3, 1, 2, 1: b ties with d, and is read after it from the end; of 0, 0, 0, 0 d comes first.
+    assert (read.frame["optimistic"].to_list(), read.about["sort"]) == ([4, 1], "reversed-stable")
+    code, _, err = call("scores.npz --kg graph --sort slow --out s.csv")
+    assert (code, "must be one of stable, quicksort, heapsort" in err) == (2, True)
+    assert "says nothing about a TREC run" in call("system.run --kg graph --sort stable --out s.csv")[2]
