@@ -1,0 +1,356 @@
+"""Breakdown number of "A beats B": how many missing facts would turn the order, whatever they are.
+
+A fact that was missing leaves the candidates below it, and becomes an answer itself. Let A be ahead of B in
+the sum of h(rank) over all answers. An adversary declares candidates true. Queries separate, so what matters
+is, for each query, how far k facts can lower the sum of differences: bounded from below for a certificate,
+attained by a greedy choice for a demonstration.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+# Sums that are equal but for rounding.
+_EQUAL = 1e-9
+# Facts of one query up to which there is a bound of each number of them, and those whose bounds are
+# computed; between them the next one holds.
+_MOST = 24
+_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16)
+# Queries times facts squared, up to which the certificate is taken from whole facts and not from their hull.
+_WHOLE = 10**8
+
+
+class Pair(NamedTuple):
+    """What two systems, A and B, make of the same queries; padded to [queries, ...].
+
+    The rank of a candidate or an answer is 1 more than the number of unlabelled candidates above it. Of a
+    candidate that a system does not list it is known to lie between two numbers.
+
+    Attributes:
+        known: ranks of the known answers by A and by B, [2, queries, answers]; 0 where there is none.
+        low, high: bounds of the ranks of unlabelled candidates, [2, queries, candidates]; 0 where none.
+        beyond: of candidates that neither lists: the lowest rank that they can have by A and by B, [2,
+            queries]; 0 where both list all.
+        largest: number of unlabelled candidates of each query, [queries].
+    """
+
+    known: Int[np.ndarray, "2 queries answers"]
+    low: Int[np.ndarray, "2 queries candidates"]
+    high: Int[np.ndarray, "2 queries candidates"]
+    beyond: Int[np.ndarray, "2 queries"]
+    largest: Int[np.ndarray, "queries"]
+
+
+class Breakdown(NamedTuple):
+    """How many missing facts turn an order.
+
+    Attributes:
+        certified: no labelling with fewer facts turns it.
+        demonstrated: the labelling `facts` with so many facts turns it; -1 where none was found.
+        facts: whether each candidate of the pair is declared true, [queries, candidates].
+    """
+
+    certified: int
+    demonstrated: int
+    facts: Bool[np.ndarray, "queries candidates"]
+
+
+def breakdown(pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False) -> Breakdown:
+    """The breakdown number of "A is ahead of B", which must be so as labelled.
+
+    Args:
+        pair: the ranks.
+        weights: h at index rank, from 0 (which means nothing) to the largest rank; does not rise.
+        macro: whether queries weigh alike and not their answers.
+    """
+    bounds, tail = lower_bounds(pair, weights, macro=macro)
+    certified = _certified(bounds, tail)
+    facts = np.zeros(pair.low.shape[1:], bool)
+    # A demonstration needs but the queries where facts may do most.
+    promise = (bounds[:, :1] - np.minimum.accumulate(bounds, axis=1)) / np.maximum(
+        np.arange(bounds.shape[1]), 1
+    )
+    ranked = np.argsort(-promise.max(1), kind="stable")
+    size = 2 * max(certified, 0) + 16
+    while True:
+        rows = np.sort(ranked[:size])
+        rest = bounds[:, 0].sum() - bounds[rows, 0].sum()
+        attained, order = demonstrations(_part(pair, rows), weights, macro=macro)
+        chosen = _chosen(attained, rest)
+        if chosen is not None or size >= len(ranked):
+            break
+        size *= 4
+    if chosen is None:
+        return Breakdown(certified, -1, facts)
+    for at in np.flatnonzero(chosen):
+        facts[rows[at], order[at, : chosen[at]]] = True
+    return Breakdown(certified, int(chosen.sum()), facts)
+
+
+def _part(pair: Pair, rows: Int[np.ndarray, "some"]) -> Pair:
+    """The pair on some queries."""
+    known, low, high, beyond = (part[:, rows] for part in pair[:4])
+    return Pair(known, low, high, beyond, pair.largest[rows])
+
+
+def lower_bounds(
+    pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False
+) -> tuple[Float[np.ndarray, "queries k"], "Tail"]:
+    """At most what k facts can leave of each query's sum of h by A less h by B.
+
+    With k facts a rank falls by c <= k, and h(r - c) - h(r) lies between c times its smallest and its
+    largest mean rise over 1, ..., k. So the sum splits into a term for each fact, and the k smallest terms
+    bound it; exactly for k = 1.
+
+    Returns:
+        (the bounds for k = 0, 1, ..., `_MOST`, or as many facts as there can be; the bound of more).
+    """
+    is_known, is_candidate = pair.known[0] > 0, pair.low[0] > 0
+    answers = is_known.sum(1)
+    largest_of_all = max(int(pair.largest.max(initial=0)), 1)
+    most = min(largest_of_all, _MOST)
+    levels = [level for level in _LEVELS if level < most] + [most, largest_of_all]
+    start = np.where(is_known, weights[pair.known[0]] - weights[pair.known[1]], 0.0).sum(1)
+    by_a, by_b = (_Below(pair.known[x]) for x in (0, 1))
+    # Whether each candidate is surely above an answer by A; and whether it may be by B.
+    at_a, at_b, other_b = by_a.at(pair.high[0]), by_b.at(pair.low[1]), by_b.at(pair.beyond[1][:, None])
+    bounds = np.empty((len(start), most + 1))
+    bounds[:, 0] = start
+    done, few, sums = 0, bounds, bounds
+    for i, level in enumerate(levels):
+        least = by_a.cumulated(_mean_rise(weights, by_a.ranks, level, np.minimum))
+        largest = by_b.cumulated(_mean_rise(weights, by_b.ranks, level, np.maximum))
+        term = by_a.summed(least, at_a) - by_b.summed(largest, at_b)
+        term += weights[pair.high[0]] - weights[np.maximum(pair.low[1] - level + 1, 1)]
+        term[~is_candidate] = np.inf
+        other = weights[pair.largest] - weights[np.maximum(pair.beyond[1] - level + 1, 1)]
+        other = other[:, None] - by_b.summed(largest, other_b)
+        other[pair.beyond[1] == 0] = np.inf
+        needed = min(level, most)
+        width = min(needed, term.shape[1])
+        few = np.sort(np.partition(term, max(width - 1, 0), axis=1)[:, :width], axis=1) if width else term
+        few = np.pad(few, ((0, 0), (0, needed - width)), constant_values=np.inf)
+        few = np.minimum(few, other)
+        sums = start[:, None] + np.cumsum(few, axis=1)
+        if i < len(levels) - 1:
+            bounds[:, done + 1 : level + 1] = sums[:, done:]
+            done = level
+    # No answer's difference is below that of a first rank and a last one.
+    count = answers[:, None] + np.arange(most + 1)
+    worst = weights[pair.largest + 1] - weights[1]
+    bounds = np.maximum(bounds, worst[:, None] * count)
+    if macro:
+        return bounds / np.maximum(count, 1), Tail(worst, np.zeros(len(start)), np.zeros(len(start), int))
+    return bounds, Tail(sums[:, -1], few[:, -1], np.maximum(pair.largest - most, 0))
+
+
+class Tail(NamedTuple):
+    """What more facts than `_MOST` can leave of each query: sum + (number above `_MOST`) * each, or more.
+
+    Attributes:
+        sum: with `_MOST` facts.
+        each: of every further fact.
+        further: how many there can be.
+    """
+
+    sum: Float[np.ndarray, "queries"]
+    each: Float[np.ndarray, "queries"]
+    further: Int[np.ndarray, "queries"]
+
+
+class _Below:
+    """The known answers of each query by rank, to sum over those below a candidate."""
+
+    def __init__(self, known: Int[np.ndarray, "queries answers"]) -> None:
+        self.ranks = np.sort(known, axis=1)
+        self.width = int(known.max(initial=0)) + 2
+        self.keys = (np.arange(len(known))[:, None] * self.width + self.ranks).ravel()
+
+    def at(self, place: Int[np.ndarray, "queries n"]) -> Int[np.ndarray, "queries n"]:
+        """Where in all ranks those below the place begin."""
+        row = np.arange(len(place))[:, None] * self.width
+        return np.searchsorted(self.keys, row + np.minimum(place, self.width - 1), side="right")
+
+    def cumulated(self, values: Float[np.ndarray, "queries answers"]) -> Float[np.ndarray, "all"]:
+        """Running sums over all ranks."""
+        return np.concatenate([[0.0], np.cumsum(np.where(self.ranks > 0, values, 0.0))])
+
+    def summed(self, sums: Float[np.ndarray, "all"], at: Int[np.ndarray, "queries n"]) -> np.ndarray:
+        """The sum over the answers of each query from `at` on."""
+        end = (np.arange(len(at)) + 1)[:, None] * self.ranks.shape[1]
+        return sums[end] - sums[at]
+
+
+def _mean_rise(weights: np.ndarray, ranks: np.ndarray, level: int, extreme: Any) -> np.ndarray:
+    """The smallest or largest mean rise (h(r - c) - h(r)) / c over c = 1, ..., level; a bound beyond 64."""
+    steps = [(c, c) for c in range(1, min(level, 64) + 1)]
+    while steps[-1][1] < level:
+        steps.append((steps[-1][1] + 1, min(2 * steps[-1][1], level)))
+    found = None
+    for first, last in steps:
+        there = ranks > first
+        if not there.any():
+            break
+        # Between first and last steps the rise is at most that of last; at least that of first.
+        step, over = (last, first) if extreme is np.maximum else (first, last)
+        rise = (weights[np.maximum(ranks - step, 1)] - weights[ranks]) / over
+        found = np.where(there, rise, 0.0) if found is None else np.where(there, extreme(found, rise), found)
+    return np.zeros(ranks.shape) if found is None else found
+
+
+def demonstrations(
+    pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False, most: int = 16
+) -> tuple[Float[np.ndarray, "queries sums"], Int[np.ndarray, "queries facts"]]:
+    """What is surely left of each query's sum with k = 0, 1, ... facts, each the best after those before.
+
+    Returns:
+        (the sums, infinite where there are no more candidates; the candidates in the order of their choice).
+    """
+    (known_a, known_b), is_known = pair.known, pair.known[0] > 0
+    is_candidate = pair.low[0] > 0
+    queries, candidates = is_candidate.shape
+    most = min(most, candidates)
+    # The worst for the adversary: what A does not list stands high, what B does not list stands low.
+    place = np.stack([pair.low[0], pair.high[1]])
+    sign = np.array([1.0, -1.0])
+    taken = np.zeros((queries, candidates), bool)
+    ranks = [known_a.copy(), known_b.copy()]
+    moved = [place[0].copy(), place[1].copy()]
+    sums = np.full((queries, most + 1), np.inf)
+    order = np.zeros((queries, most), np.int64)
+    rows = np.arange(queries)
+    value = np.where(is_known, weights[known_a] - weights[known_b], 0.0).sum(1)
+    sums[:, 0] = value
+    for k in range(most):
+        gain = np.zeros((queries, candidates))
+        for x in (0, 1):
+            up = np.where(is_known, weights[np.maximum(ranks[x] - 1, 1)] - weights[ranks[x]], 0.0)
+            above = place[x][:, :, None] < pair.known[x][:, None]
+            gain += sign[x] * np.einsum("qcs,qs->qc", above, up)
+            of_taken = np.where(taken, weights[np.maximum(moved[x] - 1, 1)] - weights[moved[x]], 0.0)
+            gain += sign[x] * _sum_below(place[x], of_taken, taken)
+            gain += sign[x] * weights[moved[x]]
+        gain = np.where(is_candidate & ~taken, gain, np.inf)
+        best = gain.argmin(1)
+        gained = gain[rows, best]
+        value = value + gained
+        sums[:, k + 1], order[:, k] = value, best
+        there = np.isfinite(gained)
+        for x in (0, 1):
+            at = place[x][rows, best]
+            ranks[x] = np.where(
+                there[:, None] & is_known & (pair.known[x] > at[:, None]), ranks[x] - 1, ranks[x]
+            )
+            moved[x] = np.where(
+                there[:, None] & is_candidate & (place[x] > at[:, None]), moved[x] - 1, moved[x]
+            )
+        taken[rows[there], best[there]] = True
+        if not there.any():
+            break
+    if macro:
+        sums = sums / np.maximum(is_known.sum(1)[:, None] + np.arange(most + 1), 1)
+    return sums, order
+
+
+def _sum_below(place: np.ndarray, value: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """For each candidate the sum of `value` over the taken ones that stand below it."""
+    if not taken.any():
+        return np.zeros(place.shape)
+    order = np.argsort(place, axis=1, kind="stable")
+    ranked = np.take_along_axis(value, order, 1)
+    below = ranked[:, ::-1].cumsum(1)[:, ::-1] - ranked
+    found = np.empty(place.shape)
+    np.put_along_axis(found, order, below, 1)
+    return found
+
+
+def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
+    """The least number of facts whose bound reaches 0; -1 if no number does.
+
+    By duality: facts k_q with sum of bounds <= 0 have, for every price l, sum(bound + l k) <= l sum(k). So
+    sum(k) is at least L(l) / l with L the sum over queries of the least bound + l k.
+    """
+    if bounds[:, 0].sum() <= _EQUAL:
+        return 0
+    most = bounds.shape[1] - 1
+    if len(bounds) * most**2 <= _WHOLE and (whole := _whole(bounds)) is not None:
+        return whole
+    k = np.arange(most + 1)
+    finite = np.where(np.isfinite(bounds), bounds, 1e300)
+
+    def dual(price: float) -> tuple[float, float]:
+        """(L, the sum of the bounds where it is attained)."""
+        at = (finite + price * k).argmin(1)
+        few = finite[np.arange(len(at)), at]
+        further = np.where(tail.each + price < 0, tail.further, 0)
+        many = tail.sum + np.where(further > 0, tail.each, 0.0) * further
+        cheap = few + price * at <= many + price * (most + further)
+        return float(np.where(cheap, few + price * at, many + price * (most + further)).sum()), float(
+            np.where(cheap, few, many).sum()
+        )
+
+    if dual(0.0)[1] > _EQUAL:
+        return -1
+    low, high, best = 0.0, float((bounds[:, :1] - finite).max()) + 1.0, 0.0
+    for _ in range(50):
+        price = (low + high) / 2
+        value, left = dual(price)
+        best = max(best, (value - _EQUAL) / price)
+        low, high = (low, price) if left > 0 else (price, high)
+    return int(np.ceil(best - 1e-7))
+
+
+def _whole(bounds: Float[np.ndarray, "queries k"]) -> int | None:
+    """As `_certified`, of whole facts, by dynamic programming; None if more are needed than one query has."""
+    most = bounds.shape[1] - 1
+    left = np.full(most + 1, np.inf)
+    left[0] = 0.0
+    for own in bounds:
+        left = np.min(
+            [np.concatenate([np.full(k, np.inf), left[: most + 1 - k]]) + own[k] for k in range(most + 1)],
+            axis=0,
+        )
+    turned = np.flatnonzero(left <= _EQUAL)
+    return int(turned[0]) if turned.size else None
+
+
+def _chosen(attained: Float[np.ndarray, "queries k"], rest: float) -> Int[np.ndarray, "queries"] | None:
+    """How many facts to take of each query so that few turn the order; None if all do not.
+
+    Args:
+        attained: sums with k facts.
+        rest: of the queries that stay as they are.
+    """
+    finite = np.where(np.isfinite(attained), attained, 1e300)
+    if finite[:, 0].sum() + rest <= _EQUAL:
+        return np.zeros(len(attained), np.int64)
+    if finite.min(1).sum() + rest > _EQUAL:
+        return None
+    k = np.arange(finite.shape[1])
+    low, high = 0.0, float((finite[:, :1] - finite).max())
+    chosen = finite.argmin(1)
+    for _ in range(60):
+        price = (low + high) / 2
+        least = (finite + price * k).argmin(1)
+        left = np.take_along_axis(finite, least[:, None], 1).sum() + rest
+        if left <= _EQUAL:
+            chosen, low = (least if least.sum() <= chosen.sum() else chosen), price
+        else:
+            high = price
+    return _trimmed(finite, chosen, rest)
+
+
+def _trimmed(sums: np.ndarray, chosen: np.ndarray, rest: float) -> np.ndarray:
+    """Facts given back one at a time, the least useful first, as long as the order stays turned."""
+    rows = np.arange(len(sums))
+    left = sums[rows, chosen].sum() + rest
+    while chosen.any():
+        back = np.where(chosen > 0, sums[rows, np.maximum(chosen - 1, 0)] - sums[rows, chosen], np.inf)
+        at = int(back.argmin())
+        if left + back[at] > _EQUAL:
+            return chosen
+        left += back[at]
+        chosen = chosen.copy()
+        chosen[at] -= 1
+    return chosen
