@@ -1,0 +1,181 @@
+"""Strength and full-test metric that a metric on a sparse test implies: the model of Yang et al. inverted."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float64
+from scipy import special
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.openworld import conditional_strengths, feasible_correlation
+from owkg.rank_weights import RankWeight, checked
+from owkg.rank_weights.tables import prefix_sums
+
+# Probability of more found missing answers that is left out.
+_LEFT_OUT = 1e-10
+# Strengths at which means are computed, denser near 0 and 1; between them a monotone cubic.
+_STRENGTHS = 97
+
+
+class Answers(NamedTuple):
+    """The known test answers of the queries of a metric.
+
+    Attributes:
+        counts: numbers of known test answers, each once, at least 1.
+        weights: of the queries with so many, summing to 1: their answers for micro metrics, the queries for
+            macro metrics.
+        num_entities: candidates of a query before its test answers are filtered: entities less the
+            answers of other splits.
+    """
+
+    counts: np.ndarray
+    weights: Float64[np.ndarray, "counts"]
+    num_entities: int
+
+
+class Implied(NamedTuple):
+    """What a value on the sparse test implies, at each sparsity and correlation of a grid.
+
+    Attributes:
+        strength: the value's strength; NaN where no strength gives it under that sparsity and correlation.
+        full: the full-test metric of that strength.
+    """
+
+    strength: Float64[np.ndarray, "*grid"]
+    full: Float64[np.ndarray, "*grid"]
+
+
+def sparse_mean(
+    metric: RankWeight | str, answers: Answers, *, strength: Any, sparsity: Any, correlation: Any = 0.0
+) -> Any:
+    """The exact mean of a metric on a sparse test whose known answers are given and whose others are not.
+
+    Of a query with s known answers and a flat prior of their number, the number of missing ones is negative
+    binomial (s + 1 successes, 1 - beta); so is the number k of those that are classified positive, with
+    odds beta l1 / (1 - beta). A known answer is positive with l2, its rank then uniform on 1 .. k + 1,
+    and else on k + 1 .. N - s + 1.
+
+    Args:
+        metric: a plain mean of a rank weight.
+        answers: the known answers.
+        strength, sparsity, correlation: ell in [0, 1], beta in (0, 1), rho; broadcast. Where rho is not
+            feasible, the mean is NaN.
+
+    Raises:
+        ValueError: if an argument is out of range.
+
+    Examples:
+        >>> one = Answers(np.array([1]), np.array([1.0]), 100)
+        >>> round(float(sparse_mean("mrr", one, strength=1.0, sparsity=0.5)), 4)
+        0.6137
+    """
+    strength = checks.real("strength", strength, 0, 1)
+    sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
+    correlation = checks.real("correlation", correlation, -1, 1)
+    shape = checks.common_shape(strength=strength, sparsity=sparsity, correlation=correlation)
+    strength, sparsity, correlation = (np.broadcast_to(x, shape) for x in (strength, sparsity, correlation))
+    l1, l2 = conditional_strengths(strength, sparsity, correlation)
+    low, high = feasible_correlation(strength, sparsity)
+    possible = (correlation >= low - 1e-12) & (correlation <= high + 1e-12)
+    l1, l2 = np.clip(l1, 0, 1), np.clip(l2, 0, 1)
+    counts, sums = (
+        np.asarray(answers.counts, np.int64),
+        prefix_sums(checked(metric), answers.num_entities + 1)[0],
+    )
+    if counts.max() >= answers.num_entities:
+        raise ArgumentError("answers", "must leave candidates that are no answers.")
+    found = np.empty(shape)
+    for at in np.ndindex(*shape):
+        odds = sparsity[at] * l1[at] / (1 - sparsity[at])
+        found[at] = _mean(counts, answers, sums, odds, float(l2[at])) if possible[at] else np.nan
+    return found[()]
+
+
+def _mean(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float, test_strength: float) -> float:
+    share = odds / (1 + odds)  # P(k + 1) is a share of (k + s + 1) / (k + 1) of P(k)
+    most = (
+        int(
+            min(
+                special.nbdtrik(1 - _LEFT_OUT, counts.max() + 1, 1 - share) + 2,
+                answers.num_entities - counts.max(),
+            )
+        )
+        if odds
+        else 0
+    )
+    k = np.arange(max(most, 0) + 1)
+    if odds:
+        log = (
+            special.gammaln(k + counts[:, None] + 1)
+            - special.gammaln(k + 1)
+            - special.gammaln(counts[:, None] + 1)
+        )
+        pmf = np.exp(log + (counts[:, None] + 1) * np.log1p(-share) + k * np.log(share))
+        pmf /= pmf.sum(1, keepdims=True)
+    else:
+        pmf = np.ones((len(counts), 1))
+    last = answers.num_entities - counts[:, None] + 1
+    hit = sums[k + 1] / (k + 1)
+    miss = (sums[last] - sums[k]) / np.maximum(last - k, 1)
+    each = (pmf * (test_strength * hit + (1 - test_strength) * miss)).sum(1)
+    return float((answers.weights * each).sum())
+
+
+def implied(
+    metric: RankWeight | str, value: Any, answers: Answers, *, sparsity: Any, correlation: Any = 0.0
+) -> Implied:
+    """The strength whose exact mean on the sparse test is a value, and the full-test metric of that strength.
+
+    On the full test nothing is missing: a positive answer has rank 1, any other one a uniform rank.
+
+    Args:
+        metric: a plain mean of a rank weight.
+        value: of the metric on the sparse test, [*values].
+        answers: the known answers of the test.
+        sparsity, correlation: broadcast, [*grid].
+
+    Returns:
+        Arrays [*values, *grid]. A value beyond those of strengths 0 and 1, as sampling brings about, has the
+        strength at that end. Where the correlation leaves no strength between, NaN.
+
+    Raises:
+        ValueError: if an argument is out of range.
+
+    Examples:
+        >>> one = Answers(np.array([1]), np.array([1.0]), 100)
+        >>> found = implied("mrr", 0.6137, one, sparsity=0.5)
+        >>> round(float(found.strength), 3), round(float(found.full), 3)
+        (1.0, 1.0)
+    """
+    weight = checked(metric)
+    values = checks.real("value", value, -np.inf, np.inf)
+    sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
+    correlation = checks.real("correlation", correlation, -1, 1)
+    shape = checks.common_shape(sparsity=sparsity, correlation=correlation)
+    sparsity, correlation = (np.broadcast_to(x, shape) for x in (sparsity, correlation))
+    strengths = (1 - np.cos(np.linspace(0, np.pi, _STRENGTHS))) / 2
+    # Of every point of the grid, the strengths that its correlation allows, among them both ends of these.
+    means = sparse_mean(
+        weight, answers, strength=strengths, sparsity=sparsity[..., None], correlation=correlation[..., None]
+    )
+    found = np.full((*values.shape, *shape), np.nan)
+    for at in np.ndindex(*shape):
+        there = np.isfinite(means[at])
+        if there.sum() > 1:
+            found[(..., *at)] = _inverted(strengths[there], means[at][there], values)
+    sums = prefix_sums(weight, answers.num_entities + 1)[0]
+    last = answers.num_entities - np.asarray(answers.counts) + 1
+    chance = float((answers.weights * sums[last] / last).sum())
+    return Implied(found[()], (found * sums[1] + (1 - found) * chance)[()])
+
+
+def _inverted(strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]) -> np.ndarray:
+    """The strengths of values, by a monotone cubic through the means, which go one way."""
+    from scipy.interpolate import PchipInterpolator
+
+    if means[-1] < means[0]:
+        means, values = -means, -values
+    apart = np.concatenate([[True], np.diff(np.maximum.accumulate(means)) > 0])
+    line = PchipInterpolator(means[apart], strengths[apart])
+    return line(np.clip(values, means[apart][0], means[apart][-1]))
