@@ -51,12 +51,16 @@ def table_2(
     return pl.DataFrame(rows).with_columns(place=place).sort("part", maintain_order=True)
 
 
+def _cell(entry: dict[str, Any]) -> str:
+    return f"{entry['value']:.3f} ({entry['place']})"
+
+
 def print_table(table: pl.DataFrame) -> None:
     """Each part as the paper has it, a row a model, with the place behind each number."""
     for (part,), rows in table.group_by("part", maintain_order=True):
         varied = "sharpness" if part == "P1" else "robustness"
         shown = rows.with_columns(
-            cell=pl.format("{} ({})", pl.col("value").round(3), "place"), at=pl.format("{}", varied)
+            cell=pl.struct("value", "place").map_elements(_cell, pl.String), at=pl.format("{}", varied)
         ).pivot("at", index=["data", "model"], values="cell")
         title = f"{part}: PROBE by {varied} (place)"
         printed(title, shown.columns, [list(map(str, row)) for row in shown.iter_rows()])

@@ -136,3 +136,14 @@ def test_ranks_of_another_graph_are_named(tmp_path, call):
     )
     assert code == 2
     assert "other.csv: row 1: the graph has no entity 'nobody'" in error
+
+
+def test_the_order_of_the_models_depends_on_both_parameters():
+    """As the README says of the table of this repository."""
+    path = Path(__file__).parents[3] / "docs" / "reproduction" / "probe_table2.csv"
+    table = pl.read_csv(path, glob=False).filter(data="codex-s")
+    for part, column, ahead in (("P1", "sharpness", 0.25), ("P2", "robustness", 1.0)):
+        places = table.filter(part=part).pivot("model", index=column, values="place")
+        better = places.filter(pl.col("TransE") < pl.col("RotatE"))
+        assert better[column].to_list() == [ahead]
+        assert len(places) == 4
