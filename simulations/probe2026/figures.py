@@ -127,7 +127,7 @@ def draw(one: DataSet, folder: Path) -> None:
         _lines(left, degrees, "split", "popularity", "share", "")
         left.set(xscale="log", yscale="log", xlabel="triples", ylabel="share of entities in as many or more")
         left.set_title("(a) popularity in train and test")
-        _lines(right, weight, "robustness", "popularity", "weight", "b =")
+        _lines(right, weight.filter(pl.col("popularity") > 0), "robustness", "popularity", "weight", "b =")
         right.set(xscale="log", xlabel="popularity of the answer", ylabel="weight", title="(b) weights")
         save_figure(fig, folder / "figure3")
     for path in rank_figures(list(one.ranks.values()), folder):
