@@ -51,6 +51,8 @@ demo: $(STAMP)
 	@echo "==> every metric of one scorer, and its figures; of two scorers, which one PROBE puts first"
 	@$(BIN)/owkg metrics $(OUT)/example/oracle.parquet --kg $(OUT)/example/graph
 	@$(BIN)/owkg metrics $(OUT)/example/frequency.parquet $(OUT)/example/oracle.parquet --kg $(OUT)/example/graph --figures $(OUT)
+	@echo "==> PROBE of both by sharpness and by robustness to popularity, as in its Table 2"
+	@$(BIN)/python -m simulations.probe2026 table2 --kg $(OUT)/example/graph --ranks $(OUT)/example/frequency.parquet --ranks $(OUT)/example/oracle.parquet --out $(OUT)
 	@echo "==> rank metrics against the number of candidates"
 	@$(BIN)/python -m simulations.hoyt2022 chance-adjustment --quick --out $(OUT)
 	@echo "==> a closed world of families, and one of them drawn"

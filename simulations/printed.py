@@ -29,6 +29,8 @@ from simulations.script import data_folder, run_script
 PAPERS = ("yang2022", "hoyt2022", "berrendorf2020", "zhou2022", "probe2026")
 VERDICTS = ("equal", "cut", "differs", "not recomputed")
 
+# What a table of marks says of each row: it is so, or it is not.
+_MARKS = str.maketrans("✓✗", "10")
 _NUMBER = re.compile(r"([+-]?)(\d[\d,]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?")
 
 
@@ -37,7 +39,7 @@ class Cell(NamedTuple):
 
     Attributes:
         place: where it stands, such as "Table 3, head 1-N, Hits@1".
-        printed: as it is printed; the first number in it counts.
+        printed: as it is printed; the first number in it counts. The marks ✓ and ✗ are 1 and 0.
         ours: what owkg computes, in the unit that is printed; None: it was not recomputed.
         note: the erratum of a number that differs, such as "Z4"; why one was not recomputed.
     """
@@ -77,7 +79,7 @@ def verdict(cell: Cell) -> str:
 
 
 def _match(text: str) -> re.Match[str]:
-    found = _NUMBER.search(text)
+    found = _NUMBER.search(text.translate(_MARKS))
     if found is None:
         raise ArgumentError("printed", f"must hold a number, got {text!r}.")
     return found

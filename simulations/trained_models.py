@@ -90,9 +90,20 @@ def overview(rows: pl.DataFrame) -> pl.DataFrame:
 def _read(data: Path | None, name: str) -> KnowledgeGraph:
     if data is None:
         raise ValueError(f"`data` must name the folder that holds {name}, or OWKG_DATA be set.")
+    return quietly_read(data / name)
+
+
+def quietly_read(folder: Path) -> KnowledgeGraph:
+    """The graph of a benchmark, of whose repeated triples nobody needs to be told."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # repeated triples, labels that no triple has
-        return read_graph(data / name)
+        return read_graph(folder)
+
+
+def trained_in(folder: Path, graph: KnowledgeGraph, how: training.Training, label: str) -> training.Run:
+    """The run in `folder`, which goes on if it is there."""
+    with progress(label, "steps") as update:
+        return training.train(graph, how, folder, resume=folder.is_dir(), on_progress=update)
 
 
 def _trained(name: str, graph: KnowledgeGraph, seed: int, config: Config) -> tuple[dict, pl.DataFrame]:
@@ -101,10 +112,7 @@ def _trained(name: str, graph: KnowledgeGraph, seed: int, config: Config) -> tup
     if config.most_epochs is not None:
         settings |= {"epochs": min(config.most_epochs, settings.get("epochs", config.most_epochs))}
     how = training.training("complex", seed=seed, **settings)
-    folder = config.runs / name / str(seed)
-    with progress(f"{name}, seed {seed}", "steps") as update:
-        resume = folder.is_dir()
-        done = training.train(graph, how, folder, resume=resume, on_progress=update)
+    done = trained_in(config.runs / name / str(seed), graph, how, f"{name}, seed {seed}")
     ranks = evaluation.ranks(done.model, done.params, done.statistics, graph)
     wanted = [metrics.metric(metric) for metric in METRICS]
     found = metrics.evaluate(metrics.tasks_of(ranks)[0], wanted, ties=[metrics.Ties.REALISTIC], level=None)

@@ -109,7 +109,7 @@ def test_evaluate_takes_frames_and_usual_metrics(systems):
         ([], {}, "`metrics` must name at least one metric"),
         ("mrr", {"by": "colour"}, "`by` must be of side, ties, relation, category, popularity"),
         ("mrr", {"by": ("relation", "category")}, "of the last three at most one"),
-        ("mrr", {"side": "left"}, "`side` must be of head, tail, both, got left"),
+        ("mrr", {"side": "left"}, "`side` must be of head, tail, relation, both, got left"),
         (3, {}, "`metrics` must be names of metrics, got 3"),
         ("mrr", {"seed": -1}, "`seed` must be one key of jax.random.key, or a seed, got -1"),
         ("mrr", {"ties": "best"}, "`ties` must be one of"),
@@ -182,7 +182,7 @@ def test_rank_refuses(graph):
         owkg.rank(np.zeros((1, 1)), graph, split="tests")
     with pytest.raises(ValueError, match="`scores` must be of shape"):
         owkg.rank(np.zeros((1, 1)), graph)
-    with pytest.raises(ValueError, match="`side` must be head or tail, got 'both'"):
+    with pytest.raises(ValueError, match="`side` must be head, tail or relation, got 'both'"):
         owkg.rank(np.zeros((1, 1)), graph, side="both")
     with pytest.raises(ValueError, match="`path` must be a path, got 3"):
         owkg.read_ranks(3)

@@ -129,7 +129,7 @@ def metrics(
             figures,
             metrics=chosen,
             by=[name for name in divisions if name not in ("side", "ties")],
-            sides=("head", "tail", "both") if everything or "side" in divisions else ("both",),
+            sides=("head", "tail", "relation", "both") if everything or "side" in divisions else ("both",),
             ties=("optimistic", "pessimistic", "realistic", "exact")
             if everything or "ties" in divisions
             else ("realistic",),

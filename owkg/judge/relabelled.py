@@ -63,7 +63,7 @@ def relabelled(table: RankTable | pl.DataFrame, qrels: pl.DataFrame, *, level: i
     from owkg.simulate import full_test, thin
     from owkg.simulate.full_test import contradiction
 
-    tasks, rows = tasks_of(table)
+    tasks, rows = tasks_of(RankTable.of_entities(table))
     if tasks.filtered is not None and not tasks.filtered.all():
         raise ArgumentError("table", "must hold ranks filtered by the query's other answers, got others.")
     present = _present(rows, qrels, level)

@@ -126,7 +126,9 @@ def scores(
 def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.DataFrame]:
     """The tasks of all systems, which answer the same queries, and their rows, by the column model."""
     parts = [
-        RankTable.of(table, source=name).frame.drop("seed", strict=False).with_columns(model=pl.lit(name))
+        RankTable.of_entities(table, source=name)
+        .frame.drop("seed", strict=False)
+        .with_columns(model=pl.lit(name))
         for name, table in tables.items()
     ]
     shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
@@ -219,7 +221,7 @@ def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[st
         >>> left.select("system", "answers", "of_answers").rows()
         [('one', 1, 2), ('two', 1, 3)]
     """
-    given = {name: RankTable.of(table, source=name) for name, table in tables.items()}
+    given = {name: RankTable.of_entities(table, source=name) for name, table in tables.items()}
     keys = {name: _tasks(table) for name, table in given.items()}
     counted = pl.concat([key.unique() for key in keys.values()]).group_by(_TASK).len()
     shared = counted.filter(pl.col("len") == len(keys)).drop("len")

@@ -241,7 +241,7 @@ def _tables(
 
 def _table(called: str | None, source: RankTable | pl.DataFrame) -> RankTable:
     try:
-        return RankTable.of(source, source=str(called))
+        return RankTable.of_entities(source, source=str(called))
     except ValueError as error:
         raise ArgumentError("systems", f"must hold rank tables: {error}") from None
 

@@ -65,21 +65,26 @@ def entity_relation_popularity(
 
 
 def popularity_columns(
-    graph: KnowledgeGraph, triples: np.ndarray, answer: np.ndarray, *, train: str = "train"
+    graph: KnowledgeGraph, triples: np.ndarray, side: np.ndarray, *, train: str = "train"
 ) -> dict[str, pl.Series]:
     """The columns popularity, relation_popularity and category of a rank table, [triples] each.
 
     Args:
         graph: that the ids are of, with the split `train`.
         triples: int [triples, 3].
-        answer: the entity that is predicted of each triple.
+        side: that is predicted of each triple; both popularities of a relation are its triples.
         train: the split that is counted.
     """
     facts, relation = graph.splits[train], triples[:, 1]
+    answer = np.where(side == "head", triples[:, 0], triples[:, 2])
+    popularity = entity_popularity(facts, graph.num_entities)[answer]
     with_relation = entity_relation_popularity(facts, answer, relation, num_relations=graph.num_relations)
+    if (here := side == "relation").any():
+        of_relation = relation_popularity(facts, graph.num_relations)[relation]
+        popularity, with_relation = (np.where(here, of_relation, x) for x in (popularity, with_relation))
     categories = relation_categories(facts, graph.num_relations)[relation]
     return {
-        "popularity": pl.Series(entity_popularity(facts, graph.num_entities)[answer], dtype=pl.Int64),
+        "popularity": pl.Series(popularity, dtype=pl.Int64),
         "relation_popularity": pl.Series(with_relation, dtype=pl.Int64),
         "category": pl.Series(categories, dtype=pl.String),
     }

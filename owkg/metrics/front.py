@@ -20,7 +20,7 @@ MetricNames = str | Metric | RankWeight | Iterable[str | Metric | RankWeight]
 
 # Columns that every row has, beside those of a breakdown.
 _ALWAYS = ("side", "ties")
-_SIDES = {"both": SIDES[:2]}
+_SIDES = {"both": SIDES[:3]}
 
 
 def metrics_named(metrics: MetricNames | None) -> list[Metric] | None:
@@ -70,7 +70,8 @@ def evaluate(
             With a column `model`, each model is evaluated by itself.
         metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
         by: columns that divide the ranking tasks: side, ties, and one of relation, category and popularity.
-        side: head, tail, both, or several.
+        side: head, tail, relation, both (of head and tail), or several. A table of predicted relations alone
+            is evaluated as that side.
         ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
         ci: level of the confidence intervals, over queries; None: no intervals, which is faster.
         interval: mid-P limits on the effective number of queries, or a bootstrap over queries.
@@ -107,9 +108,9 @@ def evaluate(
         checks.level("ci", ci)
     checked_key(seed, "seed")
     sides = checks.names("side", side)
-    if not sides or set(sides) - {"head", "tail", "both"}:
+    if not sides or set(sides) - set(SIDES):
         raise ArgumentError(
-            "side", f"must be of head, tail, both, got {', '.join(map(str, sides)) or 'none'}."
+            "side", f"must be of {', '.join(SIDES)}, got {', '.join(map(str, sides)) or 'none'}."
         )
     if "both" not in sides and not set(sides) & set(table.frame["side"].unique()):
         raise ArgumentError("side", f"must be a side of the table, which has no {', '.join(sides)}.")

@@ -18,7 +18,7 @@ from owkg.ranks import RankTable
 from owkg.ranks.tasks import Tasks, part_of, tasks_of
 from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY
 
-SIDES = ("head", "tail", "both")
+SIDES = ("head", "tail", "relation", "both")
 
 
 class Breakdown(StrEnum):
@@ -118,7 +118,8 @@ def report(
         by: a `Breakdown` or several; each divides the tasks by itself.
         group_metrics: what to compute of each group; `metrics`, or `default_group_metrics` where
             these are None.
-        sides: of head, tail and both; sides that the table lacks are left out.
+        sides: of head, tail, relation, and both of head and tail; sides that the table lacks are left out. A
+            table of predicted relations alone is reported as that side, whichever are named.
         on_progress: called with (done, total) parts of the table.
         options: of `evaluate`.
 
@@ -150,12 +151,20 @@ def report(
             labels = _labels(rows[index], breakdown)
             own = np.arange(len(rows))[index]
             parts += [(model, breakdown.value, label, own[at], grouped) for label, at in _slices(labels)]
-    is_tail = (rows["side"] == "tail").to_numpy()
+    side_of = np.zeros(len(rows), np.int8)
+    for i, side in enumerate(SIDES[:3]):
+        side_of[(rows["side"] == side).to_numpy()] = i
+    relations = side_of == SIDES.index("relation")
+    if relations.all():
+        sides = ("relation",)
     del rows
     frames: list[pl.DataFrame] = []
     jobs = [(*part, side) for part in parts for side in sides]
     for done, (model, name, group, index, wanted, side) in enumerate(jobs):
-        at = index if side == "both" else np.arange(len(is_tail))[index][is_tail[index] == (side == "tail")]
+        at = index
+        if side != "both" or relations.any():
+            own = ~relations if side == "both" else side_of == SIDES.index(side)
+            at = np.arange(len(own))[index][own[index]]
         if isinstance(at, slice) or len(at):
             chosen = {"draws": _GROUP_DRAWS} | options if name else options
             frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, chosen))

@@ -12,6 +12,7 @@ from owkg.plots.figure import figure, panel_grid, write_figure
 from owkg.plots.histogram import draw_histograms
 from owkg.plots.probe import draw_lines, draw_order, draw_surfaces, probe_surface
 from owkg.ranks import RankTable
+from owkg.ranks.table import RELATION
 from owkg.storage import writable_folder
 
 
@@ -24,7 +25,8 @@ def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> li
     - `probe_sharpness`: PROBE over sharpness, where a table does not have it.
 
     Args:
-        tables: rank tables; a model is a value of the column `model`, or a whole table without one.
+        tables: rank tables; a model is a value of the column `model`, or a whole table without one. Predicted
+            relations are left out beside heads and tails.
         folder: made if need be, and tried before anything is computed.
 
     Returns:
@@ -67,6 +69,9 @@ def _models(tables: Sequence[RankTable | pl.DataFrame]) -> dict[str, Tasks]:
     found: dict[str, Tasks] = {}
     for number, table in enumerate(tables, start=1):
         tasks, rows = tasks_of(table)
+        entities = (rows["side"] != RELATION).to_numpy()
+        if entities.any() and not entities.all():
+            tasks, rows = part_of(tasks, entities), rows.filter(entities)
         if "model" in rows.columns:
             names = rows["model"].to_numpy()
             parts = {name: part_of(tasks, names == name) for name in np.unique(names)}

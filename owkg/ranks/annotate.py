@@ -7,11 +7,10 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
-from owkg.kg import known_answers, num_candidates
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import popularity_columns
-from owkg.ranks.build import answers, default_filters, filter_facts
-from owkg.ranks.table import TRIPLE, validated
+from owkg.ranks.build import candidates_of, default_filters, filter_facts
+from owkg.ranks.table import RELATION, SIDES, TRIPLE, validated
 
 
 def triple_ids(table: Any, graph: Any) -> np.ndarray:
@@ -65,7 +64,7 @@ def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
             "train", f"must be a split of the graph, {', '.join(graph.splits)}, got {train!r}."
         )
     triples = triple_ids(table, graph)
-    counted = popularity_columns(graph, triples, answers(triples, table["side"].to_numpy()), train=train)
+    counted = popularity_columns(graph, triples, table["side"].to_numpy(), train=train)
     new = {name: column for name, column in counted.items() if name not in table.columns}
     return table.with_columns(**new)
 
@@ -88,8 +87,8 @@ def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] | N
     else:
         facts = filter_facts(graph, filter_splits)
     expected = np.zeros(len(table), np.int64)
-    for side in ("head", "tail"):
+    for side in (*SIDES, RELATION):
         rows = (table["side"] == side).to_numpy()
         if rows.any():
-            expected[rows] = num_candidates(known_answers(facts, side, **graph.sizes), triples[rows])
+            expected[rows] = candidates_of(graph, facts, triples[rows], side)
     return int((expected != table["candidates"].to_numpy()).sum())

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from jaxtyping import Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -14,7 +15,7 @@ from owkg.kg.popularity import popularity_columns
 from owkg.kg.triples import triples_checked
 from owkg.ranks.scores import Ranks, gathered, is_jax, ranks_from_scores
 from owkg.ranks.sets import EntitySets, known_sets
-from owkg.ranks.table import RANKS, SIDES, TRIPLE, RankTable, validated
+from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable, validated
 
 FILTER_SPLITS = ("train", "valid", "test")
 
@@ -38,8 +39,10 @@ def rank_table(
     Args:
         graph: the KnowledgeGraph that the triples are of.
         scores: floats [triples, entities], of all entities in the place of the answer; larger is better.
+            [triples, relations] where relations are predicted.
         triples: int [triples, 3], head, relation, tail.
-        side: the side that is predicted, "head" or "tail"; one for all, or one a triple.
+        side: the side that is predicted, "head" or "tail"; one for all, or one a triple. Or "relation" for
+            all: the relation between head and tail is ranked among all relations.
         filter_splits: the other answers that these splits know leave the candidates; none: raw ranks. None:
             `default_filters` of the split that the triples are of.
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
@@ -61,11 +64,13 @@ def rank_table(
     graph = graph_checked(graph)
     with_score = score_checked(score, tolerance)
     triples = triples_checked(triples, graph.num_entities, graph.num_relations)
-    side = sides_checked(side, len(triples))
-    shape = (len(triples), graph.num_entities)
+    of_relations = isinstance(side, str) and side == RELATION
+    side = np.full(len(triples), side) if of_relations else sides_checked(side, len(triples))
+    shape = (len(triples), graph.num_relations if of_relations else graph.num_entities)
     if np.shape(scores) != shape:
+        what = "relations" if of_relations else "entities"
         raise ArgumentError(
-            "scores", f"must be of shape [triples, entities], {shape}, got shape {np.shape(scores)}."
+            "scores", f"must be of shape [triples, {what}], {shape}, got shape {np.shape(scores)}."
         )
     if filter_splits is None:
         filter_splits = default_filters(graph, split_of(graph, triples))
@@ -96,10 +101,11 @@ def rank(
 
     Args:
         scores: floats [triples of the split, entities], of every entity in the place of the answer; larger is
-            better. Or one such matrix for each side, {"head": ..., "tail": ...}.
+            better. Or one such matrix for each side, {"head": ..., "tail": ...}. Of the side "relation",
+            [triples of the split, relations], of every relation between head and tail.
         graph: of `owkg.read_graph`; rows and columns are in the order of its split and of its entities.
         split: whose triples are ranked.
-        side: that is predicted, "head" or "tail", where `scores` is one matrix.
+        side: that is predicted, "head", "tail" or "relation", where `scores` is one matrix.
         filter: splits whose other answers leave the candidates; none: raw ranks. None: train, valid, test and
             `split`.
         tolerance: scores that differ from the answer's by at most this are ties.
@@ -122,12 +128,14 @@ def rank(
     if split not in facts:
         raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
     filters = checks.names("filter", filter) if filter is not None else default_filters(graph, split)
-    if not isinstance(scores, Mapping) and side not in SIDES:
-        raise ArgumentError("side", f"must be head or tail, got {side!r}; both sides take a matrix each.")
-    of_side = scores if isinstance(scores, Mapping) else {side: scores}
-    if not of_side or set(of_side) - set(SIDES):
+    if not isinstance(scores, Mapping) and side not in (*SIDES, RELATION):
         raise ArgumentError(
-            "scores", f"must be of the sides head and tail, got {', '.join(map(str, of_side))}."
+            "side", f"must be head, tail or relation, got {side!r}; several sides take a matrix each."
+        )
+    of_side = scores if isinstance(scores, Mapping) else {side: scores}
+    if not of_side or set(of_side) - {*SIDES, RELATION}:
+        raise ArgumentError(
+            "scores", f"must be of the sides head, tail and relation, got {', '.join(map(str, of_side))}."
         )
     options: Any = {"filter_splits": filters, "tolerance": tolerance, "model": model, "score": not tolerance}
     options["sort"] = sort
@@ -181,8 +189,30 @@ def sides_checked(side: Any, count: int) -> np.ndarray:
 
 
 def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """The entity that is predicted of each triple."""
-    return np.where(side == "tail", triples[:, 2], triples[:, 0])
+    """The entity, or relation, that is predicted of each triple."""
+    entity = np.where(side == "tail", triples[:, 2], triples[:, 0])
+    return np.where(side == RELATION, triples[:, 1], entity)
+
+
+def _asked(graph: KnowledgeGraph, triples: np.ndarray, side: str) -> tuple[np.ndarray, str, dict[str, int]]:
+    """Triples, side and sizes as `known_answers` takes them: relation and tail change places if need be."""
+    if side != RELATION:
+        return triples, side, graph.sizes
+    sizes = {
+        "num_entities": max(graph.num_entities, graph.num_relations),
+        "num_relations": graph.num_entities,
+    }
+    return triples[:, [0, 2, 1]], "tail", sizes
+
+
+def candidates_of(
+    graph: KnowledgeGraph, facts: np.ndarray, triples: np.ndarray, side: str
+) -> Int64[np.ndarray, "triples"]:
+    """Number of candidates of each triple's answer on a side, filtered by the other answers among `facts`."""
+    known, one, sizes = _asked(graph, facts, side)
+    found = num_candidates(known_answers(known, one, **sizes), _asked(graph, triples, side)[0])
+    more = sizes["num_entities"] - graph.num_relations if side == RELATION else 0
+    return found - more
 
 
 def own_scores(scores: Any, answer: np.ndarray) -> np.ndarray:
@@ -270,15 +300,16 @@ def _known(
     facts = filter_facts(graph, filter_splits)
     start, stop = np.zeros((2, len(triples)), np.int64)
     ids, all_known = np.empty(0, np.int32), True
-    for one in SIDES:
+    for one in (*SIDES, RELATION):
         own = side == one
         if not own.any():
             continue
-        index = known_answers(facts, one, **graph.sizes)
-        sets = known_sets(index, triples[own, 0 if one == "tail" else 2], triples[own, 1])
+        known, asked_side, sizes = _asked(graph, facts, one)
+        index, asked = known_answers(known, asked_side, **sizes), _asked(graph, triples[own], one)[0]
+        sets = known_sets(index, asked[:, 0 if asked_side == "tail" else 2], asked[:, 1])
         start[own], stop[own] = len(ids) + sets.start, len(ids) + sets.stop
         ids = np.concatenate([ids, sets.ids])
-        all_known = all_known and bool(is_known(index, triples[own]).all())
+        all_known = all_known and bool(is_known(index, asked).all())
     return EntitySets(start, stop, ids), all_known
 
 
@@ -317,5 +348,5 @@ def described(
     if popularity:
         if "train" not in graph.splits:
             raise ArgumentError("popularity", f"needs a split train, got {', '.join(graph.splits)}.")
-        columns |= popularity_columns(graph, triples, answers(triples, side))
+        columns |= popularity_columns(graph, triples, side)
     return pl.DataFrame(columns)

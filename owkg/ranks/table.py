@@ -14,6 +14,8 @@ TRIPLE = ("head", "relation", "tail")
 RANKS = ("optimistic", "pessimistic", "candidates")
 REQUIRED = (*TRIPLE, "side", *RANKS)
 SIDES = ("head", "tail")
+# That of relation prediction, (head, ?, tail): the candidates are relations.
+RELATION = "relation"
 
 # Least value of the columns of whole numbers; None: any whole number.
 _LEAST = dict.fromkeys(RANKS, 1) | {"popularity": 0, "relation_popularity": 0, "seed": None}
@@ -65,6 +67,14 @@ class RankTable:
         """The rank table of a frame, validated (messages call it `source`); what is one already, as it is."""
         return table if isinstance(table, cls) else cls.trusted(validated(table, source=source))
 
+    @classmethod
+    def of_entities(cls, table: "RankTable | pl.DataFrame", *, source: str = "table") -> "RankTable":
+        """As `of`; ValueError if some task predicts a relation, which is asked for with two entities."""
+        found = cls.of(table, source=source)
+        if (found.frame["side"] == RELATION).any():
+            raise ValueError(f'{source}: side must be "head" or "tail" here, got "{RELATION}".')
+        return found
+
     def write(self, path: str | PathLike[str]) -> None:
         """Writes a Parquet, CSV or TSV file, as `owkg.ranks.write_ranks`."""
         from owkg.ranks.files import write_ranks
@@ -89,7 +99,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     | column | type | meaning |
     |---|---|---|
     | head, relation, tail | String or Int64 | the triple, by labels or by ids (at least 0) |
-    | side | String | "head" or "tail": the side that is predicted |
+    | side | String | "head", "tail" or "relation": what of the triple is predicted |
     | optimistic, pessimistic | Int64 | 1-based ranks with ties counted for and against the target |
     | candidates | Int64 | how many were ranked, the target among them |
     | filtered | Boolean | optional; whether the other answers to its query left the candidates |
@@ -159,7 +169,8 @@ def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
     table = table.with_columns(checked)
     if table["head"].dtype != table["tail"].dtype:
         raise ValueError(f"{source}: head and tail must both hold labels (text) or both ids (whole numbers).")
-    _refuse(table["side"], ~table["side"].is_in(SIDES), 'must be "head" or "tail"', place)
+    must = 'must be "head", "tail" or "relation"'
+    _refuse(table["side"], ~table["side"].is_in((*SIDES, RELATION)), must, place)
     for low, high in (("pessimistic", "candidates"), ("optimistic", "pessimistic")):
         above = table[low] > table[high]
         if above.any():

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.ranks.table import RANKS, validated
+from owkg.ranks.table import RANKS, RELATION, validated
 
 # Up to here twice the sum of two ranks is a 32-bit integer.
 NARROW = 2**28
@@ -203,9 +203,10 @@ def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
 def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
     """The tasks of a rank table, and the rows that they come from.
 
-    Tasks with the same side, relation and known entity are of one query, and under the same model and
-    seed of one ranked list. Rows that say the same thing twice, the same task with the same ranks, are one
-    task with the sum of their weights. The ids of queries do not depend on the order of the rows.
+    Tasks with the same side, relation and known entity are of one query, or, where relations are predicted,
+    those with the same head and tail; and under the same model and seed of one ranked list. Rows that say
+    the same thing twice, the same task with the same ranks, are one task with the sum of their weights. The
+    ids of queries do not depend on the order of the rows.
 
     Args:
         table: a rank table (`owkg.ranks`); checked.
@@ -222,9 +223,15 @@ def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
     narrow = np.int32 if count < 2**31 else np.int64
     heads, tails = heads.astype(narrow, copy=False), tails.astype(narrow, copy=False)
     known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
+    given, side = _of_one(table["relation"]), (is_tail, 2)
+    if (here := (table["side"] == RELATION).to_numpy()).any():
+        # Relation and tail change places.
+        known, answer = np.where(here, heads, known), np.where(here, given[0], answer)
+        count = max(count, given[1])
+        given, side = (np.where(here, tails, given[0]), count), (is_tail + 2 * here, 3)
     del heads, tails
     runs = [_of_one(table[name]) for name in _RUN if name in table.columns]
-    asked = _joined((is_tail, 2), _of_one(table["relation"]), (known, count))
+    asked = _joined(side, given, (known, count))
     task, _ = _joined(asked, *runs, (answer, count))
     task.sort()
     again = (task[1:] == task[:-1]).any()

@@ -8,8 +8,17 @@ import polars as pl
 
 from owkg.kg import fact_splits, read_graph
 from owkg.metrics import Ties, adjusted_from, evaluate, metric, tasks
+from simulations.hoyt2022.desiderata import desiderata
 from simulations.hoyt2022.published import task_candidates
 from simulations.printed import Cell
+
+TABLE_1 = {
+    "fixed optimum": "✗✓✓",
+    "asymptotic pessimum": "✗✓✓",
+    "anti-monotonic": "✗✓✗",
+    "size invariant": "✗✗✗",
+}
+"""Which of MR, MRR and H_k meet a desideratum."""
 
 TABLE_4 = {
     "nations": ("14", "55", "1,592"),
@@ -55,6 +64,15 @@ def _text(data: Path) -> Iterator[Cell]:
     yield Cell("section 4.3, thousands of entities of the largest", "40k", max(entities) / 1000)
 
 
+def _table_1() -> Iterator[Cell]:
+    names = {"mr": "MR", "mrr": "MRR", "hits@10": "H_k"}
+    met = {row["metric"]: row for row in desiderata(map(metric, names)).to_dicts()}
+    for desideratum, marks in TABLE_1.items():
+        for (name, shown), mark in zip(names.items(), marks, strict=True):
+            note = "H13" if (desideratum, name) == ("fixed optimum", "mr") else ""
+            yield Cell(f"Table 1, {desideratum}, {shown}", mark, float(met[name][desideratum]), note)
+
+
 def _train(data: Path, name: str) -> np.ndarray:
     return fact_splits(read_graph(data / name))["train"]
 
@@ -86,5 +104,6 @@ def cells(data: Path) -> Iterator[Cell]:
         data: the folder of the published data.
     """
     yield from _text(data)
+    yield from _table_1()
     yield from _table_4(data)
     yield from _figure_1(data)

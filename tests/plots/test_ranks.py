@@ -281,3 +281,14 @@ def test_a_bad_place_is_found_before_anything_is_computed(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         rank_figures([pl.DataFrame()], tmp_path / "file" / "out")
+
+
+def test_relations_are_left_out_beside_entities(tmp_path):
+    entities = rank_table([1, 4, 9])
+    relations = rank_table([1, 1]).with_columns(side=pl.lit("relation"))
+    for name, tables in (("alone", [entities]), ("beside", [pl.concat([entities, relations])])):
+        rank_figures(tables, tmp_path / name)
+    alone, beside = ((tmp_path / name / "rank_histogram.png").read_bytes() for name in ("alone", "beside"))
+    assert alone == beside
+    rank_figures([relations], tmp_path / "relations")
+    assert (tmp_path / "relations" / "rank_histogram.png").read_bytes() != alone

@@ -27,6 +27,8 @@ from simulations.printed import Cell, counts_of, table_of, verdict
         ("82%", 82.29, "equal"),
         ("0.3", 0.1 + 0.2, "equal"),
         ("0.15", 0.1549999999999999, "equal"),  # a hair below what is rounded up to .16
+        ("✓", 1.0, "equal"),
+        ("✗", 1.0, "differs"),
         ("5", None, "not recomputed"),
     ],
 )

@@ -1,0 +1,119 @@
+"""Rank tables behind Table 2 and the figures: of models that are trained here, or of your own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from owkg import evaluation
+from owkg import train as training
+from owkg.kg import KnowledgeGraph
+from owkg.ranks import annotated, read_ranks
+from owkg.storage import writable_folder
+from simulations.script import data_folder
+from simulations.trained_models import FAMILIES, families, quietly_read, trained_in
+
+_FACTORED: dict[str, Any] = {"dim": 32, "batch_size": 256}
+_SAMPLED: dict[str, Any] = {"dim": 32, "batch_size": 256, "margin": 6.0, "num_negatives": 32} | {
+    "loss": "logistic",
+    "learning_rate": 1e-2,
+}
+MODELS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "RotatE": ("rotate", _SAMPLED, 4),
+    "ComplEx": ("complex", _FACTORED, 1),
+    "TransE": ("transe", _SAMPLED, 4),
+    "DistMult": ("distmult", _FACTORED, 1),
+}
+"""By name: kind, settings beside the defaults, epochs for each of `EPOCHS`; --quick takes the first two."""
+
+EPOCHS = {"umls": 20, "codex-s": 10}
+"""Of the graphs under OWKG_DATA; `_OTHER` of any other."""
+
+_OTHER = 10
+
+Graphs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--kg",
+        help="Folder of a graph; repeatable.",
+        show_default="umls and codex-s under OWKG_DATA; where it is not set, and --quick, families",
+    ),
+]
+Tables = Annotated[
+    list[Path] | None,
+    typer.Option("--ranks", help="Rank table of a model of yours; repeatable. Needs one --kg."),
+]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Trainings of each model.", show_default="3; 1 quick")]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A graph, and the rank table of each model with the popularity of the answers.
+
+    Several seeds of a model are in one table. PROBE of all is then the mean over seeds, as in the paper.
+    """
+
+    name: str
+    graph: KnowledgeGraph
+    ranks: dict[str, pl.DataFrame]
+
+
+def data_sets(
+    kg: Sequence[Path], ranks: Sequence[Path], seeds: int | None, quick: bool, out: Path
+) -> list[DataSet]:
+    """The rank tables of your own models, or of `MODELS`, trained where `out` has no such run yet.
+
+    Raises:
+        ValueError: if rank tables are not of one graph, or two hold models of one name.
+    """
+    if len({folder.name for folder in kg}) < len(kg):
+        raise ValueError("--kg must name folders of different names.")
+    if ranks and len(kg) != 1:
+        raise ValueError(f"--ranks needs one --kg, the graph of the rank tables, got {len(kg)}.")
+    if ranks:
+        graph = quietly_read(kg[0])
+        return [DataSet(kg[0].name, graph, _own(ranks, graph))]
+    folders = list(kg)
+    if not folders and not quick:
+        folders = [path for name in EPOCHS if (path := data_folder(name)) is not None]
+    graphs = {path.name: quietly_read(path) for path in folders} or {FAMILIES: families()}
+    runs = writable_folder(out / "runs" / ("quick" if quick else "whole"))
+    return [
+        DataSet(name, graph, _trained(runs / name, graph, seeds or (1 if quick else 3), quick))
+        for name, graph in graphs.items()
+    ]
+
+
+def _own(paths: Sequence[Path], graph: KnowledgeGraph) -> dict[str, pl.DataFrame]:
+    found: dict[str, pl.DataFrame] = {}
+    for path in paths:
+        frame = read_ranks(path).frame
+        try:
+            frame = annotated(frame, graph)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        parts = {path.stem: frame}
+        if "model" in frame.columns:
+            parts = {str(name): part for (name,), part in frame.group_by("model", maintain_order=True)}
+        if twice := sorted(set(parts) & set(found)):
+            raise ValueError(f"{path}: model {twice[0]!r} is in another of the rank tables too.")
+        found |= {name: part.with_columns(model=pl.lit(name)) for name, part in parts.items()}
+    return found
+
+
+def _trained(folder: Path, graph: KnowledgeGraph, seeds: int, quick: bool) -> dict[str, pl.DataFrame]:
+    found = {}
+    for name in list(MODELS)[: 2 if quick else None]:
+        kind, settings, times = MODELS[name]
+        epochs = times * (4 if quick else EPOCHS.get(folder.name, _OTHER))
+        tables = []
+        for seed in range(seeds):
+            how = training.training(kind, seed=seed, epochs=epochs, **settings)
+            run = trained_in(folder / kind / str(seed), graph, how, f"{folder.name}, {name}, seed {seed}")
+            table = evaluation.ranks(run.model, run.params, run.statistics, graph, name=name, popularity=True)
+            tables.append(table.with_columns(seed=pl.lit(seed)))
+        found[name] = pl.concat(tables)
+    return found

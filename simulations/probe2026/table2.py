@@ -1,0 +1,90 @@
+"""Table 2 of the paper on PROBE: models by sharpness (P1) and by robustness to popularity (P2).
+
+The paper's parameters are lost in the text at hand. Here P1 has sharpness 1/4, 1/2, 1, 2 at robustness 0, and
+P2 robustness 0, 1/4, 1/2, 1 at sharpness 1, where PROBE at robustness 0 is the rescaled MRR. The number of
+entities is N of the rank transformer, as in the paper. The place is that of the model in the column, 1 for
+the best: where it changes along a row, the parameter decides which model is better.
+
+    python -m simulations.probe2026 table2 --quick --out out
+    python -m simulations.probe2026 table2 --kg data/wn18rr --ranks one.parquet --ranks two.parquet --out out
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+import owkg
+from owkg.metrics import probe
+from owkg.storage import writable_folder
+from owkg.terminal.tables import printed
+from simulations.probe2026.models import DataSet, Graphs, Seeds, Tables, data_sets
+from simulations.script import Out, Quick, save_table
+
+SHARPNESS = (0.25, 0.5, 1.0, 2.0)
+ROBUSTNESS = (0.0, 0.25, 0.5, 1.0)
+
+
+def table_2(
+    sets: Sequence[DataSet], sharpness: Sequence[float] = SHARPNESS, robustness: Sequence[float] = ROBUSTNESS
+) -> pl.DataFrame:
+    """PROBE of realistic ranks: a row for each part, data set, model and pair of parameters.
+
+    Columns: part (P1, P2), data, model, sharpness, robustness, value, place.
+    """
+    asked = [("P1", a, 0.0) for a in sharpness] + [("P2", 1.0, b) for b in robustness]
+    chosen = [probe(a, b) for _, a, b in asked]
+    rows: list[dict[str, Any]] = []
+    for one in sets:
+        for model, ranks in one.ranks.items():
+            found = owkg.evaluate(ranks, chosen, ci=None, num_entities=one.graph.num_entities)
+            values = dict(found.select("metric", "value").iter_rows())
+            rows += [
+                {"part": part, "data": one.name, "model": model, "sharpness": a, "robustness": b}
+                | {"value": values[metric.name]}
+                for (part, a, b), metric in zip(asked, chosen, strict=True)
+            ]
+    column = ["part", "data", "sharpness", "robustness"]
+    place = pl.col("value").rank("min", descending=True).over(column).cast(pl.Int64)
+    return pl.DataFrame(rows).with_columns(place=place).sort("part", maintain_order=True)
+
+
+def _cell(entry: dict[str, Any]) -> str:
+    return f"{entry['value']:.3f} ({entry['place']})"
+
+
+def print_table(table: pl.DataFrame) -> None:
+    """Each part as the paper has it, a row a model, with the place behind each number."""
+    for (part,), rows in table.group_by("part", maintain_order=True):
+        varied = "sharpness" if part == "P1" else "robustness"
+        shown = rows.with_columns(
+            cell=pl.struct("value", "place").map_elements(_cell, pl.String), at=pl.format("{}", varied)
+        ).pivot("at", index=["data", "model"], values="cell")
+        title = f"{part}: PROBE by {varied} (place)"
+        printed(title, shown.columns, [list(map(str, row)) for row in shown.iter_rows()])
+
+
+def main(
+    kg: Graphs = None,
+    ranks: Tables = None,
+    sharpness: Annotated[list[float] | None, typer.Option(help="Of P1; repeatable.")] = None,
+    robustness: Annotated[list[float] | None, typer.Option(help="Of P2; repeatable.")] = None,
+    seeds: Seeds = None,
+    out: Out = Path("out"),
+    quick: Quick = False,
+) -> None:
+    """Table 2: models by sharpness and by robustness to popularity, of your rank tables or trained here.
+
+    Cut short, the same command goes on where it stopped.
+    """
+    folder = writable_folder(out / "probe")
+    for a in sharpness or ():
+        probe(a)  # refused before any training
+    for b in robustness or ():
+        probe(1.0, b)
+    sets = data_sets(kg or (), ranks or (), seeds, quick, folder)
+    table = table_2(sets, sharpness or SHARPNESS, robustness or ROBUSTNESS)
+    print_table(table)
+    save_table(table, folder / "table2.csv")
