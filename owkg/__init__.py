@@ -8,6 +8,7 @@ from owkg.storage import __version__
 if TYPE_CHECKING:
     from owkg import (
         align,
+        auditing,
         classification,
         evaluation,
         ir,
@@ -48,6 +49,7 @@ __all__ = [
     "RankTable",
     "__version__",
     "align",
+    "auditing",
     "classification",
     "classify",
     "compare",

@@ -18,7 +18,7 @@ from owkg.train import Training
 from simulations import printed
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("classification.md", "family_tree.md", "sampling.md", "training.md")
+PAGES = ("audit.md", "classification.md", "family_tree.md", "sampling.md", "training.md")
 
 
 def page(name: str) -> str:
@@ -173,3 +173,10 @@ def test_the_printed_numbers_that_are_kept_are_those_of_today(owkg_data):
         found = printed.table_of(printed.cells_of(paper, owkg_data))
         assert kept["place"].to_list() == found["place"].to_list()
         assert kept["verdict"].to_list() == found["verdict"].to_list()
+
+
+def test_the_implied_full_tests_of_the_page_are_those_of_its_example(capsys):
+    (source,) = blocks("audit.md", "python")
+    exec(compile(source, "audit.md", "exec"), {})  # noqa: S102
+    values = [f"{float(x):.2f}".lstrip("0") for x in capsys.readouterr().out.strip("[]\n").split()]
+    assert "full-test MRR of {}, {} or {}.".format(*values) in page("audit.md")

@@ -2,5 +2,6 @@
 
 from owkg.auditing.breakdown import Breakdown, Pair, breakdown
 from owkg.auditing.implied import Answers, Implied, implied, sparse_mean
+from owkg.auditing.missing import missing_share
 
-__all__ = ["Answers", "Breakdown", "Implied", "Pair", "breakdown", "implied", "sparse_mean"]
+__all__ = ["Answers", "Breakdown", "Implied", "Pair", "breakdown", "implied", "missing_share", "sparse_mean"]

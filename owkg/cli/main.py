@@ -15,6 +15,7 @@ from owkg.cli.evaluate import evaluate
 from owkg.cli.family_tree import family_tree_app
 from owkg.cli.kg import kg_app
 from owkg.cli.metrics import metrics
+from owkg.cli.missing import missing
 from owkg.cli.models import models
 from owkg.cli.pool import pool
 from owkg.cli.power import power
@@ -118,6 +119,12 @@ app.command(
         "owkg pool --read sheet.tsv --read other.tsv --pool pool --out judged.qrels",
     )
 )(pool)
+app.command(
+    epilog=_examples(
+        "owkg missing judged.qrels --kg data/fb15k237",
+        "owkg missing judged.qrels --kg data/fb15k237 --by category,side --format json",
+    )
+)(missing)
 app.command(
     epilog=_examples(
         "owkg compare transe.parquet complex.parquet rotate.parquet --kg data/fb15k237",

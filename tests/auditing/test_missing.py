@@ -1,0 +1,145 @@
+"""Sparsity from judgements: counts by hand, the published judgements, coverage of the intervals."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg
+from owkg.auditing import missing_share
+from owkg.judge import qrels_from_graph, write_judgements
+from owkg.kg import KnowledgeGraph, write_labelled
+
+TRAIN, TEST = [(0, 0, 1), (4, 1, 0)], [(0, 0, 2), (0, 0, 3), (1, 1, 4)]
+
+
+def graph(train=TRAIN, test=TEST, n=6):
+    splits = {"train": np.array(train, np.int32), "test": np.array(test, np.int32)}
+    return KnowledgeGraph(tuple("abcdefghij"[:n]), ("r", "s"), splits)
+
+
+def judgements(rows):
+    """Of (query, answer, relevance) on the side tail."""
+    parts = [(f"{h}|{r}|?", "tail", h, r, a, g) for h, r, a, g in rows]
+    columns = ["query", "side", "entity", "relation", "answer", "relevance"]
+    return pl.DataFrame(parts, columns, orient="row")
+
+
+JUDGED = judgements(
+    [
+        ("a", "r", "c", 1),  # in the test
+        ("a", "r", "e", 1),  # found
+        ("a", "r", "f", 0),
+        ("a", "r", "b", 1),  # trains
+        ("b", "s", "f", 2),  # found
+        ("b", "s", "c", -1),  # pooled, not judged
+        ("c", "s", "a", 1),  # of no query of the test
+    ]
+)
+
+
+def test_by_hand():
+    found = missing_share(JUDGED, graph())
+    assert found.select("queries", "known", "found").rows() == [(2, 3, 2)]
+    assert found["sparsity_at_least"].to_list() == [2 / 5]
+    by = missing_share(JUDGED, graph(), by="relation")
+    assert by.select("relation", "known", "found").rows() == [("r", 2, 1), ("s", 1, 1)]
+    assert missing_share(JUDGED, graph(), level=2)["found"].to_list() == [1]
+    # c is judged not relevant to (a, r, ?): it is no known answer any more.
+    wrong = JUDGED.with_columns(relevance=pl.when(pl.col("answer") == "c").then(0).otherwise("relevance"))
+    assert missing_share(wrong, graph())["known"].to_list() == [2]
+
+
+def test_triples_count_once():
+    whole = graph(test=[*TEST, (0, 0, 4)])
+    both = qrels_from_graph(whole, "test")
+    assert missing_share(both, graph()).select("known", "found").rows() == [(6, 1)]
+    assert missing_share(both, graph(), unit="triple").select("known", "found").rows() == [(3, 1)]
+
+
+def test_published_judgements(owkg_data):
+    """FB-Test-S-C beside FB-Test-S: what judging found of the answers to the sampled queries."""
+    whole = owkg.read_graph(owkg_data / "fb15k237")
+    entity, relation = ({x: i for i, x in enumerate(names)} for names in (whole.entities, whole.relations))
+    sparse, full = (
+        np.array(
+            [
+                (entity[h], relation[r], entity[t])
+                for h, r, t in pl.read_csv(
+                    owkg_data / "kgc_sparsity" / name, separator="\t", has_header=False, glob=False
+                ).iter_rows()
+            ],
+            np.int32,
+        )
+        for name in ("fb_test_s.txt", "fb_test_s_c.txt")
+    )
+    judged = KnowledgeGraph(whole.entities, whole.relations, {"train": whole.splits["train"], "test": sparse})
+    qrels = qrels_from_graph(KnowledgeGraph(whole.entities, whole.relations, {"test": full}), "test")
+    (row,) = missing_share(qrels, judged, unit="triple").iter_rows(named=True)
+    assert (row["known"], row["found"]) == (1023, 1715)
+    assert row["sparsity_at_least"] == pytest.approx(0.626, abs=5e-4)
+    assert 0.57 < row["ci_low"] < row["sparsity_at_least"] < row["ci_high"] < 0.68
+    of = dict(
+        missing_share(qrels, judged, by="category", unit="triple")
+        .select("category", "sparsity_at_least")
+        .rows()
+    )
+    assert of == pytest.approx({"1-1": 0, "1-N": 0.5, "N-1": 0.373, "N-N": 0.681}, abs=5e-4)
+    # Of the answers to queries, over which metrics average, fewer are missing: a known triple answers two.
+    assert missing_share(qrels, judged)["sparsity_at_least"].item() == pytest.approx(0.511, abs=5e-4)
+
+
+@pytest.mark.parametrize(("queries", "sparsity", "alike"), [(40, 0.3, False), (150, 0.6, True)])
+def test_coverage(queries, sparsity, alike):
+    """Queries of 1 to 8 answers; where alike, each query has a sparsity of its own about the mean."""
+    from owkg.auditing.missing import _limits
+
+    rng, held = np.random.default_rng(2), []
+    for _ in range(800):
+        answers = rng.integers(1, 9, queries)
+        own = rng.beta(6 * sparsity, 6 * (1 - sparsity), queries) if alike else sparsity
+        found = rng.binomial(answers, own)
+        low, high = _limits(found, answers - found, 0.95)
+        held.append(low <= sparsity <= high)
+    assert 0.925 < np.mean(held) < 0.985
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "colour"}, "`by` must be of side, category, relation, got colour"),
+        ({"split": "dev"}, "`split` must be one of train, test, got 'dev'"),
+        ({"unit": "fact"}, "`unit` must be answer or triple, got 'fact'"),
+        ({"ci": 95}, "`ci` must be in"),
+        ({"level": 0}, "`level` must be"),
+    ],
+)
+def test_bad_arguments(options, message):
+    with pytest.raises(ValueError, match=message):
+        missing_share(JUDGED, graph(), **options)
+
+
+def test_judgements_of_others():
+    with pytest.raises(ValueError, match="`qrels` must name what the graph knows, got entity 'z'"):
+        missing_share(judgements([("z", "r", "a", 1)]), graph())
+    with pytest.raises(ValueError, match="`qrels` must judge queries that test answers, got none such"):
+        missing_share(judgements([("c", "s", "a", 1)]), graph())
+
+
+def test_the_command(tmp_path, capsys):
+    from owkg.cli.main import main
+
+    write_labelled(graph(train=[*TRAIN, (5, 1, 5)]), tmp_path / "graph")
+    write_judgements(JUDGED, tmp_path / "judged.qrels")
+    line = ["missing", str(tmp_path / "judged.qrels"), "--kg", str(tmp_path / "graph")]
+    assert main([*line, "--by", "relation,side", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["sparsity"]
+    assert [(row["relation"], row["side"], row["found"]) for row in rows] == [
+        ("r", "tail", 1),
+        ("s", "tail", 1),
+    ]
+    assert main(line) == 0
+    assert "Sparsity of test, at least; by answer" in capsys.readouterr().out
+    assert main([*line, "--unit", "fact"]) == 2
+    assert "--unit must be answer or triple" in capsys.readouterr().err
