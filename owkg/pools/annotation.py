@@ -66,8 +66,8 @@ def write_sheet(
         seed: of the order; equal seeds give equal files.
         labels: readable names of entities and relations, those that have one.
         descriptions: of entities, to stand behind the name.
-        templates: of `owkg.pools.templates.read_templates`: what the column question says instead of the
-            default words, for the queries that have one.
+        templates: of `owkg.pools.templates.read_templates`: words for the queries that have one, instead of
+            the usual ones.
         source: None: no column source. Else that column stands at the end, blank for "", otherwise with the
             address that this template makes (`owkg.pools.templates.addresses`).
 

@@ -73,6 +73,8 @@ def sentences(relation: pl.Series, shown: pl.DataFrame, templates: Templates) ->
         shown: columns side, entity, relation, answer of each, as people read them.
         templates: by relation and side.
     """
+    if not templates:
+        return pl.Series("question", [None] * len(shown), dtype=pl.String)
     rows = zip(relation, shown.iter_rows(named=True), strict=True)
     own = ((templates.get((name, row["side"])), row) for name, row in rows)
     texts = [None if template is None else _filled(template, row) for template, row in own]
