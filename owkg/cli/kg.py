@@ -48,6 +48,44 @@ def info(
     _show(folder, statistics)
 
 
+@kg_app.command(
+    epilog="Examples:\n\nowkg kg sample data/fb15k237 sample --share 0.05\n\n"
+    "owkg evaluate run --queries sample/queries.tsv --out ranks.parquet\n\n"
+    "owkg pool a.run b.run --depth 10 --kg data/fb15k237 --truth sample/qrels.txt --covered --out pool"
+)
+def sample(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the graph, in any usual layout.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")],
+    share: Annotated[float, typer.Option(help="Of the triples that is drawn, in (0, 1].")],
+    split: Annotated[str, typer.Option(help="Whose triples are drawn.")] = "test",
+    seed: options.Seed = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace OUT, if it was written by this command.")
+    ] = False,
+    form: options.OutputFormat = options.Format.TABLE,
+) -> None:
+    """Draws a share of the triples of a split that keeps the distribution of its relations.
+
+    Each relation gives its share of triples, give or take less than one. OUT holds triples.txt; queries.tsv,
+    their queries on both sides, for owkg evaluate --queries; qrels.txt, the triples as TREC judgements,
+    for owkg pool --truth --covered and owkg compare --qrels; metadata.json.
+    """
+    from owkg.judge.triple_sample import write_triple_sample
+
+    graph, notes = graph_and_notes(folder, duplicates="keep")
+    card = write_triple_sample(graph, out, split=split, share=share, seed=seed, overwrite=overwrite)
+    for note in notes:
+        print(f"owkg: note: {note}", file=sys.stderr)
+    if form is options.Format.JSON:
+        print(json.dumps({"out": str(out)} | card, indent=2, allow_nan=False))
+        return
+    line(
+        f"wrote {out}: {card['drawn']:,} of {card['triples']:,} triples of {split}, "
+        f"{card['relations_drawn']:,} of {card['relations']:,} relations, {card['queries']:,} queries; "
+        f"divergence of the relation distributions {card['divergence']:.4f}"
+    )
+
+
 def _show(folder: Path, statistics: dict[str, Any]) -> None:
     absent = statistics["in_no_triple"]
     sizes = [

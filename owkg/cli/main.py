@@ -116,7 +116,9 @@ app.command(
     epilog=_examples(
         "owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test",
         "owkg pool runs.trec --depth 100 --kg benchmark --out pool --truth qrels_full.txt --closed-world",
-        "owkg pool --read sheet.tsv --read other.tsv --pool pool --out judged.qrels",
+        "owkg pool --read sheet.tsv --read other.tsv --pool pool --out judged.qrels --conflicts third.tsv",
+        "owkg pool --read sheet.tsv --read other.tsv --third third.tsv --pool pool --out judged.qrels "
+        "--overwrite",
     )
 )(pool)
 app.command(

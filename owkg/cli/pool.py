@@ -11,6 +11,7 @@ from owkg.cli import options
 from owkg.terminal.tables import line, printed
 
 _SHOWN = 10  # relations that lose most by the rules
+_BACK = "Reading sheets back"
 
 
 class RuleName(StrEnum):
@@ -79,22 +80,96 @@ def pool(
         Path | None,
         typer.Option(metavar="FILE", help="Readable names for the sheet: label, name, perhaps description."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the order of the sheet.", min=0)] = 0,
+    templates: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Own words for the sheet: relation, side that is asked for (head, tail or both), sentence "
+            "with {entity}, or {head} and {tail}; between tabs.",
+        ),
+    ] = None,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="A column source in the sheet, for where an answer was found.")
+    ] = False,
+    source_template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Fill that column with an address such as https://example.org/search?q={entity}; also "
+            "{answer}, {head}, {tail}, {relation}.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Of the order of sheets, and of the candidates for an expert.", min=0)
+    ] = 0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace OUT, if it was written by this command.")
     ] = False,
     read: Annotated[
         list[Path] | None,
         typer.Option(
-            "--read", metavar="SHEET", help="A sheet that was filled in; repeat it for several annotators."
+            "--read",
+            metavar="SHEET",
+            help="A sheet that was filled in; repeat it for several annotators.",
+            rich_help_panel=_BACK,
         ),
     ] = None,
     pool_: Annotated[
-        Path | None, typer.Option("--pool", metavar="POOL", help="With --read: the folder of the pool.")
+        Path | None,
+        typer.Option(
+            "--pool", metavar="POOL", help="With --read: the folder of the pool.", rich_help_panel=_BACK
+        ),
     ] = None,
     changed: Annotated[
-        bool, typer.Option("--changed", help="With --read: read a pool whose files are not as written.")
+        bool,
+        typer.Option(
+            "--changed",
+            help="With --read: read a pool whose files are not as written.",
+            rich_help_panel=_BACK,
+        ),
     ] = False,
+    conflicts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --read: write a sheet of the candidates without a majority, for a third annotator.",
+            rich_help_panel=_BACK,
+        ),
+    ] = None,
+    third: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SHEET",
+            help="With --read: that sheet, filled in. It decides the conflicts.",
+            rich_help_panel=_BACK,
+        ),
+    ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --read: also write every label with its sheet, source and comment, as TSV.",
+            rich_help_panel=_BACK,
+        ),
+    ] = None,
+    expert_sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --read: write a sheet of N judged candidates to --expert, half of them relevant.",
+            min=1,
+            rich_help_panel=_BACK,
+        ),
+    ] = None,
+    expert: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SHEET",
+            help="With --read: the sheet that an expert filled in, to say how far it agrees; or, with "
+            "--expert-sample, to write.",
+            rich_help_panel=_BACK,
+        ),
+    ] = None,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """Pools the best answers of several systems for judging, as TREC does.
@@ -108,24 +183,33 @@ def pool(
 
     With --read, the labels of filled-in sheets go into the judgements of a pool: of several annotators, what
     more than half of those who judged a candidate say. What has no majority stays not judged and is listed;
-    how far annotators agree is printed.
+    how far annotators agree is printed. --conflicts and --third let one more annotator decide, and --expert
+    says how far an expert agrees with a sample of the labels.
     """
     if out is None:
         raise ValueError("`out` must say where to write.")
     if read:
-        from owkg.cli.pool_read import read_sheets
+        from owkg.cli.pool_read import Reading, read_sheets
 
         given = {"RUN": runs, "`depth`": depth, "`kg`": kg, "`truth`": truth, "`filter`": filter_}
         given |= {"`names`": names, "`intersect`": intersect, "`closed_world`": closed_world}
-        given |= {"`covered`": covered, "`rule`": rule, "`budget`": budget}
+        given |= {"`covered`": covered, "`rule`": rule, "`budget`": budget, "`templates`": templates}
+        given |= {"`sources`": sources, "`source_template`": source_template}
         for name, value in given.items():
             if value:
                 raise ValueError(f"{name} has no effect with --read.")
         if pool_ is None:
             raise ValueError("`pool` must name the folder of the pool that --read belongs to.")
-        read_sheets(read, pool_, out, form, overwrite=overwrite, changed=changed)
+        read_sheets(
+            Reading(read, pool_, out, third, conflicts, annotations, expert, expert_sample, seed),
+            form,
+            overwrite=overwrite,
+            changed=changed,
+        )
         return
-    for name, value in {"pool": pool_, "changed": changed}.items():
+    only_read = {"pool": pool_, "changed": changed, "conflicts": conflicts, "third": third}
+    only_read |= {"annotations": annotations, "expert": expert, "expert_sample": expert_sample}
+    for name, value in only_read.items():
         if value:
             raise ValueError(f"`{name}` has no effect without --read.")
     if not runs:
@@ -151,7 +235,10 @@ def pool(
         "seed": seed,
     }
     try:
-        card = write_pool(runs, kg, out, settings, names=names, overwrite=overwrite)
+        words = {"names": names, "templates": templates, "source": source_template}
+        if sources and source_template is None:
+            words["source"] = ""
+        card = write_pool(runs, kg, out, settings, **words, overwrite=overwrite)
     except ValueError as error:
         raise ValueError(re.sub("`(run|candidates)`", "RUN", str(error))) from None
     if form is options.Format.JSON:

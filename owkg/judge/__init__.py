@@ -3,6 +3,7 @@
 from owkg.judge.agreement import agreement, agreement_of_values
 from owkg.judge.compare import Comparison, compare
 from owkg.judge.discrimination import discriminative_power
+from owkg.judge.pair_ranking import PairRanking, pair_ranking
 from owkg.judge.qrels import binary, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
 from owkg.judge.runs import read_runs, run_from_lists, write_run
@@ -12,6 +13,7 @@ from owkg.judge.stability import stability, stability_by_triple
 
 __all__ = [
     "Comparison",
+    "PairRanking",
     "Scores",
     "agreement",
     "agreement_of_values",
@@ -20,6 +22,7 @@ __all__ = [
     "difference_intervals",
     "discriminative_power",
     "merged",
+    "pair_ranking",
     "pairwise",
     "qrels_from_graph",
     "read_judgements",

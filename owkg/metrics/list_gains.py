@@ -17,7 +17,8 @@ class ListGain(NamedTuple):
         name: the metric is macro-NAME@K.
         aliases: other words for it.
         discount: of positions 1, 2, ...: what an answer there adds.
-        ideal: of (discounts of positions 1 .. K added up, answers of each list): what the sum is divided by.
+        ideal: of (discounts of the first positions added up, answers of each list, K): what the sum is
+            divided by. The discounts end at K, or at the longest list.
         formula: for people; p_i is the position of the i-th answer.
         source: where it is from.
     """
@@ -25,13 +26,17 @@ class ListGain(NamedTuple):
     name: str
     aliases: tuple[str, ...]
     discount: Callable[[np.ndarray], np.ndarray]
-    ideal: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ideal: Callable[[np.ndarray, np.ndarray, int], np.ndarray]
     formula: str
     source: str
 
 
-def _of_perfect_list(added: np.ndarray, answers: np.ndarray) -> np.ndarray:
+def _of_perfect_list(added: np.ndarray, answers: np.ndarray, cutoff: int) -> np.ndarray:
     return added[np.minimum(answers, len(added)) - 1]
+
+
+def _one(position: np.ndarray) -> np.ndarray:
+    return np.ones(np.shape(position))
 
 
 GAINS = {
@@ -48,10 +53,26 @@ GAINS = {
         ListGain(
             "recall",
             ("r",),
-            lambda position: np.ones(np.shape(position)),
-            lambda added, answers: answers.astype(float),
+            _one,
+            lambda added, answers, cutoff: answers.astype(float),
             "mean over queries of the number of p_i <= K, over the number of answers",
             "trec_eval",
+        ),
+        ListGain(
+            "precision",
+            ("p",),
+            _one,
+            lambda added, answers, cutoff: np.full(len(answers), float(cutoff)),
+            "mean over queries of the number of p_i <= K, over K",
+            "Mei et al. 2018, trec_eval",
+        ),
+        ListGain(
+            "f1",
+            (),
+            _one,
+            lambda added, answers, cutoff: (answers + cutoff) / 2,
+            "mean over queries of the number of p_i <= K, over the mean of K and the number of answers",
+            "Mei et al. 2018",
         ),
     )
 }

@@ -49,11 +49,13 @@ class AveragePrecision:
 class DiscountedGain:
     """Of each query, gains of the answers in the first k positions; a mean over queries.
 
-    nDCG@k as trec_eval's ndcg_cut_k, or another of `owkg.metrics.list_gains.GAINS`.
+    nDCG@k as trec_eval's ndcg_cut_k, or another of `owkg.metrics.list_gains.GAINS`. Where no list is longer
+    than `longest`, positions after it are not looked at.
     """
 
     cutoff: int
     gain: str = "ndcg"
+    longest: int | None = None
 
 
 class Spread(StrEnum):

@@ -36,13 +36,14 @@ def answers_of(tasks: Tasks) -> Block | None:
 
 
 def best_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
-    """What a perfect ranking gets: 1, but AP@k and recall@k of a query with more than k answers less."""
+    """What a perfect ranking gets: 1, but less where k is below the answers (AP, recall, F1) or above them
+    (precision, F1)."""
     if isinstance(measure, AveragePrecision):
         return np.minimum(cases.answers, measure.cutoff) / cases.answers
     if isinstance(measure, BestAnswer):
         return np.full(len(cases.answers), rank_weights(measure.metric, np.ones(1))[0])
     added = np.cumsum(_discounts(measure))
-    return added[np.minimum(cases.answers, measure.cutoff) - 1] / _ideal(measure, cases.answers)
+    return added[np.minimum(cases.answers, len(added)) - 1] / _ideal(measure, cases.answers)
 
 
 def worst_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
@@ -61,15 +62,16 @@ def _gain(measure: AveragePrecision | DiscountedGain, position, place):
 
 
 def _discounts(measure: DiscountedGain) -> np.ndarray:
-    """What an answer adds at each position up to the cutoff."""
-    return GAINS[measure.gain].discount(np.arange(1, measure.cutoff + 1))
+    """What an answer adds at each position up to the cutoff, or to the end of the longest list."""
+    last = measure.cutoff if measure.longest is None else min(measure.cutoff, measure.longest)
+    return GAINS[measure.gain].discount(np.arange(1, last + 1))
 
 
 def _ideal(measure: AveragePrecision | DiscountedGain, answers: np.ndarray) -> np.ndarray:
     """What the gains of a query are divided by."""
     if isinstance(measure, AveragePrecision):
         return answers.astype(float)
-    return GAINS[measure.gain].ideal(np.cumsum(_discounts(measure)), answers)
+    return GAINS[measure.gain].ideal(np.cumsum(_discounts(measure)), answers, measure.cutoff)
 
 
 def values(
@@ -121,10 +123,13 @@ def _exact(measure: Macro, lists: Block, tables: RankTables | None) -> np.ndarra
 
 
 def shortened(measure: Macro, cases: Cases) -> Macro:
-    """The measure with a cutoff of at most the longest list, which changes nothing but the work."""
+    """The measure that looks no further than the longest list, which changes nothing but the work."""
     if isinstance(measure, BestAnswer):
         return measure
-    return replace(measure, cutoff=min(measure.cutoff, int((cases.candidates + cases.answers).max()) - 1))
+    longest = int((cases.candidates + cases.answers).max()) - 1
+    if isinstance(measure, DiscountedGain):
+        return replace(measure, longest=longest)
+    return replace(measure, cutoff=min(measure.cutoff, longest))
 
 
 def _block_gain(measure, before, ahead, size, answers) -> np.ndarray:

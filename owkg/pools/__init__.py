@@ -1,7 +1,8 @@
 """TREC pools: candidates to judge, annotation sheets, annotator agreement, pool bias."""
 
-from owkg.pools.annotation import read_sheet, write_sheet
+from owkg.pools.annotation import read_sheet, write_again, write_sheet
 from owkg.pools.bias import pool_bias
+from owkg.pools.expert import ExpertCheck, expert_check, expert_sample
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, fleiss_kappa, majority
 from owkg.pools.pool import (
     judged_pool,
@@ -13,12 +14,16 @@ from owkg.pools.pool import (
     within_budget,
 )
 from owkg.pools.rule_cost import rule_cost
+from owkg.pools.templates import read_templates
 from owkg.pools.trivial import Rule, rule_counts, trivial
 
 __all__ = [
     "AnnotatorAgreement",
+    "ExpertCheck",
     "Rule",
     "annotator_agreement",
+    "expert_check",
+    "expert_sample",
     "fleiss_kappa",
     "judged_pool",
     "judged_share",
@@ -28,10 +33,12 @@ __all__ = [
     "pool_bias",
     "pool_sizes",
     "read_sheet",
+    "read_templates",
     "rule_cost",
     "rule_counts",
     "trivial",
     "unique_contributions",
     "within_budget",
+    "write_again",
     "write_sheet",
 ]

@@ -1,7 +1,8 @@
 """Annotation sheets: candidates for people to judge, and the judgements read back."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,19 @@ from owkg.ir import POOLED
 from owkg.judge.schema import ASKED, QRELS, checked, once
 from owkg.kg.lines import line_error, read_lines, split_lines
 from owkg.pools.pool import POOL
-from owkg.ranks.delimited import read_text_table
+from owkg.pools.templates import Templates, addresses, sentences
+from owkg.ranks.delimited import header, read_text_table
 from owkg.storage import written_aside
 
 SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
 """Columns of a sheet."""
 
+SOURCE = "source"
+"""The further column of a sheet for the address at which an annotator found the answer."""
+
+_WORDED = SHEET[:4]  # what is written for annotators, as they may not change it
 _NEEDED = ("question_id", "answer_id", "label")
+_LABELS = ("entity", "relation", "answer")
 _WORDS = {
     **dict.fromkeys(("1", "y", "yes", "true", "relevant"), 1),
     **dict.fromkeys(("0", "n", "no", "false", "not relevant", "nonrelevant"), 0),
@@ -40,6 +47,8 @@ def write_sheet(
     seed: Any,
     labels: Mapping[str, str] | None = None,
     descriptions: Mapping[str, str] | None = None,
+    templates: Templates | None = None,
+    source: str | None = None,
 ) -> None:
     """Writes candidates as a table for annotators, TSV with a line of column names.
 
@@ -57,32 +66,68 @@ def write_sheet(
         seed: of the order; equal seeds give equal files.
         labels: readable names of entities and relations, those that have one.
         descriptions: of entities, to stand behind the name.
+        templates: of `owkg.pools.templates.read_templates`: words for the queries that have one, instead of
+            the usual ones.
+        source: None: no column source. Else that column stands at the end, blank for "", otherwise with the
+            address that this template makes (`owkg.pools.templates.addresses`).
 
     Raises:
-        ValueError: if the candidates are malformed or none.
+        ValueError: if the candidates are malformed or none, or `source` is no such template.
     """
     path = checks.path("path", path)
-    number = checks.seed("seed", seed)
-    frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
-    if frame.is_empty():
-        raise ArgumentError("candidates", "must have at least one row, got none.")
-    frame = _shuffled(frame, number)
+    frame = _in_order(candidates, seed)
     named, told = dict(labels or {}), dict(descriptions or {})
-    entity, relation = _readable(frame["entity"], named, told), _readable(frame["relation"], named, {})
+    shown = frame.select(
+        "side",
+        entity=_readable(frame["entity"], named, told),
+        relation=_readable(frame["relation"], named, {}),
+        answer=_readable(frame["answer"], named, told),
+    )
+    own = sentences(frame["relation"], shown, templates or {})
     sheet = frame.select(
         question_id="query",
         answer_id="answer",
-        question=_sentence(frame["side"], entity, relation),
-        answer=_readable(frame["answer"], named, told),
-        label=pl.lit(None, pl.String),
-        comment=pl.lit(None, pl.String),
+        question=pl.select(pl.coalesce(own, _sentence(shown))).to_series(),
+        answer=shown["answer"],
     )
-    sheet = sheet.with_columns(_harmless(sheet[name]) for name in SHEET[:4])
-    with written_aside(path) as aside:
-        sheet.write_csv(aside, separator="\t", quote_style="necessary")
+    if source is not None:
+        bare = frame.select("side", *(_readable(frame[name], named, {}) for name in _LABELS))
+        sheet = sheet.with_columns(addresses(bare, source).alias(SOURCE))
+    _write(sheet, path)
 
 
-def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
+def write_again(
+    candidates: Any, sheets: Sequence[Any], path: Any, *, seed: Any, original: Any = None
+) -> None:
+    """Writes some candidates of sheets as a further sheet, in the same words and without labels.
+
+    Args:
+        candidates: columns query, side, entity, relation, answer; each in some sheet.
+        sheets: of annotators. Where one has the column source, the new one has it too, blank.
+        path: to write; the file is whole or not there.
+        seed: of the order.
+        original: the sheet as it was before it was filled in; its sources are kept. None: there is none.
+
+    Raises:
+        ValueError: if the candidates are malformed, none, or in no sheet, or a sheet is malformed.
+        OSError: if a sheet cannot be opened.
+    """
+    path = checks.path("path", path)
+    frame = _in_order(candidates, seed)
+    tables = [] if original is None else [sheet_rows(original)[0]]
+    tables += [sheet_rows(sheet)[0].with_columns(pl.lit(None, pl.String).alias(SOURCE)) for sheet in sheets]
+    columns = [*_WORDED, *([SOURCE] if any(map(has_source, sheets)) else [])]
+    words = pl.concat([table.select(columns) for table in tables])
+    words = words.unique(_WORDED[:2], keep="first", maintain_order=True)
+    asked = frame.select(question_id="query", answer_id="answer")
+    sheet = asked.join(words, on=_WORDED[:2], how="left", maintain_order="left")
+    for row in sheet["question"].is_null().arg_true().head(1):
+        query, answer = asked.row(row)
+        raise ArgumentError("candidates", f"must be in one of the sheets, got {answer!r} to {query!r}.")
+    _write(sheet, path)
+
+
+def read_sheet(path: Any, candidates: Any = None, *, of: str = "the pool") -> pl.DataFrame:
     """The judgements of a sheet that an annotator has filled in.
 
     Labels are 1, y, yes, true, relevant; 0, n, no, false, not relevant, nonrelevant; or ?, unsure, which
@@ -91,6 +136,7 @@ def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
     Args:
         path: of the sheet.
         candidates: that were asked about, to find changed ids; None: any that is a query will do.
+        of: what the candidates are, for messages.
 
     Returns:
         Columns query, side, entity, relation, answer, relevance.
@@ -100,15 +146,10 @@ def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
             a candidate is labelled twice and differently, or an id is not as it was written.
         OSError: if the file cannot be opened.
     """
-    path = checks.path("path", path)
-    table, place = read_text_table(path)
-    if not set(_NEEDED) <= set(table.columns):
-        got = ", ".join(table.columns)
-        raise ValueError(f"{path}, line 1: must have the columns {', '.join(_NEEDED)}, got {got}.")
+    table, place = sheet_rows(path)
     if table.is_empty():
         raise ValueError(f"{path}: must have at least one labelled row, got none.")
-    table = table.select(pl.col(name).fill_null("") for name in _NEEDED)
-    table = table.with_columns(_as_it_was(table[name]) for name in _NEEDED[:2]).with_row_index("row")
+    table = table.with_row_index("row")
 
     def refuse(bad: pl.Series, column: str, must: str) -> None:
         for row in bad.arg_true().head(1):
@@ -126,8 +167,8 @@ def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
         wanted = checked("candidates", candidates, POOL).select("query", "answer", there=True)
         joined = frame.join(wanted.unique(), on=["query", "answer"], how="left", maintain_order="left")
         known = frame["query"].is_in(wanted["query"].unique().implode())
-        refuse(~known, "question_id", "must be a query of the pool")
-        refuse(joined["there"].is_null(), "answer_id", "must be an answer in the pool of its query")
+        refuse(~known, "question_id", f"must be a query of {of}")
+        refuse(joined["there"].is_null(), "answer_id", f"must be an answer in {of} of its query")
     relevances = frame.group_by("query", "answer", maintain_order=True).agg("row", "relevance")
     torn = relevances.filter(pl.col("relevance").list.n_unique() > 1)
     if len(torn):
@@ -140,6 +181,33 @@ def read_sheet(path: Any, candidates: Any = None) -> pl.DataFrame:
             f"contradicts that of {place(first['row'][0])}."
         )
     return frame.unique(["query", "answer"], keep="first", maintain_order=True).select(QRELS)
+
+
+def sheet_rows(path: Any) -> tuple[pl.DataFrame, Callable[[int], str]]:
+    """The cells of a sheet, filled in or not; and where row i stands in it.
+
+    Returns:
+        Columns question_id, answer_id, question, answer (as before they were made harmless), label, comment
+        and source, blank where the sheet has none; and a function from a row (from 0) to "path, line N".
+
+    Raises:
+        ValueError: naming file and line, if it is no table, or one of question_id, answer_id and label is
+            missing.
+        OSError: if the file cannot be opened.
+    """
+    path = checks.path("path", path)
+    table, place = read_text_table(path)
+    if not set(_NEEDED) <= set(table.columns):
+        got = ", ".join(table.columns)
+        raise ValueError(f"{path}, line 1: must have the columns {', '.join(_NEEDED)}, got {got}.")
+    there = [pl.col(name) if name in table.columns else pl.lit("").alias(name) for name in (*SHEET, SOURCE)]
+    table = table.select(there).fill_null("")
+    return table.with_columns(_as_it_was(table[name]) for name in _WORDED), place
+
+
+def has_source(path: Any) -> bool:
+    """Whether a sheet has the column source."""
+    return SOURCE in header(checks.path("path", path))
 
 
 def read_names(path: Any) -> tuple[dict[str, str], dict[str, str]]:
@@ -166,6 +234,29 @@ def read_names(path: Any) -> tuple[dict[str, str], dict[str, str]]:
         dict(zip(frame["label"], frame["name"], strict=True)),
         dict(zip(described["label"], described["description"], strict=True)),
     )
+
+
+def _in_order(candidates: Any, seed: Any) -> pl.DataFrame:
+    """The candidates, checked, in the order of a sheet."""
+    number = checks.seed("seed", seed)
+    frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
+    if frame.is_empty():
+        raise ArgumentError("candidates", "must have at least one row, got none.")
+    return _shuffled(frame, number)
+
+
+def _write(sheet: pl.DataFrame, path: Path) -> None:
+    """Writes the cells of a sheet, with blank ones for what annotators fill in."""
+    blank = sheet.with_columns(pl.lit(None, pl.String).alias(name) for name in ("label", "comment"))
+    ordered = blank.select(*SHEET, *([SOURCE] if SOURCE in sheet.columns else []))
+    write_cells(ordered, path, [*_WORDED, *ordered.columns[len(SHEET) :]])
+
+
+def write_cells(table: pl.DataFrame, path: Path, texts: Iterable[str]) -> None:
+    """Writes a table as TSV, the columns `texts` harmless to spreadsheets and terminals."""
+    table = table.with_columns(_harmless(table[name]) for name in texts)
+    with written_aside(path) as aside:
+        table.write_csv(aside, separator="\t", quote_style="necessary")
 
 
 def _harmless(column: pl.Series) -> pl.Series:
@@ -214,13 +305,11 @@ def _readable(column: pl.Series, names: dict[str, str], descriptions: dict[str, 
     return column.replace_strict(shown, return_dtype=pl.String)
 
 
-def _sentence(side: pl.Series, entity: pl.Series, relation: pl.Series) -> pl.Series:
+def _sentence(shown: pl.DataFrame) -> pl.Series:
     """The query in words. The triple is shown as it is: a relation's direction is in its name at best."""
-    frame = pl.DataFrame({"side": side, "entity": entity, "relation": relation})
     for_tail = pl.format("Which X makes this true: '{}' -- {} --> X?", "entity", "relation")
     for_head = pl.format("Which X makes this true: X -- {} --> '{}'?", "relation", "entity")
-    asked = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
-    return frame.select(asked).to_series()
+    return shown.select(pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)).to_series()
 
 
 def _asked(query: pl.Series) -> pl.DataFrame:

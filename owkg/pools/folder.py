@@ -15,6 +15,7 @@ from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
+from owkg.pools.templates import Templates, addresses, read_templates
 from owkg.pools.trivial import rule_counts, triples_of, trivial
 from owkg.ranks.delimited import is_rank_table
 from owkg.storage import checksum, checksums, made_folder, versions, write_metadata
@@ -25,6 +26,7 @@ MADE_BY = "owkg pool"
 _FILTER = ("train", "valid")
 _TRUTH = "truth"  # the split that holds what --truth knows
 _PAIR = ["query", "answer"]
+_SHOWN = ("side", "entity", "relation", "answer")
 
 
 class _Made(NamedTuple):
@@ -33,11 +35,20 @@ class _Made(NamedTuple):
     run: pl.DataFrame
     pool: pl.DataFrame  # with rule, relevance and judged_by
     qrels: pl.DataFrame
+    relations: tuple[str, ...]
     said: dict[str, Any]
 
 
 def write_pool(
-    runs: Sequence[Path], kg: Any, out: Path, settings: dict[str, Any], *, names: Path | None, overwrite: bool
+    runs: Sequence[Path],
+    kg: Any,
+    out: Path,
+    settings: dict[str, Any],
+    *,
+    names: Path | None,
+    overwrite: bool,
+    templates: Path | None = None,
+    source: str | None = None,
 ) -> dict[str, Any]:
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
@@ -48,7 +59,11 @@ def write_pool(
         settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, seed.
         names: file of readable names, for the sheet; None: none.
         overwrite: whether a folder that this command wrote is replaced.
+        templates: file of templates, for the sheet; None: none.
+        source: of `owkg.pools.annotation.write_sheet`.
     """
+    if source:
+        addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
     with made_folder(out, made_by=MADE_BY, inputs=runs, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
         made = _made(runs, Path(kg), settings)
@@ -58,10 +73,12 @@ def write_pool(
         write_run(made.run, folder / "runs.trec.gz")
         left = made.pool.filter(pl.col("relevance") == POOLED)
         asked = within_budget(left, settings["budget"], seed=settings["seed"])
+        own = {} if templates is None else read_templates(templates, made.relations)
         if len(asked):
-            write_sheet(
-                asked, folder / "sheet.tsv", seed=settings["seed"], labels=labels, descriptions=descriptions
-            )
+            words = {"labels": labels, "descriptions": descriptions, "templates": own, "source": source}
+            write_sheet(asked, folder / "sheet.tsv", seed=settings["seed"], **words)
+        if templates is not None:
+            made.said["notes"] += _unworded(asked, own)
         inputs = [{"file": path.name, "sha256": checksum(path)} for path in runs]
         card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
         made.said["notes"] += _unasked(left, asked)
@@ -121,7 +138,7 @@ def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
         "rule_cost": cost,
         "notes": notes,
     }
-    return _Made(run, judged, qrels, said)
+    return _Made(run, judged, qrels, graph.relations, said)
 
 
 def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) -> list[str]:
@@ -231,6 +248,16 @@ def _unasked(left: pl.DataFrame, asked: pl.DataFrame) -> list[str]:
         f"the budget leaves {len(unasked):,} of {len(left):,} candidates unjudged: the sheet has {whole}"
         f"depth {first} of {part:,} of {of:,} queries, and nothing deeper."
     ]
+
+
+def _unworded(asked: pl.DataFrame, templates: Templates) -> list[str]:
+    """A note of the relations in a sheet that have no template on a side that is asked for."""
+    both = asked.select("relation", "side").unique()
+    lacking = {relation for relation, side in both.rows() if (relation, side) not in templates}
+    if not lacking:
+        return []
+    of = both["relation"].n_unique()
+    return [f"{len(lacking):,} of {of:,} relations in the sheet lack a template; they keep the usual words."]
 
 
 def _graded(marked: pl.DataFrame, truth: pl.DataFrame | None, closed_world: bool) -> pl.DataFrame:

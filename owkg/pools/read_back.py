@@ -13,7 +13,7 @@ from owkg.ir import POOLED
 from owkg.ir.judged import with_names_of_today
 from owkg.judge.qrels import merged, read_judgements
 from owkg.judge.runs import read_runs
-from owkg.pools.annotation import read_sheet
+from owkg.pools.annotation import SOURCE, has_source, read_sheet, sheet_rows
 from owkg.pools.bias import pool_bias
 from owkg.pools.folder import MADE_BY
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
@@ -29,36 +29,46 @@ class ReadBack(NamedTuple):
 
     Attributes:
         qrels: judgements of the pool: those before, and what most annotators say.
+        said: what most annotators say, with that of the one who decided conflicts.
         sheets: what each annotator says.
         agreements: of each pair of sheets, by their numbers; of several, only where they share a candidate.
-        no_majority: candidates without one, with what each annotator says.
+        conflicts: candidates on which the annotators have no majority, with what each says.
+        no_majority: those that stay so once conflicts were decided.
         bias: rows of `owkg.pools.pool_bias`; none where they cannot be told.
         rejected: candidates that rules call not relevant.
         lost: how many of those are relevant, by what the rules cost; None where no rule was used.
     """
 
     qrels: pl.DataFrame
+    said: pl.DataFrame
     sheets: list[pl.DataFrame]
     agreements: dict[tuple[int, int], AnnotatorAgreement]
+    conflicts: pl.DataFrame
     no_majority: pl.DataFrame
     bias: list[dict[str, Any]]
     rejected: int
     lost: int | None
 
 
-def read_back(sheets: Sequence[Path], folder: Path, *, changed: bool = False) -> ReadBack:
+def read_back(
+    sheets: Sequence[Path], folder: Path, *, third: Path | None = None, changed: bool = False
+) -> ReadBack:
     """The judgements of a pool with the labels of filled-in sheets; warns of what is missing or odd.
 
     Args:
         sheets: that were filled in, one an annotator.
         folder: of the pool.
+        third: the sheet of one more annotator, who judged all candidates on which the others have no
+            majority, and no other; their label counts as one more.
         changed: whether a pool is read whose files are not as they were written.
 
     Raises:
-        ValueError: if a sheet stands there twice, or the folder is no pool, or not as it was written.
+        ValueError: if a sheet stands there twice, or the folder is no pool, or not as it was written; or if
+            `third` lacks a conflict, holds another candidate, or there is no conflict.
     """
-    for i, sheet in enumerate(sheets):
-        if sheet.resolve() in [earlier.resolve() for earlier in sheets[:i]]:
+    given = [*sheets, *([] if third is None else [third])]
+    for i, sheet in enumerate(given):
+        if sheet.resolve() in [earlier.resolve() for earlier in given[:i]]:
             raise ArgumentError("read", f"must be the sheets of different annotators, got {sheet} twice.")
     card = read_metadata(folder)
     if (made_by := card.get("made_by")) != MADE_BY:
@@ -70,6 +80,10 @@ def read_back(sheets: Sequence[Path], folder: Path, *, changed: bool = False) ->
         if one.equals(other):
             _warn(f"{sheets[i]} and {sheets[j]} say the same of every candidate.")
     said = majority(labels)
+    conflicts = torn = _torn(said)
+    if third is not None:
+        said = majority([*labels, _third(third, conflicts)])
+        torn = _torn(said)
     open_ = judged.filter(relevance=POOLED)
     lacking = len(open_.join(said, on=_PAIR, how="anti")) - card.get("beyond_budget", 0)
     if lacking > 0:
@@ -77,13 +91,64 @@ def read_back(sheets: Sequence[Path], folder: Path, *, changed: bool = False) ->
     qrels = merged(judged, said.drop("relevances"))
     return ReadBack(
         qrels,
+        said,
         labels,
         _agreements(labels),
-        said.filter(pl.col("relevance") == POOLED, pl.col("relevances").list.max() >= 0),
+        conflicts,
+        torn,
         bias_of(folder, qrels),
         sum(card["rules"].values()),
         _lost(card, qrels),
     )
+
+
+def original_sheet(folder: Path) -> Path | None:
+    """The sheet in the folder of a pool, if nobody has filled it in there."""
+    sheet = folder / _SHEET
+    return None if _changed(sheet, read_metadata(folder)) else sheet
+
+
+def annotations(sheets: Sequence[Path], said: pl.DataFrame) -> pl.DataFrame:
+    """What every annotator wrote, a row for each row of a sheet.
+
+    Args:
+        sheets: that were filled in.
+        said: what most annotators say, columns query, answer, relevance.
+
+    Returns:
+        Columns query, answer, relevance (of `said`), sheet (its path), label, source and comment as written.
+    """
+    merged_ = said.select(*_PAIR, "relevance")
+    tables = [sheet_rows(sheet)[0].with_columns(sheet=pl.lit(str(sheet))) for sheet in sheets]
+    rows = pl.concat(tables).drop("answer").rename({"question_id": "query", "answer_id": "answer"})
+    rows = rows.join(merged_, on=_PAIR, how="left", maintain_order="left")
+    return rows.select(*_PAIR, "relevance", "sheet", "label", SOURCE, "comment")
+
+
+def sourced(sheets: Sequence[Path]) -> tuple[int, int] | None:
+    """(rows with a source, rows) of the sheets with that column; None where none has it."""
+    filled = [sheet_rows(sheet)[0][SOURCE].str.strip_chars() != "" for sheet in sheets if has_source(sheet)]
+    return (sum(int(own.sum()) for own in filled), sum(map(len, filled))) if filled else None
+
+
+def _torn(said: pl.DataFrame) -> pl.DataFrame:
+    """The candidates that some annotator judged, and that have no majority."""
+    return said.filter(pl.col("relevance") == POOLED, pl.col("relevances").list.max() >= 0)
+
+
+def _third(sheet: Path, conflicts: pl.DataFrame) -> pl.DataFrame:
+    """The labels of one who decides conflicts: of these and no others."""
+    if conflicts.is_empty():
+        raise ArgumentError("third", f"must decide conflicts, and there are none, got {sheet}.")
+    labels = read_sheet(sheet, conflicts, of="the conflicts")
+    lacking = conflicts.join(labels, on=_PAIR, how="anti", maintain_order="left")
+    if len(lacking):
+        query, answer = lacking.select(_PAIR).row(0)
+        raise ValueError(
+            f"{sheet}: must label every conflict, and {len(lacking):,} of {len(conflicts):,} are missing, "
+            f"such as {answer!r} to {query!r}."
+        )
+    return labels
 
 
 def _warn(text: str) -> None:

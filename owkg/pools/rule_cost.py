@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -13,6 +12,7 @@ from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.pools.trivial import Rule, trivial
+from owkg.stats.interval import wilson
 
 _LEFT_OUT = "left out"
 # Where no other facts are known, train is cut into so many parts, and one after the other left out, until
@@ -122,7 +122,7 @@ _TRIPLE = ["head", "relation", "tail"]
 def _row(relation: str | None, marked: pl.DataFrame, level: float) -> dict[str, Any]:
     by_rule = {rule.value: int((marked["rule"] == rule.value).sum()) for rule in Rule}
     facts, rejected = len(marked), int(marked["lost"].sum())
-    lower, upper = _wilson(rejected / facts, _effective(marked), level)
+    lower, upper = wilson(rejected / facts, _effective(marked), level)
     counts = {"relation": relation, "facts": facts} | by_rule | {"rejected": rejected}
     return counts | {"share": rejected / facts, "lower": lower, "upper": upper}
 
@@ -137,10 +137,3 @@ def _effective(marked: pl.DataFrame) -> float:
         return float(queries)
     variance = queries / (queries - 1) * ((lost - share * size) ** 2).sum() / facts**2
     return float(min(facts, share * (1 - share) / variance)) if variance > 0 else float(facts)
-
-
-def _wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    z2 = float(special.ndtri((1 + level) / 2)) ** 2
-    middle = (share + z2 / (2 * size)) / (1 + z2 / size)
-    half = np.sqrt(z2 * (share * (1 - share) / size + z2 / (4 * size**2))) / (1 + z2 / size)
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))

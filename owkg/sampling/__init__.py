@@ -7,6 +7,7 @@ from owkg.sampling.layouts import LAYOUTS, query_table
 from owkg.sampling.queries import PARTS, Queries, answers
 from owkg.sampling.readme import compared
 from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, sample
+from owkg.sampling.stratified import stratified_sample
 from owkg.sampling.survival import FactModel, survival
 from owkg.sampling.write import write_worlds
 
@@ -27,6 +28,7 @@ __all__ = [
     "query_table",
     "read_facts",
     "sample",
+    "stratified_sample",
     "survival",
     "write_worlds",
 ]

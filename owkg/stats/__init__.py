@@ -2,6 +2,7 @@
 
 from owkg.stats.bootstrap import resampled_sums
 from owkg.stats.corrections import benjamini_hochberg, holm
+from owkg.stats.divergence import divergence
 from owkg.stats.interval import Interval, intervals
 from owkg.stats.power import detectable_difference, queries_needed, t_test_power
 from owkg.stats.rank_correlation import kendall_tau, spearman, symmetric_tau_ap, tau_ap
@@ -12,6 +13,7 @@ __all__ = [
     "Interval",
     "benjamini_hochberg",
     "detectable_difference",
+    "divergence",
     "holm",
     "intervals",
     "kendall_tau",

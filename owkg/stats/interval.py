@@ -80,6 +80,14 @@ def share_limits(
     return np.where(share <= 0, 0.0, solve(tail)), np.where(share >= 1, 1.0, solve(1 - tail))
 
 
+def wilson(share: float, size: float, level: float) -> tuple[float, float]:
+    """Wilson's limits of a share of `size` draws (JASA 22, 1927), at a level of confidence."""
+    z2 = float(special.ndtri((1 + level) / 2)) ** 2
+    middle = (share + z2 / (2 * size)) / (1 + z2 / size)
+    half = np.sqrt(z2 * (share * (1 - share) / size + z2 / (4 * size**2))) / (1 + z2 / size)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
 def intervals(means: Sequence[BoundedMean], level: float) -> Float[np.ndarray, "n 2"]:
     """A confidence interval for each mean, never beyond the bounds, of width 0 only where these are equal.
 

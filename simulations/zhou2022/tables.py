@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 from jaxtyping import Float64
-from scipy import special, stats
+from scipy import stats
 
 from owkg.judge.discrimination import asl_area, discriminative_power
+from owkg.stats import divergence as divergence_of_counts
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.rank_correlation import COEFFICIENTS, kendall_tau
 from simulations.zhou2022.published import CATEGORIES, POOLED, PRINTED_POOL, PRINTED_TAU, SC, O, S, Study
@@ -190,12 +191,8 @@ def divergence(one: pl.Series, other: pl.Series, relations: Sequence[str]) -> fl
     1 is added to the count of each of `relations`, so that none is without triples. The paper prints neither
     this nor the order of the two (section 3.2).
     """
-    shares = []
-    for column in (one, other):
-        counts = dict(column.value_counts().rows())
-        added = np.array([counts.get(relation, 0) + 1.0 for relation in relations])
-        shares.append(added / added.sum())
-    return float(special.rel_entr(*shares).sum())
+    counts = (dict(column.value_counts().rows()) for column in (one, other))
+    return divergence_of_counts(*([of.get(relation, 0) for relation in relations] for of in counts))
 
 
 def spread_table(study: Study, system: str = "hitter") -> pl.DataFrame:

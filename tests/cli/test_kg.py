@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from owkg import kg
+from owkg.evaluation import read_queries
+from owkg.judge import read_judgements, run_from_lists, write_run
 
 FILES = {
     "train.txt": "ann\tknows\tbob\nann\tknows\tbob\nbob\tlikes\tcy\n",
@@ -141,3 +144,62 @@ def test_every_data_set_has_statistics(call, owkg_data):
         code, out, err = call("kg", "info", owkg_data / name, "--format", "json")
         assert (code, err) == (0, "")
         assert json.loads(out)["triples"]["train"] > 0
+
+
+# --- sample
+
+
+def test_a_sample_that_other_commands_read(call, tmp_path, owkg_data):
+    graph = owkg_data / "nations"
+    out = tmp_path / "sample"
+    command = ("kg", "sample", graph, out, "--share", "0.1", "--seed", "3")
+    code, shown, err = call(*command)
+    assert (code, err) == (0, "")
+    assert "wrote" in shown
+    assert "20 of 201 triples of test" in " ".join(shown.split())
+    files = {"triples.txt", "queries.tsv", "qrels.txt", "metadata.json"}
+    assert {path.name for path in out.iterdir()} == files
+    whole = kg.read_graph(graph)
+    queries = read_queries(out / "queries.tsv", whole)
+    triples = {tuple(line.split("\t")) for line in (out / "triples.txt").read_text().splitlines()}
+    asked = {("tail", h, r) for h, r, _ in triples} | {("head", t, r) for _, r, t in triples}
+    assert set(queries.select("side", "entity", "relation").rows()) == asked
+    judged = read_judgements(out / "qrels.txt")
+    assert (len(judged), set(judged["relevance"])) == (2 * len(triples), {1})
+    code, shown, _ = call(*command, "--overwrite", "--format", "json")
+    card = json.loads(shown)
+    assert (code, card["drawn"], card["queries"]) == (0, 20, len(queries))
+    assert card["divergence"] > 0
+    assert call(*command)[0] == 2
+    # A pool of the queries of the sample.
+    lists = np.arange(4)[None]
+    head, relation, _ = (label for label in sorted(triples)[0])
+    run = run_from_lists(
+        "m",
+        "tail",
+        [whole.entities.index(head)],
+        [whole.relations.index(relation)],
+        lists,
+        -lists.astype(float),
+        entities=whole.entities,
+        relations=whole.relations,
+    )
+    write_run(run, tmp_path / "m.run")
+    make = ["pool", tmp_path / "m.run", "--depth", "4", "--kg", graph, "--out", tmp_path / "pool"]
+    assert call(*make, "--truth", out / "qrels.txt", "--covered")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["--share", "0"], "--share must leave a triple"),
+        (["--share", "1.5"], "--share must be in [0, 1], got 1.5"),
+        (["--share", "0.5", "--split", "dev"], "--split must be one with triples (train, valid, test)"),
+        ([], "--share"),
+    ],
+)
+def test_a_sample_that_cannot_be(call, tmp_path, owkg_data, arguments, shown):
+    code, out, err = call("kg", "sample", owkg_data / "nations", tmp_path / "s", *arguments)
+    assert (code, out) == (2, "")
+    assert shown in err
+    assert not (tmp_path / "s").exists()

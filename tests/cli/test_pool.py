@@ -546,3 +546,195 @@ def test_what_the_rules_took_is_estimated(call, folder, monkeypatch):
     assert abs(found["lost_by_rule"] - lost) < 0.35 * lost
     out = call(*read, "--overwrite")[1]
     assert f"about {found['lost_by_rule']:,} are relevant, by what rules cost" in " ".join(out.split())
+
+
+# --- own words, sources, conflicts, an expert
+
+TEMPLATES = "knows\ttail\tWhom does {entity} know?\nborn\tboth\tWas {head} born in {tail}?\n"
+
+
+def test_templates_are_what_the_sheet_asks(call, folder):
+    (folder / "templates").write_text(TEMPLATES)
+    (folder / "names").write_text("ann\tAnn Ash\tpainter\n")
+    code, _, err = call("pool", *MAKE, "--templates", "templates", "--names", "names")
+    assert (code, err) == (0, "")
+    sheet = pl.read_csv("pool/sheet.tsv", separator="\t")
+    assert set(sheet["question"]) == {"Whom does Ann Ash (painter) know?", "Whom does ben know?"}
+    (folder / "templates").write_text("born\ttail\tWhere was {entity} born?\n")
+    code, _, err = call("pool", *MAKE, "--templates", "templates", "--overwrite")
+    assert code == 0
+    assert "owkg: note: 1 of 1 relations in the sheet lack a template; they keep the usual words." in err
+    assert "'ann' -- knows --> X?" in (folder / "pool/sheet.tsv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (
+            "likes\ttail\tWhom does {entity} like?",
+            "line 2: the relation must be one of the graph, got 'likes'",
+        ),
+        ("knows\ttail\tWhom does she know?", "line 2: the template must hold {entity} or {head}"),
+        ("born\tsideways\tWho {entity}?", "line 2: the side must be head, tail or both, got 'sideways'"),
+        ("born\ttail", "line 2: must be a relation, the side"),
+    ],
+)
+def test_bad_templates(call, folder, line, shown):
+    (folder / "templates").write_text(TEMPLATES.splitlines()[0] + "\n" + line + "\n")
+    code, out, err = call("pool", *MAKE, "--templates", "templates")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"owkg: error: templates, {shown}")
+    assert not (folder / "pool").exists()
+
+
+def fill(sheet, out, labels, source=""):
+    """The sheet with a label for each answer, as an annotator hands it in."""
+    table = pl.read_csv(sheet, separator="\t", infer_schema=False)
+    table = table.with_columns(label=pl.col("answer_id").replace_strict(labels, default="?"))
+    if "source" in table.columns and source:
+        table = table.with_columns(source=pl.lit(source))
+    table.write_csv(out, separator="\t")
+
+
+def test_a_column_for_sources(call, folder):
+    assert call("pool", *MAKE, "--sources")[0] == 0
+    header, first, *_ = (folder / "pool/sheet.tsv").read_text().splitlines()
+    assert header.split("\t")[-2:] == ["comment", "source"]
+    assert first.endswith("\t\t\t")
+    template = "https://example.org/search?q={entity}&a={answer}"
+    (folder / "names").write_text("ann\tAnn & Co\tpainter\n")
+    words = ["--source-template", template, "--names", "names"]
+    assert call("pool", *MAKE, *words, "--overwrite")[0] == 0
+    sheet = pl.read_csv("pool/sheet.tsv", separator="\t")
+    found = dict(
+        zip(zip(sheet["question_id"], sheet["answer_id"], strict=True), sheet["source"], strict=True)
+    )
+    assert found["ann|knows|?", "oslo"] == "https://example.org/search?q=Ann%20%26%20Co&a=oslo"
+    # Read back, and kept.
+    fill("pool/sheet.tsv", "first.tsv", {"cat": "y", "oslo": "n"}, source="https://found.example")
+    read = ("pool", "--read", "first.tsv", *READ, "--annotations", "labels.tsv")
+    code, out, err = call(*read)
+    assert (code, err) == (0, "")
+    assert "5 of 5 labels have a source" in out
+    kept = pl.read_csv("labels.tsv", separator="\t")
+    assert kept.columns == ["query", "answer", "relevance", "sheet", "label", "source", "comment"]
+    assert set(kept["source"]) == {"https://found.example"}
+    assert set(kept.select("label", "relevance").rows()) == {("y", 1), ("n", 0), ("?", -1)}
+    assert call(*read, "--overwrite", "--format", "json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("example.org/{entity}", "--source-template must begin with http"),
+        ("https://example.org", "--source-template must hold a placeholder"),
+        ("https://example.org/{x}", "--source-template may hold {entity}, {answer}, .* got {x}"),
+    ],
+)
+def test_bad_source_templates(call, folder, template, shown):
+    code, _, err = call("pool", *MAKE, "--source-template", template)
+    assert code == 2
+    assert pl.Series([err]).str.contains(shown.replace("{", r"\{").replace("}", r"\}")).item()
+    assert not (folder / "pool").exists()
+
+
+TWO = ["pool", "--read", "a.tsv", "--read", "b.tsv", *READ]
+
+
+@pytest.fixture
+def torn(call, folder):
+    """Two sheets that differ on cat (twice) and agree on the others."""
+    (folder / "templates").write_text(TEMPLATES)
+    words = ["--templates", "templates", "--source-template", "https://example.org/{answer}"]
+    assert call("pool", *MAKE, *words)[0] == 0
+    fill("pool/sheet.tsv", "a.tsv", {"ann": "n", "ben": "n", "cat": "y", "oslo": "n"})
+    fill("pool/sheet.tsv", "b.tsv", {"ann": "n", "ben": "n", "cat": "n", "oslo": "n"})
+    return folder
+
+
+def test_a_third_annotator_decides_conflicts(call, torn):
+    code, out, _ = call(*TWO, "--conflicts", "c.tsv")
+    assert code == 0
+    assert "wrote c.tsv: 2 candidates to judge" in out
+    assert "2 not judged" in out
+    original = pl.read_csv("pool/sheet.tsv", separator="\t")
+    conflicts = pl.read_csv("c.tsv", separator="\t")
+    assert conflicts.columns == original.columns
+    same = original.filter(answer_id="cat").sort("question_id")
+    assert conflicts.sort("question_id").equals(same)  # the same words and addresses, no label
+    # A sheet may hold labels: nothing replaces it.
+    code, _, err = call(*TWO, "--conflicts", "c.tsv", "--overwrite")
+    assert (code, "c.tsv: is there already, and a sheet may hold labels" in err) == (2, True)
+    fill("c.tsv", "third.tsv", {"cat": "y"})
+    code, out, _ = call(*TWO, "--third", "third.tsv", "--overwrite", "--conflicts", "again.tsv")
+    assert code == 0
+    assert "third.tsv decides 2 of 2 conflicts" in out
+    assert "no conflicts are left, so again.tsv is not written" in out
+    assert "2 relevant, 3 not relevant, 0 not judged" in out
+    assert out.count("kappa") == 1  # of the two who judged all
+    judged = read_judgements("judged.qrels")
+    assert judged.filter(pl.col("relevance") == 1)["answer"].to_list() == ["cat", "cat"]
+    fill("c.tsv", "unsure.tsv", {})
+    found = json.loads(call(*TWO, "--third", "unsure.tsv", "--overwrite", "--format", "json")[1])
+    assert (found["conflicts"], found["decided"], found["not_judged"]) == (2, 0, 2)
+
+
+def test_bad_third_sheets(call, torn):
+    assert call(*TWO, "--conflicts", "c.tsv")[0] == 0
+    lines = (torn / "c.tsv").read_text().splitlines()
+    labelled = ["\t".join([*line.split("\t")[:4], "y", "", ""]) for line in lines[1:]]
+    extra = (torn / "a.tsv").read_text().splitlines()
+    extra = next(line for line in extra if line.startswith("ben|knows|?\tben"))
+    cases = {
+        "short": (
+            [labelled[0]],
+            "short: must label every conflict, and 1 of 2 are missing, such as 'cat' to '",
+        ),
+        "more": ([*labelled, extra], "more, line 4: the answer_id must be an answer in the conflicts"),
+        "blank": (lines[1:], "blank, line 2: the label must not be blank"),
+    }
+    for name, (rows, shown) in cases.items():
+        (torn / f"{name}.tsv").write_text("\n".join([lines[0], *rows]) + "\n")
+        code, out, err = call(*TWO, "--third", f"{name}.tsv", "--overwrite")
+        assert (code, out) == (2, "")
+        assert shown.replace(name, f"{name}.tsv", 1) in err
+    code, _, err = call(*TWO, "--third", "a.tsv", "--overwrite")
+    assert (code, "different annotators, got a.tsv twice" in err) == (2, True)
+    read = ["pool", "--read", "a.tsv", *READ, "--overwrite", "--third", "short.tsv"]
+    assert "--third must decide conflicts, and there are none, got short.tsv" in call(*read)[2]
+
+
+def test_an_expert_checks_a_sample(call, torn):
+    one = ["pool", "--read", "a.tsv", *READ, "--expert", "e.tsv"]
+    code, out, _ = call(*one, "--expert-sample", "3", "--seed", "5")
+    assert code == 0
+    assert "wrote e.tsv: 3 candidates to judge" in out
+    sample = pl.read_csv("e.tsv", separator="\t")
+    assert sample["label"].null_count() == 3
+    assert (sample["answer_id"] == "cat").sum() == 1
+    code, _, err = call(*one, "--overwrite")
+    assert (code, "e.tsv, line 2: the label must not be blank" in err) == (2, True)
+    fill("e.tsv", "said.tsv", {"cat": "y", "ann": "n", "ben": "y", "oslo": "y"})
+    back = ["pool", "--read", "a.tsv", *READ, "--expert", "said.tsv", "--overwrite"]
+    code, out, _ = call(*back)
+    assert code == 0
+    assert "labels that the expert checked" in out
+    found = json.loads(call(*back, "--format", "json")[1])["expert"]
+    everything, _, relevant = found["shares"]
+    equal = 1 + (sample["answer_id"] == "ann").sum()
+    assert (everything["candidates"], everything["equal"], found["agreeing"]) == (3, equal, equal / 3)
+    assert (relevant["relevance"], relevant["share"]) == (1, 1.0)
+    assert "--expert-sample must be at most the 5 judged candidates, got 9" in call(
+        *one[:-1], "f.tsv", "--expert-sample", "9", "--overwrite"
+    )[2]  # fmt: skip
+    assert "--expert must say where" in call(*back[:-3], "--overwrite", "--expert-sample", "3")[2]
+    assert not (torn / "f.tsv").exists()
+
+
+def test_options_of_the_other_half(call, folder):
+    for option in ("--conflicts", "--third", "--annotations", "--expert"):
+        code, _, err = call("pool", *MAKE, option, "x")
+        assert (code, f"{option} has no effect without --read" in err) == (2, True)
+    for option in (["--templates", "x"], ["--sources"], ["--source-template", "x"]):
+        code, _, err = call("pool", "--read", "s.tsv", *READ, *option)
+        assert (code, f"{option[0]} has no effect with --read" in err) == (2, True)

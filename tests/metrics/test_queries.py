@@ -19,7 +19,11 @@ from owkg.rank_weights.tables import rank_weights
 MEASURES = {
     **{f"map@{k}": AveragePrecision(k) for k in (1, 2, 3, 20)},
     **{f"ndcg@{k}": DiscountedGain(k) for k in (1, 2, 3, 20)},
-    **{f"recall@{k}": DiscountedGain(k, "recall") for k in (1, 2, 3, 20)},
+    **{
+        f"{name}@{k}": DiscountedGain(k, name)
+        for name in ("recall", "precision", "f1")
+        for k in (1, 2, 3, 20)
+    },
     **{metric.name: BestAnswer(metric) for metric in (MRR, MR, hits_at(2))},
 }
 
@@ -32,8 +36,11 @@ def _of_list(measure, is_answer):
     k = measure.cutoff
     if isinstance(measure, AveragePrecision):
         return sum((i + 1) / p for i, p in enumerate(places) if p <= k) / len(places)
-    if measure.gain == "recall":
-        return sum(p <= k for p in places) / len(places)
+    if measure.gain != "ndcg":
+        hits = sum(p <= k for p in places)
+        precision, recall = hits / k, hits / len(places)
+        f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
+        return {"precision": precision, "recall": recall, "f1": f1}[measure.gain]
     ideal = sum(1 / math.log2(1 + p) for p in range(1, min(k, len(places)) + 1))
     return sum(1 / math.log2(1 + p) for p in places if p <= k) / ideal
 
@@ -107,7 +114,7 @@ def test_chance_best_and_worst_by_writing_out_all_lists(measure, answers, others
     np.testing.assert_allclose(q.values(measure, tied, Ties.EXACT), [every.mean()], rtol=1e-11, atol=1e-15)
 
 
-@pytest.mark.parametrize("measure", list(MEASURES.values())[:12], ids=list(MEASURES)[:12])
+@pytest.mark.parametrize("measure", list(MEASURES.values())[:20], ids=list(MEASURES)[:20])
 def test_chance_of_long_lists_against_drawn_ones(measure):
     rng = np.random.default_rng(8)
     answers, total = 7, 60
@@ -163,17 +170,21 @@ def _world(seed, count=30):
 def test_against_trec_eval(seed):
     made, run, qrel = _world(seed)
     evaluator = pytrec_eval.RelevanceEvaluator(
-        qrel, {"map_cut.1,5,20", "ndcg_cut.1,5,20", "recip_rank", "success.1,10", "recall.1,5,20"}
+        qrel, {"map_cut.1,5,20", "ndcg_cut.1,5,20", "recip_rank", "success.1,10", "recall.1,5,20", "P.1,5,20"}
     )
     by_query = evaluator.evaluate(run)
     means = {key: np.mean([row[key] for row in by_query.values()]) for key in by_query["0"]}
-    names = [f"macro-{kind}@{k}" for kind in ("map", "ndcg", "recall") for k in (1, 5, 20)]
+    names = [f"macro-{kind}@{k}" for kind in ("map", "ndcg", "recall", "precision", "f1") for k in (1, 5, 20)]
     names += ["macro-mrr", "macro-hits@1", "macro-hits@10"]
     found = evaluate(made, [metric(name) for name in names], level=None)[Ties.EXACT]
     for k in (1, 5, 20):
         np.testing.assert_allclose(found[f"macro-map@{k}"].value, means[f"map_cut_{k}"], rtol=1e-9)
         np.testing.assert_allclose(found[f"macro-ndcg@{k}"].value, means[f"ndcg_cut_{k}"], rtol=1e-9)
         np.testing.assert_allclose(found[f"macro-recall@{k}"].value, means[f"recall_{k}"], rtol=1e-9)
+        np.testing.assert_allclose(found[f"macro-precision@{k}"].value, means[f"P_{k}"], rtol=1e-9)
+        both = [(row[f"P_{k}"], row[f"recall_{k}"]) for row in by_query.values()]
+        f1 = np.mean([2 * p * r / (p + r) if p else 0 for p, r in both])
+        np.testing.assert_allclose(found[f"macro-f1@{k}"].value, f1, rtol=1e-9)
     np.testing.assert_allclose(found["macro-mrr"].value, means["recip_rank"], rtol=1e-9)
     for k in (1, 10):
         np.testing.assert_allclose(found[f"macro-hits@{k}"].value, means[f"success_{k}"], rtol=1e-9)
@@ -220,14 +231,44 @@ def test_a_query_of_one_answer_is_a_task():
 
 
 def test_a_new_entry_is_a_new_metric(monkeypatch):
-    """Precision@K from one entry: its name, value, chance level, listing of near names."""
-    entry = GAINS["recall"]._replace(name="precision", ideal=lambda added, answers: added[-1:])
-    monkeypatch.setitem(GAINS, "precision", entry)
+    """The number of hits from one entry: its name, value, chance level, listing of near names."""
+    entry = GAINS["recall"]._replace(name="top", ideal=lambda added, answers, cutoff: np.ones(len(answers)))
+    monkeypatch.setitem(GAINS, "top", entry)
     made = tasks([1, 4], candidates=9, query=[0, 0])  # positions 1 and 5 of a list of 10
-    found = evaluate(made, [macro_gain("precision", 4)])[Ties.EXACT]["macro-precision@4"]
-    assert (found.value, found.expectation) == pytest.approx((1 / 4, 2 / 10))
-    monkeypatch.delitem(GAINS, "precision")
-    with pytest.raises(ValueError, match="`gain` must be one of ndcg, recall, got 'precision'"):
-        macro_gain("precision", 4)
+    found = evaluate(made, [macro_gain("top", 4)])[Ties.EXACT]["macro-top@4"]
+    assert (found.value, found.expectation) == pytest.approx((1, 8 / 10))
+    monkeypatch.delitem(GAINS, "top")
+    with pytest.raises(ValueError, match="`gain` must be one of ndcg, recall, precision, f1, got 'top'"):
+        macro_gain("top", 4)
     names = {metric(name).name for name in ("macro-recall@7", "MACRO_R_at_7", "amacro-recall@7")}
     assert names == {"macro-recall@7", "amacro-recall@7"}
+    names = {metric(name).name for name in ("macro-p@7", "Macro_Precision_at_7", "macro-f1@7", "zmacro-F1@7")}
+    assert names == {"macro-precision@7", "macro-f1@7", "zmacro-f1@7"}
+
+
+@pytest.mark.parametrize("cutoff", [4, 10, 11, 1000, 10**8])
+def test_max_k_by_hand(cutoff):
+    """Positions 1 and 5 of a list of 10: K candidates are given, however many there are."""
+    made = tasks([1, 4], candidates=9, query=[0, 0])
+    names = [f"macro-{name}@{cutoff}" for name in ("precision", "recall", "f1")]
+    found = evaluate(made, [metric(name) for name in names])[Ties.EXACT]
+    hits = 1 + (cutoff >= 5)
+    precision, recall = hits / cutoff, hits / 2
+    f1 = 2 * precision * recall / (precision + recall)
+    assert [found[name].value for name in names] == pytest.approx([precision, recall, f1])
+    by_chance = 2 * min(cutoff, 10) / 10
+    expected = [by_chance / cutoff, by_chance / 2, 2 * by_chance / (cutoff + 2)]
+    assert [found[name].expectation for name in names] == pytest.approx(expected)
+
+
+def test_precision_recall_and_f1_where_they_are_equal():
+    """At as many candidates as a query has answers, and with one answer each at the first position."""
+    made, *_ = _world(2)
+    names = [f"macro-{name}@1" for name in ("precision", "recall", "f1")]
+    measures = [metric(name) for name in (*names, "macro-hits@1")]
+    found = evaluate(made, measures, level=None)[Ties.EXACT]
+    assert found["macro-precision@1"].value == pytest.approx(found["macro-hits@1"].value)
+    assert found["macro-recall@1"].value < found["macro-f1@1"].value < found["macro-precision@1"].value
+    single = tasks([1, 4, 2], candidates=9, query=[5, 9, 7])
+    found = evaluate(single, measures, level=None)[Ties.EXACT]
+    assert [one.value for one in found.values()] == pytest.approx([1 / 3] * 4)

@@ -1,0 +1,63 @@
+"""The folder that `owkg kg sample` writes: triples of a split, their queries and judgements."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from owkg.judge.qrels import qrels_from_graph, write_judgements
+from owkg.judge.schema import ASKED
+from owkg.kg import KnowledgeGraph
+from owkg.kg.triples import labelled
+from owkg.sampling import stratified_sample
+from owkg.sampling.layouts import write_table
+from owkg.stats import divergence
+from owkg.storage import checksums, made_folder, versions, write_metadata
+
+MADE_BY = "owkg kg sample"
+"""What `metadata.json` of a sample says."""
+
+
+def write_triple_sample(
+    graph: KnowledgeGraph, out: Path, *, split: str, share: Any, seed: Any, overwrite: bool = False
+) -> dict[str, Any]:
+    """Writes a stratified sample of a split as a folder; gives what its `metadata.json` says.
+
+    `divergence` is that of the split's relation distribution from the sample's, 1 added to the count of
+    each relation of the graph.
+
+    Args:
+        graph: of the split.
+        out: the folder, whole or not there.
+        split: whose triples are drawn.
+        share: of the triples.
+        seed: of the draw.
+        overwrite: whether a folder that this command wrote is replaced.
+
+    Raises:
+        ValueError: as of `owkg.sampling.stratified_sample`, if a label cannot be written, or `out` is there.
+    """
+    sample = stratified_sample(graph, split, share=share, seed=seed)
+    own = {"sample": sample}
+    qrels = qrels_from_graph(graph._replace(splits=own), "sample")
+    queries = qrels.select(ASKED).unique(maintain_order=True)
+    counts = [
+        np.bincount(part[:, 1], minlength=graph.num_relations) for part in (graph.splits[split], sample)
+    ]
+    card = {
+        "made_by": MADE_BY,
+        "versions": versions(),
+        "settings": {"split": split, "share": share, "seed": seed},
+        "triples": len(graph.splits[split]),
+        "drawn": len(sample),
+        "relations": int((counts[0] > 0).sum()),
+        "relations_drawn": int((counts[1] > 0).sum()),
+        "queries": len(queries),
+        "divergence": divergence(*counts),
+    }
+    with made_folder(out, made_by=MADE_BY, overwrite=overwrite) as folder:
+        write_judgements(qrels, folder / "qrels.txt")  # which refuses labels that cannot be written
+        write_table(queries, folder / "queries.tsv", header=True)
+        write_table(labelled(sample, graph.entities, graph.relations), folder / "triples.txt")
+        write_metadata(folder, card | {"sha256": checksums(folder)})
+    return card

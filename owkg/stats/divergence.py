@@ -1,0 +1,38 @@
+"""Kullback-Leibler divergence of two distributions that are known by counts."""
+
+from typing import Any
+
+from scipy import special
+
+from owkg import checks
+from owkg.checks import ArgumentError
+
+
+def divergence(one: Any, other: Any, *, added: Any = 1.0) -> float:
+    """sum p ln(p / q) of the shares p and q of two rows of counts, in nats.
+
+    Args:
+        one: counts of each kind, which give p.
+        other: counts of the same kinds, which give q.
+        added: to each count, so that no kind is without any; at least 0.
+
+    Returns:
+        inf where a kind of `one` is none of `other`, and nothing is added.
+
+    Raises:
+        ValueError: if the counts are negative, of different shapes, or none above 0.
+
+    Examples:
+        >>> round(divergence([1, 3], [2, 2], added=0), 4), divergence([1, 0], [0, 1], added=0)
+        (0.1308, inf)
+    """
+    extra = checks.scalar("added", checks.real("added", added, 0, float("inf")))
+    shares = []
+    for name, counts in (("one", one), ("other", other)):
+        total = checks.real(name, counts, 0, float("inf")) + extra
+        if not total.sum():
+            raise ArgumentError(name, "must hold a count above 0, got none.")
+        shares.append(total / total.sum())
+    if shares[0].shape != shares[1].shape:
+        raise ArgumentError("other", f"must be of shape {shares[0].shape}, got {shares[1].shape}.")
+    return float(special.rel_entr(*shares).sum())
