@@ -2,6 +2,17 @@
 
 from owkg.auditing.breakdown import Breakdown, Pair, breakdown
 from owkg.auditing.implied import Answers, Implied, implied, sparse_mean
+from owkg.auditing.lists import pair_of
 from owkg.auditing.missing import missing_share
 
-__all__ = ["Answers", "Breakdown", "Implied", "Pair", "breakdown", "implied", "missing_share", "sparse_mean"]
+__all__ = [
+    "Answers",
+    "Breakdown",
+    "Implied",
+    "Pair",
+    "breakdown",
+    "implied",
+    "missing_share",
+    "pair_of",
+    "sparse_mean",
+]

@@ -1,0 +1,114 @@
+"""Rank tables and lists as pairs; demonstrated facts turn the order when the systems are ranked again."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg
+from owkg.auditing import breakdown, pair_of
+from owkg.judge import run_from_lists
+from owkg.kg import KnowledgeGraph
+
+ENTITIES, RELATIONS = tuple(f"e{i:02d}" for i in range(30)), ("r", "s")
+WEIGHTS = 1 / np.maximum(np.arange(40.0), 1)
+
+
+@pytest.fixture
+def world():
+    """(graph, two score matrices of its test queries for tails, the first system ahead by little)."""
+    rng = np.random.default_rng(12)
+    heads = np.arange(25)
+    test = np.concatenate([np.stack([heads, heads % 2, rng.integers(0, 30, 25)], 1) for _ in range(2)])
+    test = np.unique(test, axis=0).astype(np.int32)
+    train = np.stack([heads, heads % 2, rng.integers(0, 30, 25)], 1).astype(np.int32)
+    graph = KnowledgeGraph(ENTITIES, RELATIONS, {"train": train, "test": test})
+    of_query = rng.normal(size=(30, 30))
+    scores = []
+    for strength in (1.5, 1.0):
+        own = of_query + 0.6 * rng.normal(size=(30, 30))
+        for head, _, tail in test:
+            own[head, tail] += strength
+        scores.append(own)
+    return graph, scores
+
+
+def ranked(graph, own, split="test"):
+    return owkg.rank(own[graph.splits[split][:, 0]], graph, split=split)
+
+
+def run(graph, own, depth):
+    """The best of each list, as a run."""
+    asked = np.unique(graph.splits["test"][:, :2], axis=0)
+    best = np.argsort(-own[asked[:, 0]], axis=1)[:, :depth]
+    score = np.take_along_axis(own[asked[:, 0]], best, 1)
+    return run_from_lists("m", "tail", *asked.T, best, score, entities=ENTITIES, relations=RELATIONS)
+
+
+def mrr(graph, own):
+    return owkg.evaluate(ranked(graph, own), "mrr", ci=None)["value"].item()
+
+
+@pytest.mark.parametrize("depth", [30, 8])
+def test_demonstrated_facts_turn_the_order(world, depth):
+    graph, scores = world
+    assert mrr(graph, scores[0]) > mrr(graph, scores[1])
+    tables = [ranked(graph, own) for own in scores]
+    pair, queries, candidates = pair_of(*tables, graph, tuple(run(graph, own, depth) for own in scores))
+    found = breakdown(pair, WEIGHTS)
+    assert 0 < found.certified <= found.demonstrated
+    chosen = pl.DataFrame(np.argwhere(found.facts), ["query", "candidate"], orient="row")
+    facts = candidates.join(chosen.cast(candidates.schema["query"]), on=["query", "candidate"])
+    facts = facts.join(queries.with_row_index("at"), left_on="query", right_on="at")
+    assert len(facts) == found.demonstrated
+    rows = [
+        (ENTITIES.index(e), RELATIONS.index(r), ENTITIES.index(a))
+        for e, r, a in facts.select("entity", "relation", "answer").rows()
+    ]
+    more = graph.splits | {"test": np.concatenate([graph.splits["test"], np.array(rows, np.int32)])}
+    after = KnowledgeGraph(ENTITIES, RELATIONS, more)
+    assert mrr(after, scores[0]) <= mrr(after, scores[1]) + 1e-12
+
+
+def test_places_are_those_among_unlabelled_candidates(world):
+    graph, scores = world
+    tables = [ranked(graph, own) for own in scores]
+    pair, queries, candidates = pair_of(*tables, graph, tuple(run(graph, own, 30) for own in scores))
+    assert (pair.beyond == 0).all()
+    facts = {tuple(t) for t in np.concatenate(list(graph.splits.values())).tolist()}
+    for at, (entity, relation) in enumerate(queries.select("entity", "relation").rows()):
+        head, of = ENTITIES.index(entity), RELATIONS.index(relation)
+        free = [e for e in range(30) if (head, of, e) not in facts]
+        assert pair.largest[at] == len(free)
+        for x in (0, 1):
+            order = sorted(free, key=lambda e: -scores[x][head, e])
+            mine = candidates.filter(pl.col("query") == at).sort("candidate")["answer"]
+            expected = [1 + order.index(ENTITIES.index(a)) for a in mine]
+            assert pair.low[x, at, : len(mine)].tolist() == expected
+            assert pair.high[x, at, : len(mine)].tolist() == expected
+
+
+def test_without_lists_there_is_a_certificate(world):
+    graph, scores = world
+    tables = [ranked(graph, own) for own in scores]
+    whole = breakdown(pair_of(*tables, graph, tuple(run(graph, own, 30) for own in scores))[0], WEIGHTS)
+    alone = breakdown(pair_of(*tables, graph)[0], WEIGHTS)
+    assert 0 < alone.certified <= whole.certified
+    assert alone.demonstrated == -1
+
+
+def test_bad_input(world):
+    graph, scores = world
+    first, second = (ranked(graph, own).frame for own in scores)
+    with pytest.raises(ValueError, match="`second` must rank the answers that `first` ranks"):
+        pair_of(first, second[:-1], graph)
+    with pytest.raises(ValueError, match="`second` must have the candidates of `first`"):
+        pair_of(first, second.with_columns(pl.col("candidates") + 1), graph)
+    with pytest.raises(ValueError, match="`first` must be filtered"):
+        pair_of(first.with_columns(filtered=False), second, graph)
+    with pytest.raises(ValueError, match="`first` must be of one model and one seed"):
+        pair_of(pl.concat([first.with_columns(seed=i) for i in (0, 1)]), second, graph)
+    other = run(graph, scores[0], 5).with_columns(
+        query=pl.lit("x|y|?"), entity=pl.lit("x"), relation=pl.lit("y")
+    )
+    with pytest.raises(ValueError, match="`lists` must list candidates for the ranked queries, and list 2"):
+        pair_of(first, second, graph, (run(graph, scores[0], 5), other))
