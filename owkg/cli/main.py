@@ -62,6 +62,7 @@ app.command(
         f"owkg power --strength 0.7 --other-strength 0.75 {_SETTING} --inconsistency 0.05",
         f"owkg power --metric mrr --metric p-mrr@1/2 --strength 0.7 --other-strength 0.75 {_SETTING} "
         "--num-queries 500",
+        f"owkg power --all-metrics --strength 0.7 --other-strength 0.75 {_SETTING}",
     )
 )(power)
 app.command(

@@ -1,12 +1,25 @@
 """`owkg power`: how many queries a comparison needs, and how often a smaller one misleads."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from owkg.cli import options
 from owkg.cli.errors import ended_at_once
-from owkg.cli.output import show
+from owkg.cli.output import number, show
+
+_ALL: tuple[str, ...] = (
+    "mrr",
+    "hits@1",
+    "hits@3",
+    "hits@10",
+    "hits@50",
+    "log-mrr",
+    "p-mrr@1/2",
+    "p-mrr@1/4",
+    "mr",
+)
+_FLOORS = ("any_weight", "decreasing_weight")
 
 
 def power(
@@ -24,6 +37,12 @@ def power(
     ] = None,
     correlation: options.Correlation = 0.0,
     other_correlation: options.OtherCorrelation = None,
+    all_metrics: Annotated[
+        bool,
+        typer.Option(
+            "--all-metrics", help="The usual metrics, and the least over all rank weights there are."
+        ),
+    ] = False,
     missing: options.MissingFacts = options.Missing.INDEPENDENT,
     node_spread: options.NodeSpread = 0.2,
     popularity_exponent: options.PopularityExponent = 1.0,
@@ -34,7 +53,7 @@ def power(
     "Paired" means that both are measured on one test set, so that they share its missing facts. A null
     number of queries: no number suffices, the weaker model's mean is the better one.
     """
-    from owkg.theory import queries_to_tell_apart
+    from owkg.theory import queries_to_tell_apart, query_floor
 
     answers, weights = options.histogram(num_answers)
     setting = {
@@ -57,8 +76,23 @@ def power(
     }
     if num_queries is not None:
         shown["num_queries"] = num_queries
+    if all_metrics and weights is not None:
+        raise ValueError("`all_metrics` needs one number of answers, not a histogram.")
+    names = list(_ALL) if all_metrics else metric
+    floors: dict[str, Any] = {}
     with ended_at_once():
+        if all_metrics:
+            for paired in (False, True):
+                given = {name: value for name, value in setting.items() if name != "answer_weights"}
+                found = query_floor(inconsistency=inconsistency, paired=paired, **given)
+                ending = "_paired" if paired else ""
+                floors[f"any_weight{ending}"] = number(found.queries)
+                floors[f"decreasing_weight{ending}"] = number(found.decreasing_queries)
         results = queries_to_tell_apart(
-            options.metrics_named(metric), inconsistency=inconsistency, num_queries=num_queries, **setting
+            options.metrics_named(names), inconsistency=inconsistency, num_queries=num_queries, **setting
         )
-    show("Queries required to tell two models apart", shown, results, form)
+    beside = {"floor": floors} if floors else {}
+    show("Queries required to tell two models apart", shown, results, form, **beside)
+    if floors and form is options.Format.TABLE:
+        least = [f"{floors[key]:,.0f} (paired {floors[f'{key}_paired']:,.0f})" for key in _FLOORS]
+        print(f"least over all rank weights {least[0]}, over those that fall with the rank {least[1]}")

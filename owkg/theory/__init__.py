@@ -3,6 +3,7 @@
 Results have the broadcast shape of the setting (`owkg.openworld.SettingArguments`).
 """
 
+from owkg.theory.floor import Floor, query_floor
 from owkg.theory.lemma import (
     hits_derivative,
     lemma_correlation_derivative,
@@ -29,6 +30,7 @@ from owkg.theory.scores import score_expectation
 from owkg.theory.summary import closed_forms, queries_to_tell_apart
 
 __all__ = [
+    "Floor",
     "Moments",
     "closed_forms",
     "conditional_moments",
@@ -50,6 +52,7 @@ __all__ = [
     "printed_correlation_condition",
     "printed_error_bound",
     "queries_to_tell_apart",
+    "query_floor",
     "required_queries",
     "score_expectation",
     "variance",

@@ -741,3 +741,22 @@ def test_output_that_nobody_reads_ends_as_a_closed_pipe_does(arguments):
 def test_h_is_help(call, line):
     assert call(f"{line} -h") == call(f"{line} --help")
     assert call(f"{line} -h")[0] == 0
+
+
+def test_all_metrics_and_the_least_over_all_rank_weights(answer, call):
+    found = answer(f"{POWER} --all-metrics")
+    needed = {row["metric"]: row["required_queries"] for row in found["results"]}
+    assert (needed["mrr"], needed["p-mrr@0.5"]) == (1692, 150)
+    assert found["floor"] == {
+        "any_weight": 14,
+        "decreasing_weight": 16,
+        "any_weight_paired": 13,
+        "decreasing_weight_paired": 16,
+    }
+    _, out, _ = call(f"{POWER} --all-metrics")
+    assert (
+        "least over all rank weights 14 (paired 13), over those that fall with the rank 16 (paired 16)" in out
+    )
+    histogram = POWER.replace("--num-answers 43", "--num-answers 12:1,43:2")
+    code, _, err = call(f"{histogram} --all-metrics")
+    assert (code, "--all-metrics needs one number of answers" in err) == (2, True)
