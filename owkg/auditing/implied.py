@@ -68,7 +68,7 @@ def sparse_mean(
     Examples:
         >>> one = Answers(np.array([1]), np.array([1.0]), 100)
         >>> round(float(sparse_mean("mrr", one, strength=1.0, sparsity=0.5)), 4)
-        0.6137
+        0.6931
     """
     strength = checks.real("strength", strength, 0, 1)
     sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
@@ -144,9 +144,9 @@ def implied(
 
     Examples:
         >>> one = Answers(np.array([1]), np.array([1.0]), 100)
-        >>> found = implied("mrr", 0.6137, one, sparsity=0.5)
+        >>> found = implied("mrr", 0.59621, one, sparsity=0.5)
         >>> round(float(found.strength), 3), round(float(found.full), 3)
-        (1.0, 1.0)
+        (0.8, 0.81)
     """
     weight = checked(metric)
     values = checks.real("value", value, -np.inf, np.inf)
