@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from owkg.checks import ArgumentError
+
 # Sums that are equal but for rounding.
 _EQUAL = 1e-9
 # Facts of one query up to which there is a bound of each number of them, and those whose bounds are
@@ -46,7 +48,7 @@ class Breakdown(NamedTuple):
     """How many missing facts turn an order.
 
     Attributes:
-        certified: no labelling with fewer facts turns it.
+        certified: no labelling with fewer facts turns it; -1 if none does at all.
         demonstrated: the labelling `facts` with so many facts turns it; -1 where none was found.
         facts: whether each candidate of the pair is declared true, [queries, candidates].
     """
@@ -57,13 +59,21 @@ class Breakdown(NamedTuple):
 
 
 def breakdown(pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False) -> Breakdown:
-    """The breakdown number of "A is ahead of B", which must be so as labelled.
+    """The breakdown number of "A is ahead of B"; 0 where it is not so as labelled.
 
     Args:
         pair: the ranks.
-        weights: h at index rank, from 0 (which means nothing) to the largest rank; does not rise.
+        weights: h at index rank, from 0 (which means nothing) to one more than the unlabelled candidates.
         macro: whether queries weigh alike and not their answers.
+
+    Raises:
+        ValueError: if weights rise with the rank, are not finite or too few.
     """
+    largest = int(max(pair.largest.max(initial=0) + 1, pair.known.max(initial=0)))
+    if len(weights) <= largest or not np.isfinite(weights[1:]).all() or (np.diff(weights[1:]) > 0).any():
+        raise ArgumentError("weights", f"must fall or stay from rank 1 to {largest}, and be finite.")
+    if (pair.low > pair.high).any() or ((pair.known[0] > 0) != (pair.known[1] > 0)).any():
+        raise ArgumentError("pair", "must have low at most high, and the same answers for both systems.")
     bounds, tail = lower_bounds(pair, weights, macro=macro)
     certified = _certified(bounds, tail)
     facts = np.zeros(pair.low.shape[1:], bool)

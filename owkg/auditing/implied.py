@@ -70,6 +70,7 @@ def sparse_mean(
         >>> round(float(sparse_mean("mrr", one, strength=1.0, sparsity=0.5)), 4)
         0.6931
     """
+    _check(answers)
     strength = checks.real("strength", strength, 0, 1)
     sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
     correlation = checks.real("correlation", correlation, -1, 1)
@@ -90,6 +91,16 @@ def sparse_mean(
         odds = sparsity[at] * l1[at] / (1 - sparsity[at])
         found[at] = _mean(counts, answers, sums, odds, float(l2[at])) if possible[at] else np.nan
     return found[()]
+
+
+def _check(answers: Answers) -> None:
+    counts, weights = (
+        checks.integer("answers", answers.counts, 1),
+        checks.real("answers", answers.weights, 0, 1),
+    )
+    if counts.ndim != 1 or counts.shape != weights.shape or abs(weights.sum() - 1) > 1e-6:
+        raise ArgumentError("answers", "must have one weight for each count, and these must sum to 1.")
+    checks.integer("answers", answers.num_entities, 2)
 
 
 def _mean(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float, test_strength: float) -> float:

@@ -24,6 +24,8 @@ _ALIASES = {
 _CONSTANT = "predicted_by_constant"
 _NO_SCORE = pl.lit(0.0).alias("score")
 _NUMBERS = ("value", "ci_low", "ci_high", "expectation", "constant")
+# Columns of results, and those that divide nothing.
+_RESERVED = ("metric", "triples", "score", "split", *LABELS, *_NUMBERS)
 
 
 class Classification(NamedTuple):
@@ -80,12 +82,13 @@ def classify(
         [0.3333333333333333, 0.5]
     """
     table = checked_triples(triples)
+    table = table.drop("predicted", _CONSTANT, strict=False)
     names = _metrics(metrics)
     if ci is not None:
         checks.level("ci", ci)
-    groups = checks.names("by", by)
+    groups = list(dict.fromkeys(checks.names("by", by)))
     own = ["model"] if "model" in table.columns else []
-    if bad := [name for name in groups if name not in table.columns or name in ("score", "split", *own)]:
+    if bad := [name for name in groups if name not in table.columns or name in (*_RESERVED, *own)]:
         raise ArgumentError("by", f"must be columns of the table such as relation, got {', '.join(bad)}.")
     if isinstance(thresholds, str):
         if thresholds not in THRESHOLDS:

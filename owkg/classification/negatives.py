@@ -8,6 +8,7 @@ from jaxtyping import Int32
 from owkg.checks import ArgumentError
 from owkg.keys import generator
 from owkg.kg import KnowledgeGraph, entity_popularity, is_known, joined_splits, known_answers
+from owkg.kg.triples import triples_checked
 
 NEGATIVES = ("uniform", "frequency")
 """How an entity is drawn: each alike, or by the number of its training triples."""
@@ -17,18 +18,19 @@ _MOST_DRAWS = 1000
 
 
 def drawn_negatives(
-    graph: KnowledgeGraph, split: str, how: str = "uniform", *, seed: Any = 0
+    graph: KnowledgeGraph, split: str, how: str = "uniform", *, seed: Any = 0, avoid: Any = None
 ) -> Int32[np.ndarray, "triples 3"]:
     """One negative of every triple of a split: its head or its tail, with equal chance, is replaced.
 
-    A draw that stands in any split of the graph but those of negatives is drawn again. That no fact is among
-    them is sure only in a closed world: where facts are missing, some negatives are true.
+    All are distinct. A draw that stands in any split of the graph but those of negatives is drawn again. That
+    no fact is among them is sure only in a closed world: where facts are missing, some negatives are true.
 
     Args:
         graph: with the split.
         split: whose triples are corrupted.
         how: "uniform", or "frequency": in proportion to the entity's number of training triples.
         seed: a seed or a key; equal ones give equal negatives.
+        avoid: triples that are not drawn either, [n, 3], such as the negatives of another split.
 
     Raises:
         ValueError: if `how` is neither, the split has no triples, or some triple cannot be corrupted.
@@ -45,6 +47,8 @@ def drawn_negatives(
     if not len(triples):
         raise ArgumentError("split", f"must have triples, got {split!r}, which has none.")
     facts = joined_splits(graph, [name for name in graph.splits if not is_negative(name)])
+    if avoid is not None:
+        facts = np.concatenate([facts, triples_checked(avoid, graph.num_entities, graph.num_relations)])
     known = known_answers(facts, "tail", **graph.sizes)
     random = generator(seed)
     share = None
@@ -57,7 +61,11 @@ def drawn_negatives(
         column = np.where(random.random(len(left)) < 0.5, 0, 2)
         found[left] = triples[left]
         found[left, column] = _entities(random, len(left), graph.num_entities, share)
-        left = left[is_known(known, found[left])]
+        first = np.zeros(len(found), bool)
+        first[np.unique(found, axis=0, return_index=True)[1]] = True
+        drawn = np.zeros(len(found), bool)
+        drawn[left] = True
+        left = np.flatnonzero(drawn & is_known(known, found) | ~first)
         if not len(left):
             return found
     labels = (

@@ -12,9 +12,9 @@ def fitted(triples: pl.DataFrame, thresholds: str = "relation") -> pl.DataFrame:
     """The thresholds with the highest accuracy on labelled triples, of each relation or of all.
 
     A score of at least `upper` is classified positive, one below `lower` negative, one between unknown.
-    Without triples of the label unknown both are equal. Of several best thresholds of a relation the one
-    nearest to the global threshold is taken: so few triples move it little. Of several global ones, the
-    narrowest band, then the lowest. A threshold stands midway between two scores where nothing else decides.
+    Without triples of the label unknown both are equal. Of several best thresholds of a relation the global
+    one is taken if it is among them, else the middle of the nearest gap between scores. Of several global
+    ones, the narrowest band, then the lowest.
 
     Args:
         triples: of `checked_triples`, of the validation set.

@@ -46,6 +46,7 @@ def chance(
     import polars as pl
 
     from owkg import metrics as room
+    from owkg.checks import ArgumentError
     from owkg.storage import written_aside
     from owkg.terminal.tables import line, printed
 
@@ -53,7 +54,12 @@ def chance(
         raise ValueError(f"`out` must end in .parquet or .csv, got {str(out)!r}.")
     check_writable([out])
     names = [name.strip() for given in metric or () for name in given.split(",")] or None
-    published = dict(_published(text) for text in adjust or ())
+    pairs = [_published(text) for text in adjust or ()]
+    published = dict(pairs)
+    if len(published) < len(pairs):
+        raise ValueError("`adjust` must name each metric once.")
+    if side != "both" and not pairs:
+        raise ValueError(f"`side` is of --adjust, which is not given, got {side!r}.")
     filters = None if filter_ is None else [] if filter_ == "none" else filter_.split(",")
     options: dict[str, Any] = {"split": split, "filter": filters}
     levels, adjusted, notes = [], [], []
@@ -64,7 +70,12 @@ def chance(
         own = pl.lit(folder.name).alias("graph")
         levels.append(room.chance_levels(graph, names, **options).select(own, pl.all()))
         if published:
-            found = room.adjusted_values(graph, published, side=side, **options)
+            try:
+                found = room.adjusted_values(graph, published, side=side, **options)
+            except ArgumentError as error:
+                if error.name != "published":
+                    raise
+                raise ArgumentError("adjust", error.message) from None
             adjusted.append(found.select(own, pl.all()))
     table = pl.concat(levels)
     if out is not None:

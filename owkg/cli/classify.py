@@ -94,13 +94,17 @@ def classify(
             raise ValueError(
                 f"`thresholds` must be relation, global or a number, got {thresholds!r}."
             ) from None
+    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"`figure` must end in .png, .pdf or .svg, got {figure.name!r}.")
+    if out is not None and not out.name.lower().endswith(_TABLES):
+        raise ValueError(f"`out` must end in {', '.join(_TABLES)}, got {out.name!r}.")
     check_writable([out, figure])
     files = [path for path in sources or () if path.name.lower().endswith(_TABLES)]
     if files:
         loose = (embeddings, model, norm, option, layout, relation_layout, kg, step, negatives, name)
-        if len(files) < len(sources or ()) or any(value is not None for value in loose):
+        if len(files) < len(sources or ()) or any(value is not None for value in loose) or seed:
             raise ValueError(
-                "tables of scored triples stand alone: no RUN, --embeddings, --kg, --name beside."
+                "tables of scored triples stand alone: no RUN, --embeddings, --kg, --name, --seed beside."
             )
         check_readable(files)
         table, notes = _joined(files), []
@@ -147,10 +151,13 @@ def classify(
     )
     for head, frame in ((title, found.values.drop(same)), ("Differences, with p-values", found.pairs)):
         if frame is not None:
-            rows = (
+            # All that names a row is its first cell, which is repeated where a table is cut.
+            end = frame.columns.index("metric") + 1
+            cells = [
                 [_cell(*cell) for cell in zip(frame.columns, row, strict=True)] for row in frame.iter_rows()
-            )
-            printed(head, frame.columns, list(rows))
+            ]
+            named = [[" ".join(row[:end]), *row[end:]] for row in cells]
+            printed(head, [" ".join(frame.columns[:end]), *frame.columns[end:]], named)
     for text in (*written, *(f"note: {note}" for note in notes)):
         line(text)
 
@@ -164,13 +171,16 @@ def _joined(files: list[Path]) -> Any:
     tables = [read_triples(path) for path in files]
     if len(files) == 1:
         return tables[0]
-    named = [
-        table
-        if "model" in table.columns
-        else table.select(pl.lit(path.name.partition(".")[0]).alias("model"), pl.all())
-        for path, table in zip(files, tables, strict=True)
-    ]
-    return pl.concat(named, how="diagonal_relaxed")
+    owner: dict[str, Path] = {}
+    for i, (path, table) in enumerate(zip(files, tables, strict=True)):
+        if "model" not in table.columns:
+            ending = max((end for end in _TABLES if path.name.lower().endswith(end)), key=len)
+            tables[i] = table = table.select(pl.lit(path.name[: -len(ending)]).alias("model"), pl.all())
+        for model in table["model"].unique(maintain_order=True):
+            if model in owner:
+                raise ValueError(f"{path}: the model {model!r} is in {owner[model]} too.")
+            owner[model] = path
+    return pl.concat(tables, how="diagonal_relaxed")
 
 
 def _scored(given: Any, *, split: str, **options: Any) -> tuple[Any, list[str]]:

@@ -84,7 +84,7 @@ def scored_triples(
     if split == fit:
         raise ArgumentError("fit", f"must be another split than is measured, got {fit!r} twice.")
     categories = np.asarray(relation_categories(graph.splits["train"], graph.num_relations))
-    parts = []
+    parts, drawn = [], []
     for number, part in enumerate((fit, split)):
         own = {"positive": joined_splits(graph, [part])}
         if not len(own["positive"]):
@@ -94,7 +94,9 @@ def scored_triples(
                 own[label] = graph.splits[f"{part}{ending}"]
         if "negative" not in own:
             key = np.random.SeedSequence([seed, number]).generate_state(1)[0]
-            own["negative"] = drawn_negatives(graph, part, negatives or "uniform", seed=int(key))
+            how = negatives or "uniform"
+            own["negative"] = drawn_negatives(graph, part, how, seed=int(key), avoid=drawn or None)
+            drawn.extend(own["negative"].tolist())
         every = np.concatenate(list(own.values()))
         label = np.repeat(list(own), list(map(len, own.values())))
         table = labelled(every, graph.entities, graph.relations).with_columns(

@@ -106,7 +106,8 @@ def adjusted_values(
         A frame of metric (the adjusted one), value, of (the plain one), published.
 
     Raises:
-        ValueError: naming the argument, if a metric is not known or has no adjusted form.
+        ValueError: naming the argument, if a metric is not known or has no adjusted form, or a value is one
+            that no ranks have, such as a percentage.
     """
     if side not in ("head", "tail", "both"):
         raise ArgumentError("side", f"must be head, tail or both, got {side!r}.")
@@ -115,9 +116,24 @@ def adjusted_values(
     rows = []
     for name, value in published.items():
         plain = metric(name)
+        _check_attained(plain, value, candidates)
         kinds = [a for a in Adjustment if a not in (Adjustment.NONE, Adjustment.CDF)]
         if plain.larger_is_better:
             kinds.remove(Adjustment.RATIO)
         forms = [adjusted(plain, kind) for kind in kinds]
         rows += [(form.name, adjusted_from(form, value, candidates), plain.name, value) for form in forms]
     return pl.DataFrame(rows, schema=["metric", "value", "of", "published"], orient="row")
+
+
+def _check_attained(plain: Metric, value: float, candidates: np.ndarray) -> None:
+    """Raises ArgumentError for a value beyond those of the best and the worst ranks."""
+    ends = []
+    for ranks in (np.ones_like(candidates), candidates):
+        found = evaluate(tasks(ranks, candidates=candidates), [plain], level=None)[Ties.REALISTIC]
+        ends.append(found[plain.name].value)
+    low, high = min(ends), max(ends)
+    if value < low - 1e-9 or value > high + 1e-9:  # NaN is refused elsewhere
+        hint = "; percentages are divided by 100" if value > high == 1 else ""
+        raise ArgumentError(
+            "published", f"must be in [{low:.6g}, {high:.6g}] for {plain.name}, got {value!r}{hint}."
+        )

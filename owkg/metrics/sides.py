@@ -13,6 +13,7 @@ from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import on_numpy, rank_weights
 from owkg.ranks import RankTable
+from owkg.ranks.table import SIDES
 
 _TRIPLE = ("head", "relation", "tail")
 
@@ -30,7 +31,8 @@ def side_means(
     not: a triple with ranks 1 and 19 has the rank 10.
 
     Args:
-        ranks: of `owkg.rank` or `owkg.read_ranks`; every triple ranked on both sides. Weights do not count.
+        ranks: of `owkg.rank` or `owkg.read_ranks`; every triple ranked on both sides. Weights, and rows
+            of the side relation, do not count.
         metrics: plain micro means: hits@K, mrr, mr, gmr, p-mrr@P and others of a rank weight.
         ties: optimistic, realistic, pessimistic, or several.
 
@@ -49,6 +51,7 @@ def side_means(
         [(10.0, 10.0), (0.0, 0.5)]
     """
     table = RankTable.of(ranks, source="ranks").frame
+    table = table.filter(pl.col("side").is_in(SIDES))
     chosen = metrics_named(metrics) or []
     weights = [one.measure for one in chosen if isinstance(one.measure, RankWeight)]
     if len(weights) < len(chosen) or any(
@@ -64,6 +67,8 @@ def side_means(
     if (bad := counts.filter((pl.col("side") != 2) | (pl.col("len") != 2))).height:
         triple = " ".join(map(str, bad.select(_TRIPLE).row(0)))
         raise ArgumentError("ranks", f"must hold each triple once on each side, which {triple!r} is not.")
+    if not table.height:
+        raise ArgumentError("ranks", "must rank heads and tails, got none.")
     rows = []
     for rule in rules:
         weight = {"optimistic": (1.0, 0.0), "pessimistic": (0.0, 1.0), "realistic": (0.5, 0.5)}[rule]

@@ -146,3 +146,18 @@ def test_no_fact_turns_the_order_of_equal_lists():
     known, place = np.array([[[1]], [[2]]]), np.array([[[2]], [[3]]])
     pair = Pair(known, place, place, np.zeros((2, 1), int), np.array([3]))
     assert breakdown(pair, WEIGHTS["hits@1"])[:2] == (-1, -1)
+
+
+@pytest.mark.parametrize("weights", [RANKS, np.full(30, np.nan), np.ones(3)])
+def test_malformed_weights(weights):
+    pair, _ = world(np.random.default_rng(1))
+    with pytest.raises(ValueError, match="`weights` must fall or stay from rank 1"):
+        breakdown(pair, weights)
+
+
+def test_malformed_pairs():
+    pair, _ = world(np.random.default_rng(1))
+    known = pair.known.copy()
+    known[1, 0, 0] = 0
+    with pytest.raises(ValueError, match="`pair` must have low at most high, and the same answers"):
+        breakdown(pair._replace(known=known), WEIGHTS["mrr"])

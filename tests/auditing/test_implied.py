@@ -107,3 +107,11 @@ def test_bad_arguments(options):
         implied("mrr", 0.2, one(1), **options)
     with pytest.raises(ValueError, match="must leave candidates"):
         sparse_mean("mrr", one(9, 9), strength=0.5, sparsity=0.5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "weights"), [([1, 2], [1.0]), ([1, 2], [1.0, 1.0]), ([0], [1.0]), ([1.5], [1.0]), ([], [])]
+)
+def test_malformed_answers(counts, weights):
+    with pytest.raises(ValueError, match="`answers` must"):
+        sparse_mean("mrr", Answers(np.array(counts), np.array(weights), 50), strength=0.5, sparsity=0.5)

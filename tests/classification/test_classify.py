@@ -40,6 +40,18 @@ def test_a_constant_scorer_knows_the_relations(rng, scored):
     assert majority == (measured["label"] == common).mean()
 
 
+def test_columns_of_results_in_the_table_change_nothing(rng, scored):
+    table = scored(rng, 80)
+    more = table.with_columns(predicted=pl.lit("positive"), predicted_by_constant=pl.lit("negative"))
+    for thresholds in ("relation", 2.0):
+        plain = owkg.classify(table, thresholds=thresholds)
+        assert owkg.classify(more, thresholds=thresholds).values.equals(plain.values)
+    twice = owkg.classify(table, "accuracy", by=["relation", "relation"]).values
+    assert twice.equals(owkg.classify(table, "accuracy", by="relation").values)
+    with pytest.raises(ArgumentError, match="`by` must be columns of the table such as relation, got value"):
+        owkg.classify(table.with_columns(value=pl.lit(1)), by="value")
+
+
 def test_groups_are_the_tables_of_each(rng, scored):
     table = scored(rng, 120)
     found = owkg.classify(table, ["accuracy", "roc-auc"], by="relation", thresholds="global")

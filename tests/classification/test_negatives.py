@@ -24,6 +24,15 @@ def test_one_side_is_replaced_and_nothing_known_comes_out(rng):
     assert (drawn_negatives(world, "test", seed=3) == drawn_negatives(world, "test", seed=3)).all()
 
 
+def test_all_are_distinct_and_none_is_to_be_avoided(rng):
+    facts = np.unique(rng.integers(0, [6, 2, 6], (30, 3)), axis=0).astype(np.int32)
+    world = graph(facts[::2], facts[1::2])
+    first = drawn_negatives(world, "test", seed=1)
+    second = drawn_negatives(world, "test", seed=1, avoid=first)
+    both = np.concatenate([first, second])
+    assert len(np.unique(both, axis=0)) == len(both)
+
+
 def test_uniform_over_both_sides_and_what_is_left():
     world = graph([(0, 0, 1)])
     drawn = np.concatenate([drawn_negatives(world, "test", seed=s) for s in range(3000)])

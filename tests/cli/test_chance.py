@@ -46,6 +46,9 @@ def test_several_graphs_and_raw_ranks(folder, call):
         (("--split", "dev"), "--split must be one of"),
         (("--metric", "mmr"), "mmr"),
         (("--side", "left", "--adjust", "mrr=0.1"), "--side must be head, tail or both"),
+        (("--adjust", "mrr=1.5"), "--adjust must be in"),
+        (("--adjust", "mrr=0.5", "--adjust", "mrr=0.6"), "--adjust must name each metric once"),
+        (("--side", "head"), "--side is of --adjust"),
         (("--out", "c.txt"), "--out must end in .parquet or .csv"),
     ],
 )

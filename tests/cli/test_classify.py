@@ -54,6 +54,25 @@ def test_several_tables_are_compared(run, call):
     assert found["pairs"][0]["difference"] == pytest.approx(values["a"] - values["b"])
 
 
+def test_models_of_tables_are_named_by_their_files(run, call, tmp_path):
+    assert call("classify", run, "--out", "m.v1.csv")[0] == 0
+    read_triples("m.v1.csv").write_csv("m.v2.csv")
+    found = json.loads(call("classify", "m.v1.csv", "m.v2.csv", "--metric", "auc", "--format", "json")[1])
+    assert [row["model"] for row in found["values"]] == ["m.v1", "m.v2"]
+    (tmp_path / "x").mkdir()
+    read_triples("m.v1.csv").write_csv("x/m.v1.csv")
+    code, _, err = call("classify", "m.v1.csv", "x/m.v1.csv")
+    assert (code, "x/m.v1.csv: the model 'm.v1' is in m.v1.csv too" in err) == (2, True)
+
+
+def test_narrow_tables_name_every_row(run, call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert call("classify", run, "--out", "a.parquet")[0] == 0
+    read_triples("a.parquet").with_columns(-pl.col("score")).write_csv("b.csv")
+    _, out, _ = call("classify", "a.parquet", "b.csv", "--metric", "auc,accuracy")
+    assert out.count("a b accuracy") == 2  # the p-values stand in a table of their own
+
+
 def test_drawn_negatives_are_told(run, call):
     found = json.loads(call("classify", run, "--negatives", "frequency", "--seed", 3, "--format", "json")[1])
     assert found["notes"] == ["negative triples are drawn (frequency, seed 3): some may be missing facts"]
@@ -74,7 +93,8 @@ def test_groups_and_no_intervals(run, call):
         (("--negatives", "hard"), "--negatives must be one of uniform, frequency"),
         (("--by", "colour"), "--by must be columns of the table"),
         (("--fit", "dev"), "dev"),
-        (("--figure", "c.bmp"), "must end in .png, .pdf or .svg"),
+        (("--figure", "c.bmp"), "--figure must end in .png, .pdf or .svg"),
+        (("--out", "c.txt"), "--out must end in .parquet"),
         (("a.csv",), "stand alone"),
         (("other",), "name one RUN"),
         (("--embeddings", "x.npz"), "name either RUN"),

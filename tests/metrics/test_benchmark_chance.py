@@ -77,6 +77,8 @@ def test_bad_arguments_are_named(options, message):
         ({"amri": 0.5}, {}, "amri cannot be adjusted"),
         ({"macro-mrr": 0.5}, {}, "must be a mean over ranking tasks"),
         ({"mrr": float("nan")}, {}, "`value` must be finite"),
+        ({"hits@10": 85.0}, {}, r"`published` must be in \[.*, 1\] for hits@10, got 85.0; percentages are"),
+        ({"mr": 0.5}, {}, r"`published` must be in \[1, .*\] for mr, got 0.5"),
         ({"mrr": 0.5}, {"side": "left"}, "`side` must be head, tail or both"),
     ],
 )

@@ -56,6 +56,12 @@ def test_models(rng):
     assert found.filter(pl.col("model") == "b").drop("model").equals(alone)
 
 
+def test_predicted_relations_do_not_count(rng):
+    ranks = table(rng, 5)
+    more = pl.concat([ranks, ranks[:5].with_columns(side=pl.lit("relation"))])
+    assert side_means(more).equals(side_means(ranks))
+
+
 def test_bad_input(rng):
     ranks = table(rng, 5)
     with pytest.raises(
