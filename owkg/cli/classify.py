@@ -23,8 +23,6 @@ from owkg.cli.scorers import (
 )
 from owkg.terminal.tables import line, printed
 
-_TABLES = (".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
-
 
 def classify(
     sources: Annotated[
@@ -84,6 +82,7 @@ def classify(
     """
     from owkg.classification import classify as classified
     from owkg.classification import write_triples
+    from owkg.ranks.delimited import is_rank_table
 
     chosen = [part.strip() for given in metric or () for part in given.split(",")] or None
     limit: str | float = thresholds
@@ -96,10 +95,10 @@ def classify(
             ) from None
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"`figure` must end in .png, .pdf or .svg, got {figure.name!r}.")
-    if out is not None and not out.name.lower().endswith(_TABLES):
-        raise ValueError(f"`out` must end in {', '.join(_TABLES)}, got {out.name!r}.")
+    if out is not None and not is_rank_table(out):  # the same endings
+        raise ValueError(f"`out` must end in .parquet, .csv, .tsv, .csv.gz or .tsv.gz, got {out.name!r}.")
     check_writable([out, figure])
-    files = [path for path in sources or () if path.name.lower().endswith(_TABLES)]
+    files = [path for path in sources or () if is_rank_table(path)]
     if files:
         loose = (embeddings, model, norm, option, layout, relation_layout, kg, step, negatives, name)
         if len(files) < len(sources or ()) or any(value is not None for value in loose) or seed:
@@ -174,8 +173,8 @@ def _joined(files: list[Path]) -> Any:
     owner: dict[str, Path] = {}
     for i, (path, table) in enumerate(zip(files, tables, strict=True)):
         if "model" not in table.columns:
-            ending = max((end for end in _TABLES if path.name.lower().endswith(end)), key=len)
-            tables[i] = table = table.select(pl.lit(path.name[: -len(ending)]).alias("model"), pl.all())
+            name = Path(path.name.removesuffix(".gz")).stem
+            tables[i] = table = table.select(pl.lit(name).alias("model"), pl.all())
         for model in table["model"].unique(maintain_order=True):
             if model in owner:
                 raise ValueError(f"{path}: the model {model!r} is in {owner[model]} too.")
