@@ -1,0 +1,177 @@
+"""What an audit found, as frames, with the assumptions that it rests on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+MODELS = {
+    "model": pl.String,
+    "metric": pl.String,
+    "average": pl.String,
+    "queries": pl.Int64,
+    "answers": pl.Int64,
+    "value": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "strength": pl.Float64,
+    "strength_low": pl.Float64,
+    "strength_high": pl.Float64,
+    "full": pl.Float64,
+    "full_low": pl.Float64,
+    "full_high": pl.Float64,
+}
+"""Columns of `Audit.models`."""
+
+PAIRS = {
+    "first": pl.String,
+    "second": pl.String,
+    "metric": pl.String,
+    "average": pl.String,
+    "difference": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "p_value": pl.Float64,
+    "certified": pl.Int64,
+    "demonstrated": pl.Int64,
+    "share": pl.Float64,
+    "gamma": pl.Float64,
+    "probability_low": pl.Float64,
+    "probability_high": pl.Float64,
+    "breakdown_sparsity": pl.Float64,
+    "breakdown_correlation": pl.Float64,
+    "required_queries": pl.Float64,
+    "verdict": pl.String,
+}
+"""Columns of `Audit.pairs`."""
+
+GRID = {
+    "model": pl.String,
+    "metric": pl.String,
+    "average": pl.String,
+    "sparsity": pl.Float64,
+    "strength": pl.Float64,
+    "full": pl.Float64,
+    "full_low": pl.Float64,
+    "full_high": pl.Float64,
+}
+"""Columns of `Audit.grid`."""
+
+BOX = {
+    "first": pl.String,
+    "second": pl.String,
+    "metric": pl.String,
+    "average": pl.String,
+    "sparsity": pl.Float64,
+    "correlation_difference": pl.Float64,
+    "probability": pl.Float64,
+}
+"""Columns of `Audit.box`."""
+
+FACTS = {
+    "first": pl.String,
+    "second": pl.String,
+    "metric": pl.String,
+    "query": pl.String,
+    "side": pl.String,
+    "entity": pl.String,
+    "relation": pl.String,
+    "answer": pl.String,
+}
+"""Columns of `Audit.facts`."""
+
+POWER = {
+    "first": pl.String,
+    "second": pl.String,
+    "metric": pl.String,
+    "queries": pl.Int64,
+    "wrong_order": pl.Float64,
+}
+"""Columns of `Audit.power`."""
+
+VERDICTS = (
+    "holds whatever is missing",
+    "holds under the stated box",
+    "open: judge these candidates first",
+    "reversed",
+)
+"""Of a pair, from the surest; None where nothing was assumed that could settle it. docs/audit.md defines them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What may be concluded from ranks on an incomplete graph.
+
+    Attributes:
+        models: of each model and metric its value with interval over queries; and of the stated sparsities
+            and correlations the strength and the full-test metric implied. The latter are null where nothing
+            is stated. Best first.
+        pairs: of each pair, the better one first: the observed difference (above 0 where the first is better,
+            also by a metric that is better small) and its test; how many facts turn the order; the smallest
+            and largest probability over the box that the first is better on the full test; the least
+            sparsity and the least difference of correlations that break it; queries needed; verdict.
+        grid: the strength and full-test metric implied at each sparsity of a grid, facts missing
+            independently, with intervals.
+        box: of each pair, the probability that the first is better on the full test, at each sparsity of the
+            grid and difference of correlations, second less first; null where no such correlation is feasible.
+        facts: candidates that, were they true, turn the order of a pair: a sheet to judge first.
+        power: of each pair, how likely so many queries would show the wrong order, if what is observed
+            were the truth.
+        assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
+            `sparsity_from`, `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
+            `lists` (depth or null), `calibration`, `versions`, `notes` (sentences).
+    """
+
+    models: pl.DataFrame
+    pairs: pl.DataFrame
+    grid: pl.DataFrame
+    box: pl.DataFrame
+    facts: pl.DataFrame
+    power: pl.DataFrame
+    assumptions: dict[str, Any]
+
+    def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """(name, frame) of each table."""
+        names = ("models", "pairs", "grid", "box", "facts", "power")
+        return ((name, getattr(self, name)) for name in names)
+
+    def payload(self) -> dict[str, Any]:
+        """Models, pairs and assumptions as JSON holds them."""
+        return {
+            "models": [
+                {name: row[name] for name in ("model", "metric", "average", "value", "ci_low", "ci_high")}
+                | {
+                    name: _interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
+                    for name in ("strength", "full")
+                }
+                for row in self.models.iter_rows(named=True)
+            ],
+            "pairs": [
+                {
+                    name: row[name]
+                    for name in ("first", "second", "metric", "average", "difference", "p_value")
+                }
+                | {"breakdown": {name: row[name] for name in ("certified", "demonstrated", "share", "gamma")}}
+                | {"probability": {"low": row["probability_low"], "high": row["probability_high"]}}
+                | {
+                    name: row[name]
+                    for name in ("breakdown_sparsity", "breakdown_correlation", "required_queries", "verdict")
+                }
+                for row in self.pairs.iter_rows(named=True)
+            ],
+            "assumptions": self.assumptions,
+        }
+
+    def __repr__(self) -> str:
+        tables = (f"{name}:\n{frame}" for name, frame in (("models", self.models), ("pairs", self.pairs)))
+        return "\n".join([*tables, f"assumptions: {self.assumptions}"])
+
+    def _repr_html_(self) -> str:
+        tables = (("models", self.models), ("pairs", self.pairs))
+        shown = "".join(f"<h4>{name}</h4>{frame._repr_html_()}" for name, frame in tables)
+        return f"{shown}<p>Assumptions: {self.assumptions}</p>"
+
+
+def _interval(value: float | None, low: float | None, high: float | None) -> dict[str, float | None]:
+    return {"value": value, "low": low, "high": high}
