@@ -16,6 +16,8 @@ from owkg.rank_weights.tables import prefix_sums
 _LEFT_OUT = 1e-10
 # Strengths at which means are computed, denser near 0 and 1; between them a monotone cubic.
 _STRENGTHS = 97
+# Odds at which means are computed where many are asked for.
+_NODES = 129
 
 
 class Answers(NamedTuple):
@@ -86,11 +88,10 @@ def sparse_mean(
     )
     if counts.max() >= answers.num_entities:
         raise ArgumentError("answers", "must leave candidates that are no answers.")
-    found = np.empty(shape)
-    for at in np.ndindex(*shape):
-        odds = sparsity[at] * l1[at] / (1 - sparsity[at])
-        found[at] = _mean(counts, answers, sums, odds, float(l2[at])) if possible[at] else np.nan
-    return found[()]
+    with np.errstate(divide="ignore"):
+        odds = np.where(possible, sparsity * l1 / (1 - sparsity), 0.0)
+    hit, miss = _both(counts, answers, sums, odds)
+    return np.where(possible, l2 * hit + (1 - l2) * miss, np.nan)[()]
 
 
 def _check(answers: Answers) -> None:
@@ -103,34 +104,42 @@ def _check(answers: Answers) -> None:
     checks.integer("answers", answers.num_entities, 2)
 
 
-def _mean(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float, test_strength: float) -> float:
+def _both(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: np.ndarray) -> Any:
+    """Mean weights of positive and of negative known answers for each odds of a found missing answer.
+
+    They are functions of the odds alone: of many odds they are splines through those of some.
+    """
+    each, where = np.unique(odds, return_inverse=True)
+    if len(each) <= _NODES:
+        found = np.array([_given(counts, answers, sums, float(x)) for x in each])
+        return found[where.reshape(odds.shape)].transpose(-1, *range(odds.ndim))
+    from scipy.interpolate import CubicSpline
+
+    size = float((answers.weights * (counts + 1)).sum())
+    nodes = np.linspace(0, np.log1p(size * each[-1]), _NODES)
+    line = CubicSpline(nodes, [_given(counts, answers, sums, x) for x in np.expm1(nodes) / size])
+    return line(np.log1p(size * odds)).transpose(-1, *range(odds.ndim))
+
+
+def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) -> tuple[float, float]:
     share = odds / (1 + odds)  # P(k + 1) is a share of (k + s + 1) / (k + 1) of P(k)
-    most = (
-        int(
-            min(
-                special.nbdtrik(1 - _LEFT_OUT, counts.max() + 1, 1 - share) + 2,
-                answers.num_entities - counts.max(),
-            )
-        )
-        if odds
-        else 0
-    )
+    most = 0
+    if odds:
+        quantile = special.nbdtrik(1 - _LEFT_OUT, counts.max() + 1, 1 - share) + 2
+        most = int(min(quantile, answers.num_entities - counts.max()))
     k = np.arange(max(most, 0) + 1)
     if odds:
-        log = (
-            special.gammaln(k + counts[:, None] + 1)
-            - special.gammaln(k + 1)
-            - special.gammaln(counts[:, None] + 1)
-        )
-        pmf = np.exp(log + (counts[:, None] + 1) * np.log1p(-share) + k * np.log(share))
+        factorial = special.gammaln(np.arange(len(k) + counts.max()) + 1)
+        log = factorial[k + counts[:, None]] + (k * np.log(share) - factorial[k])
+        pmf = np.exp(log + ((counts + 1) * np.log1p(-share) - factorial[counts])[:, None])
         pmf /= pmf.sum(1, keepdims=True)
     else:
         pmf = np.ones((len(counts), 1))
     last = answers.num_entities - counts[:, None] + 1
     hit = sums[k + 1] / (k + 1)
     miss = (sums[last] - sums[k]) / np.maximum(last - k, 1)
-    each = (pmf * (test_strength * hit + (1 - test_strength) * miss)).sum(1)
-    return float((answers.weights * each).sum())
+    weighted = answers.weights[:, None] * pmf
+    return float((weighted * hit).sum()), float((weighted * miss).sum())
 
 
 def implied(

@@ -96,7 +96,7 @@ VERDICTS = (
     "open: judge these candidates first",
     "reversed",
 )
-"""Of a pair, from the surest; None where nothing was assumed that could settle it. docs/audit.md defines them."""
+"""Of a pair; None where nothing was stated that could settle it. docs/audit.md defines them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Audit:
         grid: the strength and full-test metric implied at each sparsity of a grid, facts missing
             independently, with intervals.
         box: of each pair, the probability that the first is better on the full test, at each sparsity of the
-            grid and difference of correlations, second less first; null where no such correlation is feasible.
+            grid and difference of correlations, second less first; null where none such is feasible.
         facts: candidates that, were they true, turn the order of a pair: a sheet to judge first.
         power: of each pair, how likely so many queries would show the wrong order, if what is observed
             were the truth.
