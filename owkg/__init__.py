@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         theory,
         train,
     )
+    from owkg.auditing import audit
     from owkg.classification import classify
     from owkg.judge.compare import compare
     from owkg.kg import read_graph
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 # Where the front doors stand; the other names are rooms.
 _DOORS = {
     "RankTable": "owkg.ranks",
+    "audit": "owkg.auditing",
     "classify": "owkg.classification",
     "compare": "owkg.judge.compare",
     "evaluate": "owkg.metrics.front",
@@ -49,6 +51,7 @@ __all__ = [
     "RankTable",
     "__version__",
     "align",
+    "audit",
     "auditing",
     "classification",
     "classify",

@@ -16,6 +16,8 @@ from owkg.rank_weights.tables import prefix_sums
 _LEFT_OUT = 1e-10
 # Strengths at which means are computed, denser near 0 and 1; between them a monotone cubic.
 _STRENGTHS = 97
+# Of these, as many at each end give the line beyond it.
+_END = 8
 # Odds at which means are computed where many are asked for.
 _NODES = 129
 
@@ -168,6 +170,42 @@ def implied(
         >>> round(float(found.strength), 3), round(float(found.full), 3)
         (0.8, 0.81)
     """
+    found = extended(metric, value, answers, sparsity=sparsity, correlation=correlation)
+    strength = np.clip(found.strength, found.low, found.high)
+    chance, best = full_ends(checked(metric), answers)
+    return Implied(strength[()], (strength * best + (1 - strength) * chance)[()])
+
+
+class Extended(NamedTuple):
+    """Strengths of values that strengths may not reach.
+
+    Attributes:
+        strength: of each value; beyond the last strengths along a straight line.
+        low, high: the first and the last strength that the correlation allows.
+        beyond: by how much a value is beyond those of these two.
+    """
+
+    strength: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    beyond: np.ndarray
+
+
+def full_ends(metric: RankWeight, answers: Answers) -> tuple[float, float]:
+    """The full-test metric of strength 0 (all ranks alike) and of strength 1 (each answer first)."""
+    sums = prefix_sums(metric, answers.num_entities + 1)[0]
+    last = answers.num_entities - np.asarray(answers.counts) + 1
+    return float((answers.weights * sums[last] / last).sum()), float(sums[1])
+
+
+def extended(
+    metric: RankWeight | str, value: Any, answers: Answers, *, sparsity: Any, correlation: Any = 0.0
+) -> Extended:
+    """`implied`, of values that no strength gives too.
+
+    Returns:
+        Arrays [*values, *grid], and [*grid] of `low` and `high`. NaN where the correlation leaves no strength between.
+    """
     weight = checked(metric)
     values = checks.real("value", value, -np.inf, np.inf)
     sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
@@ -175,27 +213,36 @@ def implied(
     shape = checks.common_shape(sparsity=sparsity, correlation=correlation)
     sparsity, correlation = (np.broadcast_to(x, shape) for x in (sparsity, correlation))
     strengths = (1 - np.cos(np.linspace(0, np.pi, _STRENGTHS))) / 2
-    # Of every point of the grid, the strengths that its correlation allows, among them both ends of these.
+    # Of every point of the grid, the strengths that its correlation allows.
     means = sparse_mean(
         weight, answers, strength=strengths, sparsity=sparsity[..., None], correlation=correlation[..., None]
     )
-    found = np.full((*values.shape, *shape), np.nan)
+    found, beyond = (np.full((*values.shape, *shape), np.nan) for _ in range(2))
+    ends = np.full((2, *shape), np.nan)
     for at in np.ndindex(*shape):
         there = np.isfinite(means[at])
+        # Strengths 0 and 1 have no correlation: they count where those beside them may have it.
+        there[0], there[-1] = there[0] & there[1], there[-1] & there[-2]
         if there.sum() > 1:
             found[(..., *at)] = _inverted(strengths[there], means[at][there], values)
-    sums = prefix_sums(weight, answers.num_entities + 1)[0]
-    last = answers.num_entities - np.asarray(answers.counts) + 1
-    chance = float((answers.weights * sums[last] / last).sum())
-    return Implied(found[()], (found * sums[1] + (1 - found) * chance)[()])
+            ends[(slice(None), *at)] = strengths[there][[0, -1]]
+            least, most = means[at][there].min(), means[at][there].max()
+            beyond[(..., *at)] = np.maximum(np.maximum(least - values, values - most), 0)
+    return Extended(found, ends[0], ends[1], beyond)
 
 
 def _inverted(strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]) -> np.ndarray:
-    """The strengths of values, by a monotone cubic through the means, which go one way."""
+    """The strengths of values, by a monotone cubic through the means, which go one way; beyond, by a line."""
     from scipy.interpolate import PchipInterpolator
 
     if means[-1] < means[0]:
         means, values = -means, -values
     apart = np.concatenate([[True], np.diff(np.maximum.accumulate(means)) > 0])
-    line = PchipInterpolator(means[apart], strengths[apart])
-    return line(np.clip(values, means[apart][0], means[apart][-1]))
+    x, y = means[apart], strengths[apart]
+    if len(x) < 2:
+        return np.full(np.shape(values), y[0])
+    inside = PchipInterpolator(x, y)(np.clip(values, x[0], x[-1]))
+    few = min(_END, len(x) - 1)
+    at_low, at_high = (y[few] - y[0]) / (x[few] - x[0]), (y[-1] - y[-1 - few]) / (x[-1] - x[-1 - few])
+    beyond = at_low * np.minimum(values - x[0], 0) + at_high * np.maximum(values - x[-1], 0)
+    return np.asarray(inside + beyond)

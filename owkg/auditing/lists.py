@@ -18,7 +18,7 @@ _ANSWER = ("query", "answer")
 def pair_of(
     first: RankTable | pl.DataFrame,
     second: RankTable | pl.DataFrame,
-    graph: KnowledgeGraph,
+    graph: KnowledgeGraph | None,
     lists: tuple[pl.DataFrame, pl.DataFrame] | None = None,
 ) -> tuple[Pair, pl.DataFrame, pl.DataFrame]:
     """What two systems make of the same queries, for `owkg.auditing.breakdown`.
@@ -64,8 +64,8 @@ def pair_of(
         .to_numpy()
     )
     known = np.stack([_padded(tasks, name, len(queries)) for name in ("rank", "rank_right")])
-    names = [name for name, triples in fact_splits(graph).items() if len(triples)]
-    facts = qrels_from_graph(graph, names).select(_ANSWER)
+    names = [] if graph is None else [name for name, triples in fact_splits(graph).items() if len(triples)]
+    facts = qrels_from_graph(graph, names).select(_ANSWER) if graph is not None else None
     empty = pl.DataFrame(schema={"query": pl.String, "answer": pl.String, "place": pl.Int64})
     places = [empty, empty] if lists is None else [_places(run, at, facts, i) for i, run in enumerate(lists)]
     listed = (
@@ -131,3 +131,30 @@ def _padded(rows: pl.DataFrame, column: str, queries: int) -> np.ndarray:
     found = np.zeros((queries, int(place.max(initial=-1)) + 1), np.int64)
     found[row, place] = rows[column].fill_null(0).to_numpy()
     return found
+
+
+class Prepared:
+    """shim"""
+
+    def __init__(self, tables, graph, lists):
+        self.tables, self.graph, self.lists = tables, graph, lists
+
+    @property
+    def depth(self):
+        return (
+            None
+            if self.lists is None
+            else max(int(f.group_by("query").len()["len"].max()) for f in self.lists.values())
+        )
+
+    def pair(self, a, b):
+        return pair_of(
+            self.tables[a],
+            self.tables[b],
+            self.graph,
+            None if self.lists is None else (self.lists[a], self.lists[b]),
+        )
+
+
+def prepared(tables, graph, lists):
+    return Prepared(tables, graph, lists)

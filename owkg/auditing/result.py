@@ -73,6 +73,7 @@ FACTS = {
     "first": pl.String,
     "second": pl.String,
     "metric": pl.String,
+    "average": pl.String,
     "query": pl.String,
     "side": pl.String,
     "entity": pl.String,
@@ -85,6 +86,7 @@ POWER = {
     "first": pl.String,
     "second": pl.String,
     "metric": pl.String,
+    "average": pl.String,
     "queries": pl.Int64,
     "wrong_order": pl.Float64,
 }

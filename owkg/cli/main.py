@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.align import align
+from owkg.cli.audit import audit
 from owkg.cli.chance import chance
 from owkg.cli.classify import classify
 from owkg.cli.compare import compare
@@ -128,6 +129,15 @@ app.command(
         "owkg missing judged.qrels --kg data/fb15k237 --by category,side --format json",
     )
 )(missing)
+app.command(
+    epilog=_examples(
+        "owkg audit transe.parquet complex.parquet",
+        "owkg audit transe.parquet complex.parquet --kg data/fb15k237 --lists transe.run.gz "
+        "--lists complex.run.gz --out audited",
+        "owkg audit transe.parquet complex.parquet --sparsity 0.5,0.7 --correlation 0,0.2 --report audit.html",
+        "owkg audit a.run b.run --qrels test.qrels --format json",
+    )
+)(audit)
 app.command(
     epilog=_examples(
         "owkg compare transe.parquet complex.parquet rotate.parquet --kg data/fb15k237",

@@ -1,0 +1,235 @@
+"""`owkg.audit`: what may be concluded from the ranks of several models, when many true answers are missing."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import polars as pl
+
+from owkg import checks
+from owkg.auditing.lists import Prepared, prepared
+from owkg.auditing.result import Audit
+from owkg.auditing.sources import Lists, lists_of, systems_of
+from owkg.auditing.tables import AVERAGES, Box, frames, part_of
+from owkg.checks import ArgumentError
+from owkg.judge.qrels import read_judgements
+from owkg.judge.scores import Scores, scores
+from owkg.judge.systems import Qrels, System
+from owkg.keys import checked_key
+from owkg.kg import KnowledgeGraph
+from owkg.metrics import Adjustment, Metric
+from owkg.metrics.front import MetricNames, metrics_named
+from owkg.metrics.measures import Weighting
+from owkg.rank_weights import RankWeight
+from owkg.ranks import RankTable
+from owkg.storage import versions
+
+DEFAULT = ("mrr", "hits@10")
+"""The metrics of an audit that names none."""
+
+
+def audit(
+    systems: Mapping[str, System] | Iterable[str | PathLike[str]],
+    metrics: MetricNames = DEFAULT,
+    *,
+    qrels: Qrels | None = None,
+    graph: KnowledgeGraph | None = None,
+    lists: Lists | None = None,
+    average: str | Sequence[str] = "answers",
+    sparsity: Any = None,
+    correlation: Any = None,
+    judged: Qrels | None = None,
+    test: Literal["randomisation", "t", "wilcoxon"] = "randomisation",
+    ties: str | None = None,
+    ci: float = 0.95,
+    seed: int = 0,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """What may be concluded from the ranks of models, when many true answers are missing.
+
+    Three things of each pair, which assume more and more: how many missing facts turn the order, whatever
+    they are (`breakdown`); how likely the order is the right one under the model of Yang et al. (2022), over
+    a box of sparsities and correlations; and what the test set says without a thought of missing facts.
+
+    Args:
+        systems: filtered rank tables or paths of them, or of TREC runs, by name; or paths.
+        metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2.
+        qrels: which answers are relevant, for TREC runs; a frame, a file, or a split of the graph.
+        graph: of the ranks: needed for lists, for judgements, and for runs that do not list all candidates.
+        lists: a run of each system, by name or as files: its best candidates to each query. With them
+            labellings that turn an order are demonstrated.
+        average: answers (micro), queries (macro), or both.
+        sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
+            nothing is assumed, and results are given for a grid.
+        correlation: of being missing and being found: a number or (low, high). None: 0, or as judged.
+        judged: judgements of the systems' answers: a frame or a file. They give the sparsity, at least, and
+            the correlation of each system, where these are not given.
+        test: of the observed difference; paired, two-sided, over queries.
+        ties: optimistic, realistic, pessimistic or exact. None: realistic.
+        ci: level of all intervals, and probability from which an order counts as sure.
+        seed: of what is drawn.
+        on_progress: called with (done, total) steps.
+
+    Returns:
+        `Audit`.
+
+    Raises:
+        ValueError: naming the argument, or the file and what is wrong with it: systems of other queries,
+            filters or candidates, lists that lack known answers, a sparsity of 1, a box without any feasible
+            correlation, judgements of other queries.
+
+    Examples:
+        >>> row = {"relation": "r", "tail": "t", "side": "tail", "candidates": 99}
+        >>> of = lambda ranks: pl.DataFrame(
+        ...     [
+        ...         row | {"head": f"h{i}", "optimistic": r, "pessimistic": r}
+        ...         for i, r in enumerate(ranks)
+        ...     ]
+        ... )
+        >>> found = audit({"a": of([1, 1, 2] * 20), "b": of([4, 9, 1] * 20)}, "mrr", sparsity=(0.2, 0.5))
+        >>> found.pairs["verdict"].to_list()
+        ['holds under the stated box']
+    """
+    checks.level("ci", ci)
+    checked_key(seed, "seed")
+    if on_progress is not None and not callable(on_progress):
+        raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
+    chosen = _decreasing(metrics)
+    averages = checks.names("average", average)
+    if not averages or set(averages) - set(AVERAGES):
+        raise ArgumentError(
+            "average", f"must be of {', '.join(AVERAGES)}, got {', '.join(map(str, averages)) or 'none'}."
+        )
+    stated = _limits("sparsity", sparsity, 0.0, 1.0)
+    own = _limits("correlation", correlation, -1.0, 1.0)
+    tables, rule = systems_of(systems, qrels, graph, ties)
+    if len(tables) < 2:
+        raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
+    runs = None if lists is None else lists_of(lists, tuple(tables))
+    if runs is not None and graph is None:
+        raise ArgumentError("graph", "must be given with lists: known answers leave them.")
+    ready = prepared(tables, graph, runs)
+    box = _box(tables, stated, own, judged, graph, runs)
+    of = scores(tables, chosen, ties=rule)[0]
+    tell = on_progress or (lambda done, total: None)
+    parts: list[dict[str, pl.DataFrame]] = []
+    for kind in averages:
+        for metric in chosen:
+            parts.append(frames(part_of(of, metric, kind, tables), box, ready, ci, test, seed))
+            tell(len(parts), len(chosen) * len(averages))
+    whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
+    return Audit(**whole, assumptions=_assumptions(of, tables, box, ci, rule, test, ready))
+
+
+def _decreasing(metrics: MetricNames) -> list[Metric]:
+    """The metrics, plain means of weights that fall with the rank."""
+    chosen = metrics_named(metrics) or []
+    for one in chosen:
+        plain = isinstance(one.measure, RankWeight) and one.measure.link is None
+        plain &= one.weighting == Weighting() and one.adjustment is Adjustment.NONE
+        if not plain or not one.larger_is_better:
+            hint = "; `average` takes queries for the macro mean" if one.name.startswith("macro-") else ""
+            raise ArgumentError(
+                "metrics",
+                f"must be plain means of weights that fall with the rank, such as mrr and hits@10, got "
+                f"{one.name}{hint}.",
+            )
+    return chosen
+
+
+def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, float] | None:
+    """(low, high) of a number or of two."""
+    if value is None:
+        return None
+    limits = checks.real(name, value, least, most)
+    if limits.shape not in ((), (2,)):
+        raise ArgumentError(name, f"must be a number, or a lower and an upper one, got {value!r}.")
+    low, high = (float(x) for x in limits.ravel()[[0, -1]])
+    if low > high:
+        raise ArgumentError(name, f"must be an interval that is not empty, got {low:g} to {high:g}.")
+    if name == "sparsity" and high >= 1:
+        raise ArgumentError(name, "must be below 1: else no answer is known.")
+    return low, high
+
+
+def _box(
+    tables: Mapping[str, RankTable],
+    sparsity: tuple[float, float] | None,
+    correlation: tuple[float, float] | None,
+    judged: Qrels | None,
+    graph: KnowledgeGraph | None,
+    runs: Mapping[str, pl.DataFrame] | None,
+) -> Box:
+    """What is stated, or else what judgements show."""
+    own = None if correlation is None else dict.fromkeys(tables, correlation)
+    if judged is None:
+        return Box(
+            sparsity,
+            own,
+            {"sparsity": "given" if sparsity else None, "correlation": "given" if own else None},
+        )
+    if graph is None:
+        raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
+    from owkg.auditing.judged import correlations
+
+    found = correlations(
+        tables, judged if isinstance(judged, pl.DataFrame) else read_judgements(judged), graph, lists=runs
+    )
+    source = {"sparsity": "given", "correlation": "given"}
+    if sparsity is None:
+        low, high = found.select("sparsity_low", "sparsity_high").row(0)
+        sparsity, source["sparsity"] = (low, high), "judgements; a lower bound"
+    if own is None:
+        rows = found.select("model", "correlation_low", "correlation_high").rows()
+        own, source["correlation"] = {model: (low, high) for model, low, high in rows}, "judgements"
+    return Box(sparsity, own, source)
+
+
+def _assumptions(
+    of: Scores, tables: Mapping[str, RankTable], box: Box, ci: float, rule: str, test: str, ready: Prepared
+) -> dict[str, Any]:
+    """What the numbers rest on."""
+    frame = next(iter(tables.values())).frame
+    low, high = frame["candidates"].min(), frame["candidates"].max()
+    ranges = None if box.correlation is None else [list(limits) for limits in box.correlation.values()]
+    one = ranges is not None and all(limits == ranges[0] for limits in ranges)
+    return {
+        "sparsity": box.sparsity and list(box.sparsity),
+        "correlation": ranges
+        and (ranges[0] if one else dict(zip(box.correlation or (), ranges, strict=True))),
+        "sparsity_from": box.source["sparsity"],
+        "correlation_from": box.source["correlation"],
+        "level": ci,
+        "test": test,
+        "ties": str(rule),
+        "filtered": bool(frame["filtered"].all()) if "filtered" in frame.columns else True,
+        "candidates": [low, high],
+        "queries": len(of.queries),
+        "answers": len(frame),
+        "lists": ready.depth,
+        "calibration": "",
+        "versions": versions(),
+        "notes": _notes(box, ready),
+    }
+
+
+def _notes(box: Box, ready: Prepared) -> list[str]:
+    """In sentences, what the numbers rest on."""
+    found = ["Queries are the sampling unit of every interval and test."]
+    if box.sparsity is None:
+        found.append(
+            "No sparsity is stated: no full-test metric is claimed, and the grid says what each one would imply."
+        )
+    else:
+        found.append(
+            "Full-test metrics hold under the model of Yang et al. (2022), facts missing with the stated sparsity."
+        )
+    if box.correlation is None:
+        found.append("No correlation is stated: being missing and being found are taken as independent.")
+    if box.source["sparsity"] not in (None, "given"):
+        found.append("The sparsity is what judging found: a lower bound.")
+    if ready.depth is None:
+        found.append(
+            "There are no lists: breakdown numbers are certified for the worst lists, and none is demonstrated."
+        )
+    return found

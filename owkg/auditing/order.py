@@ -1,0 +1,188 @@
+"""Probability that one model is better than another on the full test, of sparsities and correlations."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from owkg.auditing.calibration import difference_error, full_error, tail_probability, tail_quantile
+from owkg.auditing.implied import Answers, extended, full_ends
+from owkg.rank_weights import RankWeight
+
+# Errors beyond strengths 0 and 1 at which a value refutes a sparsity.
+_REFUTED = 2.0
+# Errors this small are rounding.
+_LEAST = 1e-6
+
+
+class Observed(NamedTuple):
+    """One metric of several systems on the same queries.
+
+    Attributes:
+        value: of each system.
+        sampling: covariance of the values over samples of queries.
+        answers: the known answers of the queries.
+    """
+
+    value: Float64[np.ndarray, "systems"]
+    sampling: Float64[np.ndarray, "systems systems"]
+    answers: Answers
+
+    def only(self, system: int) -> "Observed":
+        """The value of one system."""
+        at = slice(system, system + 1)
+        return self._replace(value=self.value[at], sampling=self.sampling[at, at])
+
+
+class Full(NamedTuple):
+    """The full-test metric implied, at each sparsity and correlation of a grid; NaN where none is possible.
+
+    Attributes:
+        strength: implied by the value; within the error it may leave [0, 1].
+        full: its full-test metric.
+        slope: change of `full` by change of the value.
+        chance: the full-test metric of strength 0.
+        best: that of strength 1.
+    """
+
+    strength: Float64[np.ndarray, "systems sparsities correlations"]
+    full: Float64[np.ndarray, "systems sparsities correlations"]
+    slope: Float64[np.ndarray, "systems sparsities correlations"]
+    chance: float
+    best: float
+
+
+def observed(
+    value: Float64[np.ndarray, "systems queries"], weight: Float64[np.ndarray, "queries"], answers: Answers
+) -> Observed:
+    """A metric sum(value) / sum(weight) of each system, and its covariance over queries.
+
+    The covariance is that of a ratio of means (Cochran 1977, section 6.4).
+    """
+    total, queries = weight.sum(), len(weight)
+    mean = value.sum(1) / total
+    apart = value - mean[:, None] * weight
+    return Observed(mean, apart @ apart.T * queries / max(queries - 1, 1) / total**2, answers)
+
+
+def full_metrics(
+    name: str,
+    metric: RankWeight,
+    seen: Observed,
+    sparsity: Float64[np.ndarray, "sparsities"],
+    correlation: Float64[np.ndarray, "correlations"],
+) -> Full:
+    """The full-test metric that each system's value implies.
+
+    A value somewhat beyond what strength 1 gives, as sampling and the model's error bring about, has a
+    strength above 1; one that is further off refutes the sparsity, and has none.
+
+    Args:
+        name: of the metric.
+        metric: a plain mean of a rank weight.
+        seen: the values.
+        sparsity: in [0, 1); 0 says that the test is full.
+        correlation: of being missing and being found.
+    """
+    error = np.maximum(np.sqrt(np.diag(seen.sampling)), _LEAST)
+    values = np.stack([seen.value, seen.value - error, seen.value + error])
+    grid = np.maximum(sparsity, _LEAST)[:, None]
+    implied = extended(metric, values, seen.answers, sparsity=grid, correlation=correlation)
+    chance, best = full_ends(metric, seen.answers)
+    span, strength = best - chance, implied.strength
+    error = error[:, None, None]
+    slope = np.maximum(strength[0] - strength[1], strength[2] - strength[0]) / error * span
+    # The full metric changes with strength by no less than the sparse one.
+    model = full_error(name, sparsity[:, None], 0.5) / np.maximum(slope, 1)
+    possible = implied.beyond[0] <= _REFUTED * np.hypot(error, model)
+    found = np.where(possible, strength[0], np.nan)
+    return Full(found, chance + found * span, np.where(possible, slope, np.nan), chance, best)
+
+
+def full_intervals(
+    name: str, seen: Observed, full: Full, sparsity: Float64[np.ndarray, "sparsities"], level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(low, high) of each `full`: the error over queries and that of the model together."""
+    model = full_error(name, sparsity[:, None], full.full)
+    sampling = full.slope * np.sqrt(np.diag(seen.sampling))[:, None, None]
+    half = tail_quantile(level) * np.sqrt(model**2 + sampling**2)
+    bottom, top = min(full.chance, full.best), max(full.chance, full.best)
+    return np.clip(full.full - half, bottom, top), np.clip(full.full + half, bottom, top)
+
+
+def probabilities(
+    name: str,
+    seen: Observed,
+    sparsity: Float64[np.ndarray, "sparsities"],
+    pairs: tuple[Int64[np.ndarray, "pairs"], Int64[np.ndarray, "pairs"]],
+    full: tuple[np.ndarray, np.ndarray],
+    slope: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """P(the first has the larger full-test metric), of pairs of systems.
+
+    Under a flat prior: the difference of the implied metrics over its error, of queries and of the model.
+
+    Args:
+        name: of the metric.
+        seen: the values.
+        sparsity: of the grid.
+        pairs: the first and the second system of each.
+        full, slope: of the first and of the second, [pairs, sparsities, *correlations], to broadcast.
+
+    Returns:
+        [pairs, sparsities, *correlations]; NaN where a correlation is not feasible.
+    """
+    more = (1,) * (full[0].ndim - 2)
+    (one, other), over = pairs, seen.sampling
+    own = (over[one, one], over[other, other], over[one, other])
+    of_first, of_second, shared = (x.reshape(-1, 1, *more) for x in own)
+    variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
+    model = difference_error(name, sparsity.reshape(-1, *more), full[0], full[1])
+    error = np.sqrt(np.maximum(variance, 0) + model**2)
+    return tail_probability((full[0] - full[1]) / np.maximum(error, _LEAST))
+
+
+def breaking_sparsity(
+    sparsity: Float64[np.ndarray, "sparsities"], least: Float64[np.ndarray, "pairs sparsities"], level: float
+) -> Float64[np.ndarray, "pairs"]:
+    """The smallest sparsity at which a probability falls below a level; NaN if none of the grid."""
+    below = ~(least >= level)
+    at = below.argmax(1)
+    rows = np.arange(len(least))
+    before = np.maximum(at - 1, 0)
+    drop = least[rows, before] - least[rows, at]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(drop > 0, (least[rows, before] - level) / drop, 1.0)
+    found = sparsity[before] + np.clip(np.nan_to_num(share, nan=1.0), 0, 1) * (
+        sparsity[at] - sparsity[before]
+    )
+    return np.where(below.any(1), np.where(at > 0, found, sparsity[0]), np.nan)
+
+
+def breaking_correlation(
+    first: Float64[np.ndarray, "pairs sparsities own"],
+    second: Float64[np.ndarray, "pairs sparsities correlations"],
+    own: Float64[np.ndarray, "own"],
+    correlation: Float64[np.ndarray, "correlations"],
+) -> Float64[np.ndarray, "pairs"]:
+    """The least correlation of the second less that of the first at which their full metrics are equal.
+
+    Args:
+        first, second: full metrics, larger is better, at each correlation.
+        own, correlation: these correlations, increasing.
+
+    Returns:
+        The least over all sparsities and correlations of the first; NaN where none makes them equal.
+    """
+    best = np.full(len(first), np.inf)
+    for i, rho in enumerate(own):
+        gap = second - first[:, :, i, None]
+        reached = gap >= 0
+        at = reached.argmax(2)
+        before = np.maximum(at - 1, 0)
+        high, low = (np.take_along_axis(gap, x[..., None], 2)[..., 0] for x in (at, before))
+        inside = (at > 0) & np.isfinite(low) & (high > low)
+        share = np.where(inside, -low / np.where(inside, high - low, 1.0), 1.0)
+        found = correlation[before] + share * (correlation[at] - correlation[before]) - rho
+        best = np.minimum(best, np.where(reached.any(2), found, np.inf).min(1))
+    return np.where(np.isfinite(best), best, np.nan)

@@ -1,0 +1,114 @@
+"""What an audit reads: the rank tables of systems, and their lists."""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.judge.runs import read_runs
+from owkg.judge.schema import RUN, checked
+from owkg.judge.systems import Qrels, System, qrels_ranks, tie_rule
+from owkg.kg import KnowledgeGraph
+from owkg.ranks import RankTable, ranks_from_run
+from owkg.ranks.delimited import is_rank_table
+from owkg.ranks.trec import read_run
+
+Lists = Mapping[str, pl.DataFrame] | Iterable[str | PathLike[str]] | pl.DataFrame
+"""Runs of systems: by name, or the paths of TREC runs, or one frame with a column model."""
+
+
+def systems_of(
+    systems: Mapping[str, System] | Iterable[str | PathLike[str]],
+    qrels: Qrels | None,
+    graph: KnowledgeGraph | None,
+    ties: str | None,
+) -> tuple[dict[str, RankTable], str]:
+    """The filtered rank tables of systems, and the tie rule.
+
+    TREC runs without a graph must list every candidate.
+
+    Raises:
+        ValueError: naming the argument or the file, if a table is malformed or not filtered, or a run is
+            not whole.
+    """
+    if isinstance(systems, Iterable) and not isinstance(systems, Mapping | str | pl.DataFrame):
+        systems = list(systems)
+        paths = [
+            path for path in systems if isinstance(path, str | PathLike) and not is_rank_table(Path(path))
+        ]
+        if paths and graph is None:
+            if len(paths) < len(systems):
+                raise ArgumentError("graph", "must be given where TREC runs stand beside rank tables.")
+            tables: Mapping[str, Any] = _whole_runs([checks.path("systems", path) for path in paths], qrels)
+            systems, qrels = tables, None
+    sets = qrels_ranks(systems, qrels, graph)
+    for name, table in sets[0].tables.items():
+        if "filtered" in table.frame.columns and not table.frame["filtered"].all():
+            raise ArgumentError(
+                "systems",
+                f"must hold filtered ranks; those of {name!r} are raw: known answers stand in the way.",
+            )
+        if (bad := table.frame["side"].cast(pl.String).is_in(["head", "tail"]).not_()).any():
+            raise ArgumentError(
+                "systems",
+                f"must rank heads and tails alone; {name!r} ranks {table.frame['side'].filter(bad)[0]}s.",
+            )
+    return sets[0].tables, tie_rule(ties, sets)
+
+
+def _whole_runs(paths: list[Path], qrels: Qrels | None) -> dict[str, RankTable]:
+    """The rank tables of runs that list every candidate."""
+    if not isinstance(qrels, str | PathLike) or not Path(qrels).is_file():
+        raise ArgumentError("qrels", "must be a file that says which answers are relevant, for TREC runs.")
+    found: dict[str, RankTable] = {}
+    for path in paths:
+        run = read_run(path)
+        size = run["answer"].n_unique()
+        shortest = run.group_by("tag", "query").agg(pl.len())["len"].min()
+        if isinstance(shortest, int) and 2 * shortest < size:
+            raise ValueError(
+                f"{path}: lists {shortest:,} of {size:,} answers to some query: `graph` must say what the other "
+                "candidates are."
+            )
+        size = pl.concat([run["answer"], run["entity"]]).n_unique()
+        table, notes = ranks_from_run(path, qrels=qrels, num_entities=size)
+        if lacking := [note for note in notes if "not retrieved" in note or "not in the run" in note]:
+            raise ValueError(f"{path}: {lacking[0]}; without `graph` a run must list every candidate.")
+        for (model,), part in table.partition_by("model", as_dict=True, maintain_order=True).items():
+            if model in found:
+                raise ValueError(f"{path}: the system {model!r} is in another file too.")
+            found[str(model)] = RankTable.trusted(part)
+    return found
+
+
+def lists_of(lists: Lists, systems: tuple[str, ...]) -> dict[str, pl.DataFrame]:
+    """The run of each system.
+
+    Runs are told apart by their model (the tag of a TREC run). Where none is called as a system is, and there
+    are as many, they are in the order of the systems.
+
+    Raises:
+        ValueError: naming the system without a list.
+    """
+    if isinstance(lists, pl.DataFrame):
+        frames = _by_model(checked("lists", lists, RUN))
+    elif isinstance(lists, Mapping):
+        frames = {str(name): checked("lists", frame, RUN) for name, frame in lists.items()}
+    else:
+        frames = _by_model(read_runs([lists] if isinstance(lists, str | PathLike) else lists))
+    if len(frames) == len(systems) and not set(frames) & set(systems):
+        frames = dict(zip(systems, frames.values(), strict=True))
+    if lacking := [name for name in systems if name not in frames]:
+        raise ArgumentError(
+            "lists", f"must be of every system, and there is none of {lacking[0]!r}: {', '.join(frames)}."
+        )
+    return {name: frames[name] for name in systems}
+
+
+def _by_model(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    parts = frame.partition_by("model", as_dict=True, maintain_order=True)
+    return {str(model): part for (model,), part in parts.items()}

@@ -1,0 +1,373 @@
+"""The tables of an audit, of one metric and one average."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+from scipy import special
+
+from owkg.auditing import order
+from owkg.auditing.breakdown import breakdown
+from owkg.auditing.implied import Answers
+from owkg.auditing.lists import Prepared
+from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER, VERDICTS
+from owkg.checks import ArgumentError
+from owkg.judge.scores import Scores
+from owkg.judge.significance import difference_intervals, pairwise
+from owkg.metrics import Metric
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.tables import rank_weights
+from owkg.ranks import RankTable
+from owkg.stats.interval import BoundedMean, intervals
+
+AVERAGES = ("answers", "queries")
+"""Over what a metric is a mean: micro, over all answers; macro, over queries, of the mean of each."""
+
+# Sparsities of the grid; every other one is shown.
+_SPARSITIES = np.round(np.arange(0, 0.951, 0.05), 2)
+_SHOWN = slice(0, 19, 2)
+# Correlations and differences of them that are tried.
+_CORRELATIONS = np.round(np.arange(-0.6, 0.601, 0.05), 2)
+# Points of a stated interval.
+_POINTS = 5
+# Queries of the power curve.
+_QUERIES = np.unique(np.geomspace(30, 100_000, 36).round().astype(int))
+# Tolerated probability of the wrong order, of required queries.
+_WRONG = 0.05
+
+
+class Box(NamedTuple):
+    """What is stated of the missing facts.
+
+    Attributes:
+        sparsity: (low, high), or None.
+        correlation: (low, high) of each system, or None where nothing is stated and 0 stands.
+        source: where "sparsity" and "correlation" are from, or None.
+    """
+
+    sparsity: tuple[float, float] | None
+    correlation: dict[str, tuple[float, float]] | None
+    source: dict[str, str | None]
+
+    def correlations(self, system: str) -> np.ndarray:
+        """Points of the interval of a system."""
+        if self.correlation is None:
+            return np.zeros(1)
+        low, high = self.correlation[system]
+        return np.linspace(low, high, _POINTS) if high > low else np.array([low])
+
+
+class Part(NamedTuple):
+    """One metric and average of all systems, the best first.
+
+    Attributes:
+        metric: that is meant.
+        weight: its weight of ranks.
+        average: answers or queries.
+        scores: by query; their ratio of sums is the metric.
+        seen: values, covariance and answers.
+        known: number of known answers.
+    """
+
+    metric: Metric
+    weight: RankWeight
+    average: str
+    scores: Scores
+    seen: order.Observed
+    known: int
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What every row of a table says."""
+        return {"metric": self.metric.name, "average": self.average}
+
+
+def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankTable]) -> Part:
+    """One metric of all systems.
+
+    Args:
+        of: scores by query of this metric and others.
+        metric: a plain mean of a rank weight.
+        average: of `AVERAGES`.
+        tables: of the ranks.
+    """
+    weight_of = metric.measure
+    assert isinstance(weight_of, RankWeight)
+    m = of.metrics.index(metric.name)
+    value, weight = of.value[m], of.weight[m]
+    sizes = weight.round().astype(np.int64)
+    counts, share = np.unique(sizes, return_counts=True)
+    share = share * (1 if average == "queries" else counts)
+    if average == "queries":
+        value, weight = value / weight, np.ones_like(weight)
+    ranked = np.argsort(-value.sum(1), kind="stable")
+    one = of._replace(
+        systems=tuple(of.systems[i] for i in ranked),
+        metrics=(metric.name,),
+        larger_is_better=(True,),
+        value=value[None, ranked],
+        weight=weight[None],
+    )
+    # The candidates of a task lack the other answers to its query.
+    candidates = next(iter(tables.values())).frame["candidates"].to_numpy()
+    entities = int(np.median(candidates) + np.median(np.repeat(sizes, sizes))) - 1
+    answers = Answers(counts, share / share.sum(), max(entities, int(counts.max()) + 2))
+    seen = order.observed(one.value[0], weight, answers)
+    return Part(metric, weight_of, average, one, seen, int(sizes.sum()))
+
+
+def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: Any) -> dict[str, pl.DataFrame]:
+    """All tables of a metric.
+
+    Args:
+        part: the metric.
+        box: what is stated.
+        ready: ranks and lists of the systems.
+        ci: level of intervals, and probability of a sure order.
+        test: of the observed difference.
+        seed: of what is drawn.
+    """
+    systems = part.scores.systems
+    one, other = np.triu_indices(len(systems), 1)
+    called = {"first": [systems[i] for i in one], "second": [systems[i] for i in other]} | part.named
+    models = _models(part, box, ci)
+    wide = order.full_metrics(part.metric.name, part.weight, part.seen, _SPARSITIES, _CORRELATIONS)
+    broken, facts = _breakdowns(part, called, ready)
+    tested = pairwise(part.scores, part.metric.name, test=test, key=seed)
+    low, high = difference_intervals(part.scores, part.metric.name, level=ci)
+    apart = np.where(tested.difference > 0, tested.difference, np.nan)
+    # Queries at which the error is as large as the difference.
+    size = np.nan_to_num((tested.deviation / apart) ** 2, nan=np.inf)
+    z = -special.ndtri(_WRONG)
+    pairs = pl.DataFrame(
+        called
+        | {
+            "difference": tested.difference,
+            "ci_low": low,
+            "ci_high": high,
+            "p_value": tested.p,
+            **broken,
+            **_of_order(part, box, (one, other), wide, ci),
+            "required_queries": np.where(np.isfinite(size), np.maximum(np.ceil(z**2 * size), 1), np.nan),
+        }
+    )
+    pairs = pairs.with_columns(cs.float().fill_nan(None))
+    pairs = pairs.with_columns(verdict=pl.Series(_verdicts(pairs, box, part.known, ci), dtype=pl.String))
+    wrong = special.ndtr(-np.sqrt(_QUERIES / size[:, None]))
+    shown = _SHOWN
+    grid_low, grid_high = order.full_intervals(part.metric.name, part.seen, wide, _SPARSITIES, ci)
+    zero = int(np.argmin(np.abs(_CORRELATIONS)))
+    return {
+        "models": models,
+        "pairs": _framed(pairs, PAIRS),
+        "grid": _framed(
+            _long(
+                {"model": systems} | part.named,
+                {"sparsity": _SPARSITIES[shown]},
+                {
+                    "strength": np.clip(wide.strength[:, shown, zero], 0, 1),
+                    "full": np.clip(wide.full[:, shown, zero], wide.chance, wide.best),
+                    "full_low": grid_low[:, shown, zero],
+                    "full_high": grid_high[:, shown, zero],
+                },
+            ),
+            GRID,
+        ),
+        "box": _framed(_map(part, box, (one, other), called, wide), BOX),
+        "facts": facts,
+        "power": _framed(_long(called, {"queries": _QUERIES}, {"wrong_order": wrong}), POWER),
+    }
+
+
+def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
+    """Values with intervals, and where a sparsity is stated what they imply over the box."""
+    seen, name, systems = part.seen, part.metric.name, part.scores.systems
+    weight = part.scores.weight[0]
+    effective = float(weight.sum() ** 2 / (weight @ weight))
+    last = seen.answers.num_entities - seen.answers.counts + 1
+    best, worst = (
+        float(np.sum(seen.answers.weights * rank_weights(part.weight, np.broadcast_to(rank, last.shape))))
+        for rank in (np.int64(1), last)
+    )
+    error = np.sqrt(np.diag(seen.sampling))
+    means = [
+        BoundedMean(value, e, worst, best, effective, True)
+        for value, e in zip(seen.value.tolist(), error.tolist(), strict=True)
+    ]
+    limits = intervals(means, ci)
+    columns: dict[str, Any] = {"model": list(systems)} | part.named
+    columns |= {"queries": len(weight), "answers": part.known, "value": seen.value}
+    columns |= {"ci_low": limits[:, 0], "ci_high": limits[:, 1]}
+    if box.sparsity is not None:
+        for i, system in enumerate(systems):
+            low, high = box.sparsity
+            sparsity = np.unique([low, high, (low + high) / 2])
+            own = box.correlations(system)
+            one = seen.only(i)
+            full = order.full_metrics(part.metric.name, part.weight, one, sparsity, own)
+            below, above = order.full_intervals(name, one, full, sparsity, ci)
+            if np.isnan(full.full).all():
+                text = f"{low:g} to {high:g} is not possible for {system}"
+                value = float(seen.value[i])
+                raise ArgumentError(
+                    "sparsity",
+                    f"of {text}: no strength has that correlation, or a {name} of {value:.3f} is beyond what any "
+                    "gives. A lower sparsity, or a correlation nearer to 0, would be possible.",
+                )
+            middle = len(sparsity) // 2, len(own) // 2
+            span = full.best - full.chance
+            row = {
+                "full": np.clip(full.full[0][middle], full.chance, full.best),
+                "full_low": np.nanmin(below),
+                "full_high": np.nanmax(above),
+            }
+            row |= {
+                key.replace("full", "strength"): (value - full.chance) / span for key, value in row.items()
+            }
+            for key, value in row.items():
+                columns.setdefault(key, []).append(float(value))
+    return _framed(pl.DataFrame(columns), MODELS)
+
+
+def _of_order(
+    part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], wide: order.Full, ci: float
+) -> dict[str, Any]:
+    """Probabilities over the box, and the sparsity and correlation that break the order."""
+    seen, name, systems = part.seen, part.metric.name, part.scores.systems
+    own = [box.correlations(system) for system in systems]
+    found: dict[str, Any] = {}
+    for label, sparsity in (("box", _box_sparsities(box)), ("grid", _SPARSITIES)):
+        if sparsity is None:
+            continue
+        points = np.unique(np.concatenate(own))
+        full = order.full_metrics(part.metric.name, part.weight, seen, sparsity, points)
+        longest = max(map(len, own))
+        at = np.array([np.resize(np.searchsorted(points, rho), longest) for rho in own])
+        chosen, slope = (np.take_along_axis(values, at[:, None, :], 2) for values in (full.full, full.slope))
+        both = tuple(
+            (values[pairs[0]][..., None], values[pairs[1]][..., None, :]) for values in (chosen, slope)
+        )
+        sure = order.probabilities(name, seen, sparsity, pairs, both[0], both[1])
+        if label == "box":
+            flat = sure.reshape(len(sure), -1)
+            none = ~np.isfinite(flat).any(1)
+            for end, fill, extreme in (("low", np.inf, np.min), ("high", -np.inf, np.max)):
+                ends = extreme(np.where(np.isfinite(flat), flat, fill), axis=1)
+                found[f"probability_{end}"] = np.where(none, np.nan, ends)
+        else:
+            # Where no correlation of the box is feasible, nothing breaks.
+            flat = sure.reshape(*sure.shape[:2], -1)
+            least = np.where(np.isfinite(flat), flat, np.inf).min(2)
+            found["breakdown_sparsity"] = order.breaking_sparsity(sparsity, least, ci)
+    low, high = box.sparsity or (0.0, 0.9)
+    inside = (low - 1e-9 <= _SPARSITIES) & (high + 1e-9 >= _SPARSITIES)
+    inside[np.argmin(np.abs(_SPARSITIES - (low + high) / 2))] = True
+    gap = np.full(len(pairs[0]), np.nan)
+    for i in range(len(systems)):
+        rows = np.flatnonzero(pairs[0] == i)
+        if not rows.size:
+            continue
+        mine = order.full_metrics(
+            part.metric.name, part.weight, seen.only(i), _SPARSITIES[inside], own[i]
+        ).full
+        theirs = wide.full[pairs[1][rows]][:, inside]
+        gap[rows] = order.breaking_correlation(
+            np.broadcast_to(mine, (len(rows), *mine.shape[1:])), theirs, own[i], _CORRELATIONS
+        )
+    return found | {"breakdown_correlation": gap}
+
+
+def _box_sparsities(box: Box) -> np.ndarray | None:
+    return None if box.sparsity is None else np.unique(np.linspace(*box.sparsity, _POINTS))
+
+
+def _map(
+    part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], called: dict[str, Any], wide: order.Full
+) -> pl.DataFrame:
+    """Probabilities by sparsity and difference of correlations, the first's in the middle of its interval."""
+    middle = [float(np.median(box.correlations(system))) for system in part.scores.systems]
+    shown = np.arange(len(_SPARSITIES))[_SHOWN]
+    first = np.array([np.argmin(np.abs(_CORRELATIONS - rho)) for rho in middle])[pairs[0]]
+    zero = int(np.argmin(np.abs(_CORRELATIONS)))
+    second = first[:, None] + np.arange(len(_CORRELATIONS)) - zero
+    inside = (second >= 0) & (second < len(_CORRELATIONS))
+    second = np.clip(second, 0, len(_CORRELATIONS) - 1)[:, None, :]
+    values = []
+    for of in (wide.full, wide.slope):
+        one = np.take_along_axis(of[pairs[0]][:, shown], first[:, None, None], 2)
+        other = np.take_along_axis(of[pairs[1]][:, shown], second, 2)
+        values.append((one, np.where(inside[:, None], other, np.nan)))
+    sure = order.probabilities(part.metric.name, part.seen, _SPARSITIES[shown], pairs, values[0], values[1])
+    over = {"sparsity": _SPARSITIES[shown], "correlation_difference": _CORRELATIONS}
+    return _long(called, over, {"probability": sure})
+
+
+def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float) -> list[str]:
+    """The verdict on each pair, by the rules of docs/audit.md."""
+    whatever, under, still_open, reversed_ = VERDICTS
+    missing = np.inf if box.sparsity is None else known * box.sparsity[1] / (1 - box.sparsity[1])
+    found = []
+    for row in pairs.iter_rows(named=True):
+        low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
+        significant = row["p_value"] <= 1 - ci
+        turned = row["certified"] != -1 and row["certified"] <= missing
+        if significant and not turned:
+            found.append(whatever)
+        elif high is not None and high < 1 - ci:
+            found.append(reversed_)
+        elif significant and low is not None and low >= ci:
+            found.append(under)
+        else:
+            found.append(still_open)
+    return found
+
+
+def _long(rows: dict[str, Any], over: dict[str, np.ndarray], values: dict[str, np.ndarray]) -> pl.DataFrame:
+    """Rows of every point of a grid: names [rows], grids, and values [rows, *grids]."""
+    shape = next(iter(values.values())).shape
+    columns: dict[str, Any] = {}
+    for name, column in rows.items():
+        columns[name] = column if isinstance(column, str) else np.repeat(column, int(np.prod(shape[1:])))
+    for axis, (name, points) in enumerate(over.items(), 1):
+        place = [1] * len(shape)
+        place[axis] = -1
+        columns[name] = np.broadcast_to(points.reshape(place), shape).ravel()
+    return pl.DataFrame(columns | {name: value.ravel() for name, value in values.items()})
+
+
+def _framed(frame: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
+    """The columns of a schema; null where there is none, or no number."""
+    lacking = [pl.lit(None, kind).alias(name) for name, kind in schema.items() if name not in frame.columns]
+    frame = frame.with_columns(lacking).select(pl.col(name).cast(kind) for name, kind in schema.items())
+    return frame.with_columns(cs.float().fill_nan(None))
+
+
+def _breakdowns(
+    part: Part, called: dict[str, Any], ready: Prepared
+) -> tuple[dict[str, list[Any]], pl.DataFrame]:
+    """Breakdown numbers of all pairs, and the facts that turn each order."""
+    found: dict[str, list[Any]] = {name: [] for name in ("certified", "demonstrated", "share", "gamma")}
+    facts = []
+    for first, second in zip(called["first"], called["second"], strict=True):
+        pair, queries, candidates = ready.pair(first, second)
+        largest = int(max(pair.largest.max(initial=0) + 2, pair.known.max(initial=0) + 1))
+        weights = np.concatenate([[0.0], rank_weights(part.weight, np.arange(1, largest + 1))])
+        one = breakdown(pair, weights.astype(np.float64), macro=part.average == "queries")
+        certified, shown = one.certified, one.demonstrated
+        found["certified"].append(certified)
+        found["demonstrated"].append(shown if shown >= 0 else None)
+        found["share"].append(certified / (certified + part.known) if certified >= 0 else None)
+        found["gamma"].append(None)
+        at = np.argwhere(one.facts)
+        if len(at):
+            chosen = pl.DataFrame({"query": at[:, 0], "candidate": at[:, 1]})
+            rows = candidates.with_columns(pl.col("query", "candidate").cast(pl.Int64)).join(
+                chosen, on=["query", "candidate"], how="semi", maintain_order="left"
+            )
+            asked = queries.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+            rows = rows.rename({"query": "row"}).join(asked, on="row", maintain_order="left")
+            names = {"first": first, "second": second} | part.named
+            facts.append(_framed(rows.with_columns(pl.lit(v).alias(k) for k, v in names.items()), FACTS))
+    return found, pl.concat(facts) if facts else pl.DataFrame(schema=FACTS)

@@ -1,0 +1,230 @@
+"""`owkg audit`: what may be concluded from ranks, when many true answers are missing."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from owkg.cli.compare import TestName
+from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.options import Format, OutputFormat, Seed
+from owkg.cli.output import written_together
+from owkg.cli.systems import Files, Graph, graph_of, noted, split_list
+from owkg.terminal.progress import progress
+from owkg.terminal.tables import line, printed
+
+# Pairs that the table shows; of more, those of neighbours in the order.
+_PAIRS = 15
+
+
+def audit(
+    files: Files,
+    qrels: Annotated[
+        str | None,
+        typer.Option(metavar="QRELS", help="Which answers are relevant, for TREC runs: a file or a split."),
+    ] = None,
+    lists: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN",
+            help="TREC run of a system's best candidates, as owkg evaluate --lists writes it; one of each. "
+            "With them, facts that turn an order are named. They need --kg.",
+        ),
+    ] = None,
+    kg: Graph = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Such as mrr, hits@10, p-mrr@1/2; several with commas. Absent: mrr, hits@10."),
+    ] = None,
+    average: Annotated[
+        str, typer.Option(help="Over answers (micro), over queries (macro), or both with a comma.")
+    ] = "answers",
+    sparsity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW,HIGH", help="Share of true answers that the test lacks: a number, or its range."
+        ),
+    ] = None,
+    correlation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW,HIGH",
+            help="Of being missing and being found by a system: a number, or its range. Absent: 0, or what "
+            "--judged shows.",
+        ),
+    ] = None,
+    judged: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="QRELS",
+            help="Judgements: they give --sparsity, at least, and --correlation of each system, where these "
+            "are not given. They need --kg.",
+        ),
+    ] = None,
+    test: Annotated[
+        TestName, typer.Option(help="Of the observed difference; paired, two-sided, over queries.")
+    ] = TestName.RANDOMISATION,
+    ties: Annotated[
+        str | None, typer.Option(help="optimistic, realistic, pessimistic or exact. Absent: realistic.")
+    ] = None,
+    ci: Annotated[
+        float, typer.Option(help="Level of all intervals; from this probability on an order is sure.")
+    ] = 0.95,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also write all tables as CSV, and the facts to judge first."),
+    ] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Also write a report: .html with figures, .md or .tex; repeatable."
+        ),
+    ] = None,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """May one conclude that one system is better than another, when many true answers are missing?
+
+    Of each pair: how many missing facts turn the order, whatever they are (certified: no fewer do;
+    demonstrated: these do); how likely the order is right under the model of Yang et al. (2022), over the
+    stated sparsities and correlations; which of them break it; and a verdict. Without --sparsity and
+    --judged nothing is assumed: results are given for sparsities from 0 to .9.
+    """
+    from owkg.auditing import audit as audited
+
+    check_readable([*(lists or ()), judged])
+    if report:
+        from owkg.report import ENDINGS
+
+        for path in report:
+            if path.suffix.lower() not in ENDINGS:
+                raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
+        check_writable(report)
+    if out is not None:
+        from owkg.storage import writable_folder
+
+        writable_folder(out)
+    names = [part.strip() for given in metric or () for part in split_list(given)]
+    with noted(), progress("Auditing", "metrics") as update:
+        found = audited(
+            files,
+            **({"metrics": names} if names else {}),
+            qrels=qrels,
+            graph=graph_of(kg),
+            lists=lists or None,
+            average=split_list(average),
+            sparsity=_range("sparsity", sparsity),
+            correlation=_range("correlation", correlation),
+            judged=judged,
+            test=test.value,
+            ties=ties,
+            ci=ci,
+            seed=seed,
+            on_progress=update,
+        )
+    if out is not None:
+        _write(found, out)
+    for path in report or ():
+        from owkg.report import write
+
+        write(found, path)
+        print(f"wrote {path}", file=sys.stderr)
+    if form is Format.JSON:
+        print(json.dumps(found.payload(), indent=2, allow_nan=False))
+    else:
+        _show(found)
+
+
+def _range(name: str, text: str | None) -> Any:
+    """One number, or two."""
+    if text is None:
+        return None
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) not in (1, 2):
+        raise ValueError(f"`{name}` must be a number, or LOW,HIGH, got {text!r}.")
+    return values if len(values) == 2 else values[0]
+
+
+def _write(found: Any, out: Path) -> None:
+    """All tables, and what they rest on."""
+    with written_together(out) as aside:
+        for name, table in found.items():
+            if len(table):
+                table.write_csv(aside / f"audit_{name}.csv")
+        (aside / "audit.json").write_text(json.dumps(found.payload(), indent=2, allow_nan=False) + "\n")
+
+
+def _show(found: Any) -> None:
+    """The verdicts, with the assumptions."""
+    assumed = found.assumptions
+    stated = assumed["sparsity"] is not None
+    for (metric, average), models in found.models.group_by("metric", "average", maintain_order=True):
+        rows = [
+            [row["model"], _interval(row["value"], row["ci_low"], row["ci_high"])]
+            + [
+                _interval(row[key], row[f"{key}_low"], row[f"{key}_high"])
+                for key in ("strength", "full")
+                if stated
+            ]
+            for row in models.iter_rows(named=True)
+        ]
+        heads = ["model", metric, *(["strength", f"full-test {metric}"] if stated else [])]
+        printed(f"{metric}, mean over {average}", heads, rows)
+        if not stated:
+            grid = found.grid.filter(metric=metric, average=average)
+            some = grid.filter(grid["sparsity"].is_in([0.0, 0.2, 0.5, 0.8]))
+            wide = some.pivot("sparsity", index="model", values="full", maintain_order=True)
+            cells = [[row[0], *(_number(x) for x in row[1:])] for row in wide.iter_rows()]
+            printed(f"full-test {metric} if the sparsity were", ["model", *wide.columns[1:]], cells)
+        pairs = found.pairs.filter(metric=metric, average=average)
+        order = models["model"].to_list()
+        if len(pairs) > _PAIRS:
+            next_to = set(zip(order, order[1:], strict=False))
+            pairs = pairs.filter(
+                [pair in next_to for pair in zip(pairs["first"], pairs["second"], strict=True)]
+            )
+        rows = [_pair(row, stated) for row in pairs.iter_rows(named=True)]
+        heads = ["pair", "difference", "p", "facts", "share"]
+        heads += ["P(better)"] if stated else []
+        printed(
+            "may the first be called better than the second?",
+            [*heads, "breaks at sparsity", "at correlation", "queries", "verdict"],
+            rows,
+        )
+        if len(pairs) < len(found.pairs.filter(metric=metric, average=average)):
+            line("(neighbours in the order; --out and --format json have all pairs)", "dim")
+    for key in ("sparsity", "correlation"):
+        limits = assumed[key]
+        line(f"{key}: {'not stated' if limits is None else limits}", "dim")
+    for text in assumed["notes"]:
+        line(text, "dim")
+
+
+def _pair(row: dict[str, Any], stated: bool) -> list[str]:
+    if row["certified"] == -1:
+        facts = "none turn it"
+    else:
+        shown = row["demonstrated"]
+        facts = f"{row['certified']:,} to {'?' if shown is None else f'{shown:,}'}"
+    cells = [f"{row['first']} > {row['second']}", f"{row['difference']:+.4f}", f"{row['p_value']:.3f}", facts]
+    cells.append(_number(row["share"]))
+    if stated:
+        cells.append(f"{row['probability_low']:.3f} to {row['probability_high']:.3f}")
+    queries = row["required_queries"]
+    cells += [_number(row["breakdown_sparsity"]), _number(row["breakdown_correlation"])]
+    return [*cells, "-" if queries is None else f"{queries:,.0f}", row["verdict"]]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _interval(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if low is None else f"{value:.4f} [{low:.4f}, {high:.4f}]"

@@ -1,0 +1,220 @@
+"""What may be concluded from results on FB15k-237, whose test set lacks more than half of its answers."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+import typer
+from scipy import special
+
+from owkg import read_graph, theory
+from owkg.auditing import Answers, audit, missing_share
+from owkg.auditing.calibration import difference_error, tail_probability
+from owkg.auditing.order import Observed, full_metrics
+from owkg.judge import compare, qrels_from_graph, read_judgements, write_judgements
+from owkg.kg import KnowledgeGraph
+from owkg.rank_weights import rank_weight
+from owkg.storage import writable_folder
+from owkg.terminal.tables import line, printed
+from simulations.script import Out, Quick, command_line, run_package, save_table
+from simulations.zhou2022.published import SC, O, S, Study, read_study
+
+Data = Annotated[
+    Path, typer.Option(envvar="OWKG_DATA", help="Folder that holds fb15k237, kgc_sparsity, wn18rr, codex-s.")
+]
+
+TRAINED = {
+    "complex": "--dim 64 --n3 0.05 --batch-size 500 --epochs 6 --valid-every 2",
+    "distmult": "--dim 64 --n3 0.05 --batch-size 500 --epochs 6 --valid-every 2",
+    "rotate": "--dim 64 --num-negatives 64 --learning-rate 0.005 --option margin=9 --schedule linear --epochs 20 "
+    "--valid-every 20",
+    "transe": "--dim 64 --num-negatives 64 --learning-rate 0.005 --option margin=9 --schedule linear --epochs 20 "
+    "--valid-every 20",
+}
+"""Models by name, and how `owkg train` makes them."""
+
+# Differences of the correlations of two systems that are looked at.
+_DIFFERENCES = (0.0, 0.05, 0.1)
+_SPARSITIES = (0.1, 0.3, 0.5, 0.7)
+_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "p-mrr@1/2")
+
+
+def known_answers(graph: KnowledgeGraph) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of known test answers, and how many queries have so many; both sides."""
+    sizes = qrels_from_graph(graph, "test").group_by("query").len()["len"].to_numpy()
+    return np.unique(sizes.astype(np.int64), return_counts=True)
+
+
+def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, float]) -> pl.DataFrame:
+    """Of each pair of the published systems: how likely its order by micro MRR on FB-Test-O is the true one.
+
+    Args:
+        study: the published results.
+        graph: FB15k-237.
+        sparsity: (low, high).
+
+    Returns:
+        A row a pair, the first ahead on FB-Test-O: the difference, the published p-value, the probability with
+        equal correlations and over differences of them, and the difference on FB-Test-S-C.
+    """
+    metric = "micro_mrr"
+    rows = study.evaluation.filter(test_set=O).sort(metric, descending=True)
+    systems, values = rows["system"].to_list(), rows[metric].to_numpy()
+    complete = dict(study.evaluation.filter(test_set=SC).select("system", metric).iter_rows())
+    tests = study.p_values.filter(test_set=O).select("first", "second", metric).rows()
+    p_of = {frozenset(pair): p for *pair, p in tests}
+    first, second = np.triu_indices(len(systems), 1)
+    p = np.array([p_of[frozenset((systems[i], systems[j]))] for i, j in zip(first, second, strict=True)])
+    difference = values[first] - values[second]
+    error = np.abs(difference) / np.maximum(-special.ndtri(np.clip(p, 1e-300, 1) / 2), 1e-9)
+    counts, queries = known_answers(graph)
+    answers = Answers(counts, counts * queries / (counts * queries).sum(), graph.num_entities)
+    seen = Observed(values, np.diag(np.full(len(values), 1e-8)), answers)
+    betas = np.unique(np.linspace(*sparsity, 5))
+    rhos = np.array(sorted({sign * d / 2 for d in _DIFFERENCES for sign in (-1, 1)}))
+    full = full_metrics("mrr", rank_weight("mrr"), seen, betas, rhos)
+    found = {}
+    for d in _DIFFERENCES:
+        ends = []
+        for sign in (-1, 1):
+            one, other = (int(np.argmin(np.abs(rhos - s * d / 2))) for s in (sign, -sign))
+            a, b = full.full[first][:, :, one], full.full[second][:, :, other]
+            slope = (full.slope[first][:, :, one] + full.slope[second][:, :, other]) / 2
+            model = difference_error("mrr", betas, a, b)
+            ends.append(tail_probability((a - b) / np.hypot(slope * error[:, None], model)))
+        both = np.stack(ends)
+        found |= {f"low_{d:g}": both.min((0, 2)), f"high_{d:g}": both.max((0, 2))}
+    names = {"first": [systems[i] for i in first], "second": [systems[i] for i in second]}
+    judged = [complete[a] - complete[b] for a, b in zip(names["first"], names["second"], strict=True)]
+    return pl.DataFrame(
+        names | {"difference": difference, "p_value": p, **found, "difference_complete": judged}
+    )
+
+
+def published(data: Data, out: Out = Path("out")) -> None:
+    """The order of 13 published systems: the probability of each pair, and what complete labels say."""
+    writable_folder(out)
+    study, graph = read_study(data), read_graph(data / "fb15k237")
+    sample, judged = judged_sample(data)
+    share = missing_share(judged, sample).row(0, named=True)
+    sparsity = (share["ci_low"], share["ci_high"])
+    found = published_order(study, graph, sparsity)
+    save_table(found, out / "fb15k237_published_order.csv")
+    turned = pl.col("difference_complete") < 0
+    rows = []
+    for d in _DIFFERENCES:
+        sure = pl.col(f"low_{d:g}") >= 0.95
+        said = found.filter(sure)
+        rows.append([f"{d:g}", str(len(said)), str(len(said.filter(turned))), str(len(found) - len(said))])
+    line(f"sparsity {sparsity[0]:.3f} to {sparsity[1]:.3f} (judged; at least), {len(found)} pairs", "dim")
+    heads = ["correlations apart by", "order sure", "of these turned by judging", "not sure"]
+    printed("published order of 13 systems by MRR on FB-Test-O", heads, rows)
+    cells = [
+        [f"{row['first']} > {row['second']}", f"{row['difference']:+.4f}", f"{row['p_value']:.2g}"]
+        + [f"{1 - row[f'high_{d:g}']:.3f} to {1 - row[f'low_{d:g}']:.3f}" for d in _DIFFERENCES]
+        + [f"{row['difference_complete']:+.4f}"]
+        for row in found.filter(pl.col("first") != pl.col("first").shift(1).fill_null("")).iter_rows(
+            named=True
+        )
+    ]
+    heads = ["pair", "difference", "p"] + [f"P(wrong), {d:g} apart" for d in _DIFFERENCES] + ["complete"]
+    printed("neighbours", heads, cells)
+
+
+def detectable_difference(graph: KnowledgeGraph, sparsity: float, strength: float = 0.4) -> pl.DataFrame:
+    """The smallest differences that the test queries of a graph order rightly, with at most 5 % inconsistency.
+
+    Args:
+        graph: whose test answers are counted.
+        sparsity: beta; a query with s known answers is taken to have s / (1 - beta).
+        strength: of the weaker model.
+
+    Returns:
+        A row a metric: the detectable difference of strength, and that of the metric; both models are measured
+        on one test set. Null where a model of strength 1 could not be told apart.
+    """
+    counts, queries = known_answers(graph)
+    total = np.maximum(np.round(counts / (1 - sparsity)), 1).astype(np.int64)
+    edges = np.unique(np.geomspace(1, total.max() + 1, 24).astype(np.int64))
+    place = np.digitize(total, edges)
+    bins = np.unique(place)
+    weight = np.array([queries[place == b].sum() for b in bins], float)
+    size = np.array([np.average(total[place == b], weights=queries[place == b]).round() for b in bins], int)
+    gaps = np.geomspace(1e-3, 1 - strength, 16)
+    world = {"sparsity": sparsity, "num_answers": size, "num_entities": graph.num_entities}
+    world["answer_weights"] = weight
+    rows = []
+    for metric in _METRICS:
+        needed = theory.required_queries(
+            metric,
+            strength=strength,
+            other_strength=(strength + gaps)[:, None],
+            inconsistency=0.05,
+            paired=True,
+            **world,
+        )
+        # Required queries fall with the gap; between two of them log against log is nearly straight.
+        enough = needed <= queries.sum()
+        gap = None
+        if enough.any():
+            logs = np.log(needed[::-1]), np.log(gaps[::-1])
+            gap = float(np.exp(np.interp(np.log(queries.sum()), *logs)))
+        change = None
+        if gap is not None:
+            means = [
+                theory.moments(metric, strength=s, **world).expectation for s in (strength, strength + gap)
+            ]
+            change = float(means[1] - means[0])
+        rows.append(
+            {"metric": metric, "sparsity": sparsity, "strength_difference": gap, "difference": change}
+        )
+    return pl.DataFrame(rows, schema_overrides={"strength_difference": pl.Float64, "difference": pl.Float64})
+
+
+def detectable(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
+    """The differences that FB15k-237, WN18RR and CoDEx-S can show, by metric and sparsity."""
+    writable_folder(out)
+    parts = []
+    for name in ("fb15k237", "wn18rr", "codex-s"):
+        graph = read_graph(data / name)
+        for sparsity in _SPARSITIES[:: 2 if quick else 1]:
+            found = detectable_difference(graph, sparsity)
+            parts.append(found.select(pl.lit(name).alias("graph"), pl.all()))
+    table = pl.concat(parts)
+    save_table(table, out / "detectable_differences.csv")
+    for column in ("strength_difference", "difference"):
+        wide = table.pivot("metric", index=["graph", "sparsity"], values=column, maintain_order=True)
+        cells = [
+            [f"{name}, beta {beta:g}", *("-" if x is None else f"{x:.4f}" for x in values)]
+            for name, beta, *values in wide.iter_rows()
+        ]
+        printed(f"smallest {column.replace('_', ' ')} ordered rightly 19 times of 20", ["", *_METRICS], cells)
+
+
+def judged_sample(data: Path) -> tuple[KnowledgeGraph, pl.DataFrame]:
+    """FB15k-237 with FB-Test-S as its test, and the judgements of FB-Test-S-C: what is true of what was pooled."""
+    graph, study = read_graph(data / "fb15k237"), read_study(data)
+    entities, relations = graph.entities, graph.relations
+
+    def of(name: str, **splits: np.ndarray) -> KnowledgeGraph:
+        ids = [
+            study.triples[name][column].replace_strict({x: i for i, x in enumerate(labels)}).to_numpy()
+            for column, labels in (("head", entities), ("relation", relations), ("tail", entities))
+        ]
+        return KnowledgeGraph(entities, relations, splits | {"test": np.stack(ids, 1).astype(np.int32)})
+
+    train = {name: graph.splits[name] for name in ("train", "valid")}
+    return of(S, **train), qrels_from_graph(of(SC), "test")
+
+
+main = command_line(
+    "simulations.fb15k237_audit",
+    {"published": published, "detectable": detectable},
+    {"published": "published --data data", "detectable": "detectable --data data --quick"},
+)
+
+if __name__ == "__main__":
+    run_package(main)

@@ -1,0 +1,252 @@
+"""The audit of rank tables: the contract, what it shares with other commands, closed worlds, bad input."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg
+from owkg.auditing import audit
+from owkg.auditing.result import BOX, GRID, MODELS, PAIRS, POWER, VERDICTS
+from owkg.auditing.tables import Box, _verdicts
+from owkg.kg import KnowledgeGraph
+
+ENTITIES = 200
+
+
+def table(ranks, sizes=None, **columns):
+    """Of queries h0, h1, ... with one answer each, or as many as `sizes` says."""
+    sizes = np.ones(len(ranks), int) if sizes is None else np.asarray(sizes)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    frame = pl.DataFrame({"head": [f"h{q}" for q in query], "relation": "r"})
+    frame = frame.with_columns(tail=pl.Series([f"t{i}" for i in range(len(ranks))]), side=pl.lit("tail"))
+    ranks = np.asarray(ranks)
+    return frame.with_columns(
+        optimistic=pl.Series(ranks),
+        pessimistic=pl.Series(ranks),
+        candidates=pl.Series(ENTITIES - sizes[query] + 1),
+        **columns,
+    )
+
+
+def drawn(strength, sizes, seed):
+    """Ranks by the model of Yang et al. without missing facts."""
+    rng = np.random.default_rng(seed)
+    n = int(np.sum(sizes))
+    return np.where(rng.uniform(size=n) < strength, 1, rng.integers(1, ENTITIES - 9, n))
+
+
+SIZES = np.random.default_rng(5).integers(1, 6, 300)
+SYSTEMS = {name: table(drawn(s, SIZES, i), SIZES) for i, (name, s) in enumerate({"a": 0.3, "b": 0.5}.items())}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return audit(SYSTEMS, ["mrr", "hits@10"], average=["answers", "queries"], sparsity=(0.1, 0.3), test="t")
+
+
+def test_contract(found):
+    got = json.loads(json.dumps(found.payload(), allow_nan=False))
+    assert set(got) == {"models", "pairs", "assumptions"}
+    assert len(got["models"]) == 8
+    assert len(got["pairs"]) == 4
+    assert {"model", "metric", "value", "ci_low", "ci_high", "strength", "full"} <= set(got["models"][0])
+    assert set(got["models"][0]["full"]) == {"value", "low", "high"} == set(got["models"][0]["strength"])
+    pair = got["pairs"][0]
+    assert {"first", "second", "metric", "difference", "p_value", "breakdown", "probability"} <= set(pair)
+    assert {"breakdown_sparsity", "breakdown_correlation", "required_queries", "verdict"} <= set(pair)
+    assert {"certified", "demonstrated", "share"} <= set(pair["breakdown"])
+    assert set(pair["probability"]) == {"low", "high"}
+    assert pair["verdict"] in VERDICTS
+    assert got["assumptions"]["sparsity"] == [0.1, 0.3]
+    assert got["assumptions"]["correlation"] is None
+    schemas = {"models": MODELS, "pairs": PAIRS, "grid": GRID, "box": BOX, "power": POWER}
+    frames = dict(found.items())
+    for name, schema in schemas.items():
+        assert frames[name].schema == pl.Schema(schema), name
+        assert len(frames[name]), name
+
+
+def test_values_are_those_of_evaluate_and_differences_those_of_compare(found):
+    models = found.models.filter(average="answers")
+    for name in ("a", "b"):
+        other = owkg.evaluate(SYSTEMS[name], ["mrr", "hits@10"], side="tail")
+        own = models.filter(model=name)
+        for column in ("value", "ci_low", "ci_high"):
+            np.testing.assert_allclose(
+                own.sort("metric")[column], other.sort("metric")[column], rtol=1e-3, err_msg=column
+            )
+    compared = owkg.compare(SYSTEMS, ["mrr", "hits@10"], test="t").pairs.sort("metric")
+    pairs = found.pairs.filter(average="answers").sort("metric")
+    # b is ahead of a: compare gives a less b.
+    np.testing.assert_allclose(pairs["difference"], -compared["difference"].to_numpy())
+    np.testing.assert_allclose(pairs["p_value"], compared["p_value"])
+    assert pairs["first"].to_list() == ["b", "b"]
+
+
+def test_macro_is_the_mean_of_each_query(found):
+    frame = SYSTEMS["b"].with_columns(value=1 / pl.col("optimistic"))
+    mean = frame.group_by("head").agg(pl.col("value").mean())["value"].mean()
+    own = found.models.filter(model="b", metric="mrr", average="queries")
+    assert own["value"].item() == pytest.approx(mean)
+
+
+def test_nothing_stated_nothing_claimed():
+    one = audit(SYSTEMS, "mrr", test="t")
+    for name in ("strength", "full", "full_low", "full_high"):
+        assert one.models[name].null_count() == 2
+    assert one.pairs["probability_low"].null_count() == 1
+    assert one.assumptions["sparsity"] is None
+    assert one.grid["sparsity"].unique().sort().to_list() == pytest.approx(np.arange(0, 0.95, 0.1).tolist())
+    assert "No sparsity is stated" in " ".join(one.assumptions["notes"])
+
+
+def test_a_model_of_known_strength():
+    """Ranks on a thinned test, by the model itself: strength and full metric come back within the interval."""
+    rng, inside, queries = np.random.default_rng(8), [], 600
+    for _ in range(12):
+        counts = rng.integers(1, 6, queries)
+        missing = rng.negative_binomial(counts + 1, 0.6)  # sparsity .4, a flat prior of their number
+        query = np.repeat(np.arange(queries), counts)
+        strength = rng.uniform(0.2, 0.8)
+        above = rng.binomial(missing, strength)[query]
+        last = ENTITIES - counts[query] + 1
+        positive = rng.uniform(size=len(query)) < strength
+        rank = np.where(positive, rng.integers(1, above + 2), rng.integers(above + 1, last + 1))
+        own = table(rank, counts)
+        other = table(np.minimum(rank + 3, last), counts)
+        model = audit({"m": own, "n": other}, "mrr", sparsity=0.4, test="t").models.filter(model="m")
+        low, high = model.select("strength_low", "strength_high").row(0)
+        inside.append(low <= strength <= high)
+        assert model["strength"].item() == pytest.approx(strength, abs=0.08)
+    assert np.mean(inside) > 0.8
+
+
+def test_seeds_are_systems_and_order_is_by_value():
+    both = pl.concat([SYSTEMS[name].with_columns(model=pl.lit(name)) for name in ("a", "b")])
+    one = audit({"b": SYSTEMS["b"], "a": SYSTEMS["a"]}, "mrr", test="t")
+    assert one.models["model"].to_list() == ["b", "a"]
+    assert set(both["model"]) == {"a", "b"}
+
+
+def test_equal_systems():
+    one = audit({"x": SYSTEMS["a"], "y": SYSTEMS["a"]}, "mrr", sparsity=(0.1, 0.4), test="t")
+    (row,) = one.pairs.rows(named=True)
+    assert row["difference"] == 0
+    assert row["certified"] == 0
+    assert row["required_queries"] is None
+    assert row["probability_low"] == pytest.approx(0.5)
+    assert row["breakdown_sparsity"] == 0
+    assert row["breakdown_correlation"] == pytest.approx(0, abs=1e-6)
+    assert row["verdict"] == VERDICTS[2]
+
+
+def test_required_queries_and_power_agree():
+    near = table(drawn(0.47, SIZES, 7), SIZES)
+    one = audit({"near": near, "b": SYSTEMS["b"]}, "mrr", test="t")
+    needed = one.pairs["required_queries"].item()
+    wrong = np.interp(np.log(needed), np.log(one.power["queries"]), one.power["wrong_order"])
+    assert wrong == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("row", "sparsity", "index"),
+    [
+        ({"certified": -1, "p_value": 0.001}, None, 0),
+        ({"certified": 60, "p_value": 0.001}, (0.1, 0.3), 0),  # at most 43 of 143 are missing
+        (
+            {"certified": 40, "p_value": 0.001, "probability_low": 0.96, "probability_high": 0.99},
+            (0.1, 0.3),
+            1,
+        ),
+        ({"certified": 40, "p_value": 0.2, "probability_low": 0.96, "probability_high": 0.99}, (0.1, 0.3), 2),
+        (
+            {"certified": 40, "p_value": 0.001, "probability_low": 0.9, "probability_high": 0.99},
+            (0.1, 0.3),
+            2,
+        ),
+        (
+            {"certified": 40, "p_value": 0.001, "probability_low": 0.0, "probability_high": 0.04},
+            (0.1, 0.3),
+            3,
+        ),
+        ({"certified": 40, "p_value": 0.001}, None, 2),
+        ({"certified": -1, "p_value": 0.5}, None, 2),
+    ],
+)
+def test_verdicts(row, sparsity, index):
+    whole = {"probability_low": None, "probability_high": None} | row
+    box = Box(sparsity, None, {"sparsity": None, "correlation": None})
+    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [VERDICTS[index]]
+
+
+def whole_run(name, scores, path):
+    lines = []
+    for query, own in scores.items():
+        ordered = sorted(own, key=own.get, reverse=True)
+        lines += [f"{query} Q0 {a} {i + 1} {own[a]} {name}" for i, a in enumerate(ordered)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def runs_of_all(tmp_path, leave_out=0):
+    rng = np.random.default_rng(2)
+    entities = [f"e{i}" for i in range(12)]
+    queries = [f"e{i}|r|?" for i in range(8)]
+    files = []
+    for name in ("one", "two"):
+        scores = {
+            q: dict(zip(entities[leave_out:], rng.uniform(size=12 - leave_out), strict=True)) for q in queries
+        }
+        files.append(whole_run(name, scores, tmp_path / f"{name}.run"))
+    qrels = tmp_path / "test.qrels"
+    qrels.write_text("".join(f"e{i}|r|? 0 e{11 - i} 1\n" for i in range(8)))
+    return files, qrels
+
+
+def test_runs_that_list_every_candidate_need_no_graph(tmp_path):
+    files, qrels = runs_of_all(tmp_path)
+    found = audit(files, "mrr", qrels=qrels, test="t")
+    assert set(found.models["model"]) == {"one", "two"}
+    whole = KnowledgeGraph(tuple(f"e{i}" for i in range(12)), ("r",), {"train": np.array([[8, 0, 9]], np.int32)})
+    other = audit(files, "mrr", qrels=qrels, graph=whole, test="t")
+    assert found.models.equals(other.models)
+
+
+def test_runs_that_do_not(tmp_path):
+    files, qrels = runs_of_all(tmp_path, leave_out=7)
+    with pytest.raises(ValueError, match=r"one\.run.*"):
+        audit(files, "mrr", qrels=qrels, test="t")
+
+
+@pytest.mark.parametrize(
+    ("systems", "options", "message"),
+    [
+        ({"a": SYSTEMS["a"]}, {}, "two at least"),
+        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "same"),
+        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"].with_columns(candidates=ENTITIES)}, {}, "candidates"),
+        ({k: v.with_columns(filtered=False) for k, v in SYSTEMS.items()}, {}, "filtered"),
+        (SYSTEMS, {"sparsity": 1}, "sparsity"),
+        (SYSTEMS, {"sparsity": (0.5, 0.2)}, "sparsity"),
+        (SYSTEMS, {"sparsity": (0.1, 0.2, 0.3)}, "sparsity"),
+        (SYSTEMS, {"sparsity": float("nan")}, "sparsity"),
+        (SYSTEMS, {"sparsity": 0.1, "correlation": 0.99}, "correlation"),
+        (SYSTEMS, {"metrics": "mr"}, "mr"),
+        (SYSTEMS, {"metrics": "macro-mrr"}, "average"),
+        (SYSTEMS, {"metrics": "amri"}, "fall with the rank"),
+        (SYSTEMS, {"average": "both"}, "average"),
+        (SYSTEMS, {"ci": 1.5}, "ci"),
+        (SYSTEMS, {"lists": {"a": pl.DataFrame()}}, "lists"),
+        (SYSTEMS, {"judged": pl.DataFrame()}, "graph"),
+    ],
+)
+def test_bad_input(systems, options, message):
+    with pytest.raises(ValueError, match=message):
+        audit(systems, **({"metrics": "mrr", "test": "t"} | options))
+
+
+def test_a_refuted_sparsity_is_said():
+    sure = {name: table(np.ones(300, int)) for name in ("x", "y")}
+    with pytest.raises(ValueError, match=r"sparsity.*not possible for x"):
+        audit(sure, "mrr", sparsity=(0.8, 0.9), test="t")
