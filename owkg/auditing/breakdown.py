@@ -77,6 +77,8 @@ def breakdown(pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = 
     bounds, tail = lower_bounds(pair, weights, macro=macro)
     certified = _certified(bounds, tail)
     facts = np.zeros(pair.low.shape[1:], bool)
+    if not facts.shape[1]:
+        return Breakdown(certified, 0 if certified == 0 else -1, facts)
     # A demonstration needs but the queries where facts may do most.
     promise = (bounds[:, :1] - np.minimum.accumulate(bounds, axis=1)) / np.maximum(
         np.arange(bounds.shape[1]), 1
@@ -129,8 +131,8 @@ def lower_bounds(
     bounds[:, 0] = start
     done, few, sums = 0, bounds, bounds
     for i, level in enumerate(levels):
-        least = by_a.cumulated(_mean_rise(weights, by_a.ranks, level, np.minimum))
-        largest = by_b.cumulated(_mean_rise(weights, by_b.ranks, level, np.maximum))
+        rises = _mean_rises(weights, level)
+        least, largest = by_a.cumulated(rises[0][by_a.ranks]), by_b.cumulated(rises[1][by_b.ranks])
         term = by_a.summed(least, at_a) - by_b.summed(largest, at_b)
         term += weights[pair.high[0]] - weights[np.maximum(pair.low[1] - level + 1, 1)]
         term[~is_candidate] = np.inf
@@ -173,40 +175,47 @@ class _Below:
     """The known answers of each query by rank, to sum over those below a candidate."""
 
     def __init__(self, known: Int[np.ndarray, "queries answers"]) -> None:
-        self.ranks = np.sort(known, axis=1)
         self.width = int(known.max(initial=0)) + 2
-        self.keys = (np.arange(len(known))[:, None] * self.width + self.ranks).ravel()
+        row, _ = there = np.nonzero(known)
+        self.keys = np.sort(row * self.width + known[there])
+        self.ranks = self.keys % self.width
+        self.end = np.cumsum((known > 0).sum(1))
 
     def at(self, place: Int[np.ndarray, "queries n"]) -> Int[np.ndarray, "queries n"]:
         """Where in all ranks those below the place begin."""
         row = np.arange(len(place))[:, None] * self.width
         return np.searchsorted(self.keys, row + np.minimum(place, self.width - 1), side="right")
 
-    def cumulated(self, values: Float[np.ndarray, "queries answers"]) -> Float[np.ndarray, "all"]:
+    def cumulated(self, values: Float[np.ndarray, "all"]) -> Float[np.ndarray, "more"]:
         """Running sums over all ranks."""
-        return np.concatenate([[0.0], np.cumsum(np.where(self.ranks > 0, values, 0.0))])
+        return np.concatenate([[0.0], np.cumsum(values)])
 
-    def summed(self, sums: Float[np.ndarray, "all"], at: Int[np.ndarray, "queries n"]) -> np.ndarray:
+    def summed(self, sums: Float[np.ndarray, "more"], at: Int[np.ndarray, "queries n"]) -> np.ndarray:
         """The sum over the answers of each query from `at` on."""
-        end = (np.arange(len(at)) + 1)[:, None] * self.ranks.shape[1]
-        return sums[end] - sums[at]
+        return sums[self.end][:, None] - sums[at]
 
 
-def _mean_rise(weights: np.ndarray, ranks: np.ndarray, level: int, extreme: Any) -> np.ndarray:
-    """The smallest or largest mean rise (h(r - c) - h(r)) / c over c = 1, ..., level; a bound beyond 64."""
+def _mean_rises(weights: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """By rank, the smallest and the largest mean rise (h(r - c) - h(r)) / c over c = 1, ..., level.
+
+    Bounds of them beyond 64; 0 where a rank cannot rise.
+    """
     steps = [(c, c) for c in range(1, min(level, 64) + 1)]
     while steps[-1][1] < level:
         steps.append((steps[-1][1] + 1, min(2 * steps[-1][1], level)))
-    found = None
+    ranks = np.arange(len(weights))
+    least, most = np.zeros(len(weights)), np.zeros(len(weights))
     for first, last in steps:
         there = ranks > first
         if not there.any():
             break
         # Between first and last steps the rise is at most that of last; at least that of first.
-        step, over = (last, first) if extreme is np.maximum else (first, last)
-        rise = (weights[np.maximum(ranks - step, 1)] - weights[ranks]) / over
-        found = np.where(there, rise, 0.0) if found is None else np.where(there, extreme(found, rise), found)
-    return np.zeros(ranks.shape) if found is None else found
+        smaller = (weights[np.maximum(ranks - first, 1)] - weights) / last
+        larger = (weights[np.maximum(ranks - last, 1)] - weights) / first
+        if first > 1:
+            smaller, larger = np.minimum(smaller, least), np.maximum(larger, most)
+        least, most = np.where(there, smaller, least), np.where(there, larger, most)
+    return least, most
 
 
 def demonstrations(
@@ -284,8 +293,6 @@ def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
     if bounds[:, 0].sum() <= _EQUAL:
         return 0
     most = bounds.shape[1] - 1
-    if len(bounds) * most**2 <= _WHOLE and (whole := _whole(bounds)) is not None:
-        return whole
     k = np.arange(most + 1)
     finite = np.where(np.isfinite(bounds), bounds, 1e300)
 
@@ -308,15 +315,19 @@ def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
         value, left = dual(price)
         best = max(best, (value - _EQUAL) / price)
         low, high = (low, price) if left > 0 else (price, high)
-    return int(np.ceil(best - 1e-7))
+    certified = int(np.ceil(best - 1e-7))
+    if certified <= most and len(bounds) * most**2 <= _WHOLE:
+        return max(certified, _whole(bounds) or most + 1)
+    return certified
 
 
 def _whole(bounds: Float[np.ndarray, "queries k"]) -> int | None:
     """As `_certified`, of whole facts, by dynamic programming; None if more are needed than one query has."""
     most = bounds.shape[1] - 1
     left = np.full(most + 1, np.inf)
-    left[0] = 0.0
-    for own in bounds:
+    lowers = (bounds < bounds[:, :1]).any(1)
+    left[0] = bounds[~lowers, 0].sum()
+    for own in bounds[lowers]:
         left = np.min(
             [np.concatenate([np.full(k, np.inf), left[: most + 1 - k]]) + own[k] for k in range(most + 1)],
             axis=0,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from owkg import checks
-from owkg.auditing.lists import Prepared, prepared
+from owkg.auditing.lists import Prepared
 from owkg.auditing.result import Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
 from owkg.auditing.tables import AVERAGES, Box, frames, part_of
@@ -106,9 +106,7 @@ def audit(
     if len(tables) < 2:
         raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
     runs = None if lists is None else lists_of(lists, tuple(tables))
-    if runs is not None and graph is None:
-        raise ArgumentError("graph", "must be given with lists: known answers leave them.")
-    ready = prepared(tables, graph, runs)
+    ready = Prepared(tables, graph, runs)
     box = _box(tables, stated, own, judged, graph, runs)
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)

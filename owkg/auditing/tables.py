@@ -351,7 +351,7 @@ def _breakdowns(
     found: dict[str, list[Any]] = {name: [] for name in ("certified", "demonstrated", "share", "gamma")}
     facts = []
     for first, second in zip(called["first"], called["second"], strict=True):
-        pair, queries, candidates = ready.pair(first, second)
+        pair = ready.pair(first, second)
         largest = int(max(pair.largest.max(initial=0) + 2, pair.known.max(initial=0) + 1))
         weights = np.concatenate([[0.0], rank_weights(part.weight, np.arange(1, largest + 1))])
         one = breakdown(pair, weights.astype(np.float64), macro=part.average == "queries")
@@ -360,14 +360,12 @@ def _breakdowns(
         found["demonstrated"].append(shown if shown >= 0 else None)
         found["share"].append(certified / (certified + part.known) if certified >= 0 else None)
         found["gamma"].append(None)
-        at = np.argwhere(one.facts)
-        if len(at):
-            chosen = pl.DataFrame({"query": at[:, 0], "candidate": at[:, 1]})
-            rows = candidates.with_columns(pl.col("query", "candidate").cast(pl.Int64)).join(
-                chosen, on=["query", "candidate"], how="semi", maintain_order="left"
-            )
-            asked = queries.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-            rows = rows.rename({"query": "row"}).join(asked, on="row", maintain_order="left")
+        if one.demonstrated > 0:
+            chosen = pl.DataFrame(np.argwhere(one.facts), ["query", "candidate"], orient="row")
+            listed = ready.candidates(first, second).cast({"query": pl.Int64, "candidate": pl.Int64})
+            rows = listed.join(chosen, on=["query", "candidate"], how="semi", maintain_order="left")
+            asked = ready.queries[rows["query"].to_numpy()]
+            rows = rows.select("answer").with_columns(asked)
             names = {"first": first, "second": second} | part.named
             facts.append(_framed(rows.with_columns(pl.lit(v).alias(k) for k, v in names.items()), FACTS))
     return found, pl.concat(facts) if facts else pl.DataFrame(schema=FACTS)

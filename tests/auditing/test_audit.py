@@ -209,7 +209,9 @@ def test_runs_that_list_every_candidate_need_no_graph(tmp_path):
     files, qrels = runs_of_all(tmp_path)
     found = audit(files, "mrr", qrels=qrels, test="t")
     assert set(found.models["model"]) == {"one", "two"}
-    whole = KnowledgeGraph(tuple(f"e{i}" for i in range(12)), ("r",), {"train": np.array([[8, 0, 9]], np.int32)})
+    whole = KnowledgeGraph(
+        tuple(f"e{i}" for i in range(12)), ("r",), {"train": np.array([[8, 0, 9]], np.int32)}
+    )
     other = audit(files, "mrr", qrels=qrels, graph=whole, test="t")
     assert found.models.equals(other.models)
 
@@ -224,7 +226,7 @@ def test_runs_that_do_not(tmp_path):
     ("systems", "options", "message"),
     [
         ({"a": SYSTEMS["a"]}, {}, "two at least"),
-        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "same"),
+        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "must rank the answers that `a` ranks"),
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"].with_columns(candidates=ENTITIES)}, {}, "candidates"),
         ({k: v.with_columns(filtered=False) for k, v in SYSTEMS.items()}, {}, "filtered"),
         (SYSTEMS, {"sparsity": 1}, "sparsity"),

@@ -110,5 +110,7 @@ def test_bad_input(world):
     other = run(graph, scores[0], 5).with_columns(
         query=pl.lit("x|y|?"), entity=pl.lit("x"), relation=pl.lit("y")
     )
-    with pytest.raises(ValueError, match="`lists` must list candidates for the ranked queries, and list 2"):
+    with pytest.raises(
+        ValueError, match="`lists` must list candidates for the ranked queries, and that of second"
+    ):
         pair_of(first, second, graph, (run(graph, scores[0], 5), other))
