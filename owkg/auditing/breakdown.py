@@ -20,7 +20,7 @@ _EQUAL = 1e-9
 _MOST = 24
 _LEVELS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Queries times facts squared, up to which the certificate is taken from whole facts and not from their hull.
-_WHOLE = 10**8
+_WHOLE = 2 * 10**6
 
 
 class Pair(NamedTuple):
