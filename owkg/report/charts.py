@@ -58,9 +58,10 @@ def _grid(alt: Any) -> Any:
         color=alt.Color("role:N", scale=_roles(alt), legend=None),
         detail="model:N",
     )
-    bands = rows.transform_filter("datum.role != 'other'").mark_area(opacity=0.2)
-    bands = bands.encode(
-        y=alt.Y("low:Q", title="full test, implied", scale=alt.Scale(zero=False)), y2="high:Q"
+    bands = rows.mark_area().encode(
+        y=alt.Y("low:Q", title="full test, implied", scale=alt.Scale(zero=False)),
+        y2="high:Q",
+        opacity=alt.condition("datum.role == 'other'", alt.value(0), alt.value(0.2)),
     )
     tooltip = [
         alt.Tooltip("model:N"),

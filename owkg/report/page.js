@@ -80,10 +80,11 @@
     for (const [name, spec] of Object.entries(page.charts)) {
       const chart = $(`chart-${name}`), datasets = data[name](place, one);
       const about = name === "models" ? label : `${names.first} and ${names.second}, ${label}`;
-      chart.setAttribute("aria-label", `${chart.dataset.about}: ${about}. The table below has the numbers.`);
+      const description = `${chart.dataset.about}: ${about}. The table below has the numbers.`;
+      const layer = spec.layer.filter(({ data }) => !data || datasets[data.name].length > 0);
       chart.closest("figure").hidden = datasets.rows.length === 0;
       spec.config.axis.labelLimit = Math.max(80, 0.28 * chart.clientWidth); // of long names of models
-      if (datasets.rows.length) await vegaEmbed(chart, { ...spec, datasets }, { renderer: "svg", actions: false });
+      if (datasets.rows.length) await vegaEmbed(chart, { ...spec, layer, description, datasets }, { renderer: "svg", actions: false });
     }
     document.body.dataset.drawn = one ? one.id : place;
   };

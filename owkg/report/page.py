@@ -188,7 +188,8 @@ def _bundle() -> str:
         from vl_convert import javascript_bundle
     except ImportError:
         raise ValueError("an HTML report needs vl-convert: `pip install 'owkg[report]'`.") from None
-    return javascript_bundle(vl_version=".".join(alt.VEGALITE_VERSION.split(".")[:2]))
+    version = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
+    return javascript_bundle(vl_version=version)  # pyright: ignore[reportCallIssue]: not as it is declared
 
 
 def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> dict[str, Any]:

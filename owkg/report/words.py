@@ -214,7 +214,8 @@ def _error(said: Mapping[str, Any]) -> str:
 
 
 def _ranks(said: Mapping[str, Any]) -> str:
-    kind = {True: "filtered ranks", False: "raw ranks"}.get(said.get("filtered"), "ranks")
+    filtered = said.get("filtered")
+    kind = "ranks" if filtered is None else "filtered ranks" if filtered else "raw ranks"
     return f"{kind}, {said['ties']} ties" if said.get("ties") else kind
 
 
