@@ -130,15 +130,21 @@ def test_the_theme_is_that_of_the_system_until_it_is_changed(opened, scheme, fir
 
 def test_another_pair_has_another_map(opened, audit, names):
     shown = opened()
-    before = shown.of("chart-box", "fill", ".mark-rect path")
+
+    def chances():
+        told = [label or "" for label in shown.of("chart-box", "aria-label", ".mark-rect path")]
+        return sorted(float(label.rpartition("P(first better): ")[2]) for label in told if "better" in label)
+
+    def own(first, second):
+        box = audit.box.filter(first=first, second=second, metric="mrr")
+        return sorted(box["probability"].drop_nulls())
+
+    assert chances() == pytest.approx(own(names[0], names[1]), abs=5.1e-4)
     assert f"{names[0]} and {names[1]}" in shown.page.get_attribute("#chart-box", "aria-label")
     shown.page.select_option("#pair", label=f"{names[1]} – {names[2]}")
     shown.drawn()
-    after = shown.of("chart-box", "fill", ".mark-rect path")
-    feasible = audit.box.filter(first=names[1], second=names[2], metric="mrr")["probability"].count()
-    assert len(set(after)) > 5
-    assert len(after) >= feasible
-    assert before != after
+    assert chances() == pytest.approx(own(names[1], names[2]), abs=5.1e-4)
+    assert own(names[0], names[1]) != pytest.approx(own(names[1], names[2]), abs=1e-2)
     assert f"{names[1]} and {names[2]}" in shown.page.get_attribute("#chart-box", "aria-label")
     assert shown.page.text_content("#table-box tbody:not([hidden]) th").startswith(names[1])
 
