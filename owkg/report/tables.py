@@ -6,7 +6,7 @@ import polars as pl
 
 from owkg.auditing.result import Audit
 from owkg.report import words
-from owkg.report.words import NONE, certified, demonstrated, estimate, number
+from owkg.report.words import NONE, certified, chance, demonstrated, estimate, number
 
 
 class Table(NamedTuple):
@@ -50,8 +50,7 @@ def pairs(audit: Audit) -> Table:
         "p": [number(value, 3) for value in frame["p_value"]],
         **_facts(frame),
         "P(first better)": [
-            NONE if low is None or high is None else f"{number(low, 3)} to {number(high, 3)}"
-            for low, high in frame.select("probability_low", "probability_high").rows()
+            chance(*row) for row in frame.select("probability_low", "probability_high").rows()
         ],
         "breaking sparsity": [number(value, 3) for value in frame["breakdown_sparsity"]],
         "breaking correlation": [number(value, 3) for value in frame["breakdown_correlation"]],

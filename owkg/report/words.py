@@ -50,6 +50,14 @@ def estimate(value: float | None, low: float | None, high: float | None) -> str:
     return f"{number(value)} [{number(low)}, {number(high)}]"
 
 
+def chance(low: float | None, high: float | None) -> str:
+    """The smallest and the largest of some probabilities; none is said to be 0 or 1."""
+    if low is None or high is None:
+        return NONE
+    ends = [">0.999" if p > 0.9995 else "<0.001" if p < 0.0005 else f"{p:.3f}" for p in (low, high)]
+    return " to ".join(dict.fromkeys(ends))
+
+
 def certified(value: int | None) -> str:
     """A certified breakdown number."""
     return "unknown" if value is None else "no number turns it" if value < 0 else f"{value:,}"
@@ -64,6 +72,8 @@ def rests(audit: Audit) -> dict[str, str]:
     """What each part of a prepared audit rests on, in a sentence or two, by the name of its frame."""
     said = audit.assumptions
     sparsity, correlation, error = _sparsity(said), _correlation(said), _error(said)
+    if said.get("sparsity") is None:
+        sparsity = "the sparsities of a grid (none is stated)"
     level = said.get("level")
     over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
     counts = _counted(said, "answers"), _counted(said, "queries")
@@ -133,7 +143,7 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     low, high = row["probability_low"], row["probability_high"]
     if row["verdict"] != VERDICTS[0] and low is not None and high is not None:
         found.append(
-            f"{row['first']} is the better one on the full test with probability {_range((low, high))}."
+            f"{row['first']} is the better one on the full test with probability {chance(low, high)}."
         )
     sparsity, models = _sparsity(said), (row["first"], row["second"])
     if row["verdict"] == VERDICTS[0]:

@@ -63,8 +63,9 @@ def test_captions_say_what_the_numbers_rest_on(audit):
         assert text.count("a correlation of 0 to 0.1") == 2
         assert "29,003" in text
     bare = replace(audit, assumptions=audit.assumptions | WITHOUT)
-    assert "no stated sparsity" in report.markdown(bare)
-    assert "none is stated" in report.markdown(bare)
+    assert "the sparsities of a grid (none is stated), a correlation of 0 (none is stated" in report.markdown(
+        bare
+    )
 
 
 def test_latex_is_two_tables_of_booktabs(audit):
@@ -120,7 +121,7 @@ def test_a_verdict_comes_with_what_it_rests_on(audit):
     said = audit.assumptions
     box = words.pair_rests(row_of(verdict=VERDICTS[1]), said)
     assert "a sparsity of 0.2 to 0.5 (given), a correlation of 0 to 0.1, and the model" in box
-    assert "probability 0.6 to 0.9" in box
+    assert "probability 0.600 to 0.900" in box
     whatever = words.pair_rests(row_of(verdict=VERDICTS[0]), said)
     assert "Fewer than 34 missing facts do not turn it" in whatever
     assert "probability" not in whatever
@@ -131,6 +132,12 @@ def test_a_verdict_comes_with_what_it_rests_on(audit):
     assert "facts" not in unknown
     alone = words.pair_rests(row_of(probability_low=None, probability_high=None), said | WITHOUT)
     assert alone.endswith("Rests on the known answers alone, with no stated sparsity.")
+
+
+def test_no_probability_is_said_to_be_0_or_1():
+    assert words.chance(0.99999, 1.0) == ">0.999"
+    assert words.chance(0.0, 0.25) == "<0.001 to 0.250"
+    assert words.chance(None, 0.25) == words.NONE
 
 
 def test_correlations_of_each_model_are_those_of_the_pair(audit):
