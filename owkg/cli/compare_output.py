@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.output import number, written_together
+from owkg.terminal.latex import latex, tabular
 from owkg.terminal.tables import line, printed
 
 _PAIRS = 15
@@ -157,8 +158,6 @@ _TIDY = [
 
 def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
     r"""Two booktabs tables of each qrels: the values of the systems, and their differences."""
-    from owkg.cli.metrics_output import latex
-
     print(f"% {ci:.0%} intervals, p-values of the {test} test; needs \\usepackage{{booktabs}}")
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
@@ -169,7 +168,7 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
             for (system,), of in own.group_by("system", maintain_order=True)
         ]
         print(f"% {' '.join(qrels.split())}: values of the systems")
-        _tabular(["system", *map(latex, metrics)], rows)
+        print(tabular(["system", *map(latex, metrics)], rows))
         rows = [
             [
                 f"{latex(first)} -- {latex(second)}",
@@ -181,15 +180,7 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
             for (first, second), of in pairs.group_by("first", "second", maintain_order=True)
         ]
         print(f"% {' '.join(qrels.split())}: differences, above 0 where the first is better")
-        _tabular(["pair", *map(latex, metrics)], rows)
-
-
-def _tabular(head: list[str], rows: list[list[str]]) -> None:
-    print(rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}" + "\n" + r"\toprule")
-    print(" & ".join(head) + r" \\" + "\n" + r"\midrule")
-    for row in rows:
-        print(" & ".join(row) + r" \\")
-    print(r"\bottomrule" + "\n" + r"\end{tabular}")
+        print(tabular(["pair", *map(latex, metrics)], rows))
 
 
 def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:

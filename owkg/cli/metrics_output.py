@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from owkg.cli.output import number
-from owkg.terminal.tables import line, new_table, plain, put
+from owkg.terminal.latex import latex, tabular
+from owkg.terminal.tables import line, new_table, plain, put, shown
 
 # What a table with a row a model shows when nothing is asked by name.
 _SHORT = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "amrr", "ahits@10", "macro-mrr")
@@ -74,22 +75,8 @@ def print_json(found: pl.DataFrame, pykeen: bool) -> None:
     print(json.dumps(printed, indent=2, allow_nan=False))
 
 
-def _shown(value: float | None, digits: int = 4) -> str:
-    """A number of about `digits` decimals, of full length so that columns align; - for none."""
-    if value is None:
-        return "-"
-    size = abs(value)
-    if size < 1e-12:  # rounding
-        value = size = 0.0
-    if size >= 10_000:
-        return f"{value:,.0f}"
-    if size < 10.0**-digits and value:
-        return f"{value:.2e}"
-    return f"{value:,.{max(1, digits - len(str(int(size))) + 1)}f}"
-
-
 def _interval(row: dict[str, Any]) -> str:
-    return "" if row["ci_low"] is None else f"[{_shown(row['ci_low'])}, {_shown(row['ci_high'])}]"
+    return "" if row["ci_low"] is None else f"[{shown(row['ci_low'])}, {shown(row['ci_high'])}]"
 
 
 def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]]) -> None:
@@ -130,10 +117,10 @@ def _vertical(title: str, rows: pl.DataFrame) -> None:
         deviation = None if row["variance"] is None else row["variance"] ** 0.5
         table.add_row(
             plain(row["metric"]),
-            f"{row['value']:,.0f}" if row["metric"] == "count" else _shown(row["value"]),
+            f"{row['value']:,.0f}" if row["metric"] == "count" else shown(row["value"]),
             _interval(row),
-            "" if row["expectation"] is None else _shown(row["expectation"]),
-            "" if deviation is None else _shown(deviation),
+            "" if row["expectation"] is None else shown(row["expectation"]),
+            "" if deviation is None else shown(deviation),
         )
     put(table)
 
@@ -153,7 +140,7 @@ def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bo
     for _, part in rows.group_by(["model", "group", "side", "ties"], maintain_order=True):
         first = part.row(0, named=True)
         cells = {
-            row["metric"]: Text.assemble(_shown(row["value"]), "\n", (_interval(row), "dim"))
+            row["metric"]: Text.assemble(shown(row["value"]), "\n", (_interval(row), "dim"))
             for row in part.iter_rows(named=True)
         }
         table.add_row(
@@ -162,23 +149,6 @@ def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bo
             *(cells.get(name, "") for name in present),
         )
     put(table)
-
-
-_LATEX = {
-    **{c: "\\" + c for c in "_&%#${}"},
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "[": "{[}",
-    "]": "{]}",
-    "\n": " ",
-    "\r": " ",
-}
-
-
-def latex(text: Any) -> str:
-    """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
-    return "".join(_LATEX.get(c, c) for c in plain(text))
 
 
 def print_latex(found: pl.DataFrame, ci: float) -> None:
@@ -195,8 +165,6 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
         names = [name for name in _SHORT if name in names]
     keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
     print(f"% values and {100 * ci:g}% confidence intervals over queries; needs \\usepackage{{booktabs}}")
-    print(rf"\begin{{tabular}}{{{'l' * len(keys)}{'r' * len(names)}}}" + "\n" + r"\toprule")
-    print(" & ".join([*keys, *(latex(name) for name in names)]) + r" \\" + "\n" + r"\midrule")
     comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
     best: dict[tuple[str, str, str], float] = {}
     for row in comparable.iter_rows(named=True):
@@ -204,6 +172,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
         better = max if metric(row["metric"]).larger_is_better else min
         best[at] = better(best.get(at, row["value"]), row["value"])
     several = comparable["model"].n_unique() > 1
+    lines = []
     for _, part in found.group_by(["model", "by", "group", "side", "ties"], maintain_order=True):
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}
         first = part.row(0, named=True)
@@ -213,13 +182,13 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
                 cells.append("--")
                 continue
             row = rows[name]
-            value = _shown(row["value"], 3)
+            value = shown(row["value"], 3)
             top = several and row["by"] is None and row["value"] == best[name, row["side"], row["ties"]]
             low, high = row["ci_low"], row["ci_high"]
-            ends = "" if low is None else rf" {{\scriptsize [{_shown(low, 3)}, {_shown(high, 3)}]}}"
+            ends = "" if low is None else rf" {{\scriptsize [{shown(low, 3)}, {shown(high, 3)}]}}"
             cells.append((rf"\textbf{{{value}}}" if top else value) + ends)
-        print(" & ".join(cells) + r" \\")
-    print(r"\bottomrule" + "\n" + r"\end{tabular}")
+        lines.append(cells)
+    print(tabular([*keys, *map(latex, names)], lines, len(keys)))
 
 
 def print_listing(form: Any) -> None:

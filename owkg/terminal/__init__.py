@@ -1,1 +1,1 @@
-"""Terminal output: progress, tables and notes."""
+"""Text that people read: progress, tables of terminals and of LaTeX."""

@@ -13,6 +13,20 @@ def plain(text: Any) -> str:
     return _CONTROL.sub(_spelled, str(text))
 
 
+def shown(value: float | None, digits: int = 4) -> str:
+    """A number of about `digits` decimals, of full length so that columns align; - for none."""
+    if value is None:
+        return "-"
+    size = abs(value)
+    if size < 1e-12:  # rounding
+        value = size = 0.0
+    if size >= 10_000:
+        return f"{value:,.0f}"
+    if size < 10.0**-digits and value:
+        return f"{value:.2e}"
+    return f"{value:,.{max(1, digits - len(str(int(size))) + 1)}f}"
+
+
 def printed(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Prints a table; the first column is of names, the others of numbers.
 

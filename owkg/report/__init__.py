@@ -1,0 +1,6 @@
+"""The report of an audit: an HTML page that needs no network, Markdown, LaTeX."""
+
+from owkg.report.page import html
+from owkg.report.text import latex, markdown, write
+
+__all__ = ["html", "latex", "markdown", "write"]

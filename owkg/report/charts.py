@@ -1,0 +1,145 @@
+"""Charts of the page, as Vega-Lite by Altair. They hold no numbers: the page gives them its own, by name.
+
+Colours are those of the page's style sheet, so that a page that turns dark takes its charts along.
+"""
+
+from typing import Any
+
+FIRST, SECOND, OTHER = "var(--first)", "var(--second)", "var(--other)"
+"""Of the better one of the chosen pair, the other one, and the models beside them."""
+
+_INK, _FAINT, _RULE, _PAPER = "var(--ink)", "var(--faint)", "var(--rule)", "var(--paper)"
+_MAP = ["#D55E00", "#F2F2F2", "#0072B2"]
+_FONT = "system-ui, sans-serif"
+
+
+def charts(models: int) -> dict[str, dict[str, Any]]:
+    """Each chart as Vega-Lite, by the name of its figure.
+
+    Args:
+        models: number of models, which need room below each other.
+
+    Raises:
+        ValueError: if Altair is not installed.
+    """
+    try:
+        import altair as alt
+    except ImportError:
+        raise ValueError("an HTML report needs Altair: `pip install 'owkg[report]'`.") from None
+    found = {"models": _models(alt, models), "grid": _grid(alt), "box": _box(alt), "power": _power(alt)}
+    return {name: _styled(alt, chart) for name, chart in found.items()}
+
+
+def _models(alt: Any, count: int) -> Any:
+    """Values and implied full-test metrics of the models, with intervals."""
+    kinds = ["known answers", "full test, implied"]
+    base = alt.Chart(alt.NamedData("rows")).encode(
+        y=alt.Y("model:N", sort=None, title=None),
+        yOffset=alt.YOffset("kind:N", sort=None),
+        color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[FIRST, SECOND]), legend=None),
+        tooltip=[
+            alt.Tooltip("model:N"),
+            alt.Tooltip("kind:N"),
+            *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("value", "low", "high")),
+        ],
+    )
+    rules = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    shape = alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=None)
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(x=_x(alt, "value", "value"), shape=shape)
+    return (rules + points).properties(width="container", height=32 * max(count, 1))
+
+
+def _grid(alt: Any) -> Any:
+    """The full-test metric implied by sparsity: bands of the chosen pair, lines of all."""
+    stated = alt.Chart(alt.NamedData("stated")).mark_rect(color=_FAINT, opacity=0.15)
+    stated = stated.encode(x="x:Q", x2="x2:Q")
+    rows = alt.Chart(alt.NamedData("rows")).encode(
+        x=alt.X("sparsity:Q", title="sparsity: share of the answers that is missing"),
+        color=alt.Color("role:N", scale=_roles(alt), legend=None),
+        detail="model:N",
+    )
+    bands = rows.mark_area().encode(
+        y=alt.Y("low:Q", title="full test, implied", scale=alt.Scale(zero=False)),
+        y2="high:Q",
+        opacity=alt.condition("datum.role == 'other'", alt.value(0), alt.value(0.2)),
+    )
+    tooltip = [
+        alt.Tooltip("model:N"),
+        *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("sparsity", "full", "low", "high")),
+    ]
+    dashes = alt.Scale(domain=["first", "second", "other"], range=[[1, 0], [7, 3], [1, 0]])
+    lines = rows.mark_line(point=alt.OverlayMarkDef(size=25, filled=True)).encode(
+        y="full:Q",
+        strokeDash=alt.StrokeDash("role:N", scale=dashes, legend=None),
+        opacity=alt.condition("datum.role == 'other'", alt.value(0.6), alt.value(1)),
+        tooltip=tooltip,
+    )
+    seen = alt.Chart(alt.NamedData("seen")).mark_rule(strokeDash=[2, 4], strokeWidth=1.5)
+    seen = seen.encode(y="value:Q", color=alt.Color("role:N", scale=_roles(alt), legend=None))
+    return (stated + bands + lines + seen).properties(width="container", height=300)
+
+
+def _box(alt: Any) -> Any:
+    """Who of the chosen pair is better, by sparsity and difference of correlations."""
+    legend = alt.Legend(
+        title="probability that the first is better",
+        orient="top",
+        direction="horizontal",
+        gradientLength=220,
+        format=".0%",
+        values=[0, 0.25, 0.5, 0.75, 1],
+    )
+    rows = alt.Chart(alt.NamedData("rows")).mark_rect(strokeWidth=0)
+    rows = rows.encode(
+        x=alt.X("x:Q", title="sparsity", scale=alt.Scale(nice=False, zero=False)),
+        x2="x2:Q",
+        y=alt.Y("y:Q", title="correlation, second less first", scale=alt.Scale(nice=False, zero=False)),
+        y2="y2:Q",
+        color=alt.Color("p:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=_MAP), legend=legend),
+        tooltip=[
+            alt.Tooltip("sparsity:Q"),
+            alt.Tooltip("correlation:Q", title="correlation, second less first"),
+            alt.Tooltip("p:Q", format=".3f", title="P(first better)"),
+        ],
+    )
+    stated = alt.Chart(alt.NamedData("stated")).encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
+    # Seen on any colour of the map, and where it is blank.
+    halo = stated.mark_rect(filled=False, stroke="#FFFFFF", strokeWidth=5)
+    line = stated.mark_rect(filled=False, stroke="#000000", strokeWidth=2)
+    return (rows + halo + line).properties(width="container", height=320)
+
+
+def _power(alt: Any) -> Any:
+    """How likely so many queries show the wrong order of the chosen pair."""
+    axis = alt.Axis(tickCount=6, format="~s")
+    rows = alt.Chart(alt.NamedData("rows")).mark_line(
+        color=FIRST, strokeWidth=2.5, point=alt.OverlayMarkDef(color=FIRST)
+    )
+    rows = rows.encode(
+        x=alt.X("queries:Q", title="queries", scale=alt.Scale(type="log"), axis=axis),
+        y=alt.Y("wrong:Q", title="probability of the wrong order", axis=alt.Axis(format="%")),
+        tooltip=[alt.Tooltip("queries:Q", format=","), alt.Tooltip("wrong:Q", format=".4f")],
+    )
+    marks = alt.Chart(alt.NamedData("marks")).encode(x="queries:Q")
+    rules = marks.mark_rule(strokeDash=[5, 4], color=_FAINT)
+    words = marks.mark_text(angle=270, align="right", dy=-6, color=_INK, fontSize=12)
+    words = words.encode(y=alt.value(4), text="label:N")
+    return (rows + rules + words).properties(width="container", height=260)
+
+
+def _x(alt: Any, name: str, title: str) -> Any:
+    return alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False))
+
+
+def _roles(alt: Any) -> Any:
+    return alt.Scale(domain=["first", "second", "other"], range=[FIRST, SECOND, OTHER])
+
+
+def _styled(alt: Any, chart: Any) -> dict[str, Any]:
+    words = {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontSize": 12}
+    words |= {"titleFontWeight": 500, "titleLimit": 0}
+    axis = words | {"domainColor": _FAINT, "tickColor": _FAINT, "gridColor": _RULE, "labelSeparation": 6}
+    look = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    look = look.configure(background="transparent", font=_FONT)
+    look = look.configure_axis(**axis).configure_view(stroke=None)
+    return look.configure_legend(**words, orient="top").to_dict()

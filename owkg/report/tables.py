@@ -1,0 +1,113 @@
+"""Tables of an audit as text: what HTML, Markdown and LaTeX print alike."""
+
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from owkg.auditing.result import Audit
+from owkg.report import words
+from owkg.report.words import NONE, certified, chance, demonstrated, estimate, number
+
+
+class Table(NamedTuple):
+    """Cells as text.
+
+    Attributes:
+        caption: what the table is of.
+        columns: their headings.
+        rows: of cells.
+        names: how many columns, the first ones, are names.
+        places: of each row: which metric it is of.
+    """
+
+    caption: str
+    columns: list[str]
+    rows: list[list[str]]
+    names: int
+    places: list[int]
+
+
+def models(audit: Audit) -> Table:
+    """Values, and what they imply, of a prepared audit; the best first."""
+    frame = audit.models
+    columns = {
+        "value": [estimate(*row) for row in frame.select("value", "ci_low", "ci_high").rows()],
+        "strength": [
+            estimate(*row) for row in frame.select("strength", "strength_low", "strength_high").rows()
+        ],
+        "full test": [estimate(*row) for row in frame.select("full", "full_low", "full_high").rows()],
+        "queries": _counts(frame["queries"]),
+        "answers": _counts(frame["answers"]),
+    }
+    return _table("Values of the models, [intervals], and what they imply", frame, ["model"], columns)
+
+
+def pairs(audit: Audit) -> Table:
+    """Every pair of a prepared audit, the better one first."""
+    frame = audit.pairs
+    columns = {
+        "difference": [estimate(*row) for row in frame.select("difference", "ci_low", "ci_high").rows()],
+        "p": [number(value, 3) for value in frame["p_value"]],
+        **_facts(frame),
+        "P(first better)": [
+            chance(*row) for row in frame.select("probability_low", "probability_high").rows()
+        ],
+        "breaking sparsity": [number(value, 3) for value in frame["breakdown_sparsity"]],
+        "breaking correlation": [number(value, 3) for value in frame["breakdown_correlation"]],
+        "queries required": [
+            NONE if value is None else f"{value:,.0f}" for value in frame["required_queries"]
+        ],
+        "verdict": [words.verdict(row) for row in frame.iter_rows(named=True)],
+    }
+    caption = "Pairs of models, the better one first, with [intervals] of the difference"
+    return _table(caption, frame, ["first", "second"], columns)
+
+
+def breakdown(audit: Audit) -> Table:
+    """How many facts turn the order of each pair of a prepared audit."""
+    return _table("Facts that turn the order", audit.pairs, ["first", "second"], _facts(audit.pairs))
+
+
+def grid(audit: Audit) -> Table:
+    """What each sparsity implies, of a prepared audit."""
+    frame = audit.grid
+    columns = {
+        "sparsity": [number(value, 3) for value in frame["sparsity"]],
+        "strength": [number(value) for value in frame["strength"]],
+        "full test": [estimate(*row) for row in frame.select("full", "full_low", "full_high").rows()],
+    }
+    return _table("Full-test metric implied at each sparsity, [intervals]", frame, ["model"], columns)
+
+
+def verdicts(audit: Audit) -> Table:
+    """How many pairs of each metric have each verdict, of a prepared audit."""
+    told = audit.pairs.select("place", verdict=pl.col("verdict").fill_null("no verdict"))
+    kinds = [*words.VERDICTS, *(["no verdict"] if "no verdict" in told["verdict"] else [])]
+    names = words.labels(audit)
+    rows = [
+        [label, *(str(len(told.filter(place=place, verdict=kind))) for kind in kinds)]
+        for place, label in enumerate(names)
+    ]
+    return Table("Pairs by verdict", ["metric", *kinds], rows, 1, list(range(len(names))))
+
+
+def _facts(frame: pl.DataFrame) -> dict[str, list[str]]:
+    return {
+        "certified": [certified(value) for value in frame["certified"]],
+        "demonstrated": [demonstrated(value) for value in frame["demonstrated"]],
+        "share": [number(value) for value in frame["share"]],
+        "gamma": [number(value, 3) for value in frame["gamma"]],
+    }
+
+
+def _counts(column: Any) -> list[str]:
+    return [NONE if value is None else f"{value:,}" for value in column]
+
+
+def _table(caption: str, frame: pl.DataFrame, names: list[str], columns: dict[str, list[str]]) -> Table:
+    """The metric, names, and columns that hold anything."""
+    named = {"metric": "label"} | {name: name for name in names}
+    every = {head: frame[column].to_list() for head, column in named.items()}
+    every |= {head: cells for head, cells in columns.items() if set(cells) != {NONE}}
+    rows = [list(cells) for cells in zip(*every.values(), strict=True)]
+    return Table(caption, list(every), rows, len(named), frame["place"].to_list())

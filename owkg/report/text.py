@@ -1,0 +1,107 @@
+"""The report as Markdown and LaTeX, and as a file."""
+
+import re
+from os import PathLike
+from typing import Any
+
+from owkg import checks
+from owkg.auditing.result import Audit
+from owkg.checks import ArgumentError
+from owkg.report import tables, words
+from owkg.report.page import html
+from owkg.storage import written_aside
+from owkg.terminal.latex import latex as escaped
+from owkg.terminal.latex import tabular
+from owkg.terminal.tables import plain
+
+_ACTIVE = re.compile(r"[\\`*_\[\]<>|~&#$]")
+
+
+def markdown(audit: Audit) -> str:
+    """The leaderboard and the pairs as tables of Markdown, each with what it rests on.
+
+    Args:
+        audit: to report.
+
+    Returns:
+        Text that ends with a new line; names are escaped.
+    """
+    found = []
+    for table, caption in _tables(audit):
+        found.append(f"{_marked(caption)}\n")
+        found.append(_line([_marked(head) for head in table.columns]))
+        found.append("|" + "---|" * table.names + "---:|" * (len(table.columns) - table.names))
+        found += [_line([*map(_marked, row[: table.names]), *row[table.names :]]) for row in table.rows]
+        found.append("")
+    return "\n".join(found)
+
+
+def latex(audit: Audit) -> str:
+    r"""The leaderboard and the pairs as tables of LaTeX, with what they rest on as captions.
+
+    Args:
+        audit: to report.
+
+    Returns:
+        Text that ends with a new line, for a document with `\usepackage{booktabs}`; names are escaped.
+    """
+    found = [r"% needs \usepackage{booktabs}"]
+    for table, caption in _tables(audit):
+        rows = [
+            [*map(_in_latex, row[: table.names]), *(_minus(_in_latex(cell)) for cell in row[table.names :])]
+            for row in table.rows
+        ]
+        found += [
+            r"\begin{table}",
+            r"\centering\scriptsize\setlength{\tabcolsep}{3pt}",
+            rf"\caption{{{_in_latex(caption)}}}",
+            tabular([_in_latex(head) for head in table.columns], rows, table.names),
+            r"\end{table}",
+        ]
+    return "\n".join(found) + "\n"
+
+
+def write(audit: Audit, path: str | PathLike[str]) -> None:
+    """A report as a file: HTML, Markdown or LaTeX by the ending .html, .md or .tex.
+
+    Args:
+        audit: to report.
+        path: of the file; it is written whole or not at all.
+
+    Raises:
+        ValueError: if the ending is another one, or the packages of HTML reports are not installed.
+        OSError: if the file cannot be written.
+    """
+    place = checks.path("path", path)
+    forms = {".html": html, ".md": markdown, ".tex": latex}
+    if place.suffix not in forms:
+        raise ArgumentError("path", f"must end with {', '.join(forms)}, got {str(place)!r}.")
+    text = forms[place.suffix](audit)
+    with written_aside(place) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
+    """Each table with its caption, which says what it rests on."""
+    ready = words.prepared(audit)
+    rests = words.rests(ready)
+    both = (("models", tables.models(ready)), ("pairs", tables.pairs(ready)))
+    return [(table, f"{table.caption}. {rests[name]}") for name, table in both]
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _marked(text: Any) -> str:
+    """Text as Markdown prints it, on one line."""
+    return _ACTIVE.sub(lambda match: "\\" + match[0], " ".join(plain(text).split()))
+
+
+def _in_latex(text: Any) -> str:
+    return escaped(text).replace(words.NONE, "--")
+
+
+def _minus(cell: str) -> str:
+    """The signs of numbers as those of mathematics."""
+    return re.sub(r"(?<![\w-])-(?=[\d.])", "$-$", cell)

@@ -1,0 +1,233 @@
+"""What an audit says, in sentences, each with what it rests on."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import polars.selectors as cs
+
+from owkg.auditing.result import VERDICTS, Audit
+from owkg.terminal.tables import shown
+
+NONE = "–"
+"""Stands where there is no number."""
+
+_MODEL = "the model of Yang et al. (2022)"
+
+
+def prepared(audit: Audit) -> Audit:
+    """The audit with columns `label`, of metric and average, and `place`, which one it is; no NaN is left."""
+    names = pl.concat([audit.models.select("metric", "average"), audit.pairs.select("metric", "average")])
+    names = names.unique(maintain_order=True)
+    several = names["average"].n_unique() > 1
+    both = pl.concat_str("metric", pl.lit(" ("), "average", pl.lit(")")) if several else pl.col("metric")
+    names = names.with_columns(label=both).with_row_index("place")
+
+    def of(frame: pl.DataFrame) -> pl.DataFrame:
+        frame = frame.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
+        shared = [name for name in ("metric", "average") if name in frame.columns]
+        return frame.join(names, on=shared, how="left", maintain_order="left")
+
+    return replace(audit, **{name: of(frame) for name, frame in audit.items()})
+
+
+def labels(audit: Audit) -> list[str]:
+    """The metrics of a prepared audit, by place."""
+    both = pl.concat([frame.select("place", "label") for frame in (audit.models, audit.pairs)])
+    return both.unique().sort("place")["label"].to_list()
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number of about `digits` decimals."""
+    return NONE if value is None else shown(value, digits)
+
+
+def estimate(value: float | None, low: float | None, high: float | None) -> str:
+    """A number and its interval."""
+    if value is None or low is None or high is None:
+        return number(value)
+    return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def chance(low: float | None, high: float | None) -> str:
+    """The smallest and the largest of some probabilities; none is said to be 0 or 1."""
+    if low is None or high is None:
+        return NONE
+    ends = [">0.999" if p > 0.9995 else "<0.001" if p < 0.0005 else f"{p:.3f}" for p in (low, high)]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def certified(value: int | None) -> str:
+    """A certified breakdown number."""
+    return "unknown" if value is None else "no number turns it" if value < 0 else f"{value:,}"
+
+
+def demonstrated(value: int | None) -> str:
+    """A demonstrated breakdown number."""
+    return "none found" if value is None or value < 0 else f"{value:,}"
+
+
+def rests(audit: Audit) -> dict[str, str]:
+    """What each part of a prepared audit rests on, in a sentence or two, by the name of its frame."""
+    said = audit.assumptions
+    sparsity, correlation, error = _sparsity(said), _correlation(said), _error(said)
+    if said.get("sparsity") is None:
+        sparsity = "the sparsities of a grid (none is stated)"
+    level = said.get("level")
+    over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
+    counts = _counted(said, "answers"), _counted(said, "queries")
+    known = f"the known answers ({counts[0]}) to {counts[1]} queries, {_ranks(said)}"
+    rest = f"on {sparsity}, {correlation}, and {_MODEL} ({error})"
+    box = "No box is stated." if said.get("sparsity") is None else f"Outlined: {sparsity}, {correlation}."
+    band = " Shaded: the stated sparsity." if said.get("sparsity") is not None else ""
+    depth = said.get("lists")
+    lists = (
+        "There are no lists: the certificate is for the worst ones, and nothing is demonstrated."
+        if depth is None
+        else f"Demonstrated from lists of depth {depth}."
+    )
+    return {
+        "verdicts": f"Rests on {known}, and where missing facts are assumed, {rest}. "
+        "Each sentence says which.",
+        "models": f"Rests on {known}; {over}. Nothing is assumed of what is missing."
+        + f" Strength and full test rest {rest}." * audit.models["full"].is_not_null().any(),
+        "grid": f"Rests on {_MODEL} with the sparsity of the axis, facts missing independently of the "
+        f"predictions (correlation 0); {error}.{band}",
+        "box": f"Rests on {_MODEL} with the sparsity and correlations of the axes; {error}. {box}",
+        "breakdown": f"Rests on {known}; on no model of what is missing. {lists}",
+        "facts": f"Rests on no model of what is missing. {lists}",
+        "power": "Rests on what is observed being the truth, and on queries drawn like these. "
+        "Missing facts have no part in it.",
+        "pairs": f"Rests on {known}; {over}. Certified and demonstrated facts rest on no model. "
+        f"Probabilities and what breaks the order rest {rest}; "
+        "queries required, on what is observed being the truth.",
+    }
+
+
+def sentence(row: Mapping[str, Any], values: Mapping[tuple[str, str], float | None]) -> str:
+    """The order of a pair as it is observed.
+
+    Args:
+        row: of `Audit.pairs`, prepared.
+        values: of each model and label.
+    """
+    first, second, label = row["first"], row["second"], row["label"]
+    read = [number(values.get((name, label))) for name in (first, second)]
+    text = f"{first} reads {read[0]} by {label}, {second} {read[1]}"
+    text += f": a difference of {estimate(row['difference'], row['ci_low'], row['ci_high'])}"
+    return text + ("." if row["p_value"] is None else f", p = {row['p_value']:.3g}.")
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """The verdict on a pair."""
+    return row["verdict"] or "no verdict"
+
+
+def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
+    """What the verdict on a pair rests on.
+
+    Args:
+        row: of `Audit.pairs`.
+        said: the assumptions.
+    """
+    found = []
+    if row["certified"] is not None:
+        found.append(
+            "No number of missing facts turns it."
+            if row["certified"] < 0
+            else f"Fewer than {row['certified']:,} missing facts do not turn it, whatever they are."
+        )
+    if (row["demonstrated"] or -1) > 0:
+        found.append(f"{row['demonstrated']:,} facts are at hand that would turn it.")
+    low, high = row["probability_low"], row["probability_high"]
+    if row["verdict"] != VERDICTS[0] and low is not None and high is not None:
+        found.append(
+            f"{row['first']} is the better one on the full test with probability {chance(low, high)}."
+        )
+    sparsity, models = _sparsity(said), (row["first"], row["second"])
+    if row["verdict"] == VERDICTS[0]:
+        if said.get("sparsity") is not None:
+            found.append(f"Rests on {sparsity}, for how many facts are missing at most; on no model.")
+        else:
+            found.append("Rests on nothing that is missing.")
+    elif low is None:
+        found.append(f"Rests on the known answers alone, with {sparsity}.")
+    else:
+        found.append(f"Rests on {sparsity}, {_correlation(said, models)}, and {_MODEL} ({_error(said)}).")
+    return " ".join(found)
+
+
+def protocol(said: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(name, what is said) of every assumption but the notes."""
+    return [(name.replace("_", " "), _plain(value)) for name, value in said.items() if name != "notes"]
+
+
+def limits(said: Mapping[str, Any], first: str, second: str) -> list[float] | None:
+    """The stated box as [sparsity, sparsity, difference of correlations, difference]; second less first."""
+    sparsity, correlation = said.get("sparsity"), said.get("correlation")
+    if sparsity is None:
+        return None
+    if isinstance(correlation, Mapping):
+        one, other = correlation.get(first), correlation.get(second)
+    else:
+        one = other = correlation
+    one, other = one or (0.0, 0.0), other or (0.0, 0.0)
+    return [sparsity[0], sparsity[1], other[0] - one[1], other[1] - one[0]]
+
+
+def _plain(value: Any) -> str:
+    if value is None or value == "":
+        return "not stated"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_plain(entry)}" for name, entry in value.items())
+    if isinstance(value, list | tuple):
+        return _range(value) if _is_range(value) else ", ".join(map(_plain, value))
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _is_range(value: Any) -> bool:
+    return len(value) == 2 and all(isinstance(end, int | float) for end in value)
+
+
+def _range(ends: Any) -> str:
+    low, high = (f"{end:,}" if isinstance(end, int) else f"{end:.3g}" for end in ends)
+    return low if low == high else f"{low} to {high}"
+
+
+def _sparsity(said: Mapping[str, Any]) -> str:
+    if said.get("sparsity") is None:
+        return "no stated sparsity"
+    source = said.get("sparsity_from")
+    return f"a sparsity of {_range(said['sparsity'])}" + (f" ({source})" if source else "")
+
+
+def _correlation(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
+    """Of some models, where each has its own."""
+    stated = said.get("correlation")
+    if stated is None:
+        return "a correlation of 0 (none is stated: missing and found are taken as independent)"
+    if not isinstance(stated, Mapping):
+        return f"a correlation of {_range(stated)}"
+    if not models:
+        return "the correlation of each model that the protocol names"
+    own = (f"{_range(stated[model])} of {model}" for model in models if model in stated)
+    return f"a correlation of {', '.join(own)}"
+
+
+def _error(said: Mapping[str, Any]) -> str:
+    return f"calibration: {said['calibration']}" if said.get("calibration") else "no calibration is named"
+
+
+def _ranks(said: Mapping[str, Any]) -> str:
+    filtered = said.get("filtered")
+    kind = "ranks" if filtered is None else "filtered ranks" if filtered else "raw ranks"
+    return f"{kind}, {said['ties']} ties" if said.get("ties") else kind
+
+
+def _counted(said: Mapping[str, Any], name: str) -> str:
+    return "not counted" if said.get(name) is None else f"{said[name]:,}"

@@ -1,0 +1,37 @@
+"""Tables of LaTeX, in the style of booktabs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from owkg.terminal.tables import plain
+
+_ESCAPED = {
+    **{c: "\\" + c for c in "_&%#${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "[": "{[}",
+    "]": "{]}",
+    "\n": " ",
+    "\r": " ",
+}
+
+
+def latex(text: Any) -> str:
+    """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
+    return "".join(_ESCAPED.get(c, c) for c in plain(text))
+
+
+def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
+    """A booktabs table; its first columns, `names` of them, are of text, the others of numbers.
+
+    Args:
+        head: of each column, in LaTeX.
+        rows: of cells, in LaTeX.
+        names: number of columns of text.
+    """
+    begin = rf"\begin{{tabular}}{{{'l' * names}{'r' * (len(head) - names)}}}"
+    lines = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
+    return "\n".join(
+        [begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+    )

@@ -1,0 +1,252 @@
+"""The page in a browser: opened from disk, without a network."""
+
+import shutil
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from owkg import report
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+FIGURES = ["chart-models", "chart-grid", "chart-box", "chart-power"]
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def file(audit, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "audit.html"
+    report.write(audit, path)
+    return path
+
+
+class Opened:
+    """A page, what it asked for, and what went wrong on it."""
+
+    def __init__(self, context, path):
+        self.asked, self.wrong = [], []
+        self.page = context.new_page()
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.wrong.append(message.text))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.goto(path.as_uri())
+        self.drawn()
+
+    def drawn(self):
+        self.page.wait_for_selector("body[data-drawn]", timeout=30_000)
+
+    def of(self, name, attribute="d", marks="path"):
+        """An attribute of the marks of a figure."""
+        return self.page.eval_on_selector_all(
+            f"#{name} svg {marks}", f"(found) => found.map((mark) => mark.getAttribute('{attribute}'))"
+        )
+
+
+@pytest.fixture
+def opened(browser, file):
+    """Opens the page, or another file."""
+    contexts = []
+
+    def do(path=file, **options):
+        contexts.append(browser.new_context(offline=True, **options))
+        return Opened(contexts[-1], path)
+
+    yield do
+    for context in contexts:
+        context.close()
+
+
+def labels(shown, name):
+    return shown.page.eval_on_selector_all(
+        f"#{name} svg text", "(found) => found.map((text) => text.textContent)"
+    )
+
+
+def cells(shown, row):
+    """Of a row of a table, by what finds it."""
+    return shown.page.eval_on_selector_all(f"{row} td", "(found) => found.map((cell) => cell.innerText)")
+
+
+def test_every_chart_is_drawn_from_the_file_alone(opened, file):
+    shown = opened()
+    assert shown.asked == [file.as_uri()]
+    assert shown.wrong == []
+    drawn = shown.page.eval_on_selector_all(
+        ".chart", "(all) => all.map((chart) => [chart.id, chart.querySelectorAll('svg').length])"
+    )
+    assert drawn == [[name, 1] for name in FIGURES]
+    assert all(len(shown.of(name)) > 5 for name in FIGURES)
+    assert shown.page.evaluate("typeof alert.called") == "undefined"
+
+
+def test_names_are_text(opened, names):
+    shown = opened()
+    assert shown.page.evaluate("document.scripts.length") == 3
+    assert names[1] in shown.page.inner_text("main")
+    assert shown.page.eval_on_selector_all("#pair option", "(all) => all.map((one) => one.text)") == [
+        f"{names[0]} – {names[1]}",
+        f"{names[0]} – {names[2]}",
+        f"{names[1]} – {names[2]}",
+    ]
+    assert names[0] in labels(shown, "chart-models")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "first", "other"), [("light", "light", "dark"), ("dark", "dark", "light")]
+)
+def test_the_theme_is_that_of_the_system_until_it_is_changed(opened, scheme, first, other):
+    shown = opened(color_scheme=scheme)
+    ink = {"light": "rgb(27, 30, 35)", "dark": "rgb(232, 234, 238)"}
+    paper = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}
+
+    def colours():
+        words = shown.page.eval_on_selector_all(
+            ".chart svg .role-axis-label text", "(all) => all.map((text) => getComputedStyle(text).fill)"
+        )
+        return set(words), shown.page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    assert colours() == ({ink[first]}, paper[first])
+    shown.page.click("#theme")
+    assert colours() == ({ink[other]}, paper[other])
+    shown.page.click("#theme")
+    assert colours() == ({ink[first]}, paper[first])
+    assert shown.wrong == []
+
+
+def test_another_pair_has_another_map(opened, audit, names):
+    shown = opened()
+
+    def chances():
+        told = [label or "" for label in shown.of("chart-box", "aria-label", ".mark-rect path")]
+        return sorted(float(label.rpartition("P(first better): ")[2]) for label in told if "better" in label)
+
+    def own(first, second):
+        box = audit.box.filter(first=first, second=second, metric="mrr")
+        return sorted(box["probability"].drop_nulls())
+
+    assert chances() == pytest.approx(own(names[0], names[1]), abs=5.1e-4)
+    assert f"{names[0]} and {names[1]}" in shown.page.get_attribute("#chart-box", "aria-label")
+    shown.page.select_option("#pair", label=f"{names[1]} – {names[2]}")
+    shown.drawn()
+    assert chances() == pytest.approx(own(names[1], names[2]), abs=5.1e-4)
+    assert own(names[0], names[1]) != pytest.approx(own(names[1], names[2]), abs=1e-2)
+    assert f"{names[1]} and {names[2]}" in shown.page.get_attribute("#chart-box", "aria-label")
+    assert shown.page.text_content("#table-box tbody:not([hidden]) th").startswith(names[1])
+
+
+def test_another_metric_keeps_the_pair_and_changes_all(opened, names):
+    shown = opened()
+    shown.page.select_option("#pair", label=f"{names[0]} – {names[2]}")
+    shown.drawn()
+    before = {name: (shown.of(name), labels(shown, name)) for name in ("chart-models", "chart-grid")}
+    shown.page.select_option("#metric", label="hits@10")
+    shown.drawn()
+    assert shown.page.input_value("#pair") == "4"
+    assert {name: (shown.of(name), labels(shown, name)) for name in before} != before
+    shown.page.click("text=Table of all pairs")
+    rows = shown.page.eval_on_selector_all(
+        "#pairs ~ details tbody tr",
+        "(all) => all.filter((row) => row.offsetParent).map((row) => row.innerText)",
+    )
+    assert len(rows) == 3
+    assert all(row.startswith("hits@10") for row in rows)
+    assert shown.wrong == []
+
+
+def test_a_table_opens_and_is_read(opened, audit):
+    shown = opened()
+    table = shown.page.locator("section:has(#box) details")
+    assert not table.locator("table").is_visible()
+    table.locator("summary").click()
+    assert table.locator("table").is_visible()
+    row = shown.page.locator("#table-box tbody:not([hidden]) tr").nth(3)
+    own = audit.box.head(35).sort("correlation_difference", "sparsity")["probability"].to_list()
+    assert [float(text) for text in row.locator("td").all_inner_texts()] == pytest.approx(
+        own[10:15], abs=5e-4
+    )
+
+
+def test_a_phone_scrolls_tables_and_not_the_page(opened):
+    shown = opened(viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
+    shown.page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    wide = shown.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert wide == [360, 360]
+    beyond = shown.page.eval_on_selector_all(
+        ".scroll", "(all) => all.filter((part) => part.scrollWidth > part.clientWidth).length"
+    )
+    assert beyond > 2
+    charts = shown.page.eval_on_selector_all(
+        ".chart svg", "(all) => all.map((svg) => svg.getBoundingClientRect().width)"
+    )
+    assert max(charts) <= 360
+    assert min(charts) > 250
+
+
+def test_paper_is_light_and_hides_nothing(opened):
+    shown = opened(color_scheme="dark")
+    closed = shown.page.locator("details:not([open])").count()
+    assert closed > 3
+    shown.page.emulate_media(media="print", color_scheme="dark")
+    shown.page.wait_for_function("document.querySelectorAll('details:not([open])').length === 0")
+    assert shown.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not shown.page.locator(".bar").is_visible()
+    rows = shown.page.eval_on_selector_all(
+        "[data-place]", "(all) => all.every((part) => part.getClientRects().length > 0)"
+    )
+    assert rows  # of every metric, not of the chosen one
+    fills = shown.page.eval_on_selector_all(
+        ".chart svg .role-axis-label text", "(all) => all.map((text) => getComputedStyle(text).fill)"
+    )
+    assert set(fills) == {"rgb(0, 0, 0)"}
+    assert shown.page.pdf().startswith(b"%PDF")
+    shown.page.emulate_media(media="screen")
+    shown.page.wait_for_function(f"document.querySelectorAll('details:not([open])').length === {closed}")
+
+
+def test_sixty_six_pairs_are_drawn(opened, make, tmp_path):
+    names = [f"a model of some length {i}" for i in range(12)]
+    report.write(make(names, sparsities=10, correlations=25), tmp_path / "many.html")
+    shown = opened(tmp_path / "many.html")
+    assert shown.page.locator("#pair option").count() == 66
+    shown.page.select_option("#pair", index=65)
+    shown.drawn()
+    assert shown.wrong == []
+    assert all(len(shown.of(name)) > 5 for name in FIGURES)
+    assert shown.page.locator("#table-box tbody:not([hidden])").count() == 1
+
+
+def test_where_nothing_is_stated_nothing_is_shaded_or_outlined(opened, make, tmp_path):
+    audit = make(sparsity=None, correlation=None, queries=None)
+    empty = [pl.lit(None, pl.Float64).alias(name) for name in audit.models.columns if "full" in name]
+    report.write(replace(audit, models=audit.models.with_columns(empty)), tmp_path / "none.html")
+    shown, stated = opened(tmp_path / "none.html"), opened()
+    assert shown.wrong == []
+    for name, more in (("chart-grid", 1), ("chart-box", 2)):
+        rectangles = [len(each.of(name, "fill", ".mark-rect path")) for each in (shown, stated)]
+        assert rectangles[1] - rectangles[0] == more
+    points = [len(each.of("chart-models", "fill", ".mark-symbol path")) for each in (shown, stated)]
+    assert points == [3, 6]
+
+
+def test_an_audit_without_pairs_draws_what_there_is(opened, audit, tmp_path):
+    bare = {name: getattr(audit, name).clear() for name in ("pairs", "box", "facts", "power")}
+    report.write(replace(audit, **bare), tmp_path / "bare.html")
+    shown = opened(tmp_path / "bare.html")
+    assert shown.wrong == []
+    assert len(shown.of("chart-models")) > 5
+    assert not shown.page.locator("#chart-box").is_visible()

@@ -1,0 +1,169 @@
+"""Markdown, LaTeX, sentences and files of a report."""
+
+import re
+import sys
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+import owkg.report
+from owkg import report
+from owkg.auditing.result import VERDICTS
+from owkg.checks import ArgumentError
+from owkg.report import words
+
+WITHOUT = {"sparsity": None, "correlation": None, "sparsity_from": None, "lists": None, "calibration": ""}
+
+
+def cells(line):
+    """Of a line of a Markdown table; escaped bars are none."""
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def markdown_tables(text):
+    parts = [part.strip().splitlines() for part in text.split("\n\n")]
+    return [[cells(line) for line in part] for part in parts if part[0].startswith("|")]
+
+
+def test_markdown_holds_the_frames(audit):
+    models, pairs = markdown_tables(report.markdown(audit))
+    assert len(models) == 2 + len(audit.models)
+    assert len(pairs) == 2 + len(audit.pairs)
+    for table in (models, pairs):
+        assert {len(row) for row in table} == {len(table[0])}
+    for row, own in zip(models[2:], audit.models.iter_rows(named=True), strict=True):
+        read = [float(text) for text in re.findall(r"[\d.]+", row[2])]
+        assert read == pytest.approx([own["value"], own["ci_low"], own["ci_high"]], abs=5e-5)
+    verdicts = [row[-1] for row in pairs[2:]]
+    assert verdicts == [verdict or "no verdict" for verdict in audit.pairs["verdict"]]
+    at = pairs[0].index("certified")
+    assert [row[at] for row in pairs[2:5]] == ["34", "unknown", "no number turns it"]
+
+
+def test_columns_without_a_number_are_left_out(audit):
+    models, pairs = markdown_tables(report.markdown(audit))
+    assert "gamma" not in pairs[0]  # all NaN
+    assert "full test" in models[0]
+    nothing = audit.models.with_columns(pl.lit(None, pl.Float64).alias(c) for c in ("full", "strength"))
+    (models, _) = markdown_tables(report.markdown(replace(audit, models=nothing)))
+    assert models[0] == ["metric", "model", "value", "queries", "answers"]
+
+
+def test_markdown_escapes_what_is_active(audit, names):
+    text = report.markdown(audit)
+    assert names[1] not in text
+    assert r"\</script\>\<script\>" in text
+    assert r"a\|b\_50% \& \`c\` \$d\$" in text
+
+
+def test_captions_say_what_the_numbers_rest_on(audit):
+    for text in (report.markdown(audit), report.latex(audit)):
+        assert text.count("a sparsity of 0.2 to 0.5 (given)") == 2
+        assert text.count("a correlation of 0 to 0.1") == 2
+        assert "29,003" in text
+    bare = replace(audit, assumptions=audit.assumptions | WITHOUT)
+    assert "the sparsities of a grid (none is stated), a correlation of 0 (none is stated" in report.markdown(
+        bare
+    )
+
+
+def test_latex_is_two_tables_of_booktabs(audit):
+    text = report.latex(audit)
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == text.count(r"\caption{") == 2
+    assert r"a|b\_50\% \& `c` \$d\$" in text
+    body = re.findall(r"\\midrule\n(.*?)\\bottomrule", text, re.DOTALL)
+    assert [len(part.strip().splitlines()) for part in body] == [len(audit.models), len(audit.pairs)]
+    widths = {len(re.split(r"(?<!\\)&", line)) for line in body[1].strip().splitlines()}
+    (columns,) = re.findall(r"\\begin\{tabular\}\{(lll\w+)\}", text)
+    assert widths == {len(columns)}
+
+
+def test_latex_has_signs_and_dashes_of_its_own(audit):
+    worse = audit.pairs.with_columns(difference=pl.lit(-0.02), ci_low=pl.lit(-0.05))
+    text = report.latex(replace(audit, pairs=worse))
+    assert "$-$0.0200 {[}$-$0.0500, 0.0350{]}" in text
+    assert words.NONE not in text
+
+
+def test_missing_words_and_numbers_leave_the_report_whole(audit):
+    floats = [name for name, kind in audit.pairs.schema.items() if kind == pl.Float64]
+    others = ("certified", "demonstrated", "verdict")
+    empty = audit.pairs.with_columns(
+        *(pl.lit(None, audit.pairs.schema[name]).alias(name) for name in others),
+        *(pl.lit(float(value)).alias(name) for name, value in zip(floats, ["nan", "inf"] * 9, strict=False)),
+    )
+    bare = replace(audit, pairs=empty, assumptions={})
+    for text in (report.markdown(bare), report.latex(bare)):
+        assert "nan" not in text
+        assert "inf" not in text
+        assert "no verdict" in text
+
+
+def test_two_averages_are_two_metrics(make):
+    other = make(average="queries")
+    frames = {
+        name: pl.concat([frame, frame.with_columns(average=pl.lit("queries"))])
+        for name, frame in other.items()
+        if "average" in frame.columns
+    }
+    both = replace(other, **frames)
+    names = {row[0] for row in markdown_tables(report.markdown(both))[0][2:]}
+    assert names == {"mrr (answers)", "mrr (queries)", "hits@10 (answers)", "hits@10 (queries)"}
+
+
+def row_of(**values):
+    names = {"first": "A", "second": "B", "certified": 34, "demonstrated": 51, "verdict": None}
+    return names | {"probability_low": 0.6, "probability_high": 0.9} | values
+
+
+def test_a_verdict_comes_with_what_it_rests_on(audit):
+    said = audit.assumptions
+    box = words.pair_rests(row_of(verdict=VERDICTS[1]), said)
+    assert "a sparsity of 0.2 to 0.5 (given), a correlation of 0 to 0.1, and the model" in box
+    assert "probability 0.600 to 0.900" in box
+    whatever = words.pair_rests(row_of(verdict=VERDICTS[0]), said)
+    assert "Fewer than 34 missing facts do not turn it" in whatever
+    assert "probability" not in whatever
+    assert "on no model" in whatever
+    never = words.pair_rests(row_of(verdict=VERDICTS[0], certified=-1), said | WITHOUT)
+    assert never.startswith("No number of missing facts turns it.")
+    unknown = words.pair_rests(row_of(certified=None, demonstrated=None), said)
+    assert "facts" not in unknown
+    alone = words.pair_rests(row_of(probability_low=None, probability_high=None), said | WITHOUT)
+    assert alone.endswith("Rests on the known answers alone, with no stated sparsity.")
+
+
+def test_no_probability_is_said_to_be_0_or_1():
+    assert words.chance(0.99999, 1.0) == ">0.999"
+    assert words.chance(0.0, 0.25) == "<0.001 to 0.250"
+    assert words.chance(None, 0.25) == words.NONE
+
+
+def test_correlations_of_each_model_are_those_of_the_pair(audit):
+    own = audit.assumptions | {"correlation": {"A": [0.0, 0.1], "B": [0.2, 0.2], "C": [0.7, 0.8]}}
+    text = words.pair_rests(row_of(verdict=VERDICTS[3]), own)
+    assert "a correlation of 0 to 0.1 of A, 0.2 of B," in text
+    assert words.limits(own, "A", "B") == pytest.approx([0.2, 0.5, 0.1, 0.2])
+    assert words.limits(audit.assumptions, "A", "B") == pytest.approx([0.2, 0.5, -0.1, 0.1])
+    assert words.limits(audit.assumptions | {"correlation": None}, "A", "B") == [0.2, 0.5, 0, 0]
+    assert words.limits(WITHOUT, "A", "B") is None
+
+
+def test_the_ending_says_what_is_written(audit, tmp_path):
+    for name, form in (("a.md", report.markdown), ("deep/a.tex", report.latex), ("a.html", report.html)):
+        report.write(audit, tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8") == form(audit)
+    for name in ("a.pdf", "html", "a.HTML5"):
+        with pytest.raises(ArgumentError, match=r"`path` must end with \.html, \.md, \.tex, got"):
+            report.write(audit, tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.md", "deep"]
+
+
+@pytest.mark.parametrize("lost", ["altair", "vl_convert"])
+def test_a_missing_package_names_the_extra(audit, tmp_path, monkeypatch, lost):
+    monkeypatch.setitem(sys.modules, lost, None)
+    with pytest.raises(ValueError, match=r"pip install 'owkg\[report\]'"):
+        owkg.report.write(audit, tmp_path / "a.html")
+    assert not list(tmp_path.iterdir())
+    report.write(audit, tmp_path / "a.md")
