@@ -6,26 +6,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from owkg.auditing import Answers, implied
+from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, order_probability
 from owkg.kg import num_candidates
-from owkg.openworld import feasible_correlation
 from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.simulate import FullTest, thin
 from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import printed
+from simulations.implied_full_test import CURVES
 from simulations.open_world.experiment import records
 from simulations.open_world.presets import Configuration
 from simulations.open_world.query_values import joined
 from simulations.open_world.record import Record
-from simulations.open_world.world import ClosedWorld, read_worlds
-from simulations.script import Out, Quick, command_line, run_package, save_table
+from simulations.open_world.world import ClosedWorld, read_world, read_worlds
+from simulations.script import Out, Quick, command_line, data_folder, run_package, save_table
 
 METRICS = ("mrr", "hits@1", "hits@10", "p-mrr@1/2")
 AVERAGES = ("answers", "queries")
 SPARSITIES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
-TABLE = Path(__file__).parents[1] / "owkg" / "auditing" / "calibration.csv"
+# Full metrics below it say nothing: chance.
+LEAST = 0.02
+# Share of checkpoints of worlds and models left out that intervals of 95 % are made to hold: these are few.
+HELD = 0.975
+# Of a box of correlations, about the true one.
+WIDTH = 0.05
 
 
 class Setting(NamedTuple):
@@ -47,10 +54,17 @@ class Setting(NamedTuple):
     labels: tuple[str, ...]
 
 
-_FIRST, _OTHER = ("ComplEx 32", "DistMult 32", "RotatE 32", "TransE 32"), ("ComplEx 8", "pRotatE 32", "BetaE 16")
+_FIRST, _OTHER = (
+    ("ComplEx 32", "DistMult 32", "RotatE 32", "TransE 32"),
+    ("ComplEx 8", "pRotatE 32", "BetaE 16"),
+)
 CALIBRATION = {
     "small": Setting(8, 80, 1, (0.95, 0.6), 1, _FIRST),
     "large": Setting(12, 150, 4, (0.85, 0.5), 2, _FIRST),
+    "many": Setting(10, 150, 10, (0.8, 0.55), 3, _FIRST),
+    "few": Setting(20, 50, 1, (0.7,), 4, _FIRST),
+    "deep": Setting(5, 300, 6, (0.9, 0.65), 5, _FIRST),
+    "big": Setting(20, 300, 10, (0.75,), 6, _FIRST),
 }
 """Worlds that the model error is fitted on."""
 CHECK = {
@@ -122,7 +136,9 @@ def trained(name: str, setting: Setting, out: Path, *, quick: bool) -> list[tupl
     return list(zip(worlds, found, strict=True))
 
 
-def points(name: str, worlds: list[tuple[ClosedWorld, list[Record]]], labels: tuple[str, ...], seed: int = 0) -> pl.DataFrame:
+def points(
+    name: str, worlds: list[tuple[ClosedWorld, list[Record]]], labels: tuple[str, ...], seed: int = 0
+) -> pl.DataFrame:
     """Every checkpoint on tests of every sparsity: the sparse metric, the implied full one, the true one.
 
     Args:
@@ -182,7 +198,13 @@ def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray) -> pl.Dat
     strength = found[:, whole].mean(1)
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = (l1 - l2) * np.sqrt(sparsity * (1 - sparsity) / (strength * (1 - strength)))
-    entities = int(np.median(num_candidates(world.known, world.triples)[whole]) + np.median(sizes[np.repeat(np.arange(len(sizes)), sizes)])) - 1
+    entities = (
+        int(
+            np.median(num_candidates(world.known, world.triples)[whole])
+            + np.median(sizes[np.repeat(np.arange(len(sizes)), sizes)])
+        )
+        - 1
+    )
     numbers, queries = np.unique(counts, return_counts=True)
     parts = []
     for name in METRICS:
@@ -197,29 +219,292 @@ def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray) -> pl.Dat
                 share = queries
                 sparse = _by_query(sparse_of, counts).mean(1)
                 true = _by_query(full_of, sizes).mean(1)
-            answers = Answers(numbers, share / share.sum(), entities)
+            answers = Answers(numbers, share / share.sum(), entities, queries)
             told = implied(name, sparse, answers, sparsity=float(sparsity))
             known = {"metric": name, "average": average, "sparsity": float(sparsity), "queries": len(counts)}
             columns = {"sparse": sparse, "full": true, "implied": told.full, "strength": told.strength}
             columns |= {"correlation": rho}
-            with_rho = _implied_each(name, sparse, answers, float(sparsity), rho)
-            own = pl.DataFrame(columns | {"checkpoint": np.arange(len(sparse)), "implied_with_correlation": with_rho})
+            columns |= {"checkpoint": np.arange(len(sparse))}
+            columns |= _boxed(name, sparse, answers, float(sparsity), rho)
+            own = pl.DataFrame(columns)
             parts.append(own.with_columns(pl.lit(value).alias(key) for key, value in known.items()))
     return pl.concat(parts)
 
 
-def _implied_each(name: str, values: np.ndarray, answers: Answers, sparsity: float, rho: np.ndarray) -> np.ndarray:
-    """Implied full metrics, each of its own correlation."""
-    grid = np.round(np.linspace(-0.6, 0.6, 25), 3)
+def _boxed(
+    name: str, values: np.ndarray, answers: Answers, sparsity: float, rho: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The least and the largest implied full metric, of correlations about the true one of each checkpoint."""
+    grid = np.round(np.linspace(-0.7, 0.7, 29), 3)
     found = implied(name, values, answers, sparsity=sparsity, correlation=grid).full
-    told = np.full(len(values), np.nan)
+    told = np.full((len(values), 3), np.nan)
     for i, row in enumerate(found):
         good = np.isfinite(row)
         if good.sum() > 1 and grid[good][0] <= rho[i] <= grid[good][-1]:
-            told[i] = np.interp(rho[i], grid[good], row[good])
-    return told
+            told[i] = np.interp(rho[i] + np.array([-WIDTH, 0, WIDTH]), grid[good], row[good])
+    return {"box_low": told.min(1), "box_high": told.max(1)}
 
 
 def _by_query(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     first = np.cumsum(counts) - counts
     return np.add.reduceat(values, first, axis=1) / counts
+
+
+def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of checkpoints of different models on one test, the first ahead as implied."""
+    parts = []
+    keys = ("setting", "density", "asked", "average", "metric")
+    for key, part in rows.partition_by(keys, as_dict=True, maintain_order=True).items():
+        one, other = np.triu_indices(len(part), 1)
+        model, ahead = part["model"].to_numpy(), part["implied"].to_numpy()
+        apart = model[one] != model[other]
+        one, other = one[apart], other[apart]
+        one, other = (
+            np.where(ahead[one] >= ahead[other], one, other),
+            np.where(ahead[one] >= ahead[other], other, one),
+        )
+        columns = dict(zip(keys, key, strict=True))
+        told = {
+            f"{name}_{which}": part[name].to_numpy()[at]
+            for name in ("implied", "full", "sparsity")
+            for which, at in (("first", one), ("second", other))
+        }
+        parts.append(
+            pl.DataFrame(told).with_columns(pl.lit(value).alias(name) for name, value in columns.items())
+        )
+    return pl.concat(parts)
+
+
+def _nearest(sparsity: np.ndarray) -> np.ndarray:
+    """Of the sparsities of the table the nearest: fewer are missing of queries that keep an answer."""
+    grid = np.array(SPARSITIES)
+    return grid[np.abs(sparsity[:, None] - grid).argmin(1)]
+
+
+def calibration(rows: pl.DataFrame) -> pl.DataFrame:
+    """Errors by metric and sparsity, fitted to checkpoints that are known in full.
+
+    The error is the root mean square of full less implied over 2 sqrt(full (1 - full)), times what makes
+    `HELD` of the checkpoints lie within 1.96 of it when their world and their model are left out. The scale of differences is
+    a share of both errors, by Student's t; share and degrees of freedom are those under which the orders of all
+    pairs are likeliest.
+    """
+    parts = []
+    for metric in METRICS:
+        own = rows.filter((pl.col("metric") == metric) & (pl.col("full") > LEAST))
+        told, asked = own["implied"].to_numpy(), _nearest(own["sparsity"].to_numpy())
+        ratio = (own["full"].to_numpy() - told) / (2 * np.sqrt(np.maximum(told * (1 - told), 0.01)))
+        world = (own["setting"] + "/" + own["density"].cast(pl.String)).to_numpy()
+        model, points = own["model"].to_numpy(), np.unique(asked)
+
+        def fitted(some: np.ndarray, ratio: np.ndarray = ratio, asked: np.ndarray = asked) -> np.ndarray:
+            return np.array([np.sqrt((ratio[some & (asked == x)] ** 2).mean()) for x in points])
+
+        # A world and a model that were not fitted.
+        new = [
+            (at, (world != one) & (model != other))
+            for one in np.unique(world)
+            for other in np.unique(model)
+            if (at := (world == one) & (model == other)).any()
+        ]
+        left_out = [np.abs(ratio[at]) / np.interp(asked[at], points, fitted(rest)) for at, rest in new]
+        error = fitted(np.ones(len(own), bool)) * np.quantile(np.concatenate(left_out), HELD) / 1.96
+        pairs = _pairs(own)
+        first, second = (pairs[f"implied_{which}"].to_numpy() for which in ("first", "second"))
+        scale = np.hypot(*(2 * np.sqrt(np.maximum(x * (1 - x), 0.01)) for x in (first, second)))
+        units = (first - second) / (np.interp(pairs["sparsity_first"].to_numpy(), points, error) * scale)
+        right = (pairs["full_first"] > pairs["full_second"]).to_numpy()
+        # Each world counts alike, however many pairs it has.
+        of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
+        best = max(
+            (
+                (of_world @ np.log(np.clip(np.where(right, p, 1 - p), 1e-9, 1)), share, freedom)
+                for share in np.round(np.geomspace(0.03, 1.2, 48), 3)
+                for freedom in (2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
+                for p in (special.stdtr(freedom, units / share),)
+            )
+        )
+        parts.append(
+            pl.DataFrame(
+                {
+                    "metric": metric,
+                    "sparsity": points,
+                    "error": np.maximum.accumulate(error).round(5),
+                    "difference_share": best[1],
+                    "freedom": best[2],
+                    "checkpoints": [int((asked == x).sum()) for x in points],
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+def calibrate(out: Out = Path("out"), quick: Quick = False) -> None:
+    """Trains models on closed worlds and writes the table of errors that owkg audit uses; twenty minutes."""
+    writable_folder(out)
+    folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
+    rows, told = [], []
+    for name, setting in CALIBRATION.items():
+        worlds = trained(name, setting, folder, quick=quick)
+        rows.append(points(name, worlds, setting.labels))
+        for world, recorded in worlds:
+            sizes = {"entities": world.graph.num_entities, "queries": world.num_queries}
+            sizes |= {"answers": len(world.query), "models": ", ".join(setting.labels)}
+            sizes |= {"checkpoints": sum(len(one.step) for one in recorded)}
+            told.append({"setting": name, "density": world.density} | sizes)
+    independent = pl.concat(rows).filter(pl.col("missing") == "independent")
+    found = calibration(independent)
+    save_table(found, out / TABLE.name if quick else TABLE)
+    save_table(pl.DataFrame(told), out / WORLDS.name if quick else WORLDS)
+    wide = found.pivot("metric", index="sparsity", values="error", maintain_order=True)
+    printed("errors", wide.columns, [[f"{x:.3f}" for x in row] for row in wide.iter_rows()])
+    rows_of = found.unique("metric", maintain_order=True).select("metric", "difference_share", "freedom")
+    printed("of differences", rows_of.columns, [[str(x) for x in row] for row in rows_of.iter_rows()])
+
+
+def published() -> pl.DataFrame:
+    """Checkpoints of the committed curves on the published worlds, as `points` gives them; MRR over queries."""
+    table = pl.read_csv(CURVES, glob=False)
+    folder = data_folder("family_tree_published")
+    parts = []
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()) if folder else []:
+        world = read_world(place)
+        present = world.present["sparse"]
+        known = np.bincount(world.query[present], minlength=world.num_queries)
+        counts, queries = np.unique(known, return_counts=True)
+        sparsity = float(1 - present.mean())
+        answers = Answers(counts, queries / queries.sum(), world.graph.num_entities, queries)
+        own = table.filter(pl.col("density") == world.density)
+        told = implied("mrr", own["sparse"].to_numpy(), answers, sparsity=sparsity).full
+        parts.append(
+            own.select(
+                pl.lit("published").alias("setting"),
+                "density",
+                pl.lit(round(sparsity, 2)).alias("asked"),
+                pl.lit("independent").alias("missing"),
+                pl.col("configuration").alias("model"),
+                "full",
+                "sparse",
+                pl.Series("implied", told),
+                pl.lit("mrr").alias("metric"),
+                pl.lit("queries").alias("average"),
+                pl.lit(sparsity).alias("sparsity"),
+            )
+        )
+    return pl.concat(parts) if parts else pl.DataFrame()
+
+
+def check(out: Out = Path("out"), quick: Quick = False) -> None:
+    """Intervals and probabilities of an audit on worlds, models and densities that the table has not seen."""
+    writable_folder(out)
+    folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
+    rows = pl.concat(
+        points(name, trained(name, setting, folder, quick=quick), setting.labels)
+        for name, setting in CHECK.items()
+    )
+    parts = [rows.filter(pl.col("missing") == "independent")]
+    known = published()
+    if len(known):
+        parts.append(known)
+    unseen = pl.concat(parts, how="diagonal").filter(pl.col("full") > LEAST)
+    kept = coverage(unseen)
+    save_table(kept, out / "audit_coverage.csv")
+    wide = kept.filter(pl.col("metric") == "mrr")
+    printed(
+        "intervals of the full MRR, sparsity known", wide.columns, [_cells(row) for row in wide.iter_rows()]
+    )
+    by_metric = unseen.group_by("metric", maintain_order=True).agg(pl.len())["metric"].to_list()
+    cells = [_cells((name, *coverage(unseen.filter(metric=name), ())[0].row(0))) for name in by_metric]
+    printed("intervals by metric", ["metric", "checkpoints", "held", "median_width"], cells)
+    said = reliability(unseen)
+    save_table(said, out / "audit_probabilities.csv")
+    wide = said.filter(pl.col("metric") == "mrr").drop("metric")
+    printed("orders by MRR: said and right", wide.columns, [_cells(row) for row in wide.iter_rows()])
+    chosen = rows.filter((pl.col("missing") == "chosen") & (pl.col("full") > LEAST))
+    boxes = boxed(chosen)
+    save_table(boxes, out / "audit_boxes.csv")
+    printed(
+        f"facts chosen by a model, correlations known to {WIDTH:g}",
+        boxes.columns,
+        [_cells(row) for row in boxes.iter_rows()],
+    )
+
+
+def coverage(rows: pl.DataFrame, by: tuple[str, ...] = ("metric", "setting", "asked")) -> pl.DataFrame:
+    """How often the interval of the full metric holds the true one, and its median width."""
+    told = rows["implied"].to_numpy()
+    half = np.empty(len(rows))
+    for name in rows["metric"].unique():
+        at = (rows["metric"] == name).to_numpy()
+        half[at] = 1.96 * full_error(name, rows["sparsity"].to_numpy()[at], told[at])
+    low, high = np.clip(told - half, 0, 1), np.clip(told + half, 0, 1)
+    full = rows["full"].to_numpy()
+    own = rows.with_columns(
+        held=pl.Series((low - 1e-9 <= full) & (full <= high + 1e-9)), width=pl.Series(high - low)
+    )
+    means = (
+        pl.len().alias("checkpoints"),
+        pl.col("held").mean(),
+        pl.col("width").median().alias("median_width"),
+    )
+    return own.group_by(by, maintain_order=True).agg(*means) if by else own.select(*means)
+
+
+def reliability(rows: pl.DataFrame) -> pl.DataFrame:
+    """Probabilities of orders by tenths: the mean that is said, and the share that is right."""
+    pairs, parts = _pairs(rows), []
+    for name in pairs["metric"].unique(maintain_order=True):
+        own = pairs.filter(metric=name)
+        first, second = (own[f"implied_{which}"].to_numpy() for which in ("first", "second"))
+        error = difference_error(name, own["sparsity_first"].to_numpy(), first, second)
+        p = order_probability(name, (first - second) / np.maximum(error, 1e-9))
+        right = (own["full_first"] > own["full_second"]).to_numpy()
+        # Each pair is told from both sides.
+        p, right = np.concatenate([p, 1 - p]), np.concatenate([right, ~right])
+        tenth = np.minimum((p * 10).astype(int), 9)
+        parts.append(
+            pl.DataFrame({"tenth": tenth, "said": p, "right": right.astype(float)})
+            .group_by("tenth")
+            .agg(pl.len().alias("pairs"), pl.col("said").mean(), pl.col("right").mean())
+            .sort("tenth")
+            .select(pl.lit(name).alias("metric"), pl.all())
+        )
+    return pl.concat(parts)
+
+
+def boxed(rows: pl.DataFrame) -> pl.DataFrame:
+    """How often the identified set over a box that holds the true correlation holds the true full metric."""
+    parts = []
+    for name in METRICS:
+        own = rows.filter((pl.col("metric") == name) & pl.col("box_low").is_not_nan())
+        low, high = own["box_low"].to_numpy(), own["box_high"].to_numpy()
+        asked = own["sparsity"].to_numpy()
+        low, high = low - 1.96 * full_error(name, asked, low), high + 1.96 * full_error(name, asked, high)
+        full = own["full"].to_numpy()
+        alone = own["implied"].to_numpy()
+        half = 1.96 * full_error(name, asked, alone)
+        parts.append(
+            {
+                "metric": name,
+                "checkpoints": len(own),
+                "held": float(((low <= full) & (full <= high)).mean()),
+                "median_width": float(np.median(np.clip(high, 0, 1) - np.clip(low, 0, 1))),
+                "held_if_taken_as_independent": float((np.abs(full - alone) <= half).mean()),
+                "mean_correlation": float(own["correlation"].mean()),  # pyright: ignore
+            }
+        )
+    return pl.DataFrame(parts)
+
+
+def _cells(row: tuple[Any, ...]) -> list[str]:
+    return [f"{x:.3f}" if isinstance(x, float) else str(x) for x in row]
+
+
+main = command_line(
+    "simulations.closed_world_audit",
+    {"calibrate": calibrate, "check": check},
+    {"calibrate": "calibrate --out out", "check": "check --out out\ncheck --quick"},
+)
+
+if __name__ == "__main__":
+    run_package(main)

@@ -1,9 +1,7 @@
 """What may be concluded from results on FB15k-237, whose test set lacks more than half of its answers."""
 
-import subprocess
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -11,10 +9,10 @@ import typer
 from scipy import special
 
 from owkg import read_graph, theory
-from owkg.auditing import Answers, audit, missing_share
-from owkg.auditing.calibration import difference_error, tail_probability
+from owkg.auditing import Answers, missing_share
+from owkg.auditing.calibration import difference_error, order_probability
 from owkg.auditing.order import Observed, full_metrics
-from owkg.judge import compare, qrels_from_graph, read_judgements, write_judgements
+from owkg.judge import qrels_from_graph
 from owkg.kg import KnowledgeGraph
 from owkg.rank_weights import rank_weight
 from owkg.storage import writable_folder
@@ -71,7 +69,7 @@ def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, 
     difference = values[first] - values[second]
     error = np.abs(difference) / np.maximum(-special.ndtri(np.clip(p, 1e-300, 1) / 2), 1e-9)
     counts, queries = known_answers(graph)
-    answers = Answers(counts, counts * queries / (counts * queries).sum(), graph.num_entities)
+    answers = Answers(counts, counts * queries / (counts * queries).sum(), graph.num_entities, queries)
     seen = Observed(values, np.diag(np.full(len(values), 1e-8)), answers)
     betas = np.unique(np.linspace(*sparsity, 5))
     rhos = np.array(sorted({sign * d / 2 for d in _DIFFERENCES for sign in (-1, 1)}))
@@ -84,7 +82,7 @@ def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, 
             a, b = full.full[first][:, :, one], full.full[second][:, :, other]
             slope = (full.slope[first][:, :, one] + full.slope[second][:, :, other]) / 2
             model = difference_error("mrr", betas, a, b)
-            ends.append(tail_probability((a - b) / np.hypot(slope * error[:, None], model)))
+            ends.append(order_probability("mrr", (a - b) / np.hypot(slope * error[:, None], model)))
         both = np.stack(ends)
         found |= {f"low_{d:g}": both.min((0, 2)), f"high_{d:g}": both.max((0, 2))}
     names = {"first": [systems[i] for i in first], "second": [systems[i] for i in second]}

@@ -6,7 +6,7 @@ is, for each query, how far k facts can lower the sum of differences: bounded fr
 attained by a greedy choice for a demonstration.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int

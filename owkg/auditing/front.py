@@ -7,6 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from owkg import checks
+from owkg.auditing.calibration import worlds
 from owkg.auditing.lists import Prepared
 from owkg.auditing.result import Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
@@ -205,7 +206,7 @@ def _assumptions(
         "queries": len(of.queries),
         "answers": len(frame),
         "lists": ready.depth,
-        "calibration": "",
+        "calibration": worlds(),
         "versions": versions(),
         "notes": _notes(box, ready),
     }

@@ -7,6 +7,7 @@ from jaxtyping import Float, Float64
 from scipy import special
 
 from owkg import checks
+from owkg.auditing.numbers import expectations, missing_numbers
 from owkg.checks import ArgumentError
 from owkg.openworld import conditional_strengths, feasible_correlation
 from owkg.rank_weights import RankWeight, checked
@@ -31,11 +32,14 @@ class Answers(NamedTuple):
             macro metrics.
         num_entities: candidates of a query before its test answers are filtered: entities less the
             answers of other splits.
+        queries: how many queries, or what share of them, have so many. Given, the numbers of missing answers
+            are inferred from them (`owkg.auditing.numbers`); None: their prior is flat.
     """
 
     counts: np.ndarray
     weights: Float64[np.ndarray, "counts"]
     num_entities: int
+    queries: np.ndarray | None = None
 
 
 class Implied(NamedTuple):
@@ -90,9 +94,11 @@ def sparse_mean(
     )
     if counts.max() >= answers.num_entities:
         raise ArgumentError("answers", "must leave candidates that are no answers.")
-    with np.errstate(divide="ignore"):
+    if answers.queries is None:
         odds = np.where(possible, sparsity * l1 / (1 - sparsity), 0.0)
-    hit, miss = _both(counts, answers, sums, odds)
+        hit, miss = _both(counts, answers, sums, odds)
+    else:
+        hit, miss = _of_fitted(counts, answers, sums, sparsity, np.asarray(l1))
     return np.where(possible, l2 * hit + (1 - l2) * miss, np.nan)[()]
 
 
@@ -121,6 +127,35 @@ def _both(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: np.ndarr
     nodes = np.linspace(0, np.log1p(size * each[-1]), _NODES)
     line = CubicSpline(nodes, [_given(counts, answers, sums, x) for x in np.expm1(nodes) / size])
     return line(np.log1p(size * odds)).transpose(-1, *range(odds.ndim))
+
+
+def _of_fitted(
+    counts: np.ndarray, answers: Answers, sums: np.ndarray, sparsity: np.ndarray, found: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `_both`, of numbers of missing answers that are inferred; `found` is P(found | missing).
+
+    Negative known answers are taken to stand before as many candidates in each query. Of many chances, both
+    are splines through those of some.
+    """
+    from scipy.interpolate import CubicSpline
+
+    assert answers.queries is not None
+    queries = np.asarray(answers.queries, np.float64)
+    each, where = np.unique(sparsity, return_inverse=True)
+    where = where.reshape(sparsity.shape)
+    told = [missing_numbers(counts, queries, float(beta)) for beta in each]
+    last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
+    k = np.arange(last - 1)
+    values = np.stack([sums[k + 1] / (k + 1), (sums[last] - sums[k]) / (last - k)])
+    nodes = np.linspace(0, 1, _NODES) ** 3
+    of_number = expectations(values, max(int(one.numbers[-1]) for one in told), nodes)
+    hit, miss = np.empty(sparsity.shape), np.empty(sparsity.shape)
+    for i, one in enumerate(told):
+        weight = answers.weights @ one.chance
+        line = CubicSpline(nodes ** (1 / 3), (weight @ of_number[:, : len(weight)]).T)
+        here = where == i
+        hit[here], miss[here] = line(np.cbrt(found[here])).T
+    return hit, miss
 
 
 def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) -> tuple[float, float]:

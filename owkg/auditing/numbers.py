@@ -15,6 +15,8 @@ _ROUNDS = 12
 _STEPS = 40
 # Largest probability of going missing that is tried.
 _MOST = 0.995
+# Expected numbers up to which binomials are summed.
+_FEW = 40
 
 
 class Missing(NamedTuple):
@@ -39,7 +41,8 @@ def missing_numbers(
     Each answer is missing with one probability. So of a query with n answers, s are known: binomial, and
     above 0, for else it would not be asked. The distribution of n over queries is fitted to the known
     numbers without assuming its form (nonparametric maximum likelihood by EM; Laird 1978), the probability
-    so that a share `sparsity` of all answers to the queries asked is missing.
+    so that a share `sparsity` of all answers to the queries asked is missing. Where no distribution does
+    that, as with queries that all know one answer, the prior is flat.
 
     Args:
         counts: numbers of known answers, each once, at least 1.
@@ -86,8 +89,11 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missi
             break
         odds = rate / (1 - rate) * wanted / max(missing, 1e-9)
         rate = min(max(odds / (1 + odds), sparsity / 4), _MOST)
-    # What the rate leaves open, where all queries know as many, say, is made up for by scaling.
-    each = np.maximum(whole - known[:, None], 0) * min(max(wanted / max(missing, 1e-9), 0.25), 4.0)
+    if not 0.9 < missing / wanted < 1.1:
+        # Queries that all know one answer, say, are likeliest with nothing missing, whatever the rate.
+        found = _flat(known, share, wanted, most)
+        return found._replace(chance=found.chance[group])
+    each = np.maximum(whole - known[:, None], 0) * (wanted / missing)
     numbers = _grid(0, int(np.ceil(each.max())) + 1)
     above = np.clip(np.searchsorted(numbers, each, side="right"), 1, len(numbers) - 1)
     low, high = numbers[above - 1], numbers[above]
@@ -99,18 +105,60 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missi
     return Missing(numbers, chance[group], float(rate))
 
 
+def _flat(known: np.ndarray, share: np.ndarray, wanted: float, most: int) -> Missing:
+    """The posterior under a flat prior, negative binomial of s + 1 successes, with so many missing in all."""
+    kept = 1 / (1 + wanted / (share @ (known + 1)))
+    numbers = _grid(0, most)
+    edges = np.append((numbers[:-1] + numbers[1:]) / 2, np.inf)
+    below = special.betainc(known[:, None] + 1.0, np.floor(np.minimum(edges, 1e15)) + 1, kept)
+    chance = np.diff(below, axis=1, prepend=0)
+    return Missing(numbers, chance / chance.sum(1, keepdims=True), float(1 - kept))
+
+
 def _grid(first: int, last: int) -> Int64[np.ndarray, "numbers"]:
-    """Whole numbers, each one at first, then by equal shares."""
-    few = np.arange(first, min(last, _EACH) + 1)
-    if last <= _EACH:
-        return few
-    steps = int(np.ceil(np.log(last / _EACH) / np.log(_STEP)))
-    more = np.round(np.geomspace(_EACH, last, steps + 1)[1:]).astype(np.int64)
-    return np.unique(np.concatenate([few, more]))
+    """Whole numbers from `first` to the next at or above `last`: each one at first, then by equal shares."""
+    few = np.arange(first, _EACH + 1)
+    steps = max(int(np.ceil(np.log(max(last, 1) / _EACH) / np.log(_STEP))), 0)
+    more = np.round(_EACH * _STEP ** np.arange(1, steps + 1)).astype(np.int64)
+    grid = np.concatenate([few, more])
+    return grid[: int(np.searchsorted(grid, last)) + 1]
 
 
-def _binomial(k: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
+def expectations(
+    values: Float64[np.ndarray, "kinds k"], last: int, chance: Float64[np.ndarray, "points"]
+) -> Float64[np.ndarray, "kinds numbers points"]:
+    """E[values at k], k binomial of each number of the grid up to `last` and each chance.
+
+    Exact where fewer than forty are expected, else by the normal distribution.
+
+    Args:
+        values: at k = 0, 1, ...; beyond, the last one.
+        last: largest number.
+        chance: in [0, 1].
+    """
+    n = _grid(0, last)[:, None]
+    end = values.shape[1] - 1
+    mean = n * chance
+    found = np.empty((len(values), *mean.shape))
+    few = mean <= _FEW
+    k = np.arange(3 * _FEW + 8)
+    row, column = np.nonzero(few)
+    for part in np.array_split(np.arange(len(row)), max(len(row) // 4096, 1)):
+        each = _binomial(k, n[row[part]], chance[column[part]][:, None])
+        each /= each.sum(1, keepdims=True)
+        found[:, row[part], column[part]] = values[:, np.minimum(k, end)] @ each.T
+    nodes, weights = special.roots_hermitenorm(15)
+    row, column = np.nonzero(~few)
+    middle, spread = mean[row, column], np.sqrt(mean * (1 - chance))[row, column]
+    at = np.clip(middle[:, None] + spread[:, None] * nodes, 0, min(end, n.max()))
+    weights = weights / weights.sum()
+    for kind, own in enumerate(values):
+        found[kind, row, column] = np.interp(at, np.arange(end + 1), own) @ weights
+    return found
+
+
+def _binomial(k: np.ndarray, n: np.ndarray, p: float | np.ndarray) -> np.ndarray:
     """P(k of n), 0 where k is above n."""
     left = np.maximum(n - k, 0)
     log = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(left + 1)
-    return np.where(k <= n, np.exp(log + k * np.log(p) + left * np.log1p(-p)), 0.0)
+    return np.where(k <= n, np.exp(log + special.xlogy(k, p) + special.xlog1py(left, -p)), 0.0)

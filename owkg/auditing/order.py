@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
+from scipy import special
 
-from owkg.auditing.calibration import difference_error, full_error, tail_probability, tail_quantile
+from owkg.auditing.calibration import difference_error, full_error, order_probability
 from owkg.auditing.implied import Answers, extended, full_ends
 from owkg.rank_weights import RankWeight
 
@@ -105,7 +106,7 @@ def full_intervals(
     """(low, high) of each `full`: the error over queries and that of the model together."""
     model = full_error(name, sparsity[:, None], full.full)
     sampling = full.slope * np.sqrt(np.diag(seen.sampling))[:, None, None]
-    half = tail_quantile(level) * np.sqrt(model**2 + sampling**2)
+    half = special.ndtri((1 + level) / 2) * np.sqrt(model**2 + sampling**2)
     bottom, top = min(full.chance, full.best), max(full.chance, full.best)
     return np.clip(full.full - half, bottom, top), np.clip(full.full + half, bottom, top)
 
@@ -139,7 +140,7 @@ def probabilities(
     variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
     model = difference_error(name, sparsity.reshape(-1, *more), full[0], full[1])
     error = np.sqrt(np.maximum(variance, 0) + model**2)
-    return tail_probability((full[0] - full[1]) / np.maximum(error, _LEAST))
+    return order_probability(name, (full[0] - full[1]) / np.maximum(error, _LEAST))
 
 
 def breaking_sparsity(

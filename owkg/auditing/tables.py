@@ -98,8 +98,8 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     m = of.metrics.index(metric.name)
     value, weight = of.value[m], of.weight[m]
     sizes = weight.round().astype(np.int64)
-    counts, share = np.unique(sizes, return_counts=True)
-    share = share * (1 if average == "queries" else counts)
+    counts, queries = np.unique(sizes, return_counts=True)
+    share = queries * (1 if average == "queries" else counts)
     if average == "queries":
         value, weight = value / weight, np.ones_like(weight)
     ranked = np.argsort(-value.sum(1), kind="stable")
@@ -113,7 +113,7 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     # The candidates of a task lack the other answers to its query.
     candidates = next(iter(tables.values())).frame["candidates"].to_numpy()
     entities = int(np.median(candidates) + np.median(np.repeat(sizes, sizes))) - 1
-    answers = Answers(counts, share / share.sum(), max(entities, int(counts.max()) + 2))
+    answers = Answers(counts, share / share.sum(), max(entities, int(counts.max()) + 2), queries)
     seen = order.observed(one.value[0], weight, answers)
     return Part(metric, weight_of, average, one, seen, int(sizes.sum()))
 

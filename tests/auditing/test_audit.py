@@ -104,11 +104,12 @@ def test_nothing_stated_nothing_claimed():
 
 def test_a_model_of_known_strength():
     """Ranks on a thinned test, by the model itself: strength and full metric come back within the interval."""
-    rng, inside, queries = np.random.default_rng(8), [], 600
+    rng, inside, queries = np.random.default_rng(8), [], 700
     for _ in range(12):
-        counts = rng.integers(1, 6, queries)
-        missing = rng.negative_binomial(counts + 1, 0.6)  # sparsity .4, a flat prior of their number
-        query = np.repeat(np.arange(queries), counts)
+        whole = rng.integers(2, 9, queries)
+        known = rng.binomial(whole, 0.6)
+        counts, missing = known[known > 0], (whole - known)[known > 0]
+        query = np.repeat(np.arange(len(counts)), counts)
         strength = rng.uniform(0.2, 0.8)
         above = rng.binomial(missing, strength)[query]
         last = ENTITIES - counts[query] + 1
@@ -116,7 +117,9 @@ def test_a_model_of_known_strength():
         rank = np.where(positive, rng.integers(1, above + 2), rng.integers(above + 1, last + 1))
         own = table(rank, counts)
         other = table(np.minimum(rank + 3, last), counts)
-        model = audit({"m": own, "n": other}, "mrr", sparsity=0.4, test="t").models.filter(model="m")
+        share = missing.sum() / (missing.sum() + counts.sum())
+        found = audit({"m": own, "n": other}, "mrr", sparsity=share, test="t")
+        model = found.models.filter(model="m")
         low, high = model.select("strength_low", "strength_high").row(0)
         inside.append(low <= strength <= high)
         assert model["strength"].item() == pytest.approx(strength, abs=0.08)

@@ -1,0 +1,65 @@
+"""The table of model errors: whole and sane; coverage on the published worlds, which it was not made from."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.auditing import calibration
+from owkg.auditing.calibration import calibrated, difference_error, full_error, order_probability
+
+METRICS = ("mrr", "hits@1", "hits@10", "p-mrr@1/2")
+
+
+def test_table():
+    table = pl.read_csv(calibration.TABLE, glob=False)
+    assert tuple(table["metric"].unique(maintain_order=True)) == METRICS
+    for name in METRICS:
+        own = table.filter(metric=name)
+        assert (own["sparsity"].diff().drop_nulls() > 0).all()
+        assert (own["error"].diff().drop_nulls() >= 0).all()
+        assert own["difference_share"].n_unique() == 1
+        assert 0 < own["difference_share"][0] < 1.5
+    assert len(calibration.worlds()) == len(pl.read_csv(calibration.WORLDS, glob=False)) > 4
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_errors(metric):
+    assert full_error(metric, 0.0, 0.5) == 0
+    assert full_error(metric, 0.6, 0.5) > full_error(metric, 0.3, 0.5) > full_error(metric, 0.3, 0.9) > 0
+    assert full_error(metric, 0.3, 0.2) == pytest.approx(full_error(metric, 0.3, 0.8))
+    both = np.hypot(full_error(metric, 0.4, 0.3), full_error(metric, 0.4, 0.6))
+    assert 0 < difference_error(metric, 0.4, 0.3, 0.6) < 1.5 * both
+    assert order_probability(metric, 0.0) == pytest.approx(0.5)
+    assert order_probability(metric, 2.0) + order_probability(metric, -2.0) == pytest.approx(1)
+    assert full_error(metric, np.array([[0.1], [0.2]]), np.array([0.3, 0.4, 0.5])).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("metric", "of"),
+    [
+        ("mrr", "mrr"),
+        ("hits@1", "hits@1"),
+        ("hits@3", "hits@1"),
+        ("hits@10", "hits@10"),
+        ("hits@50", "hits@10"),
+        ("p-mrr@1/2", "p-mrr@1/2"),
+        ("p-mrr@0.25", "p-mrr@1/2"),
+        ("p-mrr@3/4", "mrr"),
+        ("p-mrr@2", "hits@1"),
+        ("log-mrr", "hits@1"),
+    ],
+)
+def test_metrics_that_were_not_calibrated(metric, of):
+    assert calibrated(metric) == of
+
+
+@pytest.mark.usefixtures("owkg_data")
+def test_published_worlds():
+    from simulations.closed_world_audit import LEAST, coverage, published, reliability
+
+    rows = published().filter(pl.col("full") > LEAST)
+    assert rows["density"].n_unique() == 4
+    (held,) = coverage(rows, ())["held"]
+    assert held > 0.88
+    said = reliability(rows)
+    assert ((said["said"] - said["right"]).abs() < 0.08).all()
