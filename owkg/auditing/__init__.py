@@ -2,6 +2,7 @@
 
 from owkg.auditing.breakdown import Breakdown, Pair, breakdown
 from owkg.auditing.front import audit
+from owkg.auditing.gamma import Sensitivity, sensitivity
 from owkg.auditing.implied import Answers, Implied, implied, sparse_mean
 from owkg.auditing.lists import pair_of
 from owkg.auditing.missing import missing_share
@@ -13,10 +14,12 @@ __all__ = [
     "Breakdown",
     "Implied",
     "Pair",
+    "Sensitivity",
     "audit",
     "breakdown",
     "implied",
     "missing_share",
     "pair_of",
+    "sensitivity",
     "sparse_mean",
 ]

@@ -118,27 +118,17 @@ def lower_bounds(
     Returns:
         (the bounds for k = 0, 1, ..., `_MOST`, or as many facts as there can be; the bound of more).
     """
-    is_known, is_candidate = pair.known[0] > 0, pair.low[0] > 0
-    answers = is_known.sum(1)
+    answers = (pair.known[0] > 0).sum(1)
     largest_of_all = max(int(pair.largest.max(initial=0)), 1)
     most = min(largest_of_all, _MOST)
     levels = [level for level in _LEVELS if level < most] + [most, largest_of_all]
-    start = np.where(is_known, weights[pair.known[0]] - weights[pair.known[1]], 0.0).sum(1)
-    by_a, by_b = (_Below(pair.known[x]) for x in (0, 1))
-    # Whether each candidate is surely above an answer by A; and whether it may be by B.
-    at_a, at_b, other_b = by_a.at(pair.high[0]), by_b.at(pair.low[1]), by_b.at(pair.beyond[1][:, None])
+    terms = _Terms(pair, weights)
+    start = terms.start
     bounds = np.empty((len(start), most + 1))
     bounds[:, 0] = start
     done, few, sums = 0, bounds, bounds
     for i, level in enumerate(levels):
-        rises = _mean_rises(weights, level)
-        least, largest = by_a.cumulated(rises[0][by_a.ranks]), by_b.cumulated(rises[1][by_b.ranks])
-        term = by_a.summed(least, at_a) - by_b.summed(largest, at_b)
-        term += weights[pair.high[0]] - weights[np.maximum(pair.low[1] - level + 1, 1)]
-        term[~is_candidate] = np.inf
-        other = weights[pair.largest] - weights[np.maximum(pair.beyond[1] - level + 1, 1)]
-        other = other[:, None] - by_b.summed(largest, other_b)
-        other[pair.beyond[1] == 0] = np.inf
+        term, other = terms.of(level)
         needed = min(level, most)
         width = min(needed, term.shape[1])
         few = np.sort(np.partition(term, max(width - 1, 0), axis=1)[:, :width], axis=1) if width else term
@@ -155,6 +145,50 @@ def lower_bounds(
     if macro:
         return bounds / np.maximum(count, 1), Tail(worst, np.zeros(len(start)), np.zeros(len(start), int))
     return bounds, Tail(sums[:, -1], few[:, -1], np.maximum(pair.largest - most, 0))
+
+
+def single_changes(
+    pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False
+) -> Float[np.ndarray, "queries candidates"]:
+    """The change of each query's sum, or mean, of h by A less h by B if one candidate alone is true.
+
+    Exact where both list it, else the lowest that it can be. Infinite where there is no candidate.
+    """
+    terms = _Terms(pair, weights)
+    change = terms.of(1)[0]
+    if not macro:
+        return change
+    answers = (pair.known[0] > 0).sum(1)[:, None]
+    start = terms.start[:, None]
+    return (start + change) / (answers + 1) - start / np.maximum(answers, 1)
+
+
+class _Terms:
+    """Terms of the bounds: what a fact changes at least, when there are so many of its query."""
+
+    def __init__(self, pair: Pair, weights: Float[np.ndarray, "ranks"]) -> None:
+        self.pair, self.weights = pair, weights
+        known_a, known_b = pair.known
+        self.start = np.where(known_a > 0, weights[known_a] - weights[known_b], 0.0).sum(1)
+        self.by_a, self.by_b = (_Below(pair.known[x]) for x in (0, 1))
+        # Whether each candidate is surely above an answer by A; and whether it may be by B.
+        self.at_a, self.at_b = self.by_a.at(pair.high[0]), self.by_b.at(pair.low[1])
+        self.other_b = self.by_b.at(pair.beyond[1][:, None])
+
+    def of(
+        self, level: int
+    ) -> tuple[Float[np.ndarray, "queries candidates"], Float[np.ndarray, "queries 1"]]:
+        """(of each candidate that is listed, of the others); infinite where there is none."""
+        pair, weights, by_a, by_b = self.pair, self.weights, self.by_a, self.by_b
+        rises = _mean_rises(weights, level)
+        least, largest = by_a.cumulated(rises[0][by_a.ranks]), by_b.cumulated(rises[1][by_b.ranks])
+        term = by_a.summed(least, self.at_a) - by_b.summed(largest, self.at_b)
+        term += weights[pair.high[0]] - weights[np.maximum(pair.low[1] - level + 1, 1)]
+        term[pair.low[0] == 0] = np.inf
+        other = weights[pair.largest] - weights[np.maximum(pair.beyond[1] - level + 1, 1)]
+        other = other[:, None] - by_b.summed(largest, self.other_b)
+        other[pair.beyond[1] == 0] = np.inf
+        return term, other
 
 
 class Tail(NamedTuple):

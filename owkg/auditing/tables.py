@@ -10,6 +10,7 @@ from scipy import special
 
 from owkg.auditing import order
 from owkg.auditing.breakdown import breakdown
+from owkg.auditing.gamma import sensitivity
 from owkg.auditing.implied import Answers
 from owkg.auditing.lists import Prepared
 from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER, VERDICTS
@@ -353,13 +354,16 @@ def _breakdowns(
     for first, second in zip(called["first"], called["second"], strict=True):
         pair = ready.pair(first, second)
         largest = int(max(pair.largest.max(initial=0) + 2, pair.known.max(initial=0) + 1))
-        weights = np.concatenate([[0.0], rank_weights(part.weight, np.arange(1, largest + 1))])
-        one = breakdown(pair, weights.astype(np.float64), macro=part.average == "queries")
+        weights = np.concatenate([[0.0], rank_weights(part.weight, np.arange(1, largest + 1))]).astype(
+            np.float64
+        )
+        one = breakdown(pair, weights, macro=part.average == "queries")
         certified, shown = one.certified, one.demonstrated
         found["certified"].append(certified)
         found["demonstrated"].append(shown if shown >= 0 else None)
         found["share"].append(certified / (certified + part.known) if certified >= 0 else None)
-        found["gamma"].append(None)
+        gamma = sensitivity(pair, weights, macro=part.average == "queries").gamma if ready.depth else None
+        found["gamma"].append(gamma if gamma is not None and np.isfinite(gamma) else None)
         if one.demonstrated > 0:
             chosen = pl.DataFrame(np.argwhere(one.facts), ["query", "candidate"], orient="row")
             listed = ready.candidates(first, second).cast({"query": pl.Int64, "candidate": pl.Int64})
