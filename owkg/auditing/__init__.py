@@ -1,15 +1,18 @@
 """What may be concluded from a leaderboard on an incomplete graph."""
 
 from owkg.auditing.breakdown import Breakdown, Pair, breakdown
+from owkg.auditing.focus import BestWeights, best_weight_of
 from owkg.auditing.implied import Answers, Implied, implied, sparse_mean
 from owkg.auditing.lists import pair_of
 from owkg.auditing.missing import missing_share
 
 __all__ = [
     "Answers",
+    "BestWeights",
     "Breakdown",
     "Implied",
     "Pair",
+    "best_weight_of",
     "breakdown",
     "implied",
     "missing_share",

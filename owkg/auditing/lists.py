@@ -38,18 +38,7 @@ def pair_of(
         ValueError: if the tables rank other triples, are not filtered, or have other candidates; if a list
             answers other queries only.
     """
-    tables = [_tasks(name, table) for name, table in (("first", first), ("second", second))]
-    joined = tables[0].join(
-        tables[1].select(*_ANSWER, "rank", "candidates"), on=_ANSWER, how="full", coalesce=True
-    )
-    apart = joined.filter(pl.col("rank").is_null() | pl.col("rank_right").is_null())
-    if len(apart):
-        query, answer = apart.select(_ANSWER).row(0)
-        raise ArgumentError(
-            "second", f"must rank the answers that `first` ranks, not so {answer!r} to {query!r}."
-        )
-    if (joined["candidates"] != joined["candidates_right"]).any():
-        raise ArgumentError("second", "must have the candidates of `first`: the same filters and entities.")
+    joined = joined_ranks(first, second)
     queries = joined.select(ASKED).unique("query", maintain_order=True).sort("query")
     at = queries.select("query").with_row_index("row")
     tasks = joined.join(at, on="query").sort("row", "answer")
@@ -84,6 +73,27 @@ def pair_of(
     beyond = np.where((depths < largest).all(0), depths + 1, 0)
     found = candidates.select(pl.col("row").alias("query"), "candidate", "answer")
     return Pair(known, low, high, beyond, largest), queries, found
+
+
+def joined_ranks(first: RankTable | pl.DataFrame, second: RankTable | pl.DataFrame) -> pl.DataFrame:
+    """The ranks of two systems for the same answers: rank and rank_right beside query, answer and the rest.
+
+    Raises:
+        ValueError: if the tables rank other triples, are not filtered, or have other candidates.
+    """
+    tables = [_tasks(name, table) for name, table in (("first", first), ("second", second))]
+    joined = tables[0].join(
+        tables[1].select(*_ANSWER, "rank", "candidates"), on=_ANSWER, how="full", coalesce=True
+    )
+    apart = joined.filter(pl.col("rank").is_null() | pl.col("rank_right").is_null())
+    if len(apart):
+        query, answer = apart.select(_ANSWER).row(0)
+        raise ArgumentError(
+            "second", f"must rank the answers that `first` ranks, not so {answer!r} to {query!r}."
+        )
+    if (joined["candidates"] != joined["candidates_right"]).any():
+        raise ArgumentError("second", "must have the candidates of `first`: the same filters and entities.")
+    return joined
 
 
 def _tasks(name: str, table: Any) -> pl.DataFrame:

@@ -118,10 +118,10 @@ def best_decreasing(
 ) -> Float[np.ndarray, "bins"]:
     """The weight of least h'Sh / (h'd)^2 that does not rise and has at least a focus: h(1) = 1, or all 0.
 
-    h is a sum of steps, Hits@e with e the end of a bin, of amounts a >= 0. Its depth is the mean of e, so that
-    the focus f is the linear constraint sum of a (1 - f e) >= 0. As the ratio knows no scale, this is the
-    convex programme to minimise a'Ga / 2 - g'a, with G and g of the steps. For a price on the constraint it
-    is one of non-negative least squares; its slack rises with the price, which is 0 or leaves no slack.
+    h is a sum of steps, Hits@e with e the end of a bin, of amounts a >= 0. Its depth is the mean of e, so a
+    focus f is the linear constraint sum of a (1 - f e) >= 0. As the ratio knows no scale, this is the convex
+    programme to minimise a'Ga / 2 - g'a, with G and g of the steps. At a price of the constraint it is one of
+    non-negative least squares. The slack rises with the price, which is 0 or leaves no slack.
 
     Args:
         change: d, of the mean counts by bin, from the worse to the better model.
@@ -155,9 +155,9 @@ def best_decreasing(
         return float(room @ amounts(price))
 
     price, high = 0.0, 1.0
-    if slack(0.0) < 0:
+    if slack(price) < 0:
         while slack(high) < 0:
             high *= 2
-        price = optimize.brentq(slack, 0.0, high, xtol=1e-14, rtol=1e-14, maxiter=500)
+        price: Any = optimize.brentq(slack, 0.0, high, xtol=1e-14, maxiter=500)
     weight = steps.T @ (amounts(price) / scale)
     return weight / weight[0] if weight[0] > 0 else weight

@@ -134,8 +134,8 @@ def focus_curve(
     """The fewest queries for each least focus on the top, and the weights that attain them.
 
     The weights do not rise with the rank, and are constant beyond the full-test answers of a query. Focus is
-    that of `owkg.rank_weights.focus_of`: 1 / expected browsing depth, so that .1 looks no deeper than Hits@10.
-    At focus 0 this is `query_floor`; the more focus, the more queries.
+    that of `owkg.rank_weights.focus_of`: 1 / expected browsing depth; .1 looks no deeper than Hits@10. At
+    focus 0 this is `query_floor`; the more focus, the more queries.
 
     Args:
         focus: least focuses, numbers in [0, 1], along one axis.
