@@ -11,8 +11,8 @@ from owkg.checks import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
 
-# Variance, relative to the largest, below which a rank is never reached.
-_NEVER = 1e-15
+# Variances, relative to the largest, below which a rank is never reached, and a step is rounding.
+_NEVER, _ROUNDING = 1e-15, 1e-12
 # Added to correlations, whose matrix may be singular.
 _RIDGE = 1e-12
 
@@ -137,7 +137,7 @@ def best_decreasing(
     steps = np.tril(np.ones(spread.shape))  # row j: bins 0 .. j
     variance = np.diag(steps @ spread @ steps.T)
     # A step over ranks that are never reached is the one before, and deeper.
-    kept = (np.diag(spread) > _NEVER * np.diag(spread).max()) & (variance > _NEVER * variance.max())
+    kept = (np.diag(spread) > _NEVER * np.diag(spread).max()) & (variance > _ROUNDING * variance.max())
     weight = np.zeros(len(change))
     steps, scale = steps[kept], np.sqrt(variance[kept])
     gain, room = (steps @ change) / scale, (1 - focus * ends[kept]) / scale
