@@ -143,7 +143,7 @@ def best_decreasing(
     gain, room = (steps @ change) / scale, (1 - focus * ends[kept]) / scale
     if not (gain > 0).any():
         return weight
-    gain, room = gain / np.abs(gain).max(), room / np.abs(room).max()
+    gain, room = gain / np.abs(gain).max(), room / (np.abs(room).max() or 1.0)
     correlation = steps @ spread @ steps.T / np.outer(scale, scale)
     root = linalg.cholesky(correlation + _RIDGE * np.eye(len(gain)), lower=True)
 

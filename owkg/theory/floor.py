@@ -83,9 +83,12 @@ def query_floor(
     change, spread, z = _change(inconsistency, paired, missing, models)
     # Ranks that are never reached have no variance.
     reached = np.diag(spread) > 1e-18
-    root = linalg.cholesky(spread[np.ix_(reached, reached)] + 1e-16 * np.eye(int(reached.sum())), lower=True)
+    scale = np.sqrt(np.diag(spread)[reached])
+    correlation = spread[np.ix_(reached, reached)] / np.outer(scale, scale)
+    # Where every rank may be reached, counts add up to 1, and their covariance is singular.
+    root = linalg.cholesky(correlation + 1e-12 * np.eye(len(scale)), lower=True)
     weight = np.zeros(len(change))
-    weight[reached] = linalg.cho_solve((root, True), change[reached])
+    weight[reached] = linalg.cho_solve((root, True), change[reached] / scale) / scale
     decreasing = best_decreasing(change, spread, np.arange(1, len(change) + 1))
     largest = np.abs(weight).max()
     return Floor(

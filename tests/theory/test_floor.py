@@ -64,6 +64,18 @@ def test_the_weight_attains_the_floor_and_others_do_not():
         assert needed(falling) >= needed(found.decreasing_weight) - 1e-9
 
 
+@pytest.mark.parametrize("sparsity", [0.35, 0.95])
+def test_few_entities_whose_ranks_are_all_reached(sparsity):
+    pair = {"strength": 0.7, "other_strength": 0.5, "sparsity": sparsity, "inconsistency": 0.05}
+    pair |= {"num_answers": 30, "num_entities": 31, "paired": True}
+    found = query_floor(**pair)
+    assert (
+        found.queries <= found.decreasing_queries <= min(required_queries(n, **pair) for n in ("mrr", "mr"))
+    )
+    better = binned_weight("floor", np.arange(1, 32), found.weight)
+    assert required_queries(better, **pair) == found.queries
+
+
 def test_the_setting_of_the_readme():
     """MRR needs 1,692 queries, p-MRR at 1/2 150, the best weight 14."""
     setting = {
