@@ -67,12 +67,12 @@ def test_the_weight_attains_the_floor_and_others_do_not():
 @pytest.mark.parametrize("sparsity", [0.35, 0.95])
 def test_few_entities_whose_ranks_are_all_reached(sparsity):
     pair = {"strength": 0.7, "other_strength": 0.5, "sparsity": sparsity, "inconsistency": 0.05}
-    pair |= {"num_answers": 30, "num_entities": 31, "paired": True}
+    pair |= {"num_answers": 60, "num_entities": 61, "paired": True}
     found = query_floor(**pair)
     assert (
         found.queries <= found.decreasing_queries <= min(required_queries(n, **pair) for n in ("mrr", "mr"))
     )
-    better = binned_weight("floor", np.arange(1, 32), found.weight)
+    better = binned_weight("floor", np.arange(1, 62), found.weight)
     assert required_queries(better, **pair) == found.queries
 
 
