@@ -1,4 +1,4 @@
-"""How far implied full-test metrics are from the true ones, on closed worlds, and what of an audit may be believed."""
+"""How far implied full-test metrics are from the true ones on closed worlds: what of an audit to believe."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ AVERAGES = ("answers", "queries")
 SPARSITIES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 # Full metrics below it say nothing: chance.
 LEAST = 0.02
-# Share of checkpoints of worlds and models left out that intervals of 95 % are made to hold: these are few.
+# Share of checkpoints of worlds and models left out that intervals of 95 % are made to hold: few.
 HELD = 0.975
 # Of a box of correlations, about the true one.
 WIDTH = 0.05
@@ -173,7 +173,7 @@ def _present(
     """Tests from which facts are missing at random, and chosen by a model of some noise."""
     rng = np.random.default_rng([seed, round(sparsity * 100)])
     yield "independent", rng.uniform(size=len(world.query)) >= sparsity
-    # The model's worst answers of each query, among so much noise that its choice is a correlation, not a rule.
+    # The model's worst answers of each query, with so much noise that its choice is a correlation.
     place = np.lexsort((chooser, world.query))
     rank = np.empty(len(place))
     rank[place] = np.arange(len(place))
@@ -234,7 +234,7 @@ def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray) -> pl.Dat
 def _boxed(
     name: str, values: np.ndarray, answers: Answers, sparsity: float, rho: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The least and the largest implied full metric, of correlations about the true one of each checkpoint."""
+    """The least and the largest implied full metric, of correlations about each checkpoint's true one."""
     grid = np.round(np.linspace(-0.7, 0.7, 29), 3)
     found = implied(name, values, answers, sparsity=sparsity, correlation=grid).full
     told = np.full((len(values), 3), np.nan)
@@ -285,9 +285,9 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
     """Errors by metric and sparsity, fitted to checkpoints that are known in full.
 
     The error is the root mean square of full less implied over 2 sqrt(full (1 - full)), times what makes
-    `HELD` of the checkpoints lie within 1.96 of it when their world and their model are left out. The scale of differences is
-    a share of both errors, by Student's t; share and degrees of freedom are those under which the orders of all
-    pairs are likeliest.
+    `HELD` of the checkpoints lie within 1.96 of it when their world and their model are left out. The scale
+    of differences is a share of both errors, by Student's t; share and degrees of freedom are those
+    under which the orders of all pairs are likeliest.
     """
     parts = []
     for metric in METRICS:
@@ -297,7 +297,7 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         world = (own["setting"] + "/" + own["density"].cast(pl.String)).to_numpy()
         model, points = own["model"].to_numpy(), np.unique(asked)
 
-        def fitted(some: np.ndarray, ratio: np.ndarray = ratio, asked: np.ndarray = asked) -> np.ndarray:
+        def fitted(some: Any, ratio: Any = ratio, asked: Any = asked, points: Any = points) -> np.ndarray:
             return np.array([np.sqrt((ratio[some & (asked == x)] ** 2).mean()) for x in points])
 
         # A world and a model that were not fitted.
@@ -317,12 +317,10 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         # Each world counts alike, however many pairs it has.
         of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
         best = max(
-            (
-                (of_world @ np.log(np.clip(np.where(right, p, 1 - p), 1e-9, 1)), share, freedom)
-                for share in np.round(np.geomspace(0.03, 1.2, 48), 3)
-                for freedom in (2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
-                for p in (special.stdtr(freedom, units / share),)
-            )
+            (of_world @ np.log(np.clip(np.where(right, p, 1 - p), 1e-9, 1)), share, freedom)
+            for share in np.round(np.geomspace(0.03, 1.2, 48), 3)
+            for freedom in (2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
+            for p in (special.stdtr(freedom, units / share),)
         )
         parts.append(
             pl.DataFrame(
@@ -363,7 +361,7 @@ def calibrate(out: Out = Path("out"), quick: Quick = False) -> None:
 
 
 def published() -> pl.DataFrame:
-    """Checkpoints of the committed curves on the published worlds, as `points` gives them; MRR over queries."""
+    """Checkpoints of the committed curves on the published worlds, as of `points`; MRR over queries."""
     table = pl.read_csv(CURVES, glob=False)
     folder = data_folder("family_tree_published")
     parts = []

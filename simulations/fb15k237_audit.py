@@ -24,16 +24,6 @@ Data = Annotated[
     Path, typer.Option(envvar="OWKG_DATA", help="Folder that holds fb15k237, kgc_sparsity, wn18rr, codex-s.")
 ]
 
-TRAINED = {
-    "complex": "--dim 64 --n3 0.05 --batch-size 500 --epochs 6 --valid-every 2",
-    "distmult": "--dim 64 --n3 0.05 --batch-size 500 --epochs 6 --valid-every 2",
-    "rotate": "--dim 64 --num-negatives 64 --learning-rate 0.005 --option margin=9 --schedule linear --epochs 20 "
-    "--valid-every 20",
-    "transe": "--dim 64 --num-negatives 64 --learning-rate 0.005 --option margin=9 --schedule linear --epochs 20 "
-    "--valid-every 20",
-}
-"""Models by name, and how `owkg train` makes them."""
-
 # Differences of the correlations of two systems that are looked at.
 _DIFFERENCES = (0.0, 0.05, 0.1)
 _SPARSITIES = (0.1, 0.3, 0.5, 0.7)
@@ -55,7 +45,7 @@ def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, 
         sparsity: (low, high).
 
     Returns:
-        A row a pair, the first ahead on FB-Test-O: the difference, the published p-value, the probability with
+        A row a pair, the first ahead on FB-Test-O: difference, published p-value, the probability with
         equal correlations and over differences of them, and the difference on FB-Test-S-C.
     """
     metric = "micro_mrr"
@@ -123,7 +113,7 @@ def published(data: Data, out: Out = Path("out")) -> None:
 
 
 def detectable_difference(graph: KnowledgeGraph, sparsity: float, strength: float = 0.4) -> pl.DataFrame:
-    """The smallest differences that the test queries of a graph order rightly, with at most 5 % inconsistency.
+    """The smallest differences that the test queries order rightly, with at most 5 % inconsistency.
 
     Args:
         graph: whose test answers are counted.
@@ -131,8 +121,8 @@ def detectable_difference(graph: KnowledgeGraph, sparsity: float, strength: floa
         strength: of the weaker model.
 
     Returns:
-        A row a metric: the detectable difference of strength, and that of the metric; both models are measured
-        on one test set. Null where a model of strength 1 could not be told apart.
+        A row a metric: the detectable difference of strength, and that of the metric; both models are
+        measured on one test set. Null where a model of strength 1 could not be told apart.
     """
     counts, queries = known_answers(graph)
     total = np.maximum(np.round(counts / (1 - sparsity)), 1).astype(np.int64)
@@ -193,7 +183,7 @@ def detectable(data: Data, out: Out = Path("out"), quick: Quick = False) -> None
 
 
 def judged_sample(data: Path) -> tuple[KnowledgeGraph, pl.DataFrame]:
-    """FB15k-237 with FB-Test-S as its test, and the judgements of FB-Test-S-C: what is true of what was pooled."""
+    """FB15k-237 with FB-Test-S as its test, and the judgements of FB-Test-S-C."""
     graph, study = read_graph(data / "fb15k237"), read_study(data)
     entities, relations = graph.entities, graph.relations
 

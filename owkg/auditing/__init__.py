@@ -1,6 +1,7 @@
 """What may be concluded from a leaderboard on an incomplete graph."""
 
 from owkg.auditing.breakdown import Breakdown, Pair, breakdown
+from owkg.auditing.focus import BestWeights, best_weight_of
 from owkg.auditing.front import audit
 from owkg.auditing.gamma import Sensitivity, sensitivity
 from owkg.auditing.implied import Answers, Implied, implied, sparse_mean
@@ -11,11 +12,13 @@ from owkg.auditing.result import Audit
 __all__ = [
     "Answers",
     "Audit",
+    "BestWeights",
     "Breakdown",
     "Implied",
     "Pair",
     "Sensitivity",
     "audit",
+    "best_weight_of",
     "breakdown",
     "implied",
     "missing_share",

@@ -77,7 +77,7 @@ def breakdown(pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = 
     bounds, tail = lower_bounds(pair, weights, macro=macro)
     certified = _certified(bounds, tail)
     facts = np.zeros(pair.low.shape[1:], bool)
-    if not facts.shape[1]:
+    if not facts.size:
         return Breakdown(certified, 0 if certified == 0 else -1, facts)
     # A demonstration needs but the queries where facts may do most.
     promise = (bounds[:, :1] - np.minimum.accumulate(bounds, axis=1)) / np.maximum(

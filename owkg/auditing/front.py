@@ -1,4 +1,4 @@
-"""`owkg.audit`: what may be concluded from the ranks of several models, when many true answers are missing."""
+"""`owkg.audit`: what may be concluded from the ranks of several models when true answers are missing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -9,6 +9,7 @@ import polars as pl
 from owkg import checks
 from owkg.auditing.calibration import worlds
 from owkg.auditing.lists import Prepared
+from owkg.auditing.missing import missing_share
 from owkg.auditing.result import Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
 from owkg.auditing.tables import AVERAGES, Box, frames, part_of
@@ -62,9 +63,9 @@ def audit(
         average: answers (micro), queries (macro), or both.
         sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
             nothing is assumed, and results are given for a grid.
-        correlation: of being missing and being found: a number or (low, high). None: 0, or as judged.
-        judged: judgements of the systems' answers: a frame or a file. They give the sparsity, at least, and
-            the correlation of each system, where these are not given.
+        correlation: of being missing and being found: a number or (low, high). None: 0.
+        judged: judgements of the test's queries: a frame or a file. They give the sparsity, at least
+            (`missing_share`), in place of `sparsity`.
         test: of the observed difference; paired, two-sided, over queries.
         ties: optimistic, realistic, pessimistic or exact. None: realistic.
         ci: level of all intervals, and probability from which an order counts as sure.
@@ -108,7 +109,7 @@ def audit(
         raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
     runs = None if lists is None else lists_of(lists, tuple(tables))
     ready = Prepared(tables, graph, runs)
-    box = _box(tables, stated, own, judged, graph, runs)
+    box = _box(tables, stated, own, judged, graph)
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)
     parts: list[dict[str, pl.DataFrame]] = []
@@ -157,7 +158,6 @@ def _box(
     correlation: tuple[float, float] | None,
     judged: Qrels | None,
     graph: KnowledgeGraph | None,
-    runs: Mapping[str, pl.DataFrame] | None,
 ) -> Box:
     """What is stated, or else what judgements show."""
     own = None if correlation is None else dict.fromkeys(tables, correlation)
@@ -169,19 +169,12 @@ def _box(
         )
     if graph is None:
         raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
-    from owkg.auditing.judged import correlations
-
-    found = correlations(
-        tables, judged if isinstance(judged, pl.DataFrame) else read_judgements(judged), graph, lists=runs
-    )
-    source = {"sparsity": "given", "correlation": "given"}
-    if sparsity is None:
-        low, high = found.select("sparsity_low", "sparsity_high").row(0)
-        sparsity, source["sparsity"] = (low, high), "judgements; a lower bound"
-    if own is None:
-        rows = found.select("model", "correlation_low", "correlation_high").rows()
-        own, source["correlation"] = {model: (low, high) for model, low, high in rows}, "judgements"
-    return Box(sparsity, own, source)
+    if sparsity is not None:
+        raise ArgumentError("judged", "gives the sparsity: it cannot stand beside `sparsity`.")
+    qrels = judged if isinstance(judged, pl.DataFrame) else read_judgements(str(judged))
+    (row,) = missing_share(qrels, graph).iter_rows(named=True)
+    source = {"sparsity": "judgements: a lower bound", "correlation": "given" if own else None}
+    return Box((row["ci_low"], row["ci_high"]), own, source)
 
 
 def _assumptions(
@@ -217,18 +210,16 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
     found = ["Queries are the sampling unit of every interval and test."]
     if box.sparsity is None:
         found.append(
-            "No sparsity is stated: no full-test metric is claimed, and the grid says what each one would imply."
+            "No sparsity is stated: no full-test metric is claimed; the grid says what each would imply."
         )
     else:
-        found.append(
-            "Full-test metrics hold under the model of Yang et al. (2022), facts missing with the stated sparsity."
-        )
+        found.append("Full-test metrics rest on the model of Yang et al. (2022) and the stated sparsity.")
     if box.correlation is None:
         found.append("No correlation is stated: being missing and being found are taken as independent.")
     if box.source["sparsity"] not in (None, "given"):
         found.append("The sparsity is what judging found: a lower bound.")
     if ready.depth is None:
         found.append(
-            "There are no lists: breakdown numbers are certified for the worst lists, and none is demonstrated."
+            "There are no lists: breakdown numbers are certified for the worst lists, none is demonstrated."
         )
     return found

@@ -1,4 +1,4 @@
-"""Missing facts that are not chosen against a system but somewhat in another's favour: odds of at most Gamma."""
+"""Missing facts whose choice favours a system somewhat, with odds of at most Gamma."""
 
 from typing import Any, NamedTuple
 
@@ -32,11 +32,11 @@ def sensitivity(
 ) -> Sensitivity:
     """How far from blind the choice of missing facts must be to turn "A is ahead of B".
 
-    One fact after another is drawn among the unlabelled candidates that A or B lists. Under blind chance each
-    is equally likely. An adversary may weigh candidates by 1 to Gamma (as Rosenbaum's bounds do); the worst
-    expected change gives Gamma to all candidates whose own change is below a threshold. Where a system does not
-    list a candidate, its place is taken as A's worst. What several facts of one query do to each other is left
-    out.
+    One fact after another is drawn among the unlabelled candidates that A or B lists. Under blind chance
+    each is equally likely. An adversary may weigh candidates by 1 to Gamma (as Rosenbaum's bounds do); the
+    worst expected change gives Gamma to all candidates whose own change is below a threshold. Where a system
+    does not list a candidate, its place is the worst for A. What several facts of one query do to each other
+    is left out.
 
     Args:
         pair: the ranks.

@@ -239,7 +239,8 @@ def extended(
     """`implied`, of values that no strength gives too.
 
     Returns:
-        Arrays [*values, *grid], and [*grid] of `low` and `high`. NaN where the correlation leaves no strength between.
+        Arrays [*values, *grid], and [*grid] of `low` and `high`. NaN where the correlation leaves no
+        strength between.
     """
     weight = checked(metric)
     values = checks.real("value", value, -np.inf, np.inf)

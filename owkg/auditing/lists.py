@@ -133,15 +133,27 @@ def pair_of(
     Raises:
         ValueError: as `Prepared`.
     """
-    names = ("first", "second")
-    runs = None if lists is None else dict(zip(names, lists, strict=True))
+    names: tuple[str, str] = ("first", "second")
+    runs: dict[str, pl.DataFrame] | None = None
+    if lists is not None:
+        runs = dict(zip(names, lists, strict=True))
     ready = Prepared(dict(zip(names, (first, second), strict=True)), graph, runs)
     return ready.pair(*names), ready.queries, ready.candidates(*names)
 
 
+def joined_ranks(first: RankTable | pl.DataFrame, second: RankTable | pl.DataFrame) -> pl.DataFrame:
+    """The ranks of two systems for the same answers: rank and rank_right beside query, answer and the rest.
+
+    Raises:
+        ValueError: if the tables rank other triples, are not filtered, or have other candidates.
+    """
+    other = _tasks("second", second).rename({"rank": "rank_right"})
+    return _beside(_tasks("first", first), other, "first", "second")
+
+
 def _beside(tasks: pl.DataFrame, other: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     """The tasks with the ranks of another system, which ranks the same."""
-    rank = other.columns[-2]
+    rank = other.columns[-2]  # before the candidates
     joined = tasks.join(
         other.select(*_ANSWER, rank, candidates_right="candidates"), on=_ANSWER, how="full", coalesce=True
     )

@@ -73,7 +73,8 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missi
     most = int(known.max() / (1 - sparsity) * 1.5 + 40 / (1 - sparsity))
     whole = _grid(1, most)
     total = (queries * counts).sum() / (1 - sparsity)  # answers a query, known or missing
-    rate, prior = sparsity, np.full(len(whole), 1 / len(whole))
+    wanted = total - (queries * counts).sum()
+    missing, rate, prior = wanted, sparsity, np.full(len(whole), 1 / len(whole))
     posterior = np.zeros((len(known), len(whole)))
     for _ in range(_ROUNDS):
         likelihood = _binomial(known[:, None], whole, 1 - rate)
@@ -84,7 +85,6 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missi
             prior = share @ posterior / asked
             prior /= prior.sum()
         missing = (share @ posterior @ whole) - (share * known).sum()
-        wanted = total - (queries * counts).sum()
         if abs(missing - wanted) < 1e-4 * wanted:
             break
         odds = rate / (1 - rate) * wanted / max(missing, 1e-9)

@@ -71,7 +71,7 @@ def _whole_runs(paths: list[Path], qrels: Qrels | None) -> dict[str, RankTable]:
         shortest = run.group_by("tag", "query").agg(pl.len())["len"].min()
         if isinstance(shortest, int) and 2 * shortest < size:
             raise ValueError(
-                f"{path}: lists {shortest:,} of {size:,} answers to some query: `graph` must say what the other "
+                f"{path}: lists {shortest:,} of {size:,} answers to some query: `graph` must say what the "
                 "candidates are."
             )
         size = pl.concat([run["answer"], run["entity"]]).n_unique()

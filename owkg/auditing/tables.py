@@ -214,8 +214,8 @@ def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
                 value = float(seen.value[i])
                 raise ArgumentError(
                     "sparsity",
-                    f"of {text}: no strength has that correlation, or a {name} of {value:.3f} is beyond what any "
-                    "gives. A lower sparsity, or a correlation nearer to 0, would be possible.",
+                    f"of {text}: no strength has that correlation, or a {name} of {value:.3f} is beyond what "
+                    "any gives. A lower sparsity, or a correlation nearer to 0, would be possible.",
                 )
             middle = len(sparsity) // 2, len(own) // 2
             span = full.best - full.chance

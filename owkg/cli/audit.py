@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,16 +52,14 @@ def audit(
         str | None,
         typer.Option(
             metavar="LOW,HIGH",
-            help="Of being missing and being found by a system: a number, or its range. Absent: 0, or what "
-            "--judged shows.",
+            help="Of being missing and being found by a system: a number, or its range. Absent: 0.",
         ),
     ] = None,
     judged: Annotated[
         Path | None,
         typer.Option(
             metavar="QRELS",
-            help="Judgements: they give --sparsity, at least, and --correlation of each system, where these "
-            "are not given. They need --kg.",
+            help="Judgements: they give the sparsity, at least, in place of --sparsity. They need --kg.",
         ),
     ] = None,
     test: Annotated[
@@ -99,7 +98,7 @@ def audit(
         from owkg.report import ENDINGS
 
         for path in report:
-            if path.suffix.lower() not in ENDINGS:
+            if path.suffix not in ENDINGS:
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
         check_writable(report)
     if out is not None:
@@ -184,7 +183,7 @@ def _show(found: Any) -> None:
         pairs = found.pairs.filter(metric=metric, average=average)
         order = models["model"].to_list()
         if len(pairs) > _PAIRS:
-            next_to = set(zip(order, order[1:], strict=False))
+            next_to = set(pairwise(order))
             pairs = pairs.filter(
                 [pair in next_to for pair in zip(pairs["first"], pairs["second"], strict=True)]
             )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.inputs import check_figure, check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import rows_of
 from owkg.cli.scorers import (
@@ -93,8 +93,7 @@ def classify(
             raise ValueError(
                 f"`thresholds` must be relation, global or a number, got {thresholds!r}."
             ) from None
-    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"`figure` must end in .png, .pdf or .svg, got {figure.name!r}.")
+    check_figure(figure)
     if out is not None and not is_rank_table(out):  # the same endings
         raise ValueError(f"`out` must end in .parquet, .csv, .tsv, .csv.gz or .tsv.gz, got {out.name!r}.")
     check_writable([out, figure])

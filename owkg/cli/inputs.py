@@ -29,6 +29,12 @@ def check_writable(paths: Iterable[Path | None]) -> None:
             raise OSError(f"{out}: cannot be written: {error.strerror}.") from None
 
 
+def check_figure(figure: Path | None) -> None:
+    """Stops where `--figure` names no picture."""
+    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
+        raise ValueError(f"`figure` must end in .png, .pdf or .svg, got {figure.name!r}.")
+
+
 @contextmanager
 def collected() -> Iterator[list[str]]:
     """The warnings of the library within, as notes."""

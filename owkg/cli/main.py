@@ -134,7 +134,7 @@ app.command(
         "owkg audit transe.parquet complex.parquet",
         "owkg audit transe.parquet complex.parquet --kg data/fb15k237 --lists transe.run.gz "
         "--lists complex.run.gz --out audited",
-        "owkg audit transe.parquet complex.parquet --sparsity 0.5,0.7 --correlation 0,0.2 --report audit.html",
+        "owkg audit transe.parquet complex.parquet --sparsity 0.5,0.7 --report audit.html",
         "owkg audit a.run b.run --qrels test.qrels --format json",
     )
 )(audit)

@@ -1,24 +1,20 @@
 """`owkg power`: how many queries a comparison needs, and how often a smaller one misleads."""
 
+import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from owkg.cli import options
 from owkg.cli.errors import ended_at_once
+from owkg.cli.inputs import check_figure, check_writable
 from owkg.cli.output import number, show
 
-_ALL: tuple[str, ...] = (
-    "mrr",
-    "hits@1",
-    "hits@3",
-    "hits@10",
-    "hits@50",
-    "log-mrr",
-    "p-mrr@1/2",
-    "p-mrr@1/4",
-    "mr",
-)
+# What `--all-metrics` shows of a family of metrics with parameters; of the others their one metric.
+_SHOWN = {"hits@K": ("hits@1", "hits@3", "hits@10", "hits@50"), "p-mrr@P": ("p-mrr@1/2", "p-mrr@1/4")}
+# Points of the frontier.
+_POINTS = 25
 _FLOORS = ("any_weight", "decreasing_weight")
 
 
@@ -40,9 +36,14 @@ def power(
     all_metrics: Annotated[
         bool,
         typer.Option(
-            "--all-metrics", help="The usual metrics, and the least over all rank weights there are."
+            "--all-metrics",
+            help="Every registered metric, and the least over all rank weights, of each focus on the top.",
         ),
     ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --all-metrics: draw queries against focus: .png."),
+    ] = None,
     missing: options.MissingFacts = options.Missing.INDEPENDENT,
     node_spread: options.NodeSpread = 0.2,
     popularity_exponent: options.PopularityExponent = 1.0,
@@ -51,9 +52,11 @@ def power(
     """How many queries it takes to see which of two models is stronger.
 
     "Paired" means that both are measured on one test set, so that they share its missing facts. A null
-    number of queries: no number suffices, the weaker model's mean is the better one.
+    number of queries: no number suffices, the weaker model's mean is the better one. The focus of a metric is
+    1 / expected browsing depth, 1/K for Hits@K; "least queries" are those of the best weight that falls with
+    the rank and has at least that focus.
     """
-    from owkg.theory import queries_to_tell_apart, query_floor
+    from owkg.theory import queries_to_tell_apart
 
     answers, weights = options.histogram(num_answers)
     setting = {
@@ -78,21 +81,62 @@ def power(
         shown["num_queries"] = num_queries
     if all_metrics and weights is not None:
         raise ValueError("`all_metrics` needs one number of answers, not a histogram.")
-    names = list(_ALL) if all_metrics else metric
-    floors: dict[str, Any] = {}
+    if figure is not None and not all_metrics:
+        raise ValueError("`figure` needs `all_metrics`.")
+    check_figure(figure)
+    check_writable([figure])
+    given = {"inconsistency": inconsistency, "num_queries": num_queries, **setting}
+    if not all_metrics:
+        with ended_at_once():
+            results = queries_to_tell_apart(options.metrics_named(metric), **given)
+        show("Queries required to tell two models apart", shown, results, form)
+        return
     with ended_at_once():
-        if all_metrics:
-            for paired in (False, True):
-                given = {name: value for name, value in setting.items() if name != "answer_weights"}
-                found = query_floor(inconsistency=inconsistency, paired=paired, **given)
-                ending = "_paired" if paired else ""
-                floors[f"any_weight{ending}"] = number(found.queries)
-                floors[f"decreasing_weight{ending}"] = number(found.decreasing_queries)
-        results = queries_to_tell_apart(
-            options.metrics_named(names), inconsistency=inconsistency, num_queries=num_queries, **setting
-        )
-    beside = {"floor": floors} if floors else {}
+        metrics = options.metrics_named(_registered())
+        results = queries_to_tell_apart(metrics, **given)
+        del given["num_queries"], given["answer_weights"]
+        beside = _weights(metrics, results, given)
+    if figure is not None:
+        from owkg.plots.power import focus_figure
+
+        focus_figure(results, beside["frontier"], figure)
     show("Queries required to tell two models apart", shown, results, form, **beside)
-    if floors and form is options.Format.TABLE:
-        least = [f"{floors[key]:,.0f} (paired {floors[f'{key}_paired']:,.0f})" for key in _FLOORS]
+    if form is options.Format.TABLE:
+        floors = beside["floor"]
+        read = {key: "-" if value is None else f"{value:,.0f}" for key, value in floors.items()}
+        least = [f"{read[key]} (paired {read[f'{key}_paired']})" for key in _FLOORS]
         print(f"least over all rank weights {least[0]}, over those that fall with the rank {least[1]}")
+    if figure is not None:
+        print(f"wrote {figure}", file=sys.stderr)
+
+
+def _registered() -> list[str]:
+    """Names of the registered metrics that are plain means."""
+    from owkg.rank_weights.registry import PLAIN
+
+    return [name for entry in PLAIN for name in _SHOWN.get(entry.name, (entry.example,))]
+
+
+def _weights(metrics: list[Any], results: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+    """The floor and the frontier; the focus of each metric, and the least queries there, join its results."""
+    import numpy as np
+
+    from owkg.rank_weights import focus_of
+    from owkg.theory import focus_curve, query_floor
+
+    focus = [focus_of(metric, given["num_entities"]) for metric in metrics]
+    depths = np.geomspace(1, given["num_answers"] + 1, _POINTS)
+    frontier = [{"focus": 1 / depth, "depth": depth} for depth in depths.tolist()]
+    for row, own in zip(results, focus, strict=True):
+        row["focus"] = own
+    floors: dict[str, Any] = {}
+    for ending, paired in (("", False), ("_paired", True)):
+        found = query_floor(paired=paired, **given)
+        floors[f"any_weight{ending}"] = number(found.queries)
+        floors[f"decreasing_weight{ending}"] = number(found.decreasing_queries)
+        curve = focus_curve(focus=[*focus, *(1 / depths)], paired=paired, **given)
+        queries = [number(one) for one in curve.queries]
+        for row, needed in zip([*results, *frontier], queries, strict=True):
+            key = "required_queries" if "depth" in row else "least_queries"
+            row[f"{key}{ending}"] = None if needed is None else int(needed)
+    return {"floor": floors, "frontier": frontier}

@@ -1,6 +1,7 @@
 """Rank weights h(r) as data: the means over ranks that theory, simulation and evaluation share."""
 
 from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
+from owkg.rank_weights.focus import binned_weight, focus_of
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.registry import FORMS, checked, rank_weight
 from owkg.rank_weights.tables import tie_expectation
@@ -15,7 +16,9 @@ __all__ = [
     "MR",
     "MRR",
     "RankWeight",
+    "binned_weight",
     "checked",
+    "focus_of",
     "hits_at",
     "p_mrr",
     "power_mean",

@@ -253,7 +253,10 @@ def rank_weight(name: str) -> RankWeight:
     return found
 
 
-FORMS = tuple(entry.name for entry in RANK_WEIGHTS if rank_weight(entry.example).link is None)
+PLAIN = tuple(entry for entry in RANK_WEIGHTS if rank_weight(entry.example).link is None)
+"""Those that are plain means, so that theory and simulation take them."""
+
+FORMS = tuple(entry.name for entry in PLAIN)
 """The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
 
 

@@ -61,6 +61,10 @@ def latex(audit: Audit) -> str:
     return "\n".join(found) + "\n"
 
 
+ENDINGS = (".html", ".md", ".tex")
+"""Of files that `write` writes."""
+
+
 def write(audit: Audit, path: str | PathLike[str]) -> None:
     """A report as a file: HTML, Markdown or LaTeX by the ending .html, .md or .tex.
 
@@ -73,7 +77,7 @@ def write(audit: Audit, path: str | PathLike[str]) -> None:
         OSError: if the file cannot be written.
     """
     place = checks.path("path", path)
-    forms = {".html": html, ".md": markdown, ".tex": latex}
+    forms = dict(zip(ENDINGS, (html, markdown, latex), strict=True))
     if place.suffix not in forms:
         raise ArgumentError("path", f"must end with {', '.join(forms)}, got {str(place)!r}.")
     text = forms[place.suffix](audit)

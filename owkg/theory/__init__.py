@@ -3,7 +3,7 @@
 Results have the broadcast shape of the setting (`owkg.openworld.SettingArguments`).
 """
 
-from owkg.theory.floor import Floor, query_floor
+from owkg.theory.floor import Floor, FocusCurve, FocusedWeight, best_weight, focus_curve, query_floor
 from owkg.theory.lemma import (
     hits_derivative,
     lemma_correlation_derivative,
@@ -31,12 +31,16 @@ from owkg.theory.summary import closed_forms, queries_to_tell_apart
 
 __all__ = [
     "Floor",
+    "FocusCurve",
+    "FocusedWeight",
     "Moments",
+    "best_weight",
     "closed_forms",
     "conditional_moments",
     "correlation_lowers_log_approximation",
     "covariance",
     "expectation",
+    "focus_curve",
     "hits_derivative",
     "inconsistency_probability",
     "lemma_correlation_derivative",

@@ -1,6 +1,6 @@
-"""The fewest queries that any rank weight needs to tell two models apart."""
+"""The fewest queries that any rank weight needs to tell two models apart, and those of a given focus."""
 
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import jax
 import numpy as np
@@ -11,6 +11,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting
 from owkg.openworld.setting import pair
+from owkg.rank_weights.focus import best_decreasing, focus_of_bins
 from owkg.theory import missing_counts
 from owkg.theory.grids import log_factorials
 
@@ -79,8 +80,128 @@ def query_floor(
         >>> round(found.queries), round(found.decreasing_queries)
         (14, 16)
     """
-    from scipy import optimize  # what takes long to import, and theory needs for nothing else
+    change, spread, z = _change(inconsistency, paired, missing, models)
+    # Ranks that are never reached have no variance.
+    reached = np.diag(spread) > 1e-18
+    scale = np.sqrt(np.diag(spread)[reached])
+    correlation = spread[np.ix_(reached, reached)] / np.outer(scale, scale)
+    # Where every rank may be reached, counts add up to 1, and their covariance is singular.
+    root = linalg.cholesky(correlation + 1e-12 * np.eye(len(scale)), lower=True)
+    weight = np.zeros(len(change))
+    weight[reached] = linalg.cho_solve((root, True), change[reached] / scale) / scale
+    decreasing = best_decreasing(change, spread, np.arange(1, len(change) + 1))
+    largest = np.abs(weight).max()
+    return Floor(
+        _needed(weight, change, spread, z),
+        weight / largest if largest > 0 else weight,
+        _needed(decreasing, change, spread, z),
+        decreasing,
+    )
 
+
+class FocusCurve(NamedTuple):
+    """The best weights that do not rise with the rank, one for each least focus that was asked for.
+
+    Attributes:
+        focus: of the weight, at least what was asked for; nan where no weight of that focus suffices.
+        queries: that it needs; infinite where none suffices.
+        weight: h(1), h(2), ..., 0 beyond; h(1) = 1. `owkg.rank_weights.binned_weight` makes it a metric.
+    """
+
+    focus: Float64[np.ndarray, "focuses"]
+    queries: Float64[np.ndarray, "focuses"]
+    weight: Float64[np.ndarray, "focuses ranks"]
+
+
+class FocusedWeight(NamedTuple):
+    """One weight of a `FocusCurve`.
+
+    Attributes:
+        focus, queries: as there.
+        weight: h(1), h(2), ..., 0 beyond.
+    """
+
+    focus: float
+    queries: float
+    weight: Float64[np.ndarray, "ranks"]
+
+
+def focus_curve(
+    *,
+    focus: Any,
+    inconsistency: float,
+    paired: bool = False,
+    missing: MissingModel = INDEPENDENT,
+    **models: Unpack[PairArguments],
+) -> FocusCurve:
+    """The fewest queries for each least focus on the top, and the weights that attain them.
+
+    The weights do not rise with the rank, and are constant beyond the full-test answers of a query. Focus is
+    that of `owkg.rank_weights.focus_of`: 1 / expected browsing depth; .1 looks no deeper than Hits@10. At
+    focus 0 this is `query_floor`; the more focus, the more queries.
+
+    Args:
+        focus: least focuses, numbers in [0, 1], along one axis.
+        inconsistency: tolerated P(the weaker model looks better), in (0, 0.5).
+        paired: whether both are measured on one test set.
+        missing: how facts go missing.
+        models: one setting and the second model.
+
+    Raises:
+        ValueError: if an argument leaves its interval, the strengths are equal, or settings are several.
+
+    Examples:
+        >>> pair = dict(strength=0.7, other_strength=0.75, inconsistency=0.05)
+        >>> world = dict(sparsity=0.35, num_answers=43, num_entities=14505)
+        >>> focus_curve(focus=[0, 0.05, 0.1, 0.2], **pair, **world).queries.tolist()
+        [16.0, 16.0, 28.0, 138.0]
+    """
+    least = checks.real("focus", focus, 0, 1)
+    if least.ndim != 1:
+        raise ArgumentError("focus", f"must be along one axis, got an array of shape {least.shape}.")
+    change, spread, z = _change(inconsistency, paired, missing, models)
+    ends = np.arange(1, len(change) + 1)
+    weight = np.stack([best_decreasing(change, spread, ends, float(one)) for one in least])
+    return FocusCurve(
+        np.array([focus_of_bins(one, ends) for one in weight]),
+        np.array([_needed(one, change, spread, z) for one in weight]),
+        weight,
+    )
+
+
+def best_weight(
+    *,
+    focus: float,
+    inconsistency: float,
+    paired: bool = False,
+    missing: MissingModel = INDEPENDENT,
+    **models: Unpack[PairArguments],
+) -> FocusedWeight:
+    """The rank weight that needs the fewest queries among those that look no deeper than is asked for.
+
+    Args:
+        focus: least focus, in [0, 1]; 1 / K looks no deeper than Hits@K.
+        inconsistency, paired, missing, models: as in `focus_curve`, which this is one point of.
+
+    Raises:
+        ValueError: as `focus_curve`.
+
+    Examples:
+        >>> from owkg.rank_weights import MRR, focus_of
+        >>> pair = dict(strength=0.7, other_strength=0.75, inconsistency=0.05)
+        >>> world = dict(sparsity=0.35, num_answers=43, num_entities=14505)
+        >>> int(best_weight(focus=focus_of(MRR, 14505), **pair, **world).queries)  # MRR needs 1,692
+        33
+    """
+    one = checks.scalar("focus", checks.real("focus", focus, 0, 1))
+    found = focus_curve(focus=[one], inconsistency=inconsistency, paired=paired, missing=missing, **models)
+    return FocusedWeight(float(found.focus[0]), float(found.queries[0]), found.weight[0])
+
+
+def _change(
+    inconsistency: float, paired: bool, missing: MissingModel, models: PairArguments
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """d, from the weaker to the stronger model, S of the difference of a query, and z^2."""
     tolerated = checks.scalar(
         "inconsistency", checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
     )
@@ -92,33 +213,25 @@ def query_floor(
             "other_strength", f"must differ from `strength`, got {models['other_strength']!r}."
         )
     one, two = (rank_moments(setting, missing) for setting in settings)
-    change = two.mean - one.mean
     spread = one.covariance + two.covariance
     if checks.flag("paired", paired):
         apart = [moments.given - moments.mean for moments in (one, two)]
         shared = (apart[0] * one.chances[:, None]).T @ apart[1]
         spread = spread - shared - shared.T
+    hits = np.cumsum([one.mean, two.mean], axis=1)
+    gap = hits[1] - hits[0]
+    # As in `required_queries`: below rounding there is no gap to see.
+    change = np.diff(np.where(np.abs(gap) < 1e-14 * hits.max(axis=0), 0.0, gap), prepend=0.0)
     if settings[1].strength < settings[0].strength:
         change = -change
-    z = special.ndtri(tolerated) ** 2
-    # Ranks that are never reached have no variance.
-    reached = np.diag(spread) > 1e-18
-    root = linalg.cholesky(spread[np.ix_(reached, reached)] + 1e-16 * np.eye(int(reached.sum())), lower=True)
-    weight = np.zeros(len(change))
-    weight[reached] = linalg.cho_solve((root, True), change[reached])
-    steps = np.tril(np.ones((len(change), len(change))))  # row j: ranks 1 .. j + 1
-    of_steps = linalg.cholesky(steps @ spread @ steps.T + 1e-16 * np.eye(len(change)), lower=True)
-    amounts, _ = optimize.nnls(of_steps.T, linalg.solve_triangular(of_steps, steps @ change, lower=True))
-    decreasing = steps.T @ amounts
-    return Floor(*_needed(weight, change, spread, z), *_needed(decreasing, change, spread, z))
+    return change, spread, float(special.ndtri(tolerated) ** 2)
 
 
-def _needed(weight: np.ndarray, change: np.ndarray, spread: np.ndarray, z: float) -> tuple[float, np.ndarray]:
+def _needed(weight: np.ndarray, change: np.ndarray, spread: np.ndarray, z: float) -> float:
     gain = weight @ change
     if gain <= 0:
-        return np.inf, weight
-    needed = float(max(np.ceil(z * (weight @ spread @ weight) / gain**2), 1.0))
-    return needed, weight / np.abs(weight).max()
+        return np.inf
+    return float(max(np.ceil(z * (weight @ spread @ weight) / gain**2), 1.0))
 
 
 def rank_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankMoments:

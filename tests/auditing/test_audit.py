@@ -103,7 +103,7 @@ def test_nothing_stated_nothing_claimed():
 
 
 def test_a_model_of_known_strength():
-    """Ranks on a thinned test, by the model itself: strength and full metric come back within the interval."""
+    """Ranks on a thinned test, by the model itself: the strength comes back within the interval."""
     rng, inside, queries = np.random.default_rng(8), [], 700
     for _ in range(12):
         whole = rng.integers(2, 9, queries)

@@ -1,6 +1,7 @@
 """The `owkg` command as its users meet it: output, exit codes, messages."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -19,6 +20,7 @@ from owkg import simulate, theory
 from owkg.cli import errors
 from owkg.cli.main import app, main, run
 from owkg.rank_weights import MRR, hits_at, rank_weight
+from owkg.rank_weights.registry import RANK_WEIGHTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -760,3 +762,48 @@ def test_all_metrics_and_the_least_over_all_rank_weights(answer, call):
     histogram = POWER.replace("--num-answers 43", "--num-answers 12:1,43:2")
     code, _, err = call(f"{histogram} --all-metrics")
     assert (code, "--all-metrics needs one number of answers" in err) == (2, True)
+
+
+def test_all_metrics_are_those_of_the_registry(answer):
+    found = answer(f"{POWER} --all-metrics")
+    names = [row["metric"] for row in found["results"]]
+    assert len(names) == len(set(names))
+    for entry in RANK_WEIGHTS:
+        metric = rank_weight(entry.example)
+        assert (metric.name in names) == (metric.link is None)
+
+
+@pytest.mark.parametrize("ending", ["", "_paired"])
+def test_the_frontier_of_focus(answer, ending):
+    found = answer(f"{POWER} --all-metrics")
+    frontier = found["frontier"]
+    assert [row["focus"] * row["depth"] for row in frontier] == pytest.approx([1] * len(frontier))
+    queries = [row[f"required_queries{ending}"] for row in frontier]
+    assert queries == sorted(queries, reverse=True)  # from a focus of 1 down
+    assert queries[-1] == found["floor"][f"decreasing_weight{ending}"]
+    of = {row["metric"]: row for row in found["results"]}
+    assert (of["hits@1"]["focus"], of["hits@10"]["focus"]) == pytest.approx((1, 0.1))
+    for row in found["results"]:
+        assert row[f"least_queries{ending}"] <= row[f"required_queries{ending}"]
+        between = [one[f"required_queries{ending}"] for one in frontier if one["focus"] >= row["focus"]]
+        assert row[f"least_queries{ending}"] <= (between or [math.inf])[-1]
+    assert of["mrr"]["least_queries"] == 33
+
+
+def test_the_figure_of_focus(call, tmp_path):
+    path = tmp_path / "focus.png"
+    code, out, err = call(f"{POWER} --all-metrics --figure {path}")
+    assert (code, f"wrote {path}" in err, "least queries" in out) == (0, True, True)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    for line, message in (
+        (f"{POWER} --figure {path}", "--figure needs --all-metrics"),
+        (f"{POWER} --all-metrics --figure {tmp_path}/a.txt", "--figure must end in .png, .pdf or .svg"),
+    ):
+        code, _, err = call(line)
+        assert (code, message in err) == (2, True), err
+
+
+def test_no_number_suffices_for_any_weight_that_falls(call):
+    line = "power --strength 0.7 --other-strength 0.701 --sparsity 0.35 --num-answers 1 --num-entities 40"
+    code, out, _ = call(f"{line} --other-correlation 0.3 --all-metrics")
+    assert (code, "fall with the rank - (paired -)" in out) == (0, True)

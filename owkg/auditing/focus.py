@@ -1,0 +1,179 @@
+"""Which metric tells two ranked systems apart with the fewest queries, at each focus on the top."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float, Int
+from scipy import special
+
+from owkg import checks
+from owkg.auditing.lists import joined_ranks
+from owkg.checks import ArgumentError
+from owkg.rank_weights import RankWeight, focus_of, rank_weight
+from owkg.rank_weights.focus import best_decreasing, focus_of_bins
+from owkg.rank_weights.tables import rank_weights
+from owkg.ranks import RankTable
+
+_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "p-mrr@1/2", "p-mrr@1/4")
+# Down to no limit, in depths: 1, 2, 5, ... ranks.
+_FOCUS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
+# Last ranks of bins, in each decade.
+_ENDS = (1, 1.4, 2, 3, 4, 5, 7)
+
+
+class BestWeights(NamedTuple):
+    """How many queries it takes to show that one system is ahead of another, by metrics and best weights.
+
+    Attributes:
+        metrics: metric, focus, required_queries.
+        frontier: of each least focus that was asked for (least_focus): focus of the weight, required_queries
+            on the queries that it was fitted on, held_out on others. Infinite where the weight puts the
+            second system ahead; a weight that is 0, of focus nan, where no weight puts the first ahead.
+        ends: the last rank of each bin; the last of all is the largest number of candidates.
+        weights: h on each bin, h(1) = 1, a row for each least focus, fitted on all queries;
+            `owkg.rank_weights.binned_weight` makes a metric of a row.
+    """
+
+    metrics: pl.DataFrame
+    frontier: pl.DataFrame
+    ends: Int[np.ndarray, "bins"]
+    weights: Float[np.ndarray, "focuses bins"]
+
+
+def best_weight_of(
+    first: RankTable | pl.DataFrame,
+    second: RankTable | pl.DataFrame,
+    *,
+    focus: Any = _FOCUS,
+    metrics: str | RankWeight | Iterable[str | RankWeight] = _METRICS,
+    inconsistency: float = 0.05,
+    macro: bool = False,
+    seed: int = 0,
+) -> BestWeights:
+    """Queries required to show that `first` is ahead of `second`, by metrics and by the best falling weights.
+
+    So many queries, drawn like those of the tables, show the wrong order with probability `inconsistency`, if
+    what these show were the truth. Ranks are counted in bins, seven a decade; the best weight is constant on
+    them, does not rise, and has at least a focus (`owkg.rank_weights.focus_of`). At focus 0 it is the floor
+    of all that do not rise.
+
+    A weight flatters itself on the queries that it is fitted on, above all where the systems are close:
+    `required_queries` of the frontier is too small. For `held_out` the queries are split into two halves by
+    chance, and each half is scored by the weight fitted on the other. That is as honest as the number of a
+    metric chosen beforehand, for a weight fitted on half as many queries; choose the focus beforehand, too.
+    Where the number of a metric, or `held_out`, exceeds the queries there are, these do not tell the systems
+    apart.
+
+    Args:
+        first, second: rank tables of the same triples and sides, filtered alike; `first` is taken to be
+            better. A tied rank counts as the mean of its bounds, rounded down.
+        focus: least focuses, numbers in [0, 1]; 1/K looks no deeper than Hits@K.
+        metrics: means of rank weights that do not get better as the rank rises, or their names.
+        inconsistency: tolerated P(the weaker system looks better), in (0, 0.5).
+        macro: whether queries weigh alike and not their answers.
+        seed: of the halves.
+
+    Raises:
+        ValueError: if the tables rank other triples, there are fewer than four queries, or an argument leaves
+            its interval.
+
+    References:
+        Chernozhukov et al. (Econometrics Journal 21, 2018), cross-fitting.
+    """
+    least = np.atleast_1d(checks.real("focus", focus, 0, 1))
+    tolerated = checks.scalar(
+        "inconsistency", checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
+    )
+    if least.ndim != 1:
+        raise ArgumentError("focus", f"must be a number or several along one axis, got shape {least.shape}.")
+    macro, seed = checks.flag("macro", macro), checks.seed("seed", seed)
+    several = [metrics] if isinstance(metrics, str | RankWeight) else metrics
+    chosen = [rank_weight(one) if isinstance(one, str) else one for one in several]
+    ranked = joined_ranks(first, second).sort("query", "answer")
+    query = ranked["query"].rank("dense").to_numpy().astype(np.int64) - 1
+    ranks = np.stack([ranked[name].to_numpy().astype(np.int64) for name in ("rank", "rank_right")])
+    answers = np.bincount(query)
+    if len(answers) < 4:
+        raise ArgumentError("first", f"must rank four queries at least, got {len(answers)}.")
+    last, z = int(ranked["candidates"].to_numpy().max()), float(special.ndtri(tolerated) ** 2)
+    if last < 2:
+        raise ArgumentError("first", "must rank among two candidates at least.")
+    share = 1 / answers if macro else np.full(len(answers), len(answers) / answers.sum())
+    rows = []
+    for metric in chosen:
+        own = focus_of(metric, last)
+        value = rank_weights(metric, np.arange(1, last + 1))[ranks - 1]
+        score = np.bincount(query, value[0] - value[1]) * share * (1 if metric.larger_is_better else -1)
+        rows.append({"metric": metric.name, "focus": own, "required_queries": _needed(score, z)})
+    ends = bin_ends(last)
+    change = bin_changes(query, ranks, ends) * share[:, None]
+    frontier, weights = fitted(change, ends, least, z, seed)
+    return BestWeights(pl.DataFrame(rows), frontier, ends, weights)
+
+
+def bin_ends(last: int) -> Int[np.ndarray, "bins"]:
+    """Last ranks of the bins of 1, ..., `last`: 1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, ...: the usual K.
+
+    Examples:
+        >>> bin_ends(60).tolist(), len(bin_ends(14541))
+        ([1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, 50, 60], 30)
+    """
+    decades = 10.0 ** np.arange(len(str(last)))
+    ends = np.round(np.outer(decades, _ENDS)).astype(np.int64).ravel()
+    return np.unique(np.append(ends[ends < last], last))
+
+
+def bin_changes(
+    query: Int[np.ndarray, "answers"], ranks: Int[np.ndarray, "2 answers"], ends: Int[np.ndarray, "bins"]
+) -> Float[np.ndarray, "queries bins"]:
+    """How many more answers of each query the first system has in each bin of ranks than the second."""
+    at = query * len(ends) + np.searchsorted(ends, ranks)
+    size = (int(query.max()) + 1) * len(ends)
+    counts = [np.bincount(one, minlength=size) for one in at]
+    return (counts[0] - counts[1]).reshape(-1, len(ends)) * 1.0
+
+
+def fitted(
+    change: Float[np.ndarray, "queries bins"],
+    ends: Int[np.ndarray, "bins"],
+    least: Float[np.ndarray, "focuses"],
+    z: float,
+    seed: int,
+) -> tuple[pl.DataFrame, Float[np.ndarray, "focuses bins"]]:
+    """(`BestWeights.frontier`, `BestWeights.weights`) of the changes of counts by query."""
+    order = np.random.default_rng(seed).permutation(len(change))
+    parts = (np.arange(len(change)), *np.array_split(order, 2))
+    of_all, *halves = (_weights(change[part], ends, least) for part in parts)
+    held_out = np.zeros((len(change), len(least)))
+    for half, other, part in zip(halves, parts[:0:-1], parts[1:], strict=True):
+        # On the scale of its own spread, so that neither half outweighs the other.
+        spread = (change[part] @ half.T).std(0, ddof=1)
+        held_out[other] = change[other] @ half.T / np.where(spread > 0, spread, 1.0)
+    frontier = pl.DataFrame(
+        {
+            "least_focus": least,
+            "focus": [focus_of_bins(one, ends) for one in of_all],
+            "required_queries": [_needed(score, z) for score in (change @ of_all.T).T],
+            "held_out": [_needed(score, z) for score in held_out.T],
+        }
+    )
+    return frontier, of_all
+
+
+def _weights(
+    change: Float[np.ndarray, "queries bins"],
+    ends: Int[np.ndarray, "bins"],
+    least: Float[np.ndarray, "focuses"],
+) -> Float[np.ndarray, "focuses bins"]:
+    """The best weight of each focus; 0 on the last bin: to count all ranks alike says nothing."""
+    mean, spread = change[:, :-1].mean(0), np.cov(change[:, :-1].T).reshape(len(ends) - 1, -1)
+    found = [best_decreasing(mean, spread, ends[:-1], float(one)) for one in least]
+    return np.pad(found, ((0, 0), (0, 1)))
+
+
+def _needed(score: Float[np.ndarray, "queries"], z: float) -> float:
+    """Queries for the mean of such scores to be above 0."""
+    gain = score.mean()
+    return float(max(np.ceil(z * score.var(ddof=1) / gain**2), 1)) if gain > 0 else np.inf
