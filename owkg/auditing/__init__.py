@@ -5,6 +5,7 @@ from owkg.auditing.focus import BestWeights, best_weight_of
 from owkg.auditing.front import audit
 from owkg.auditing.gamma import Sensitivity, sensitivity
 from owkg.auditing.implied import Answers, Implied, implied, sparse_mean
+from owkg.auditing.judged import judged_strengths
 from owkg.auditing.lists import pair_of
 from owkg.auditing.missing import missing_share
 from owkg.auditing.result import Audit
@@ -21,6 +22,7 @@ __all__ = [
     "best_weight_of",
     "breakdown",
     "implied",
+    "judged_strengths",
     "missing_share",
     "pair_of",
     "sensitivity",

@@ -8,13 +8,13 @@ import polars as pl
 
 from owkg import checks
 from owkg.auditing.calibration import worlds
+from owkg.auditing.judged import strengths_of
 from owkg.auditing.lists import Prepared
-from owkg.auditing.missing import missing_share
-from owkg.auditing.result import Audit
+from owkg.auditing.missing import judgements
+from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
 from owkg.auditing.tables import AVERAGES, Box, frames, part_of
 from owkg.checks import ArgumentError
-from owkg.judge.qrels import read_judgements
 from owkg.judge.scores import Scores, scores
 from owkg.judge.systems import Qrels, System
 from owkg.keys import checked_key
@@ -41,6 +41,7 @@ def audit(
     sparsity: Any = None,
     correlation: Any = None,
     judged: Qrels | None = None,
+    sample: Qrels | None = None,
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation",
     ties: str | None = None,
     ci: float = 0.95,
@@ -63,9 +64,13 @@ def audit(
         average: answers (micro), queries (macro), or both.
         sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
             nothing is assumed, and results are given for a grid.
-        correlation: of being missing and being found: a number or (low, high). None: 0.
-        judged: judgements of the test's queries: a frame or a file. They give the sparsity, at least
-            (`missing_share`), in place of `sparsity`.
+        correlation: of being missing and being found: a number or (low, high). None: what judgements and
+            lists say, or else 0.
+        judged: judgements of the test's queries: a frame, a file, or the folder of a pool. They give the
+            sparsity, at least (`missing_share`), in place of `sparsity`; and with lists the
+            correlation of each system (`judged_strengths`), unless `correlation` is given.
+        sample: the test answers that were drawn to have their queries judged: a frame or a file of qrels.
+            None: all queries that are judged count alike.
         test: of the observed difference; paired, two-sided, over queries.
         ties: optimistic, realistic, pessimistic or exact. None: realistic.
         ci: level of all intervals, and probability from which an order counts as sure.
@@ -109,7 +114,7 @@ def audit(
         raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
     runs = None if lists is None else lists_of(lists, tuple(tables))
     ready = Prepared(tables, graph, runs)
-    box = _box(tables, stated, own, judged, graph)
+    box, seen = _box(ready, stated, own, (judged, sample), graph, ci)
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)
     parts: list[dict[str, pl.DataFrame]] = []
@@ -118,7 +123,7 @@ def audit(
             parts.append(frames(part_of(of, metric, kind, tables), box, ready, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
-    return Audit(**whole, assumptions=_assumptions(of, tables, box, ci, rule, test, ready))
+    return Audit(**whole, judged=seen, assumptions=_assumptions(of, tables, box, ci, rule, test, ready))
 
 
 def _decreasing(metrics: MetricNames) -> list[Metric]:
@@ -153,28 +158,40 @@ def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, fl
 
 
 def _box(
-    tables: Mapping[str, RankTable],
+    ready: Prepared,
     sparsity: tuple[float, float] | None,
     correlation: tuple[float, float] | None,
-    judged: Qrels | None,
+    given: tuple[Qrels | None, Qrels | None],
     graph: KnowledgeGraph | None,
-) -> Box:
-    """What is stated, or else what judgements show."""
-    own = None if correlation is None else dict.fromkeys(tables, correlation)
+    ci: float,
+) -> tuple[Box, pl.DataFrame]:
+    """What is stated, or else what judgements show; and the latter."""
+    own = None if correlation is None else dict.fromkeys(ready.systems, correlation)
+    source = {"sparsity": "given" if sparsity else None, "correlation": "given" if own else None}
+    judged, sample = given
     if judged is None:
-        return Box(
-            sparsity,
-            own,
-            {"sparsity": "given" if sparsity else None, "correlation": "given" if own else None},
-        )
+        if sample is not None:
+            raise ArgumentError("sample", "is of judgements, and there are none.")
+        return Box(sparsity, own, source), pl.DataFrame(schema=JUDGED)
     if graph is None:
         raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
     if sparsity is not None:
         raise ArgumentError("judged", "gives the sparsity: it cannot stand beside `sparsity`.")
-    qrels = judged if isinstance(judged, pl.DataFrame) else read_judgements(str(judged))
-    (row,) = missing_share(qrels, graph).iter_rows(named=True)
-    source = {"sparsity": "judgements: a lower bound", "correlation": "given" if own else None}
-    return Box((row["ci_low"], row["ci_high"]), own, source)
+    qrels = judged if isinstance(judged, pl.DataFrame) else judgements(judged)[0]
+    drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample)[0]
+    groups = ((), ("side", "category"))
+    seen = pl.concat([strengths_of(ready, qrels, graph, by=by, ci=ci, sample=drawn) for by in groups])
+    whole = seen.filter(pl.col("side").is_null())
+    sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
+    source["sparsity"] = "judgements: a lower bound"
+    if own is None and ready.depth is not None:
+        limits = whole.select("model", "correlation_low", "correlation_high").rows()
+        # A system that finds all or nothing has no correlation: any is the same.
+        own = {
+            name: (0.0 if low is None else low, 0.0 if high is None else high) for name, low, high in limits
+        }
+        source["correlation"] = "judgements: of the answers that judging found"
+    return Box(sparsity, own, source), seen
 
 
 def _assumptions(
@@ -218,6 +235,11 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
         found.append("No correlation is stated: being missing and being found are taken as independent.")
     if box.source["sparsity"] not in (None, "given"):
         found.append("The sparsity is what judging found: a lower bound.")
+    if box.source["correlation"] not in (None, "given"):
+        found.append(
+            "Correlations are of the answers that judging found: too high for systems whose lists were "
+            "pooled, too low for others."
+        )
     if ready.depth is None:
         found.append(
             "There are no lists: breakdown numbers are certified for the worst lists, none is demonstrated."

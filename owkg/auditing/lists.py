@@ -22,6 +22,7 @@ class Prepared:
 
     Attributes:
         queries: a row each: query, side, entity, relation.
+        systems: their names.
         num_answers: known answers of all queries together.
         depth: candidates of the longest list; None without lists.
     """
@@ -59,7 +60,9 @@ class Prepared:
         tasks = tasks.join(at, on="query").sort("row", "answer")
         self.num_answers = len(tasks)
         row = tasks["row"].to_numpy().astype(np.int64)
+        self.systems = tuple(tables)
         self._of = {name: i for i, name in enumerate(tables)}
+        self._tasks = tasks
         queries = len(self.queries)
         ranks = (tasks[f"rank_{i}"].to_numpy() for i in range(len(tables)))
         self._known = [_padded(row, own, queries) for own in ranks]
@@ -112,6 +115,22 @@ class Prepared:
         some = self._listed.filter(self._some(self._of[first], self._of[second]))
         place = pl.int_range(pl.len()).over("row").alias("candidate")
         return some.select(pl.col("row").alias("query"), place, "answer")
+
+    def of(self, system: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """What a system makes of the queries.
+
+        Returns:
+            (query, answer and rank of the known answers; query, answer and place of the unlabelled
+            candidates that it lists, from 1).
+        """
+        i = self._of[system]
+        ranks = self._tasks.select(*_ANSWER, rank=f"rank_{i}")
+        if self.depth is None:
+            return ranks, pl.DataFrame(schema={"query": pl.String, "answer": pl.String, "place": pl.Int64})
+        listed = self._listed.with_columns(place=pl.Series(self._place[i]))
+        query = self.queries["query"].gather(listed["row"])
+        listed = listed.select(query.alias("query"), "answer", "place").filter(pl.col("place") > 0)
+        return ranks, listed
 
     def _some(self, i: int, j: int) -> np.ndarray:
         """Which candidates one of two systems lists."""

@@ -1,15 +1,18 @@
 """Sparsity of a test set from judgements: how many true answers it lacks, at least."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.judge.qrels import binary, qrels_from_graph
-from owkg.judge.schema import QRELS
+from owkg.ir import POOLED
+from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
+from owkg.judge.schema import QRELS, checked
 from owkg.kg import KnowledgeGraph, fact_splits, relation_categories
+from owkg.pools.read_back import pool_judgements
 from owkg.stats.interval import share_limits
 
 _BY = ("side", "category", "relation")
@@ -25,12 +28,14 @@ def missing_share(
     unit: str = "answer",
     level: int = 1,
     ci: float = 0.95,
+    sample: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The sparsity beta of a test set that judgements show: found answers by found and known ones.
 
-    Judged are the queries with a judgement; known answers are those of the split, and found ones those judged
-    relevant that no split of the graph knows. What nobody has judged may be true as well: beta is a lower
-    bound. Queries are the sampling unit of its interval, which is for other queries judged in the same way.
+    Judged are the queries with a judgement, but for those whose pooled answers are all still open. Known
+    answers are those of the split, and found ones those judged relevant that no split of the graph knows.
+    What nobody has judged may be true as well: beta is a lower bound. Queries are the sampling unit of its
+    interval, which is for other queries judged in the same way.
 
     Args:
         qrels: of `owkg.judge.read_judgements`.
@@ -41,9 +46,13 @@ def missing_share(
             triple answers two queries, for its head and its tail; a found one often but the one judged.
         level: the lowest relevance that is relevant.
         ci: level of the intervals.
+        sample: the answers of the split that were drawn to have their queries judged. A query of more answers
+            is then drawn more often, and counts by its drawn answers over all its answers. None: judged
+            queries stand for all, each alike.
 
     Returns:
-        One row for each group: its columns, queries, known, found, sparsity_at_least, ci_low, ci_high.
+        One row for each group: its columns, queries, known and found (counts), sparsity_at_least, ci_low,
+        ci_high.
 
     Raises:
         ValueError: if judgements name what the graph does not know, no judged query is of the split, or an
@@ -53,6 +62,89 @@ def missing_share(
     if set(names) - set(_BY):
         raise ArgumentError("by", f"must be of {', '.join(_BY)}, got {', '.join(names)}.")
     checks.level("ci", ci)
+    kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
+    each = pl.concat([kept.with_columns(is_found=0), found.with_columns(is_found=1)])
+    if unit not in ("answer", "triple"):
+        raise ArgumentError("unit", f"must be answer or triple, got {unit!r}.")
+    if unit == "triple":
+        ends = pl.when(pl.col("side") == "tail")
+        each = each.with_columns(
+            ends.then("entity").otherwise("answer").alias("head"),
+            ends.then("answer").otherwise("entity").alias("tail"),
+        ).unique(["head", "relation", "tail"], keep="first", maintain_order=True)
+    queries = each.group_by("query", "side", "relation", maintain_order=True).agg(
+        found=pl.col("is_found").sum(), known=(1 - pl.col("is_found")).sum()
+    )
+    if "category" in names:
+        queries = with_categories(queries, graph)
+    queries = queries.join(weights, on="query", maintain_order="left")
+    rows = []
+    for key, part in queries.group_by(names, maintain_order=True) if names else [((), queries)]:
+        some = (part["found"] * part["weight"]).to_numpy()
+        every = some + (part["known"] * part["weight"]).to_numpy()
+        low, high = ratio_limits(some, every, ci)
+        share = {"sparsity_at_least": some.sum() / every.sum()}
+        sizes = {"queries": part.height, "known": part["known"].sum(), "found": part["found"].sum()}
+        rows.append(dict(zip(names, key, strict=True)) | sizes | share | {"ci_low": low, "ci_high": high})
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return frame.sort(names) if names else frame
+
+
+def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """The judgements of a file of qrels, or of a pool with the sheet that is filled in in its folder.
+
+    Returns:
+        (qrels; of a pool, its candidates with the column depth, else None).
+
+    Raises:
+        ValueError: naming file and line, or the folder, if it is malformed.
+        OSError: if it cannot be opened.
+    """
+    path = checks.path("qrels", source)
+    return pool_judgements(path) if path.is_dir() else (read_judgements(path), None)
+
+
+def found_by_depth(
+    qrels: pl.DataFrame, candidates: pl.DataFrame, graph: KnowledgeGraph, *, level: int = 1
+) -> pl.DataFrame:
+    """How many of the judged candidates at each depth of a pool are relevant; known answers are left out.
+
+    Where the share does not fall with the depth, answers lie below the pool as well, and no number of missing
+    answers may be called complete.
+
+    Args:
+        qrels: judgements.
+        candidates: of the pool: query, answer and depth, the best rank that any system gives.
+        graph: whose facts are known.
+        level: the lowest relevance that is relevant.
+
+    Returns:
+        A row each depth: depth, candidates, judged, found, share (null where nothing is judged).
+    """
+    facts = fact_splits(graph)
+    anywhere = qrels_from_graph(graph, [name for name in facts if len(facts[name])])
+    labels = binary(qrels, level=level).select(*_ANSWER, "relevance")
+    own = candidates.select(*_ANSWER, "depth").join(anywhere, on=_ANSWER, how="anti")
+    own = own.join(labels, on=_ANSWER, how="left")
+    counted = own.group_by("depth").agg(
+        candidates=pl.len(), judged=(pl.col("relevance") >= 0).sum(), found=(pl.col("relevance") > 0).sum()
+    )
+    share = pl.when(pl.col("judged") > 0).then(pl.col("found") / pl.col("judged"))
+    return counted.sort("depth").with_columns(share=share)
+
+
+def known_and_found(
+    qrels: pl.DataFrame, graph: KnowledgeGraph, *, split: str, level: int, sample: pl.DataFrame | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """What judgements say of the answers to the queries of a split.
+
+    Returns:
+        (answers of the split to judged queries that nobody judged not relevant; answers to the same queries
+        that judging found; query and weight, how much each of these queries counts).
+
+    Raises:
+        ValueError: as `missing_share`.
+    """
     facts = fact_splits(graph)
     if split not in facts:
         raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
@@ -67,50 +159,55 @@ def missing_share(
             raise ArgumentError(
                 "qrels", f"must name what the graph knows, got {column} {unknown[column][0]!r}."
             )
-    known = qrels_from_graph(graph, split)
+    known, anywhere = (
+        qrels_from_graph(graph, names) for names in (split, [name for name in facts if len(facts[name])])
+    )
+    # Where candidates were pooled and none of them judged, nobody has looked.
+    seen = judged.filter(pl.col("relevance") != POOLED).join(anywhere, on=_ANSWER, how="anti")
+    left = judged.filter(pl.col("relevance") == POOLED).join(seen, on="query", how="anti")
+    judged = judged.filter(pl.col("relevance") != POOLED).join(left, on="query", how="anti")
     asked = judged.select("query").unique()
     kept = known.join(asked, on="query", how="semi").join(
         judged.filter(pl.col("relevance") == 0), on=_ANSWER, how="anti"
     )
     if not len(kept):
         raise ArgumentError("qrels", f"must judge queries that {split} answers, got none such.")
-    anywhere = qrels_from_graph(graph, [name for name in facts if len(facts[name])])
     found = judged.filter(pl.col("relevance") > 0).join(anywhere, on=_ANSWER, how="anti")
     found = found.join(kept.select("query").unique(), on="query", how="semi")
-    each = pl.concat(
-        [kept.select(QRELS).with_columns(is_found=0), found.select(QRELS).with_columns(is_found=1)]
-    )
-    categories = relation_categories(facts["train"], graph.num_relations) if "category" in names else None
-    if unit not in ("answer", "triple"):
-        raise ArgumentError("unit", f"must be answer or triple, got {unit!r}.")
-    if unit == "triple":
-        ends = pl.when(pl.col("side") == "tail")
-        each = each.with_columns(
-            ends.then("entity").otherwise("answer").alias("head"),
-            ends.then("answer").otherwise("entity").alias("tail"),
-        ).unique(["head", "relation", "tail"], keep="first", maintain_order=True)
-    queries = each.group_by("query", "side", "relation", maintain_order=True).agg(
-        found=pl.col("is_found").sum(), known=(1 - pl.col("is_found")).sum()
-    )
-    if categories is not None:
-        of = pl.DataFrame({"relation": list(graph.relations), "category": categories.tolist()})
-        queries = queries.join(of, on="relation", how="left", maintain_order="left")
-    rows = []
-    for key, part in queries.group_by(names, maintain_order=True) if names else [((), queries)]:
-        counts = part["found"].to_numpy(), part["known"].to_numpy()
-        low, high = _limits(*counts, ci)
-        share = {"sparsity_at_least": counts[0].sum() / (counts[0].sum() + counts[1].sum())}
-        sizes = {"queries": part.height, "known": int(counts[1].sum()), "found": int(counts[0].sum())}
-        rows.append(dict(zip(names, key, strict=True)) | sizes | share | {"ci_low": low, "ci_high": high})
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    return frame.sort(names) if names else frame
+    weights = kept.group_by("query", maintain_order=True).agg(weight=pl.lit(1.0))
+    if sample is not None:
+        drawn = checked("sample", sample, _ANSWER).select(_ANSWER).unique()
+        drawn = drawn.with_columns(pl.col(_ANSWER).cast(pl.String))
+        other = drawn.join(known, on=_ANSWER, how="anti", maintain_order="left")
+        if len(other):
+            query, answer = other.row(0)
+            raise ArgumentError("sample", f"must be answers of {split}, got {answer!r} to {query!r}.")
+        drawn = kept.join(drawn.with_columns(drawn=1.0), on=_ANSWER, how="left")
+        share = pl.col("drawn").fill_null(0).mean().alias("weight")
+        weights = drawn.group_by("query", maintain_order=True).agg(share).filter(pl.col("weight") > 0)
+        if not len(weights):
+            raise ArgumentError("sample", "must hold answers to queries that are judged, got none such.")
+        kept, found = (one.join(weights, on="query", how="semi") for one in (kept, found))
+    return kept.select(QRELS), found.select(QRELS), weights
 
 
-def _limits(found: np.ndarray, known: np.ndarray, ci: float) -> tuple[float, float]:
-    """Mid-P limits of the share on the effective number of answers, by its error over queries."""
-    total, n = float(found.sum() + known.sum()), len(found)
-    share = found.sum() / total
-    apart = found - share * (found + known)
+def with_categories(frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
+    """The frame with the category of each relation, 1-1 to N-N by the training facts."""
+    categories = relation_categories(fact_splits(graph)["train"], graph.num_relations)
+    of = pl.DataFrame({"relation": list(graph.relations), "category": categories.tolist()})
+    return frame.join(of, on="relation", how="left", maintain_order="left")
+
+
+def ratio_limits(part: np.ndarray, whole: np.ndarray, ci: float) -> tuple[float, float]:
+    """Mid-P limits of a share of counts, on its effective size by its error over queries.
+
+    Args:
+        part, whole: counts of each query.
+        ci: level.
+    """
+    total, n = float(whole.sum()), len(whole)
+    share = part.sum() / total
+    apart = part - share * whole
     variance = (apart**2).sum() / total**2 * n / max(n - 1, 1)
     size = share * (1 - share) / variance if variance > 0 else n
     low, high = share_limits(np.array([share]), np.array([float(min(size, total))]), (1 - ci) / 2)

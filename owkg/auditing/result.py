@@ -92,6 +92,28 @@ POWER = {
 }
 """Columns of `Audit.power`."""
 
+JUDGED = {
+    "model": pl.String,
+    "side": pl.String,
+    "category": pl.String,
+    "queries": pl.Int64,
+    "known": pl.Int64,
+    "found": pl.Int64,
+    "sparsity": pl.Float64,
+    "sparsity_low": pl.Float64,
+    "sparsity_high": pl.Float64,
+    "missing_strength": pl.Float64,
+    "missing_strength_low": pl.Float64,
+    "missing_strength_high": pl.Float64,
+    "test_strength": pl.Float64,
+    "test_strength_low": pl.Float64,
+    "test_strength_high": pl.Float64,
+    "correlation": pl.Float64,
+    "correlation_low": pl.Float64,
+    "correlation_high": pl.Float64,
+}
+"""Columns of `Audit.judged`, and of `judged_strengths`."""
+
 VERDICTS = (
     "holds whatever is missing",
     "holds under the stated box",
@@ -120,6 +142,8 @@ class Audit:
         facts: candidates that, were they true, turn the order of a pair: a sheet to judge first.
         power: of each pair, how likely so many queries would show the wrong order, if what is observed
             were the truth.
+        judged: of each system, side and category, and of all together (null), what judgements say of the
+            sparsity and of who finds the missing answers; empty without judgements.
         assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
             `sparsity_from`, `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
             `lists` (depth or null), `calibration`, `versions`, `notes` (sentences).
@@ -131,15 +155,16 @@ class Audit:
     box: pl.DataFrame
     facts: pl.DataFrame
     power: pl.DataFrame
+    judged: pl.DataFrame
     assumptions: dict[str, Any]
 
     def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """(name, frame) of each table."""
-        names = ("models", "pairs", "grid", "box", "facts", "power")
+        names = ("models", "pairs", "grid", "box", "facts", "power", "judged")
         return ((name, getattr(self, name)) for name in names)
 
     def payload(self) -> dict[str, Any]:
-        """Models, pairs and assumptions as JSON holds them."""
+        """Models, pairs, judgements and assumptions as JSON holds them."""
         return {
             "models": [
                 {name: row[name] for name in ("model", "metric", "average", "value", "ci_low", "ci_high")}
@@ -162,6 +187,7 @@ class Audit:
                 }
                 for row in self.pairs.iter_rows(named=True)
             ],
+            **({"judged": self.judged.to_dicts()} if len(self.judged) else {}),
             "assumptions": self.assumptions,
         }
 

@@ -52,14 +52,24 @@ def audit(
         str | None,
         typer.Option(
             metavar="LOW,HIGH",
-            help="Of being missing and being found by a system: a number, or its range. Absent: 0.",
+            help="Of being missing and being found by a system: a number, or its range. Absent: what "
+            "--judged and --lists say, or 0.",
         ),
     ] = None,
     judged: Annotated[
         Path | None,
         typer.Option(
+            metavar="QRELS|POOL",
+            help="Judgements: they give the sparsity, at least, in place of --sparsity, and with --lists the "
+            "correlations. They need --kg.",
+        ),
+    ] = None,
+    sample: Annotated[
+        Path | None,
+        typer.Option(
             metavar="QRELS",
-            help="Judgements: they give the sparsity, at least, in place of --sparsity. They need --kg.",
+            help="The test answers that were drawn to have their queries judged. Absent: all judged queries "
+            "count alike.",
         ),
     ] = None,
     test: Annotated[
@@ -93,7 +103,7 @@ def audit(
     """
     from owkg.auditing import audit as audited
 
-    check_readable([*(lists or ()), judged])
+    check_readable([*(lists or ()), sample, None if judged is None or judged.is_dir() else judged])
     if report:
         from owkg.report import ENDINGS
 
@@ -117,6 +127,7 @@ def audit(
             sparsity=_range("sparsity", sparsity),
             correlation=_range("correlation", correlation),
             judged=judged,
+            sample=sample,
             test=test.value,
             ties=ties,
             ci=ci,
@@ -197,6 +208,26 @@ def _show(found: Any) -> None:
         )
         if len(pairs) < len(found.pairs.filter(metric=metric, average=average)):
             line("(neighbours in the order; --out and --format json have all pairs)", "dim")
+    if len(found.judged):
+        every = found.judged.filter(found.judged["side"].is_null())
+        rows = [
+            [row["model"], f"{row['known']:,}", f"{row['found']:,}"]
+            + [
+                _interval(row[key], row[f"{key}_low"], row[f"{key}_high"])
+                for key in ("sparsity", "test_strength", "missing_strength", "correlation")
+            ]
+            for row in every.iter_rows(named=True)
+        ]
+        heads = [
+            "model",
+            "known",
+            "found",
+            "sparsity, at least",
+            "known found",
+            "missing found",
+            "correlation",
+        ]
+        printed("what judgements say", heads, rows)
     for key in ("sparsity", "correlation"):
         limits = assumed[key]
         line(f"{key}: {'not stated' if limits is None else limits}", "dim")

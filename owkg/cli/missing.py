@@ -13,7 +13,12 @@ from owkg.cli.output import rows_of
 
 def missing(
     qrels: Annotated[
-        Path, typer.Argument(metavar="QRELS", help="Judgements, such as owkg pool --read writes them.")
+        Path,
+        typer.Argument(
+            metavar="POOL|QRELS",
+            help="Folder of a pool, whose sheet may be filled in there; or judgements, such as "
+            "owkg pool --read writes them.",
+        ),
     ],
     kg: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the graph.")],
     split: Annotated[str, typer.Option(help="Whose sparsity is asked for.")] = "test",
@@ -22,6 +27,14 @@ def missing(
         str, typer.Option(help="What is counted: answers to queries, as metrics average over, or triples.")
     ] = "answer",
     level: Annotated[int, typer.Option(min=1, help="Lowest relevance that is relevant.")] = 1,
+    sample: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="QRELS",
+            help="The answers of the split that were drawn to have their queries judged: queries of more "
+            "answers are drawn more often, and count less. Absent: all judged queries count alike.",
+        ),
+    ] = None,
     ci: Annotated[float, typer.Option(help="Level of the confidence intervals, over queries.")] = 0.95,
     form: OutputFormat = Format.TABLE,
 ) -> None:
@@ -31,19 +44,27 @@ def missing(
     judged in the same way. owkg theory and owkg simulate take the sparsity as --sparsity.
     """
     from owkg.auditing import missing_share
-    from owkg.judge import read_judgements
+    from owkg.auditing.missing import found_by_depth, judgements
     from owkg.terminal.tables import line, printed
 
-    check_readable([qrels])
+    check_readable([sample, None if qrels.is_dir() else qrels])
     graph, notes = graph_and_notes(kg)
-    judged = read_judgements(qrels)
+    judged, candidates = judgements(qrels)
     groups = [name.strip() for name in by.split(",") if name.strip()]
-    options: Any = {"split": split, "unit": unit, "level": level, "ci": ci}
+    drawn = None if sample is None else judgements(sample)[0]
+    options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn}
     found = missing_share(judged, graph, by=groups, **options)
+    depths = None if candidates is None else found_by_depth(judged, candidates, graph, level=level)
     if form is Format.JSON:
-        print(json.dumps({"sparsity": rows_of(found), "notes": notes}, indent=2))
+        more = {} if depths is None else {"depths": rows_of(depths)}
+        print(json.dumps({"sparsity": rows_of(found), **more, "notes": notes}, indent=2))
         return
-    cells = [[f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in found.iter_rows()]
-    printed(f"Sparsity of {split}, at least; by {unit}", found.columns, cells)
+    printed(f"Sparsity of {split}, at least; by {unit}", found.columns, map(_cells, found.iter_rows()))
+    if depths is not None:
+        printed("Judged candidates by depth", depths.columns, map(_cells, depths.iter_rows()))
     for note in notes:
         line(f"note: {note}")
+
+
+def _cells(row: tuple[Any, ...]) -> list[str]:
+    return ["-" if x is None else f"{x:.3f}" if isinstance(x, float) else str(x) for x in row]

@@ -102,6 +102,30 @@ def read_back(
     )
 
 
+def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What is judged in a pool, with the sheet that stands in its folder, where that is filled in.
+
+    Returns:
+        (judgements, candidates: the rows of pool.tsv with query, answer and depth).
+
+    Raises:
+        ValueError: if the folder is no pool, its sheet is filled in by half, or pool.tsv has no depth.
+    """
+    card = read_metadata(folder)
+    if (made_by := card.get("made_by")) != MADE_BY:
+        raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
+    table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
+    candidates = with_names_of_today(table)
+    depth = candidates["depth"].cast(pl.Int64, strict=False) if "depth" in candidates.columns else None
+    if depth is None or depth.is_null().any():
+        raise ValueError(f"{folder / 'pool.tsv'}: must say the depth of each candidate.")
+    judged = read_judgements(folder / "pool.qrels")
+    sheet = folder / _SHEET
+    if sheet.is_file() and _changed(sheet, card):
+        judged = merged(judged, read_sheet(sheet, judged))
+    return judged, candidates.with_columns(depth)
+
+
 def original_sheet(folder: Path) -> Path | None:
     """The sheet in the folder of a pool, if nobody has filled it in there."""
     sheet = folder / _SHEET

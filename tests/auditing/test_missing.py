@@ -93,14 +93,14 @@ def test_published_judgements(owkg_data):
 @pytest.mark.parametrize(("queries", "sparsity", "alike"), [(40, 0.3, False), (150, 0.6, True)])
 def test_coverage(queries, sparsity, alike):
     """Queries of 1 to 8 answers; where alike, each query has a sparsity of its own about the mean."""
-    from owkg.auditing.missing import _limits
+    from owkg.auditing.missing import ratio_limits
 
     rng, held = np.random.default_rng(2), []
     for _ in range(800):
         answers = rng.integers(1, 9, queries)
         own = rng.beta(6 * sparsity, 6 * (1 - sparsity), queries) if alike else sparsity
         found = rng.binomial(answers, own)
-        low, high = _limits(found, answers - found, 0.95)
+        low, high = ratio_limits(found, answers, 0.95)
         held.append(low <= sparsity <= high)
     assert 0.925 < np.mean(held) < 0.985
 

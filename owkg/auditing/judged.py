@@ -1,0 +1,181 @@
+"""Strengths and correlations of systems from judgements: who finds the answers that the test lacks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from owkg import checks
+from owkg.auditing.lists import Prepared
+from owkg.auditing.missing import known_and_found, ratio_limits, with_categories
+from owkg.auditing.result import JUDGED
+from owkg.checks import ArgumentError
+from owkg.kg import KnowledgeGraph
+from owkg.ranks import RankTable
+
+_BY = ("side", "category")
+
+
+def judged_strengths(
+    tables: Mapping[str, RankTable | pl.DataFrame],
+    lists: Mapping[str, pl.DataFrame],
+    qrels: pl.DataFrame,
+    graph: KnowledgeGraph,
+    *,
+    by: str | Sequence[str] = (),
+    split: str = "test",
+    level: int = 1,
+    ci: float = 0.95,
+    sample: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """P(found | missing), P(found | in the test) and the correlation of both, of each system, by judgements.
+
+    An answer is found where no candidate stands before it that is not true: neither known nor judged
+    relevant. So l1 is of the answers that judging found, l2 of the test's own to the same queries,
+    and rho is the correlation of being missing and being found (Yang et al. 2022, Section 4.3):
+    rho = (l1 - l2) sqrt(beta (1 - beta) / (l (1 - l))), l = beta l1 + (1 - beta) l2. Pools hold what their
+    systems list: l1 of a system that was pooled is above that of all missing answers, l1 of one that was
+    not is below.
+
+    Args:
+        tables: rank tables of the systems, as for `owkg.audit`.
+        lists: of each, a run with its best candidates.
+        qrels: of `owkg.judge.read_judgements`.
+        graph: that the judgements are of.
+        by: side or category, or both.
+        split: of the ranks.
+        level: the lowest relevance that is relevant.
+        ci: level of the intervals; queries are their sampling unit.
+        sample: of `missing_share`.
+
+    Returns:
+        One row for each system and group: model, side and category (null where not asked for), queries,
+        known, found, sparsity (at least), missing_strength, test_strength and correlation, each with
+        _low and _high; null where nothing is found, or all or no answers of a system.
+
+    Raises:
+        ValueError: as `missing_share` and `Prepared`.
+    """
+    options: Any = {"by": by, "split": split, "level": level, "ci": ci, "sample": sample}
+    return strengths_of(Prepared(tables, graph, lists), qrels, graph, **options)
+
+
+def strengths_of(
+    ready: Prepared,
+    qrels: pl.DataFrame,
+    graph: KnowledgeGraph,
+    *,
+    by: str | Sequence[str] = (),
+    split: str = "test",
+    level: int = 1,
+    ci: float = 0.95,
+    sample: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """`judged_strengths` of systems that are read."""
+    names = checks.names("by", by)
+    if set(names) - set(_BY):
+        raise ArgumentError("by", f"must be of {', '.join(_BY)}, got {', '.join(names)}.")
+    checks.level("ci", ci)
+    kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
+    known = kept.join(ready.queries.select("query"), on="query", how="semi")
+    found = found.join(known.select("query").unique(), on="query", how="semi")
+    if not len(known):
+        raise ArgumentError("qrels", "must judge queries that the systems answer, got none such.")
+    of = with_categories(known.select("query", "side", "relation").unique("query"), graph)
+    of = of.join(weights, on="query")
+    rows = []
+    for system in ready.systems:
+        each = _by_query(ready, system, known, found).join(of, on="query").sort("query")
+        for key, part in each.group_by(names, maintain_order=True) if names else [((), each)]:
+            same = {"model": system} | dict(zip(names, key, strict=True))
+            rows.append(same | _summary(part, ci))
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    frame = frame.select(
+        frame[name] if name in frame.columns else pl.lit(None).alias(name) for name in JUDGED
+    )
+    return frame.cast(pl.Schema(JUDGED)).sort("model", *names, maintain_order=True)
+
+
+def _by_query(ready: Prepared, system: str, known: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
+    """Of each query: known, found, and how many of both the system finds."""
+    ranks, places = ready.of(system)
+    places = found.select("query", "answer").join(places, on=["query", "answer"], how="left")
+    places = places.sort("query", "place", nulls_last=True)
+    # Found answers lead the list as long as the n-th of them has place n.
+    ahead = pl.int_range(1, pl.len() + 1).over("query") == pl.col("place")
+    missing = places.group_by("query").agg(
+        pl.len().alias("found"), ahead.fill_null(False).sum().alias("first")
+    )
+    joined = known.select("query", "answer").join(ranks, on=["query", "answer"])
+    joined = joined.join(missing, on="query", how="left").with_columns(pl.col("found", "first").fill_null(0))
+    return joined.group_by("query").agg(
+        known=pl.len(),
+        known_first=(pl.col("rank") <= pl.col("first") + 1).sum(),
+        found=pl.col("found").first(),
+        found_first=pl.col("first").first(),
+    )
+
+
+class _Correlation(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
+def _summary(part: pl.DataFrame, ci: float) -> dict[str, float | int | None]:
+    row: dict[str, float | int | None] = {"queries": len(part)}
+    row |= {name: int(part[name].sum()) for name in ("known", "found")}
+    known, one, found, other = (
+        (part[name] * part["weight"]).to_numpy() for name in ("known", "known_first", "found", "found_first")
+    )
+    for name, some, all_ in (
+        ("sparsity", found, known + found),
+        ("missing_strength", other, found),
+        ("test_strength", one, known),
+    ):
+        if all_.sum():
+            low, high = ratio_limits(some, all_, ci)
+            row |= {name: float(some.sum() / all_.sum()), f"{name}_low": low, f"{name}_high": high}
+    told = _correlation(known, one, found, other, ci)
+    if told is not None:
+        row |= {"correlation": told.value, "correlation_low": told.low, "correlation_high": told.high}
+    return row
+
+
+def _correlation(
+    known: np.ndarray, known_first: np.ndarray, found: np.ndarray, found_first: np.ndarray, ci: float
+) -> _Correlation | None:
+    """Correlation of being missing and being found, by the delta method over queries, on Fisher's scale."""
+    total = float((known + found).sum())
+    if not found.sum() or not 0 < (known_first + found_first).sum() < total:
+        return None
+    beta, l1, l2 = found.sum() / total, found_first.sum() / found.sum(), known_first.sum() / known.sum()
+    strength = beta * l1 + (1 - beta) * l2
+    scale = np.sqrt(beta * (1 - beta) / (strength * (1 - strength)))
+    gap = l1 - l2
+    by_strength = -scale * (1 - 2 * strength) / (2 * strength * (1 - strength))
+    by_beta = scale * (1 - 2 * beta) / (2 * beta * (1 - beta))
+    # Of each query: its part in l1, l2 and beta.
+    parts = np.stack(
+        [
+            (found_first - l1 * found) / found.sum(),
+            (known_first - l2 * known) / known.sum(),
+            (found - beta * (known + found)) / total,
+        ]
+    )
+    slopes = np.array(
+        [
+            scale + gap * by_strength * beta,
+            -scale + gap * by_strength * (1 - beta),
+            gap * (by_beta + by_strength * gap),
+        ]
+    )
+    n = len(known)
+    error = np.sqrt(((slopes @ parts) ** 2).sum() * n / max(n - 1, 1))
+    rho = float(np.clip(gap * scale, -1, 1))
+    inside = np.clip(rho, -1 + 1e-9, 1 - 1e-9)
+    half = special.stdtrit(max(n - 1, 1), (1 + ci) / 2) * error / (1 - inside**2)
+    low, high = np.tanh(np.arctanh(inside) + np.array([-half, half]))
+    return _Correlation(rho, float(low), float(high))

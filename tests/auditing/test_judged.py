@@ -1,0 +1,171 @@
+"""Strengths and correlations from judgements: by hand, in a known world, coverage, drawn answers."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.auditing import audit, judged_strengths, missing_share
+from owkg.auditing.judged import _correlation
+from owkg.kg import KnowledgeGraph
+
+NAMES = tuple("abcdefghij")
+GRAPH = KnowledgeGraph(
+    NAMES,
+    ("r",),
+    {"train": np.array([[9, 0, 8]], np.int32), "test": np.array([[0, 0, 1], [2, 0, 3]], np.int32)},
+)
+
+
+def ranks(a, c):
+    """Ranks of (a, r, b) and (c, r, d), tails alone."""
+    row = {"relation": "r", "side": "tail", "candidates": 10, "filtered": True}
+    rows = [
+        row | {"head": "a", "tail": "b", "optimistic": a},
+        row | {"head": "c", "tail": "d", "optimistic": c},
+    ]
+    return pl.DataFrame(rows).with_columns(pessimistic="optimistic")
+
+
+def run(lists):
+    parts = [
+        {
+            "model": "m",
+            "query": f"{h}|r|?",
+            "side": "tail",
+            "entity": h,
+            "relation": "r",
+            "answer": x,
+            "score": -i,
+        }
+        for h, listed in lists.items()
+        for i, x in enumerate(listed)
+    ]
+    return pl.DataFrame(parts).with_columns(pl.col("score").cast(pl.Float64))
+
+
+def judged(rows):
+    parts = [(f"{h}|r|?", "tail", h, "r", a, g) for h, a, g in rows]
+    return pl.DataFrame(parts, ["query", "side", "entity", "relation", "answer", "relevance"], orient="row")
+
+
+JUDGED = judged([("a", "e", 1), ("a", "f", 1), ("a", "g", 0), ("c", "h", 1)])
+
+
+def test_by_hand():
+    # To a: e and f are true and lead the list, then g; b has one candidate before it, e, so it is found.
+    # To c: d is second, after g, which is not true; h is below g.
+    one = judged_strengths({"m": ranks(2, 2)}, {"m": run({"a": "ebfg", "c": "gdh"})}, JUDGED, GRAPH)
+    assert one.select("queries", "known", "found").rows() == [(2, 2, 3)]
+    assert one["missing_strength"].item() == pytest.approx(2 / 3)
+    assert one["test_strength"].item() == pytest.approx(1 / 2)
+    assert one["sparsity"].item() == pytest.approx(3 / 5)
+    missing, found = np.array([0, 0, 1, 1, 1]), np.array([1, 0, 1, 1, 0])
+    assert one["correlation"].item() == pytest.approx(np.corrcoef(missing, found)[0, 1])
+
+
+def test_what_is_not_listed_is_not_found():
+    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "eg", "c": "gj"})}, JUDGED, GRAPH)
+    assert one["missing_strength"].item() == pytest.approx(1 / 3)
+    assert one["test_strength"].item() == 1
+
+
+def test_all_found_has_no_correlation():
+    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "efg", "c": "hj"})}, JUDGED, GRAPH)
+    assert one["missing_strength"].item() == one["test_strength"].item() == 1
+    assert one["correlation"].item() is None
+
+
+def drawn(rng, queries, beta, l1, l2):
+    """Counts of each query: known, known and found, missing, missing and found."""
+    size = rng.integers(1, 9, queries)
+    missing = rng.binomial(size, beta)
+    own = rng.beta(8, 8, queries) * 2  # queries are easy or hard
+    known = size - missing
+    one, other = (rng.binomial(n, np.clip(p * own, 0, 1)) for n, p in ((known, l2), (missing, l1)))
+    return known, one, missing, other
+
+
+@pytest.mark.parametrize(("queries", "beta", "l1", "l2"), [(120, 0.5, 0.3, 0.4), (400, 0.3, 0.4, 0.2)])
+def test_coverage_of_the_correlation(queries, beta, l1, l2):
+    """The correlation of all answers of a large population of queries stands in for the true one."""
+    rng = np.random.default_rng(3)
+    whole = [x.astype(float) for x in drawn(rng, 2_000_000, beta, l1, l2)]
+    truth = _correlation(*whole, 0.95)
+    held = []
+    for _ in range(1500):
+        sample = [x.astype(float) for x in drawn(rng, queries, beta, l1, l2)]
+        found = _correlation(*sample, 0.95)
+        held.append(found.low <= truth.value <= found.high)
+    assert truth.high - truth.low < 0.01
+    assert 0.93 < np.mean(held) < 0.97
+
+
+def tails(head, tail):
+    columns = {"query": [f"e{i}|r|?" for i in head], "side": "tail", "entity": [f"e{i}" for i in head]}
+    return pl.DataFrame(columns | {"relation": "r", "answer": [f"e{i}" for i in tail], "relevance": 1})
+
+
+def test_a_sample_of_answers_stands_for_all():
+    """Queries with many known answers lack few: judging the queries of drawn answers needs their weights."""
+    rng = np.random.default_rng(4)
+    queries, entities = 600, 700
+    known = np.where(np.arange(queries) % 2, 1, 20)
+    missing = np.where(known == 1, 2, 1)
+    heads = np.repeat(np.arange(queries), known)
+    place = np.concatenate([np.arange(n) for n in known])
+    names = tuple(f"e{i}" for i in range(entities))
+    test = np.stack([heads, np.zeros_like(heads), 600 + place], 1).astype(np.int32)
+    graph = KnowledgeGraph(names, ("r",), {"train": np.array([[0, 0, 699]], np.int32), "test": test})
+    truth = missing.sum() / (missing.sum() + known.sum())
+    held, values = [], []
+    for _ in range(60):
+        chosen = rng.choice(len(test), 300, replace=False)
+        sample = tails(test[chosen, 0], test[chosen, 2])
+        asked = np.unique(test[chosen, 0])
+        h = np.repeat(asked, missing[asked])
+        found = tails(h, 650 + np.concatenate([np.arange(n) for n in missing[asked]]))
+        (row,) = missing_share(found, graph, sample=sample).rows(named=True)
+        values.append(row["sparsity_at_least"])
+        held.append(row["ci_low"] <= truth <= row["ci_high"])
+    plain = missing_share(found, graph)["sparsity_at_least"].item()
+    assert np.mean(values) == pytest.approx(truth, abs=0.01)
+    assert abs(plain - truth) > 0.03
+    assert np.mean(held) > 0.85
+
+
+def test_the_audit_uses_them():
+    lists = {"m": run({"a": "ebfg", "c": "gdh"}), "n": run({"a": "gbef", "c": "dgh"})}
+    lists["n"] = lists["n"].with_columns(model=pl.lit("n"))
+    tables = {"m": ranks(2, 2), "n": ranks(2, 1)}
+    found = audit(tables, "mrr", graph=GRAPH, lists=lists, judged=JUDGED, test="t")
+    assert found.assumptions["sparsity_from"] == "judgements: a lower bound"
+    assert found.assumptions["correlation_from"] == "judgements: of the answers that judging found"
+    whole = found.judged.filter(pl.col("side").is_null())
+    assert set(found.assumptions["correlation"]) == {"m", "n"} == set(whole["model"])
+    assert found.assumptions["sparsity"] == list(whole.select("sparsity_low", "sparsity_high").row(0))
+    assert len(found.judged) > len(whole)
+    assert found.payload()["judged"][0]["found"] == 3
+    given = audit(tables, "mrr", graph=GRAPH, lists=lists, judged=JUDGED, correlation=0, test="t")
+    assert given.assumptions["correlation_from"] == "given"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "relation"}, "`by` must be of side, category, got relation"),
+        ({"qrels": judged([("e", "f", 1)])}, "`qrels` must judge queries that test answers, got none such"),
+        ({"sample": judged([("a", "e", 1)])}, "`sample` must be answers of test, got 'e' to 'a|r|\\?'"),
+        ({"sample": pl.DataFrame({"query": ["a"]})}, "`sample` .*answer"),
+    ],
+)
+def test_bad_input(options, message):
+    given = {"qrels": JUDGED} | options
+    with pytest.raises(ValueError, match=message):
+        judged_strengths(
+            {"m": ranks(2, 2)}, {"m": run({"a": "ebfg", "c": "gdh"})}, given.pop("qrels"), GRAPH, **given
+        )
+
+
+def test_a_sample_without_judgements():
+    with pytest.raises(ValueError, match="`sample` is of judgements, and there are none"):
+        audit({"m": ranks(2, 2), "n": ranks(1, 2)}, "mrr", sample=JUDGED)
