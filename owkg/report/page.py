@@ -108,6 +108,17 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
         _section(
             "pairs", "All pairs", rests["pairs"], _folded("Table of all pairs", _table(tables.pairs(ready)))
         ),
+        *(
+            [
+                _section(
+                    "judged",
+                    "What judgements say",
+                    rests["judged"],
+                    _folded("By model, side and category", _table(tables.judged(ready))),
+                )
+            ]
+            * (len(ready.judged) > 0)
+        ),
         _section("protocol", "Protocol", "", _protocol(ready)),
     ]
     counted = (
@@ -325,7 +336,7 @@ def _head(columns: Iterable[Any], names: int) -> str:
 
 def _row(names: Sequence[Any], cells: Iterable[str], **marks: Any) -> str:
     """A row; cells are not escaped, names are."""
-    said = "".join(f" data-{name}={value}" for name, value in marks.items())
+    said = "".join(f" data-{name}={value}" for name, value in marks.items() if value is not None)
     heads = "".join(f"<th scope=row class=name>{_text(name)}" for name in names)
     return f"<tr{said}>{heads}{''.join(f'<td>{cell}' for cell in cells)}"
 

@@ -1,5 +1,6 @@
 """Tables of an audit as text: what HTML, Markdown and LaTeX print alike."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -17,14 +18,14 @@ class Table(NamedTuple):
         columns: their headings.
         rows: of cells.
         names: how many columns, the first ones, are names.
-        places: of each row: which metric it is of.
+        places: of each row: which metric it is of; None where it is of all.
     """
 
     caption: str
     columns: list[str]
     rows: list[list[str]]
     names: int
-    places: list[int]
+    places: Sequence[int | None]
 
 
 def models(audit: Audit) -> Table:
@@ -89,6 +90,25 @@ def verdicts(audit: Audit) -> Table:
         for place, label in enumerate(names)
     ]
     return Table("Pairs by verdict", ["metric", *kinds], rows, 1, list(range(len(names))))
+
+
+def judged(audit: Audit) -> Table:
+    """What judgements say of each system, of all queries and by side and category; no rows without them."""
+    kinds = {
+        "sparsity, at least": "sparsity",
+        "P(found | known)": "test_strength",
+        "P(found | missing)": "missing_strength",
+        "correlation": "correlation",
+    }
+    rows = [
+        [row["model"], *(row[name] or "all" for name in ("side", "category"))]
+        + [f"{row[name]:,}" for name in ("queries", "known", "found")]
+        + [estimate(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in kinds.values()]
+        for row in audit.judged.iter_rows(named=True)
+    ]
+    heads = ["model", "side", "category", "queries", "known", "found", *kinds]
+    caption = "What judgements say of missing answers, [intervals]"
+    return Table(caption, heads, rows, 3, [None] * len(rows))
 
 
 def _facts(frame: pl.DataFrame) -> dict[str, list[str]]:

@@ -89,8 +89,10 @@ def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
     """Each table with its caption, which says what it rests on."""
     ready = words.prepared(audit)
     rests = words.rests(ready)
-    both = (("models", tables.models(ready)), ("pairs", tables.pairs(ready)))
-    return [(table, f"{table.caption}. {rests[name]}") for name, table in both]
+    found = [("models", tables.models(ready)), ("pairs", tables.pairs(ready))]
+    if len(ready.judged):
+        found.append(("judged", tables.judged(ready)))
+    return [(table, f"{table.caption}. {rests[name]}") for name, table in found]
 
 
 def _line(cells: list[str]) -> str:

@@ -27,6 +27,8 @@ def prepared(audit: Audit) -> Audit:
     def of(frame: pl.DataFrame) -> pl.DataFrame:
         frame = frame.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))
         shared = [name for name in ("metric", "average") if name in frame.columns]
+        if not shared:
+            return frame
         return frame.join(names, on=shared, how="left", maintain_order="left")
 
     return replace(audit, **{name: of(frame) for name, frame in audit.items()})
@@ -97,6 +99,9 @@ def rests(audit: Audit) -> dict[str, str]:
         "box": f"Rests on {_MODEL} with the sparsity and correlations of the axes; {error}. {box}",
         "breakdown": f"Rests on {known}; on no model of what is missing. {lists}",
         "facts": f"Rests on no model of what is missing. {lists}",
+        "judged": "Rests on judgements: answers that nobody judged may be missing as well, so sparsities are "
+        "lower bounds. Systems whose lists were pooled find more of what judging found than of all that is "
+        "missing.",
         "power": "Rests on what is observed being the truth, and on queries drawn like these. "
         "Missing facts have no part in it.",
         "pairs": f"Rests on {known}; {over}. Certified and demonstrated facts rest on no model. "

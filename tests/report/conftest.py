@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER, VERDICTS, Audit
+from owkg.auditing.result import BOX, FACTS, GRID, JUDGED, MODELS, PAIRS, POWER, VERDICTS, Audit
 
 NASTY = "</script><script>alert(1)</script>"
 NAMES = ("ComplEx", NASTY, "a|b_50% & `c` $d$")
@@ -83,7 +83,21 @@ def made(names=NAMES, metrics=METRICS, *, sparsities=5, correlations=7, facts=2,
             for j in range(facts):
                 asked = {"query": f"({names[0]}, r, ?)", "side": "tail", "entity": f"e{j}", "relation": "<r>"}
                 sheet.append(both | asked | {"answer": f"x{i}"})
-    tables = ((MODELS, models), (PAIRS, pairs), (GRID, grid), (BOX, box), (FACTS, sheet), (POWER, power))
+    judged = [
+        {"model": name, "side": side, "category": side and "N-N", "queries": 90, "known": 120, "found": 60}
+        | {f"{key}{end}": 0.3 for key in ("sparsity", "test_strength") for end in ("", "_low", "_high")}
+        for name in names
+        for side in (None, "head")
+    ]
+    tables = (
+        (MODELS, models),
+        (PAIRS, pairs),
+        (GRID, grid),
+        (BOX, box),
+        (FACTS, sheet),
+        (POWER, power),
+        (JUDGED, judged),
+    )
     return Audit(*(framed(*table) for table in tables), assumptions=ASSUMPTIONS | assumptions)
 
 

@@ -14,7 +14,7 @@ from owkg.auditing.result import VERDICTS
 from owkg.report import words
 
 MOST = 3_000_000
-SECTIONS = ("verdicts", "models", "grid", "box", "breakdown", "power", "pairs", "protocol")
+SECTIONS = ("verdicts", "models", "grid", "box", "breakdown", "power", "pairs", "judged", "protocol")
 
 
 class Reader(HTMLParser):
@@ -195,6 +195,14 @@ def test_twelve_models_and_five_metrics_are_a_small_page(make):
     assert "of 50 facts" in whole.sections["breakdown"]
 
 
+def test_judgements_stand_by_model_side_and_category(page):
+    rows = table(page, "What judgements say")
+    assert rows[0][:6] == ["model", "side", "category", "queries", "known", "found"]
+    assert len(rows) == 1 + 6
+    assert {tuple(row[1:3]) for row in rows[1:]} == {("all", "all"), ("head", "N-N")}
+    assert "lower bounds" in page.sections["judged"]
+
+
 def test_larger_maps_are_thinned_and_said_to_be(make):
     audit = make([f"m{i}" for i in range(12)], ("mrr", "hits@1"), sparsities=21, correlations=61)
     text = report.html(audit)
@@ -205,9 +213,10 @@ def test_larger_maps_are_thinned_and_said_to_be(make):
 
 
 def test_an_audit_without_frames_of_pairs_is_a_page(audit):
-    bare = {name: getattr(audit, name).clear() for name in ("pairs", "grid", "box", "facts", "power")}
+    names = ("pairs", "grid", "box", "facts", "power", "judged")
+    bare = {name: getattr(audit, name).clear() for name in names}
     whole = Reader(report.html(replace(audit, **bare)))
-    assert list(whole.sections) == list(SECTIONS)
+    assert list(whole.sections) == [name for name in SECTIONS if name != "judged"]
     nothing = audit.models.with_columns(pl.lit(float("nan")).alias(name) for name in ("full", "value"))
     text = report.html(replace(audit, models=nothing))
     assert json.loads(Reader(text).scripts[0])["models"][0][2] is None

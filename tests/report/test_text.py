@@ -27,10 +27,11 @@ def markdown_tables(text):
 
 
 def test_markdown_holds_the_frames(audit):
-    models, pairs = markdown_tables(report.markdown(audit))
+    models, pairs, judged = markdown_tables(report.markdown(audit))
     assert len(models) == 2 + len(audit.models)
     assert len(pairs) == 2 + len(audit.pairs)
-    for table in (models, pairs):
+    assert len(judged) == 2 + len(audit.judged)
+    for table in (models, pairs, judged):
         assert {len(row) for row in table} == {len(table[0])}
     for row, own in zip(models[2:], audit.models.iter_rows(named=True), strict=True):
         read = [float(text) for text in re.findall(r"[\d.]+", row[2])]
@@ -42,11 +43,12 @@ def test_markdown_holds_the_frames(audit):
 
 
 def test_columns_without_a_number_are_left_out(audit):
-    models, pairs = markdown_tables(report.markdown(audit))
+    models, pairs, _ = markdown_tables(report.markdown(audit))
     assert "gamma" not in pairs[0]  # all NaN
     assert "full test" in models[0]
     nothing = audit.models.with_columns(pl.lit(None, pl.Float64).alias(c) for c in ("full", "strength"))
-    (models, _) = markdown_tables(report.markdown(replace(audit, models=nothing)))
+    bare = replace(audit, models=nothing, judged=audit.judged.clear())
+    (models, _) = markdown_tables(report.markdown(bare))
     assert models[0] == ["metric", "model", "value", "queries", "answers"]
 
 
@@ -68,14 +70,16 @@ def test_captions_say_what_the_numbers_rest_on(audit):
     )
 
 
-def test_latex_is_two_tables_of_booktabs(audit):
+def test_latex_is_tables_of_booktabs(audit):
     text = report.latex(audit)
-    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == text.count(r"\caption{") == 2
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == text.count(r"\caption{") == 3
     assert r"a|b\_50\% \& `c` \$d\$" in text
     body = re.findall(r"\\midrule\n(.*?)\\bottomrule", text, re.DOTALL)
-    assert [len(part.strip().splitlines()) for part in body] == [len(audit.models), len(audit.pairs)]
+    assert [len(part.strip().splitlines()) for part in body] == [
+        len(frame) for frame in (audit.models, audit.pairs, audit.judged)
+    ]
     widths = {len(re.split(r"(?<!\\)&", line)) for line in body[1].strip().splitlines()}
-    (columns,) = re.findall(r"\\begin\{tabular\}\{(lll\w+)\}", text)
+    columns, *_ = re.findall(r"\\begin\{tabular\}\{(lll\w+)\}", text)
     assert widths == {len(columns)}
 
 

@@ -1,0 +1,76 @@
+"""The proof of the audit on closed worlds, on one that is small enough for a test."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.simulate import thin
+from simulations import closed_world_audit as study
+from simulations.closed_world_audit import METRICS, SPARSITIES, Setting
+
+TINY = Setting(5, 60, 1, (0.85, 0.6), 3, ("ComplEx 8", "DistMult 32"))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return study.trained("tiny", TINY, tmp_path_factory.mktemp("worlds"), quick=True)
+
+
+@pytest.fixture(scope="module")
+def rows(trained):
+    return study.points("tiny", trained, TINY.labels)
+
+
+def test_points_are_of_every_checkpoint_and_test(trained, rows):
+    (world, recorded), _ = trained
+    checkpoints = sum(len(one.step) for _, several in trained for one in several)
+    # Two ways in which facts go missing, two averages.
+    assert len(rows) == checkpoints * len(SPARSITIES) * 2 * len(METRICS) * 2
+    alone = rows.filter(
+        missing="independent", metric="mrr", average="answers", asked=0.2, density=world.density
+    )
+    full = study.joined(world, recorded)
+    present = next(study._present(world, recorded[0].score[-1].astype(float), 0.2, 0))[1]
+    asked = np.isin(world.query, world.query[present])
+    np.testing.assert_allclose(alone["full"], (1 / full.optimistic[:, asked]).mean(1), rtol=1e-6)
+    np.testing.assert_allclose(alone["sparse"], (1 / thin(full, present)[0]).mean(1), rtol=1e-6)
+    assert alone["sparsity"].unique().item() == pytest.approx((asked & ~present).sum() / asked.sum())
+
+
+def test_the_table_covers_what_it_was_fitted_to(rows, monkeypatch):
+    independent = rows.filter(missing="independent")
+    table = study.calibration(independent)
+    assert table.columns == ["metric", "sparsity", "error", "difference_share", "freedom", "checkpoints"]
+    assert (table["error"] > 0).all()
+    own = independent.filter(pl.col("metric") == "mrr", pl.col("full") > study.LEAST)
+
+    def fitted(metric, sparsity, value):
+        part = table.filter(metric=metric)
+        spread = 2 * np.sqrt(np.maximum(value * (1 - value), 0.01))
+        return np.interp(sparsity, part["sparsity"], part["error"]) * spread
+
+    monkeypatch.setattr(study, "full_error", fitted)
+    assert study.coverage(own, ())["held"].item() > 0.85
+
+
+def test_reliability_counts_each_pair_from_both_sides(rows):
+    said = study.reliability(rows.filter(missing="independent").filter(pl.col("full") > study.LEAST))
+    mrr = said.filter(metric="mrr")
+    assert mrr["pairs"].to_list() == mrr["pairs"].to_list()[::-1]
+    np.testing.assert_allclose(mrr["right"] + mrr["right"].reverse(), 1)
+    assert mrr["right"][-1] > 0.9
+
+
+def test_boxes_about_the_true_correlation(rows):
+    boxes = study.boxed(rows.filter(pl.col("missing") == "chosen", pl.col("full") > study.LEAST))
+    assert boxes["metric"].to_list() == list(METRICS)
+    assert (boxes["held"] >= boxes["held_if_taken_as_independent"] - 0.02).all()
+
+
+def test_certificates_hold_and_are_put_to_the_test(trained):
+    (world, recorded), _ = trained
+    told = study.certificates(world, recorded)
+    assert set(told["way"]) == {"random", "worst"}
+    assert len(told.filter("covered")) > 0
+    assert told.filter("covered")["reversed"].sum() == 0
+    assert told.filter(~pl.col("covered"))["reversed"].sum() > 0
