@@ -13,7 +13,7 @@ from owkg.auditing.lists import Prepared
 from owkg.auditing.missing import judgements
 from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
-from owkg.auditing.tables import AVERAGES, Box, frames, part_of
+from owkg.auditing.tables import AVERAGES, GIVEN, Box, frames, part_of
 from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores, scores
 from owkg.judge.systems import Qrels, System
@@ -167,7 +167,7 @@ def _box(
 ) -> tuple[Box, pl.DataFrame]:
     """What is stated, or else what judgements show; and the latter."""
     own = None if correlation is None else dict.fromkeys(ready.systems, correlation)
-    source = {"sparsity": "given" if sparsity else None, "correlation": "given" if own else None}
+    source = {"sparsity": GIVEN if sparsity else None, "correlation": GIVEN if own else None}
     judged, sample = given
     if judged is None:
         if sample is not None:
@@ -185,12 +185,11 @@ def _box(
     sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
     source["sparsity"] = "judgements: a lower bound"
     if own is None and ready.depth is not None:
-        limits = whole.select("model", "correlation_low", "correlation_high").rows()
-        # A system that finds all or nothing has no correlation: any is the same.
-        own = {
-            name: (0.0 if low is None else low, 0.0 if high is None else high) for name, low, high in limits
-        }
-        source["correlation"] = "judgements: of the answers that judging found"
+        limits = whole.select("model", "correlation_low", "correlation_high")
+        if limits["correlation_low"].is_not_null().any():
+            # A system that finds all or nothing has no correlation: any is the same.
+            own = {name: (low, high) for name, low, high in limits.fill_null(0.0).rows()}
+            source["correlation"] = "judgements: of the answers that judging found"
     return Box(sparsity, own, source), seen
 
 
@@ -233,9 +232,9 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
         found.append("Full-test metrics rest on the model of Yang et al. (2022) and the stated sparsity.")
     if box.correlation is None:
         found.append("No correlation is stated: being missing and being found are taken as independent.")
-    if box.source["sparsity"] not in (None, "given"):
+    if box.source["sparsity"] not in (None, GIVEN):
         found.append("The sparsity is what judging found: a lower bound.")
-    if box.source["correlation"] not in (None, "given"):
+    if box.source["correlation"] not in (None, GIVEN):
         found.append(
             "Correlations are of the answers that judging found: too high for systems whose lists were "
             "pooled, too low for others."

@@ -171,7 +171,8 @@ def known_and_found(
         judged.filter(pl.col("relevance") == 0), on=_ANSWER, how="anti"
     )
     if not len(kept):
-        raise ArgumentError("qrels", f"must judge queries that {split} answers, got none such.")
+        still = ": of all that are pooled nothing is judged yet" if len(left) else " such"
+        raise ArgumentError("qrels", f"must judge queries that {split} answers, got none{still}.")
     found = judged.filter(pl.col("relevance") > 0).join(anywhere, on=_ANSWER, how="anti")
     found = found.join(kept.select("query").unique(), on="query", how="semi")
     weights = kept.group_by("query", maintain_order=True).agg(weight=pl.lit(1.0))

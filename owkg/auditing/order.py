@@ -151,8 +151,8 @@ def breaking_sparsity(
     at = below.argmax(1)
     rows = np.arange(len(least))
     before = np.maximum(at - 1, 0)
-    drop = least[rows, before] - least[rows, at]
     with np.errstate(invalid="ignore", divide="ignore"):
+        drop = least[rows, before] - least[rows, at]
         share = np.where(drop > 0, (least[rows, before] - level) / drop, 1.0)
     found = sparsity[before] + np.clip(np.nan_to_num(share, nan=1.0), 0, 1) * (
         sparsity[at] - sparsity[before]

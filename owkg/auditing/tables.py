@@ -39,13 +39,17 @@ _QUERIES = np.unique(np.geomspace(30, 100_000, 36).round().astype(int))
 _WRONG = 0.05
 
 
+GIVEN = "given"
+"""Source of what the user states."""
+
+
 class Box(NamedTuple):
     """What is stated of the missing facts.
 
     Attributes:
         sparsity: (low, high), or None.
         correlation: (low, high) of each system, or None where nothing is stated and 0 stands.
-        source: where "sparsity" and "correlation" are from, or None.
+        source: where "sparsity" and "correlation" are from: `GIVEN`, or in words; None where nothing is.
     """
 
     sparsity: tuple[float, float] | None
@@ -308,7 +312,9 @@ def _map(
 def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float) -> list[str]:
     """The verdict on each pair, by the rules of docs/audit.md."""
     whatever, under, still_open, reversed_ = VERDICTS
-    missing = np.inf if box.sparsity is None else known * box.sparsity[1] / (1 - box.sparsity[1])
+    # At most so many are missing; where a sparsity is a lower bound, there is no such number.
+    most = box.sparsity[1] if box.sparsity is not None and box.source["sparsity"] == GIVEN else 1.0
+    missing = known * most / (1 - most) if most < 1 else np.inf
     found = []
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))

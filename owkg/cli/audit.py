@@ -203,7 +203,7 @@ def _show(found: Any) -> None:
         heads += ["P(better)"] if stated else []
         printed(
             "may the first be called better than the second?",
-            [*heads, "breaks at sparsity", "at correlation", "queries", "verdict"],
+            [*heads, "breaks at sparsity", "at correlation", "queries needed", "verdict"],
             rows,
         )
         if len(pairs) < len(found.pairs.filter(metric=metric, average=average)):

@@ -9,7 +9,7 @@ import pytest
 import owkg
 from owkg.auditing import audit
 from owkg.auditing.result import BOX, GRID, MODELS, PAIRS, POWER, VERDICTS
-from owkg.auditing.tables import Box, _verdicts
+from owkg.auditing.tables import GIVEN, Box, _verdicts
 from owkg.kg import KnowledgeGraph
 
 ENTITIES = 200
@@ -180,8 +180,12 @@ def test_required_queries_and_power_agree():
 )
 def test_verdicts(row, sparsity, index):
     whole = {"probability_low": None, "probability_high": None} | row
-    box = Box(sparsity, None, {"sparsity": None, "correlation": None})
+    box = Box(sparsity, None, {"sparsity": sparsity and GIVEN, "correlation": None})
     assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [VERDICTS[index]]
+    # A lower bound of the sparsity says nothing of how many facts are missing at most.
+    box = Box(sparsity, None, {"sparsity": sparsity and "judgements", "correlation": None})
+    bound = whole["certified"] == 60
+    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [VERDICTS[2 if bound else index]]
 
 
 def whole_run(name, scores, path):

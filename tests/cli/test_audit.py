@@ -1,0 +1,161 @@
+"""`owkg audit` and `owkg missing` as their users meet them."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import owkg
+
+INPUT = Path(__file__).parents[1] / "golden" / "input"
+TWO = ("oracle.csv", "frequency.csv")
+LISTED = ("--kg", "graph", "--lists", "one.run", "--lists", "two.run")
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.chdir(INPUT)
+
+
+def test_the_table(call):
+    code, out, err = call("audit", *TWO, "--metric", "mrr", "--test", "t", "--sparsity", "0.2,0.4")
+    assert (code, err) == (0, "")
+    for said in (
+        "oracle > frequency",
+        "P(better)",
+        "full-test mrr",
+        "sparsity: [0.2, 0.4]",
+        "correlation: not",
+    ):
+        assert said in out
+    code, out, _ = call("audit", *TWO, "--metric", "mrr", "--test", "t")
+    assert code == 0
+    assert "full-test mrr if the sparsity were" in out
+    assert "P(better)" not in out
+    assert "No sparsity is stated: no full-test metric is claimed" in " ".join(out.split())
+
+
+def test_json_is_what_the_library_gives(call):
+    options = (
+        "--metric",
+        "mrr,hits@10",
+        "--average",
+        "answers,queries",
+        "--sparsity",
+        "0.3",
+        "--correlation=-0.1,0.1",
+    )
+    code, out, _ = call("audit", *TWO, *options, "--test", "t", "--format", "json")
+    assert code == 0
+    box = {"sparsity": 0.3, "correlation": (-0.1, 0.1), "average": ["answers", "queries"]}
+    found = owkg.audit(list(TWO), ["mrr", "hits@10"], test="t", **box)
+    assert json.loads(out) == json.loads(json.dumps(found.payload()))
+
+
+def test_files(call, tmp_path):
+    out, page, text = tmp_path / "audited", tmp_path / "audit.html", tmp_path / "audit.md"
+    options = ("--metric", "mrr", "--test", "t", *LISTED, "--judged", "full.qrels", "--out", out)
+    code, printed, err = call("audit", *TWO, *options, "--report", page, "--report", text)
+    assert code == 0
+    assert "what judgements say" in printed
+    assert f"wrote {page}" in err
+    assert "<!DOCTYPE html>" in page.read_text()[:20]
+    assert "oracle" in text.read_text()
+    told = json.loads((out / "audit.json").read_text())
+    assert set(told) == {"models", "pairs", "judged", "assumptions"}
+    assert told["assumptions"]["sparsity_from"] == "judgements: a lower bound"
+    pairs = pl.read_csv(out / "audit_pairs.csv", glob=False)
+    (pair,) = told["pairs"]
+    assert pairs["demonstrated"].item() == pair["breakdown"]["demonstrated"]
+    facts = pl.read_csv(out / "audit_facts.csv", glob=False)
+    assert len(facts) == pair["breakdown"]["demonstrated"]
+
+
+def test_neighbours_of_many_systems(call, tmp_path):
+    whole = pl.read_csv("oracle.csv", glob=False)
+    parts = []
+    for i in range(7):
+        worse = (pl.col("optimistic") + i * (pl.int_range(pl.len()) % 3)).clip(
+            upper_bound=pl.col("candidates")
+        )
+        parts.append(whole.with_columns(optimistic=worse, pessimistic=worse, model=pl.lit(f"m{i}")))
+    pl.concat(parts).drop("score").write_parquet(tmp_path / "many.parquet")
+    code, out, _ = call("audit", tmp_path / "many.parquet", "--metric", "mrr", "--test", "t")
+    assert code == 0
+    assert "(neighbours in the order; --out and --format json have all pairs)" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--sparsity", "1"), "--sparsity must be below 1: else no answer is known."),
+        (("--sparsity", "0.4,0.2"), "--sparsity must be an interval that is not empty"),
+        (("--sparsity", "much"), "--sparsity must be a number, or LOW,HIGH, got 'much'."),
+        (("--sparsity", "0.2", "--correlation", "0.9"), "no strength has that correlation"),
+        (("--metric", "amri"), "--metric must be plain means of weights that fall with the rank"),
+        (("--lists", "one.run"), "--lists must be of every system, and there is none of"),
+        (("--lists", "one.run", "--lists", "two.run"), "--kg must be given with lists"),
+        (("--judged", "full.qrels"), "--kg must be given with judgements"),
+        (("--sample", "full.qrels"), "--sample is of judgements, and there are none."),
+        (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),
+        (("--judged", "nowhere.qrels", "--kg", "graph"), "No such file or directory: 'nowhere.qrels'"),
+        (("--judged", "graph", "--kg", "graph"), "graph: holds no metadata.json."),
+    ],
+)
+def test_bad_input_is_one_line(call, options, message):
+    code, out, err = call("audit", *TWO, "--test", "t", *options)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_other_queries(call, tmp_path):
+    whole = pl.read_csv("frequency.csv", glob=False)
+    whole[:-3].write_csv(tmp_path / "fewer.csv")
+    code, _, err = call("audit", "oracle.csv", tmp_path / "fewer.csv")
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
+    whole.with_columns(filtered=False).write_csv(tmp_path / "raw.csv")
+    code, _, err = call("audit", "oracle.csv", tmp_path / "raw.csv")
+    assert code == 2
+    assert "filtered" in err
+
+
+def test_missing_of_a_pool(call, tmp_path):
+    """A pool is read as it is, and with its sheet once that is filled in."""
+    pool = tmp_path / "pool"
+    assert (
+        call("pool", "one.run", "two.run", "--depth", "3", "--kg", "graph", "--out", pool, "--truth", "test")[
+            0
+        ]
+        == 0
+    )
+    code, _, err = call("missing", pool, "--kg", "graph")
+    assert code == 2
+    assert "got none: of all that are pooled nothing is judged yet" in err
+    sheet = pl.read_csv(pool / "sheet.tsv", separator="\t", infer_schema=False, glob=False)
+    label = pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    sheet.with_columns(label=label).write_csv(pool / "sheet.tsv", separator="\t")
+    code, out, _ = call("missing", pool, "--kg", "graph", "--format", "json")
+    told = json.loads(out)
+    assert [row["depth"] for row in told["depths"]] == [1, 2, 3]
+    assert sum(row["judged"] for row in told["depths"]) == len(sheet)
+    assert sum(row["found"] for row in told["depths"]) == -(-len(sheet) // 3)
+    assert told["sparsity"][0]["sparsity_at_least"] > 0
+    code, out, _ = call("missing", pool, "--kg", "graph")
+    assert "Judged candidates by depth" in out
+    # A sheet that is filled in by half is no judgement.
+    sheet.with_columns(label=pl.lit("")).with_columns(comment=pl.lit("later")).write_csv(
+        pool / "sheet.tsv", separator="\t"
+    )
+    code, _, err = call("missing", pool, "--kg", "graph")
+    assert code == 2
+    assert "sheet.tsv, line 2: the label must not be blank" in err
+    # Nor is a pool without depths one.
+    table = pl.read_csv(pool / "pool.tsv", separator="\t", infer_schema=False, glob=False)
+    table.drop("depth").write_csv(pool / "pool.tsv", separator="\t")
+    code, _, err = call("missing", pool, "--kg", "graph")
+    assert code == 2
+    assert "pool.tsv: must say the depth of each candidate." in err
