@@ -1,15 +1,18 @@
 """Which metric tells two ranked systems apart with the fewest queries, at each focus on the top."""
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from jaxtyping import Float, Int
 from scipy import special
 
 from owkg import checks
-from owkg.auditing.lists import joined_ranks
+from owkg.auditing.lists import Prepared, joined_ranks
+from owkg.auditing.result import WEIGHTS
 from owkg.checks import ArgumentError
 from owkg.rank_weights import RankWeight, focus_of, rank_weight
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
@@ -90,19 +93,34 @@ def best_weight_of(
         raise ArgumentError("focus", f"must be a number or several along one axis, got shape {least.shape}.")
     macro, seed = checks.flag("macro", macro), checks.seed("seed", seed)
     several = [metrics] if isinstance(metrics, str | RankWeight) else metrics
-    chosen = [rank_weight(one) if isinstance(one, str) else one for one in several]
+    chosen = tuple(rank_weight(one) if isinstance(one, str) else one for one in several)
     ranked = joined_ranks(first, second).sort("query", "answer")
     query = ranked["query"].rank("dense").to_numpy().astype(np.int64) - 1
     ranks = np.stack([ranked[name].to_numpy().astype(np.int64) for name in ("rank", "rank_right")])
-    answers = np.bincount(query)
-    if len(answers) < 4:
-        raise ArgumentError("first", f"must rank four queries at least, got {len(answers)}.")
-    last, z = int(ranked["candidates"].to_numpy().max()), float(special.ndtri(tolerated) ** 2)
+    last = int(ranked["candidates"].to_numpy().max())
+    if (queries := int(query.max()) + 1) < 4:
+        raise ArgumentError("first", f"must rank four queries at least, got {queries}.")
     if last < 2:
         raise ArgumentError("first", "must rank among two candidates at least.")
+    return weights_of(query, ranks, last, least, chosen, inconsistency=tolerated, macro=macro, seed=seed)
+
+
+def weights_of(
+    query: Int[np.ndarray, "answers"],
+    ranks: Int[np.ndarray, "2 answers"],
+    last: int,
+    least: Float[np.ndarray, "focuses"],
+    metrics: tuple[RankWeight, ...],
+    *,
+    inconsistency: float,
+    macro: bool,
+    seed: int,
+) -> BestWeights:
+    """`best_weight_of`, of the ranks of both systems for the answers to queries 0, 1, ... among `last`."""
+    answers, z = np.bincount(query), float(special.ndtri(inconsistency) ** 2)
     share = 1 / answers if macro else np.full(len(answers), len(answers) / answers.sum())
     rows = []
-    for metric in chosen:
+    for metric in metrics:
         own = focus_of(metric, last)
         value = rank_weights(metric, np.arange(1, last + 1))[ranks - 1]
         score = np.bincount(query, value[0] - value[1]) * share * (1 if metric.larger_is_better else -1)
@@ -111,6 +129,38 @@ def best_weight_of(
     change = bin_changes(query, ranks, ends) * share[:, None]
     frontier, weights = fitted(change, ends, least, z, seed)
     return BestWeights(pl.DataFrame(rows), frontier, ends, weights)
+
+
+def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Any) -> pl.DataFrame:
+    """The queries that each pair requires, by usual metrics and by the best weight of each focus.
+
+    Args:
+        ready: ranks of the systems.
+        systems: in their order: of each pair, the first of them is taken to be ahead.
+        average: answers or queries.
+        seed: of the halves.
+
+    Returns:
+        Columns of `owkg.auditing.result.WEIGHTS`; none where there are fewer than four queries.
+    """
+    least, metrics = np.array(_FOCUS), tuple(map(rank_weight, _METRICS))
+    parts: list[pl.DataFrame] = []
+    for first, second in combinations(systems, 2):
+        query, ranks, last = ready.ranks(first, second)
+        if last < 2 or query[-1] < 3:
+            break
+        options: Any = {"inconsistency": 0.05, "macro": average == "queries", "seed": seed}
+        found = weights_of(query, ranks, last, least, metrics, **options)
+        named = [
+            pl.lit(first).alias("first"),
+            pl.lit(second).alias("second"),
+            pl.lit(average).alias("average"),
+        ]
+        parts.append(found.metrics.select(*named, pl.all()))
+        best = pl.lit("best weight").alias("metric")
+        parts.append(found.frontier.select(*named, best, pl.all()))
+    whole = pl.concat([pl.DataFrame(schema=WEIGHTS), *parts], how="diagonal_relaxed")
+    return whole.with_columns(pl.when(cs.float().is_finite()).then(cs.float())).cast(pl.Schema(WEIGHTS))
 
 
 def bin_ends(last: int) -> Int[np.ndarray, "bins"]:

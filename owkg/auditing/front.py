@@ -8,6 +8,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.auditing.calibration import worlds
+from owkg.auditing.focus import weights_of_pairs
 from owkg.auditing.judged import strengths_of
 from owkg.auditing.lists import Prepared
 from owkg.auditing.missing import judgements
@@ -114,6 +115,8 @@ def audit(
         raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
     runs = None if lists is None else lists_of(lists, tuple(tables))
     ready = Prepared(tables, graph, runs)
+    if len(ready.queries) < 2:
+        raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
     box, seen = _box(ready, stated, own, (judged, sample), graph, ci)
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)
@@ -123,7 +126,16 @@ def audit(
             parts.append(frames(part_of(of, metric, kind, tables), box, ready, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
-    return Audit(**whole, judged=seen, assumptions=_assumptions(of, tables, box, ci, rule, test, ready))
+    weights = []
+    for kind in averages:
+        order = whole["models"].filter(metric=chosen[0].name, average=kind)["model"]
+        weights.append(weights_of_pairs(ready, tuple(order), kind, seed=seed))
+    return Audit(
+        **whole,
+        weights=pl.concat(weights),
+        judged=seen,
+        assumptions=_assumptions(of, tables, box, ci, rule, test, ready),
+    )
 
 
 def _decreasing(metrics: MetricNames) -> list[Metric]:

@@ -132,6 +132,12 @@ class Prepared:
         listed = listed.select(query.alias("query"), "answer", "place").filter(pl.col("place") > 0)
         return ranks, listed
 
+    def ranks(self, first: str, second: str) -> tuple[np.ndarray, np.ndarray, int]:
+        """(query of each known answer, from 0; its ranks by both systems, [2, answers]; most candidates)."""
+        both = (self._tasks[f"rank_{self._of[name]}"].to_numpy() for name in (first, second))
+        query = self._tasks["row"].to_numpy().astype(np.int64)
+        return query, np.stack([own.astype(np.int64) for own in both]), int(self._largest.max()) + 1
+
     def _some(self, i: int, j: int) -> np.ndarray:
         """Which candidates one of two systems lists."""
         return (self._place[i] > 0) | (self._place[j] > 0)

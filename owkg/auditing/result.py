@@ -92,6 +92,18 @@ POWER = {
 }
 """Columns of `Audit.power`."""
 
+WEIGHTS = {
+    "first": pl.String,
+    "second": pl.String,
+    "average": pl.String,
+    "metric": pl.String,
+    "focus": pl.Float64,
+    "least_focus": pl.Float64,
+    "required_queries": pl.Float64,
+    "held_out": pl.Float64,
+}
+"""Columns of `Audit.weights`."""
+
 JUDGED = {
     "model": pl.String,
     "side": pl.String,
@@ -142,6 +154,9 @@ class Audit:
         facts: candidates that, were they true, turn the order of a pair: a sheet to judge first.
         power: of each pair, how likely so many queries would show the wrong order, if what is observed
             were the truth.
+        weights: of each pair, the queries that usual metrics and the best weight of each focus require to
+            show that the first is ahead (`best_weight_of`); `held_out` of a weight is on queries that it was
+            not fitted on. Null where the second is ahead.
         judged: of each system, side and category, and of all together (null), what judgements say of the
             sparsity and of who finds the missing answers; empty without judgements.
         assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
@@ -155,12 +170,13 @@ class Audit:
     box: pl.DataFrame
     facts: pl.DataFrame
     power: pl.DataFrame
+    weights: pl.DataFrame
     judged: pl.DataFrame
     assumptions: dict[str, Any]
 
     def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """(name, frame) of each table."""
-        names = ("models", "pairs", "grid", "box", "facts", "power", "judged")
+        names = ("models", "pairs", "grid", "box", "facts", "power", "weights", "judged")
         return ((name, getattr(self, name)) for name in names)
 
     def payload(self) -> dict[str, Any]:

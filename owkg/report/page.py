@@ -104,6 +104,9 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
                 f"{_FIRST} against {_SECOND}, {_METRIC}.",
             ),
             _folded("Numbers of this figure", _powers(power, ready.pairs)),
+            _folded(
+                "Which metric: by metric and by best weight", _said(_WEIGHTS), _table(tables.weights(ready))
+            ),
         ),
         _section(
             "pairs", "All pairs", rests["pairs"], _folded("Table of all pairs", _table(tables.pairs(ready)))
@@ -185,6 +188,11 @@ _SEEN = "<span><i></i>other models</span> Dotted: the value on the known answers
 _MAP_NOTE = (
     f"{_METRIC}. Blue: {_FIRST} is better. Orange: {_SECOND}. "
     "Where nothing is drawn, no such correlation is feasible."
+)
+_WEIGHTS = (
+    "Queries like these, for the wrong order to show with a probability of .05. The focus is the share of a "
+    "weight on the first rank. The best weight is fitted to these queries; the last column scores each half "
+    "of them by the weight of the other."
 )
 _BREAKDOWN = (
     "Certified: no labelling with fewer facts turns the order. Demonstrated: a labelling with so many does. "

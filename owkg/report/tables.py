@@ -92,6 +92,18 @@ def verdicts(audit: Audit) -> Table:
     return Table("Pairs by verdict", ["metric", *kinds], rows, 1, list(range(len(names))))
 
 
+def weights(audit: Audit) -> Table:
+    """Queries that each pair requires, by usual metrics and by the best weight of each focus."""
+    rows = [
+        [row["first"], row["second"], row["average"], row["metric"]]
+        + [number(row["least_focus"] if row["focus"] is None else row["focus"])]
+        + [NONE if row[name] is None else f"{row[name]:,.0f}" for name in ("required_queries", "held_out")]
+        for row in audit.weights.iter_rows(named=True)
+    ]
+    heads = ["first", "second", "average", "metric", "focus", "queries required", "on other queries"]
+    return Table("Queries required to show that the first is ahead", heads, rows, 4, [None] * len(rows))
+
+
 def judged(audit: Audit) -> Table:
     """What judgements say of each system, of all queries and by side and category; no rows without them."""
     kinds = {

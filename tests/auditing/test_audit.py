@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import owkg
-from owkg.auditing import audit
+from owkg.auditing import audit, best_weight_of
 from owkg.auditing.result import BOX, GRID, MODELS, PAIRS, POWER, VERDICTS
 from owkg.auditing.tables import GIVEN, Box, _verdicts
 from owkg.kg import KnowledgeGraph
@@ -153,6 +153,17 @@ def test_required_queries_and_power_agree():
     assert wrong == pytest.approx(0.05, abs=0.02)
 
 
+def test_weights_are_those_of_the_two_tables():
+    one = audit(SYSTEMS, "mrr", test="t")
+    found = best_weight_of(SYSTEMS["b"], SYSTEMS["a"])
+    metrics = one.weights.filter(pl.col("metric") != "best weight")
+    np.testing.assert_allclose(metrics["required_queries"], found.metrics["required_queries"])
+    best = one.weights.filter(metric="best weight")
+    np.testing.assert_allclose(best["held_out"], found.frontier["held_out"])
+    few = {name: frame.filter(pl.col("head").is_in(["h0", "h1", "h2"])) for name, frame in SYSTEMS.items()}
+    assert audit(few, "mrr", test="t").weights.is_empty()
+
+
 @pytest.mark.parametrize(
     ("row", "sparsity", "index"),
     [
@@ -233,6 +244,7 @@ def test_runs_that_do_not(tmp_path):
     ("systems", "options", "message"),
     [
         ({"a": SYSTEMS["a"]}, {}, "two at least"),
+        ({name: table([1]) for name in ("a", "b")}, {}, "`systems` must rank two queries at least"),
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "must rank the answers that `a` ranks"),
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"].with_columns(candidates=ENTITIES)}, {}, "candidates"),
         ({k: v.with_columns(filtered=False) for k, v in SYSTEMS.items()}, {}, "filtered"),

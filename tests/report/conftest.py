@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.auditing.result import BOX, FACTS, GRID, JUDGED, MODELS, PAIRS, POWER, VERDICTS, Audit
+from owkg.auditing.result import BOX, FACTS, GRID, JUDGED, MODELS, PAIRS, POWER, VERDICTS, WEIGHTS, Audit
 
 NASTY = "</script><script>alert(1)</script>"
 NAMES = ("ComplEx", NASTY, "a|b_50% & `c` $d$")
@@ -89,6 +89,12 @@ def made(names=NAMES, metrics=METRICS, *, sparsities=5, correlations=7, facts=2,
         for name in names
         for side in (None, "head")
     ]
+    weights = [
+        {"first": one, "second": other, "average": "answers", "metric": metric, "focus": focus}
+        | {"required_queries": 640.0, "least_focus": least, "held_out": least and 690.0}
+        for one, other in combinations(names, 2)
+        for metric, focus, least in (("mrr", 0.109, None), ("best weight", 0.1, 0.1))
+    ]
     tables = (
         (MODELS, models),
         (PAIRS, pairs),
@@ -96,6 +102,7 @@ def made(names=NAMES, metrics=METRICS, *, sparsities=5, correlations=7, facts=2,
         (BOX, box),
         (FACTS, sheet),
         (POWER, power),
+        (WEIGHTS, weights),
         (JUDGED, judged),
     )
     return Audit(*(framed(*table) for table in tables), assumptions=ASSUMPTIONS | assumptions)

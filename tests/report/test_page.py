@@ -195,6 +195,13 @@ def test_twelve_models_and_five_metrics_are_a_small_page(make):
     assert "of 50 facts" in whole.sections["breakdown"]
 
 
+def test_queries_by_metric_and_best_weight(page, audit):
+    rows = table(page, "Queries required to show")
+    assert len(rows) == 1 + len(audit.weights) == 7
+    assert rows[1][3:] == ["mrr", "0.1090", "640", words.NONE]
+    assert rows[2][3:] == ["best weight", "0.1000", "640", "690"]
+
+
 def test_judgements_stand_by_model_side_and_category(page):
     rows = table(page, "What judgements say")
     assert rows[0][:6] == ["model", "side", "category", "queries", "known", "found"]
@@ -213,7 +220,7 @@ def test_larger_maps_are_thinned_and_said_to_be(make):
 
 
 def test_an_audit_without_frames_of_pairs_is_a_page(audit):
-    names = ("pairs", "grid", "box", "facts", "power", "judged")
+    names = ("pairs", "grid", "box", "facts", "power", "weights", "judged")
     bare = {name: getattr(audit, name).clear() for name in names}
     whole = Reader(report.html(replace(audit, **bare)))
     assert list(whole.sections) == [name for name in SECTIONS if name != "judged"]
