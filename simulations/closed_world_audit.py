@@ -522,7 +522,10 @@ def coverage(rows: pl.DataFrame, by: tuple[str, ...] = ("metric", "setting", "as
 
 
 def reliability(rows: pl.DataFrame) -> pl.DataFrame:
-    """Probabilities of orders by tenths: the mean that is said, and the share that is right."""
+    """Probabilities of orders by tenths: the mean that is said, and the share that is right, with its error.
+
+    Each world counts alike, however many pairs it has; the error is over worlds.
+    """
     pairs, parts = _pairs(rows), []
     for name in pairs["metric"].unique(maintain_order=True):
         own = pairs.filter(metric=name)
@@ -532,11 +535,24 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
         right = (own["full_first"] > own["full_second"]).to_numpy()
         # Each pair is told from both sides.
         p, right = np.concatenate([p, 1 - p]), np.concatenate([right, ~right])
-        tenth = np.minimum((p * 10).astype(int), 9)
+        world = (own["setting"] + "/" + own["density"].cast(pl.String)).to_list() * 2
+        told = pl.DataFrame({"world": world, "tenth": np.minimum((p * 10).astype(int), 9), "said": p})
+        told = told.with_columns(right=pl.Series(right).cast(pl.Float64), weight=1 / pl.len().over("world"))
+        by_world = told.group_by("world", "tenth").agg(
+            pl.len().alias("pairs"),
+            pl.col("weight").sum(),
+            *((pl.col(key) * pl.col("weight")).sum() for key in ("said", "right")),
+        )
+        whole, worlds = pl.col("weight").sum().over("tenth"), pl.len().over("tenth")
+        apart = pl.col("right") - pl.col("weight") * pl.col("right").sum().over("tenth") / whole
         parts.append(
-            pl.DataFrame({"tenth": tenth, "said": p, "right": right.astype(float)})
+            by_world.with_columns(square=(apart / whole) ** 2 * worlds / (worlds - 1))
             .group_by("tenth")
-            .agg(pl.len().alias("pairs"), pl.col("said").mean(), pl.col("right").mean())
+            .agg(
+                pl.col("pairs").sum(),
+                *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right")),
+                error=pl.col("square").sum().sqrt(),
+            )
             .sort("tenth")
             .select(pl.lit(name).alias("metric"), pl.all())
         )

@@ -13,7 +13,7 @@ from owkg.auditing import Answers, Audit, missing_share
 from owkg.auditing.calibration import difference_error, order_probability
 from owkg.auditing.order import Observed, full_metrics
 from owkg.evaluation import ranks
-from owkg.judge import qrels_from_graph, read_runs
+from owkg.judge import qrels_from_graph, read_runs, write_judgements
 from owkg.kg import KnowledgeGraph
 from owkg.pools.lists import write_lists
 from owkg.rank_weights import rank_weight
@@ -225,6 +225,15 @@ def judged_sample(data: Path) -> Sample:
     return Sample(sampled, tasks, judged.join(tasks, on="query", how="semi"))
 
 
+def judgements(data: Data, out: Out = Path("out")) -> None:
+    """Writes FB-Test-S and FB-Test-S-C as qrels, for owkg missing and owkg audit."""
+    writable_folder(out)
+    sample = judged_sample(data)
+    for name, qrels in (("fb15k237_sample", sample.drawn), ("fb15k237_judged", sample.judged)):
+        write_judgements(qrels, out / f"{name}.qrels")
+        line(f"wrote {out / name}.qrels: {len(qrels):,} answers", "dim")
+
+
 def _settings(quick: bool) -> dict[str, Training]:
     """Small models, minutes each on two cores."""
     whole = {"training_loop": "1vsall", "loss": "cross_entropy", "batch_size": 500, "reciprocal": True}
@@ -380,9 +389,10 @@ def against(found: Audit, alone: Audit, complete: dict[str, pl.DataFrame]) -> pl
 
 main = command_line(
     "simulations.fb15k237_audit",
-    {"published": published, "models": models, "detectable": detectable},
+    {"published": published, "judgements": judgements, "models": models, "detectable": detectable},
     {
         "published": "published --data data",
+        "judgements": "judgements --data data --out out",
         "models": "models --data data --out out",
         "detectable": "detectable --data data --quick",
     },

@@ -38,7 +38,7 @@ def errors(worlds: Path, curves: Path = CURVES) -> pl.DataFrame:
         known = np.bincount(world.query[world.present[SPARSE]], minlength=world.num_queries)
         counts, queries = np.unique(known, return_counts=True)
         sparsity = 1 - known.sum() / len(world.query)
-        answers = Answers(counts, queries / queries.sum(), world.graph.num_entities)
+        answers = Answers(counts, queries / queries.sum(), world.graph.num_entities, queries)
         own = table.filter(pl.col("density") == world.density)
         full, sparse = own["full"].to_numpy(), own["sparse"].to_numpy()
         strong = own["strength"].to_numpy() >= LEAST_STRENGTH
