@@ -1,0 +1,244 @@
+"""PyKEEN: models, pipeline results, triples factories and results.json. PyKEEN itself is never imported."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.interop.states import Imported
+from owkg.kg import KnowledgeGraph
+from owkg.kg.lines import line_error
+from owkg.metrics import metric
+from owkg.models import Embeddings
+from owkg.ranks import RankTable
+from owkg.ranks.build import rank_table
+
+# Of one block of scores.
+_BYTES = 2**26
+_SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
+# Class of the model: name here, its options by the model's.
+_MODELS: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
+    "TransE": ("transe", lambda model: {"norm": int(model.interaction.p)}),
+    "DistMult": ("distmult", lambda model: {}),
+    "ComplEx": ("complex", lambda model: {}),
+    "RotatE": ("rotate", lambda model: {"norm": 2}),
+    "RESCAL": ("rescal", lambda model: {}),
+}
+
+
+def graph(factories: Any) -> KnowledgeGraph:
+    """The graph of a PyKEEN dataset, or of triples factories by split.
+
+    Args:
+        factories: a dataset, with training, validation and testing; or a mapping such as
+            {"train": dataset.training, "test": dataset.testing}. A factory without labels has its ids as
+            labels.
+
+    Raises:
+        ValueError: if it is neither, or the factories have other ids for a label.
+    """
+    if not isinstance(factories, dict):
+        names = {split: getattr(factories, name, None) for split, name in _SPLITS.items()}
+        factories = {split: factory for split, factory in names.items() if factory is not None}
+    if not factories or not all(hasattr(one, "mapped_triples") for one in factories.values()):
+        raise ArgumentError("factories", "must be a PyKEEN dataset, or triples factories by split.")
+    labels = [_labels(one) for one in factories.values()]
+    # Validation and testing know the labels of the training, and no others.
+    entities, relations = (max((own[i] for own in labels), key=len) for i in (0, 1))
+    for split, own in zip(factories, labels, strict=True):
+        if own[0] != entities[: len(own[0])] or own[1] != relations[: len(own[1])]:
+            raise ArgumentError("factories", f"must have the same ids for a label; those of {split} differ.")
+    splits = {
+        split: np.ascontiguousarray(_array(one.mapped_triples), np.int32) for split, one in factories.items()
+    }
+    return KnowledgeGraph(entities, relations, splits)
+
+
+def ranks(
+    model: Any,
+    factory: Any,
+    *,
+    known: Any = None,
+    side: str | Sequence[str] = ("head", "tail"),
+    tolerance: float = 0.0,
+    name: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> RankTable:
+    """Filtered ranks by a PyKEEN model, as its `RankBasedEvaluator` has them, and by which answers.
+
+    Args:
+        model: a model, or the result of a pipeline.
+        factory: whose triples are ranked: a dataset (its testing), or a triples factory.
+        known: the triples factories whose answers leave the candidates, beside those of `factory` itself.
+            None: the others of the dataset; or of a pipeline's result its training alone.
+        side: head, tail or both.
+        tolerance: scores that differ from the answer's by at most this are ties.
+        name: for the column `model`; None: the class of the model.
+        on_progress: called with (done, total) triples.
+
+    Returns:
+        The rank table, tails after heads, with scores and popularity.
+
+    Raises:
+        ValueError: if `model` scores no triples, or a model comes with a factory and `known` is not given:
+            without the training triples ranks are not the filtered ones.
+    """
+    training = getattr(model, "training", None) if hasattr(model, "metric_results") else None
+    scorer = model.model if hasattr(model, "metric_results") else model
+    if not hasattr(scorer, "predict_t"):
+        raise ArgumentError(
+            "model", f"must be a PyKEEN model or pipeline result, got {type(model).__name__}."
+        )
+    if hasattr(factory, "testing"):
+        whole = graph(factory)
+    elif not hasattr(factory, "mapped_triples"):
+        raise ArgumentError("factory", f"must be a PyKEEN dataset or factory, got {type(factory).__name__}.")
+    else:
+        others = known if known is not None else [training] if training is not None else None
+        if others is None:
+            raise ArgumentError(
+                "known", "must be given with a model: its training, and validation, factories."
+            )
+        several = (
+            list(others)
+            if isinstance(others, Iterable) and not hasattr(others, "mapped_triples")
+            else [others]
+        )
+        first, *more = several or [None]
+        splits = {} if first is None else {"train": first}
+        splits |= {f"known_{i}": one for i, one in enumerate(more)}
+        whole = graph(splits | {"test": factory})
+    filters = [split for split in whole.splits if len(whole.splits[split])]
+    triples = whole.splits["test"]
+    sides = [side] if isinstance(side, str) else list(side)
+    if not sides or set(sides) - {"head", "tail"}:
+        raise ArgumentError("side", f"must be head, tail or both, got {side!r}.")
+    size = max(_BYTES // (4 * whole.num_entities), 1)
+    parts, done = [], 0
+    options: Any = {"filter_splits": filters, "tolerance": tolerance, "score": not tolerance}
+    options |= {"popularity": "train" in whole.splits, "model": name or type(scorer).__name__}
+    for one in sides:
+        for start in range(0, len(triples), size):
+            block = triples[start : start + size]
+            parts.append(rank_table(whole, _scores(scorer, block, one), block, one, **options))
+            done += len(block)
+            if on_progress is not None:
+                on_progress(done, len(sides) * len(triples))
+    return RankTable.trusted(pl.concat(parts), {"split": "test", "filter": filters})
+
+
+def embeddings(model: Any, factory: Any) -> Imported:
+    """The embeddings of a PyKEEN model: `.ranks(graph)` ranks with them, `.write(path)` writes a file.
+
+    Args:
+        model: TransE, DistMult, ComplEx, RotatE or RESCAL, or the result of a pipeline.
+        factory: that it was trained on, for the labels.
+
+    Returns:
+        Arrays `entity` and `relation`, complex where the model's are, and with inverse triples also
+        `relation_inverse`; the model that they are of, and its options.
+
+    Raises:
+        ValueError: if the model is another one, or has not a row for each label.
+    """
+    scorer = model.model if hasattr(model, "metric_results") else model
+    kind = type(scorer).__name__
+    if kind not in _MODELS:
+        raise ArgumentError("model", f"must be of {', '.join(_MODELS)}, got {kind}; `ranks` takes any model.")
+    named, options = _MODELS[kind]
+    entities, relations = _labels(factory)
+    arrays = {
+        "entity": _array(scorer.entity_representations[0]()),
+        "relation": _array(scorer.relation_representations[0]()),
+    }
+    if len(arrays["relation"]) == 2 * len(relations):
+        # Ids of a relation and of its inverse are neighbours.
+        arrays["relation"], arrays["relation_inverse"] = arrays["relation"][::2], arrays["relation"][1::2]
+    for name, labels in (("entity", entities), ("relation", relations)):
+        if len(arrays[name]) != len(labels):
+            raise ArgumentError(
+                "factory",
+                f"must be of the training: {len(labels)} labels of {name}, {len(arrays[name])} rows.",
+            )
+    arrays = {name: array.reshape(len(array), -1) for name, array in arrays.items()}
+    return Imported(Embeddings(arrays, entities, relations, source=kind), named, options(scorer))
+
+
+def results(path: str | PathLike[str]) -> pl.DataFrame:
+    """The metrics of a `results.json` that PyKEEN wrote, by the names that they have here.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        Columns side (head, tail, both), ties (optimistic, realistic, pessimistic), metric (null where there
+        is no such metric here), pykeen (its key) and value.
+
+    Raises:
+        ValueError: naming the file, if it is no JSON or holds no metrics.
+        OSError: if it cannot be opened.
+    """
+    place = checks.path("path", path)
+    try:
+        held = json.loads(place.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise line_error(place, error.lineno, f"is no JSON: {error.msg}.") from None
+    metrics = held.get("metrics") if isinstance(held, dict) else None
+    if not isinstance(metrics, dict):
+        raise ValueError(f"{place}: must hold metrics, as PyKEEN's results.json does.")
+    rows = [
+        (side, ties, _named(key), key, float(value))
+        for side, of_side in metrics.items()
+        for ties, values in of_side.items()
+        for key, value in values.items()
+    ]
+    schema = {
+        "side": pl.String,
+        "ties": pl.String,
+        "metric": pl.String,
+        "pykeen": pl.String,
+        "value": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _named(key: str) -> str | None:
+    try:
+        return metric(key).name
+    except ValueError:
+        return None
+
+
+def _labels(factory: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Labels of entities and relations by id; a core factory has the ids."""
+    found = []
+    for ids, count in (
+        (getattr(factory, "entity_to_id", None), factory.num_entities),
+        (
+            getattr(factory, "relation_to_id", None),
+            getattr(factory, "real_num_relations", factory.num_relations),
+        ),
+    ):
+        found.append(
+            tuple(map(str, range(count))) if ids is None else tuple(sorted(ids, key=ids.__getitem__))
+        )
+    return found[0], found[1]
+
+
+def _array(tensor: Any) -> np.ndarray:
+    return tensor.detach().cpu().numpy()
+
+
+def _scores(model: Any, triples: np.ndarray, side: str) -> np.ndarray:
+    """Scores of all entities in the place of the answer."""
+    import torch
+
+    asked = torch.as_tensor(triples[:, :2] if side == "tail" else triples[:, 1:], dtype=torch.long)
+    predict = model.predict_t if side == "tail" else model.predict_h
+    with torch.no_grad():
+        return np.array(_array(predict(asked.to(model.device)).float()))

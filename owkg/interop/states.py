@@ -1,0 +1,287 @@
+"""States of other libraries: their arrays under their names, as embeddings that are scored here."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.evaluation import ranks
+from owkg.kg import KnowledgeGraph
+from owkg.models import Embeddings, import_embeddings
+from owkg.models.embeddings import FORMATS, suffix_checked
+from owkg.models.embeddings_files import LABELS, LAYOUT, Content
+from owkg.ranks import RankTable
+from owkg.storage import written_aside
+
+_PYKEEN = ("{}_representations.0._embeddings.weight", "entity", "relation")
+_Names = tuple[str, ...]
+
+
+class Library(NamedTuple):
+    """Where a library keeps its embeddings.
+
+    Attributes:
+        real: names of the arrays of entities and of relations.
+        parts: names of their real and imaginary parts, entities first, where they are arrays of their own.
+        halves: models whose entities are stored as all real parts, then all imaginary parts.
+        pairs: models whose rows are stored as pairs of real and imaginary part.
+        phases: what the relations of rotate are: radians, scaled radians, or complex numbers.
+        norm: of the distance of transe and rotate, by default.
+        matrix: name of the relations of rescal, where it is another one.
+        unit: arrays that transe scales to length 1 where it scores, and the norm of that length; 0: that of
+            the distance.
+    """
+
+    real: _Names
+    parts: _Names = ()
+    halves: _Names = ()
+    pairs: _Names = ()
+    phases: str = "phases"
+    norm: tuple[int, int] = (1, 1)
+    matrix: str | None = None
+    unit: tuple[_Names, int] = ((), 2)
+
+
+LIBRARIES: dict[str, Library] = {
+    "pykeen": Library(
+        tuple(_PYKEEN[0].format(kind) for kind in _PYKEEN[1:]),
+        pairs=("complex", "rotate"),
+        phases="complex",
+        norm=(1, 2),
+    ),
+    "pyg": Library(
+        ("node_emb.weight", "rel_emb.weight"),
+        ("node_emb.weight", "node_emb_im.weight", "rel_emb.weight", "rel_emb_im.weight"),
+        norm=(1, 2),
+        unit=(("entity",), 0),
+    ),
+    "torchkge": Library(
+        ("ent_emb.weight", "rel_emb.weight"),
+        ("re_ent_emb.weight", "im_ent_emb.weight", "re_rel_emb.weight", "im_rel_emb.weight"),
+        norm=(2, 2),
+        matrix="rel_mat.weight",
+    ),
+    "openke": Library(
+        ("ent_embeddings.weight", "rel_embeddings.weight"),
+        (
+            "ent_re_embeddings.weight",
+            "ent_im_embeddings.weight",
+            "rel_re_embeddings.weight",
+            "rel_im_embeddings.weight",
+        ),
+        halves=("rotate",),
+        phases="scaled",
+        matrix="rel_matrices.weight",
+        unit=(("entity", "relation"), 2),
+    ),
+    "libkge": Library(
+        ("_entity_embedder._embeddings.weight", "_relation_embedder._embeddings.weight"),
+        halves=("complex", "rotate"),
+    ),
+    "dglke": Library(("entity", "relation"), halves=("complex", "rotate"), phases="scaled"),
+}
+"""Layouts of PyKEEN, PyG's KGEModel, TorchKGE, OpenKE, LibKGE and DGL-KE (its two .npy files)."""
+
+_MODELS = ("transe", "distmult", "complex", "rotate", "rescal")
+
+
+class Imported(NamedTuple):
+    """Embeddings of another library, and of which model they are.
+
+    Attributes:
+        embeddings: arrays and labels.
+        model: its name in `owkg.models.MODELS`.
+        options: of the model.
+    """
+
+    embeddings: Embeddings
+    model: str
+    options: dict[str, Any]
+
+    def ranks(self, graph: KnowledgeGraph, **options: Any) -> RankTable:
+        """The ranks on a graph of these labels; options as of `owkg.evaluation.ranks`."""
+        scorer = import_embeddings(self.embeddings, graph, self.model, **self.options)
+        return RankTable.of(ranks(*scorer, graph, **options), source=self.embeddings.source)
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Writes what `owkg evaluate --embeddings` reads, .npz or .safetensors.
+
+        Raises:
+            ValueError: if the name ends otherwise.
+        """
+        place = suffix_checked(checks.path("path", path))
+        found = self.embeddings
+        arrays, layout = dict(found.arrays), found.layout
+        if place.suffix == ".safetensors" and any(np.iscomplexobj(array) for array in arrays.values()):
+            # The format has no complex numbers.
+            arrays = {
+                name: np.concatenate([np.real(a), np.imag(a)], 1) if np.iscomplexobj(a) else a
+                for name, a in arrays.items()
+            }
+            layout = "real-imaginary"
+        labels = dict(zip(LABELS, (list(found.entities), list(found.relations)), strict=True))
+        layouts = dict(zip(LAYOUT, (layout, found.relation_layout), strict=True))
+        _, write = FORMATS[place.suffix]
+        with written_aside(place) as aside:
+            write(aside, Content(arrays, labels, {name: text for name, text in layouts.items() if text}))
+
+
+def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of a state by name, from safetensors, or from a file of torch by its weights-only loader.
+
+    A dictionary in the file that holds the arrays (state_dict, model_state_dict, model) is entered. A file
+    that needs more than the weights-only loader allows, as PyKEEN's trained_model.pkl, is an error that
+    says what to write instead.
+
+    Raises:
+        ValueError: naming the file, if it is neither, or holds no arrays.
+        OSError: if it cannot be opened.
+    """
+    place = checks.path("path", path)
+    place.open("rb").close()
+    if place.suffix == ".safetensors":
+        from safetensors.numpy import load_file
+
+        try:
+            return dict(load_file(place))
+        except Exception as error:
+            raise ValueError(f"{place}: must be a .safetensors file of plain arrays ({error}).") from None
+    try:
+        import torch
+    except ImportError:
+        raise ValueError(
+            f"{place}: torch is needed to read it, and is not installed; a .safetensors file needs none."
+        ) from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            held = torch.load(place, map_location="cpu", weights_only=True)
+    except Exception:
+        raise ValueError(
+            f"{place}: must be a state of torch that its weights-only loader reads. Of a whole model, write "
+            "`torch.save(model.state_dict(), 'model.pt')`."
+        ) from None
+    for _ in range(4):
+        if not isinstance(held, Mapping):
+            held = held[0] if isinstance(held, list | tuple) and held else {}
+        elif any(isinstance(one, torch.Tensor) for one in held.values()):
+            break
+        else:
+            inner = (held[name] for name in ("model_state_dict", "state_dict", "model") if name in held)
+            held = next(inner, {})
+    arrays = {
+        str(name): one.detach().float().numpy() for name, one in held.items() if isinstance(one, torch.Tensor)
+    }
+    if not arrays:
+        raise ValueError(f"{place}: holds no arrays.")
+    return arrays
+
+
+def embeddings_of_state(
+    state: Mapping[str, Any] | str | PathLike[str],
+    library: str,
+    model: str,
+    *,
+    entities: Sequence[str],
+    relations: Sequence[str],
+    **options: Any,
+) -> Imported:
+    """The embeddings that a state of another library holds.
+
+    Args:
+        state: arrays by name, such as `model.state_dict()`, or the path of a file (`read_state`).
+        library: of `LIBRARIES`.
+        model: transe, distmult, complex, rotate or rescal.
+        entities, relations: labels by id.
+        **options: of the model, such as norm; else those of the library.
+
+    Raises:
+        ValueError: if the library or the model is unknown, an array is missing, naming it, or rows and labels
+            are not as many.
+    """
+    if library not in LIBRARIES:
+        raise ArgumentError("library", f"must be one of {', '.join(LIBRARIES)}, got {library!r}.")
+    if model not in _MODELS:
+        raise ArgumentError("model", f"must be one of {', '.join(_MODELS)}, got {model!r}.")
+    own, source = LIBRARIES[library], library
+    if isinstance(state, str | PathLike):
+        state, source = read_state(state), str(state)
+    given = {name: _array(one) for name, one in state.items()}
+    wanted = own.real
+    if own.parts and (model == "complex" or (model == "rotate" and own.parts[1] in given)):
+        wanted = own.parts if model == "complex" else (*own.parts[:2], own.parts[2])
+    if model == "rescal" and own.matrix is not None:
+        wanted = (own.real[0], own.matrix)
+    found = []
+    for name in wanted:
+        # A state may be part of a larger one, its names behind a prefix.
+        ends = [array for key, array in given.items() if key == name or key.endswith(f".{name}")]
+        if len(ends) != 1:
+            raise ArgumentError(
+                "state",
+                f"must hold one array {name!r} ({library}, {model}), got {', '.join(sorted(given)[:8])}.",
+            )
+        found.append(ends[0])
+    layout = relation_layout = None
+    if len(found) == 4:
+        entity, relation = found[0] + 1j * found[1], found[2] + 1j * found[3]
+    elif len(found) == 3:
+        entity, relation = found[0] + 1j * found[1], found[2]
+    else:
+        entity, relation = found
+        layout = "real-imaginary" if model in own.halves else "interleaved" if model in own.pairs else None
+    if model == "rotate":
+        relation_layout = own.phases
+    inverse = {}
+    if library == "pykeen" and len(relation) == 2 * len(relations):
+        # Ids of a relation and of its inverse are neighbours.
+        inverse, relation = {"relation_inverse": relation[1::2]}, relation[::2]
+    arrays = {"entity": entity, "relation": relation} | inverse
+    arrays = {name: array.reshape(len(array), -1) for name, array in arrays.items()}
+    for name, labels in (("entity", entities), ("relation", relations)):
+        if len(arrays[name]) != len(labels):
+            raise ArgumentError(
+                "entities" if name == "entity" else "relations",
+                f"must be a label for each of {len(arrays[name])} rows, got {len(labels)}.",
+            )
+    if model in ("transe", "rotate"):
+        options = {"norm": own.norm[model == "rotate"]} | options
+    if model == "transe":
+        for name in own.unit[0]:
+            length = np.linalg.norm(arrays[name], own.unit[1] or options["norm"], axis=1, keepdims=True)
+            arrays[name] = arrays[name] / np.maximum(length, 1e-12)
+    labels = tuple(map(str, entities)), tuple(map(str, relations))
+    return Imported(Embeddings(arrays, *labels, layout, relation_layout, source), model, options)
+
+
+def ranks_of_state(
+    state: Mapping[str, Any] | str | PathLike[str],
+    library: str,
+    model: str,
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    **options: Any,
+) -> RankTable:
+    """The ranks of a state whose rows are in the order of a graph's ids.
+
+    Args:
+        state, library, model, options: of `embeddings_of_state`.
+        graph: the ids of its labels are those of the rows.
+        split: that is ranked.
+
+    Raises:
+        ValueError: as `embeddings_of_state`.
+    """
+    labels: Any = {"entities": graph.entities, "relations": graph.relations}
+    return embeddings_of_state(state, library, model, **labels, **options).ranks(graph, split=split)
+
+
+def _array(one: Any) -> np.ndarray:
+    """Single precision; a tensor of torch is taken off its device."""
+    array = one.detach().cpu().numpy() if hasattr(one, "detach") else np.asarray(one)
+    return array.astype(np.complex64 if np.iscomplexobj(array) else np.float32)

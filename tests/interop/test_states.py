@@ -1,0 +1,151 @@
+"""States of other libraries: their scores, and so their ranks."""
+
+import numpy as np
+import pytest
+
+import owkg
+from owkg.interop import LIBRARIES, embeddings_of_state, ranks_of_state, read_state
+from owkg.kg import KnowledgeGraph
+
+RNG = np.random.default_rng(0)
+N, R, D = 30, 4, 6
+FACTS = np.unique(RNG.integers(0, [N, R, N], (200, 3)), axis=0).astype(np.int32)
+RNG.shuffle(FACTS)
+GRAPH = KnowledgeGraph(
+    tuple(f"e{i}" for i in range(N)),
+    tuple(f"r{i}" for i in range(R)),
+    {"train": FACTS[:150], "test": FACTS[150:]},
+)
+TEST = FACTS[150:]
+
+
+def normal(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def complexes(*shape):
+    return normal(*shape) + 1j * normal(*shape)
+
+
+def tails(score):
+    """Ranks of the tails of the test facts, of a function of entities h, relation r and all entities."""
+    return owkg.rank(np.stack([score(h, r) for h, r, _ in TEST]), GRAPH).frame["optimistic"].to_list()
+
+
+def found(state, library, model, **options):
+    frame = ranks_of_state(state, library, model, GRAPH, **options).frame
+    return frame.filter(side="tail")["optimistic"].to_list()
+
+
+def test_real_models_of_every_library():
+    entity, relation = normal(N, D), normal(R, D)
+    unit = lambda x, p: x / np.linalg.norm(x, p, axis=-1, keepdims=True)  # noqa: E731
+    for name, library in LIBRARIES.items():
+        state = dict(zip(library.real, (entity, relation), strict=True))
+        assert found(state, name, "distmult") == tails(lambda h, r: (entity[h] * relation[r]) @ entity.T), (
+            name
+        )
+        p = library.norm[0]
+        e, w = entity, relation
+        if name == "pyg":
+            e = unit(entity, p)
+        if name == "openke":
+            e, w = unit(entity, 2), unit(relation, 2)
+        assert found(state, name, "transe") == tails(
+            lambda h, r, e=e, w=w, p=p: -np.linalg.norm(e[h] + w[r] - e, p, axis=1)
+        ), name
+        behind = {f"module.{key}": array for key, array in state.items()}
+        assert found(behind, name, "transe", norm=1 if p == 2 else 2) is not None
+
+
+def stored(library, model, entity, relation):
+    """A state as the library stores complex numbers."""
+    own = LIBRARIES[library]
+    if model in own.halves or library == "dglke":
+        halves = [np.concatenate([x.real, x.imag], 1) for x in (entity, relation)]
+        return dict(zip(own.real, halves, strict=True))
+    if model in own.pairs:
+        pairs = [np.stack([x.real, x.imag], -1).reshape(len(x), -1) for x in (entity, relation)]
+        return dict(zip(own.real, pairs, strict=True))
+    parts = (entity.real, entity.imag, relation.real, relation.imag)
+    return dict(zip(own.parts, parts, strict=True))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_complex(library):
+    entity, relation = complexes(N, D), complexes(R, D)
+    expected = tails(lambda h, r: ((entity[h] * relation[r]) @ entity.conj().T).real)
+    assert found(stored(library, "complex", entity, relation), library, "complex") == expected
+
+
+@pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "torchkge"])
+def test_rotate(library):
+    own, entity = LIBRARIES[library], complexes(N, D)
+    phase = RNG.uniform(-1, 1, (R, D)).astype(np.float32)
+    p = own.norm[1]
+
+    def score(h, r):
+        apart = entity[h] * np.exp(1j * phase[r]) - entity
+        return -np.abs(apart).sum(1) if p == 1 else -np.linalg.norm(apart, axis=1)
+
+    state = stored(library, "rotate", entity, np.exp(1j * phase)) if own.pairs else None
+    if state is None:
+        first = own.parts[:2] if own.parts and not own.halves else ()
+        state = dict(zip(first, (entity.real, entity.imag), strict=True)) if first else {}
+        if not first:
+            state[own.real[0]] = np.concatenate([entity.real, entity.imag], 1)
+        # "scaled": radians when times pi dim / (margin + 2).
+        state[own.real[1]] = phase * ((9 + 2) / D / np.pi) if own.phases == "scaled" else phase
+    options = {"margin": 9.0} if own.phases == "scaled" else {}
+    assert found(state, library, "rotate", **options) == tails(score)
+
+
+def test_rescal():
+    entity, matrix = normal(N, D), normal(R, D, D)
+    expected = tails(lambda h, r: entity[h] @ matrix[r] @ entity.T)
+    assert (
+        found({"ent_emb.weight": entity, "rel_mat.weight": matrix.reshape(R, -1)}, "torchkge", "rescal")
+        == expected
+    )
+    state = {"ent_embeddings.weight": entity, "rel_matrices.weight": matrix.reshape(R, -1)}
+    assert found(state, "openke", "rescal") is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"library": "keras"}, "`library` must be one of pykeen, pyg, torchkge"),
+        ({"model": "conve"}, "`model` must be one of transe, distmult"),
+        (
+            {"state": {"a": np.ones((2, 2))}},
+            "`state` must hold one array 'node_emb.weight' \\(pyg, transe\\), got a",
+        ),
+        ({"entities": ["a"]}, "`entities` must be a label for each of 30 rows, got 1"),
+    ],
+)
+def test_bad_states(change, message):
+    given = {
+        "state": {"node_emb.weight": normal(N, D), "rel_emb.weight": normal(R, D)},
+        "library": "pyg",
+        "model": "transe",
+        "entities": GRAPH.entities,
+        "relations": GRAPH.relations,
+    } | change
+    with pytest.raises(ValueError, match=message):
+        embeddings_of_state(given.pop("state"), given.pop("library"), given.pop("model"), **given)
+
+
+def test_bad_files(tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(b"no")
+    with pytest.raises(ValueError, match=r"a\.safetensors: must be a \.safetensors file"):
+        read_state(tmp_path / "a.safetensors")
+    with pytest.raises(FileNotFoundError):
+        read_state(tmp_path / "b.pt")
+
+
+def test_file_to_ranks(tmp_path):
+    from safetensors.numpy import save_file
+
+    state = {"node_emb.weight": normal(N, D), "rel_emb.weight": normal(R, D)}
+    save_file(state, tmp_path / "pyg.safetensors")
+    assert found(tmp_path / "pyg.safetensors", "pyg", "distmult") == found(state, "pyg", "distmult")
