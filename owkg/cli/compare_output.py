@@ -92,11 +92,14 @@ def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
             *(f"{by_place[row['metric'], system]:.4g}" for system in (first, second)),
             _difference(row),
             f"{row['p_value']:.3g}",
+            f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}",
+            _cell(row["effect"]),
         ]
         for row in pairs.iter_rows(named=True)
     ]
     title = f"{qrels}: difference above 0 where {first} is better ({test} test)"
-    printed(title, ["metric", first, second, f"difference [{ci:.0%} interval]", "p value"], rows)
+    heads = ["metric", first, second, f"difference [{ci:.0%} interval]", "p value", "wins/ties/losses"]
+    printed(title, [*heads, "effect"], rows)
 
 
 def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, test: str) -> None:

@@ -14,6 +14,7 @@ from owkg.cli.compare import compare
 from owkg.cli.errors import guarded, heard
 from owkg.cli.evaluate import evaluate
 from owkg.cli.family_tree import family_tree_app
+from owkg.cli.ir import ir
 from owkg.cli.kg import kg_app
 from owkg.cli.metrics import metrics
 from owkg.cli.missing import missing
@@ -140,9 +141,17 @@ app.command(
 )(audit)
 app.command(
     epilog=_examples(
+        "owkg ir bm25.run --qrels topics.qrels --metric AP,nDCG@10,P@10",
+        "owkg ir bm25.run bert.run --qrels topics.qrels --per-query each.csv",
+        "owkg ir bm25.run --qrels topics.qrels --metric map,ndcg_cut_10 --format trec",
+    )
+)(ir)
+app.command(
+    epilog=_examples(
         "owkg compare transe.parquet complex.parquet rotate.parquet --kg data/fb15k237",
         "owkg compare ranks.parquet --qrels full.qrels --qrels sparse.qrels --out compared",
         "owkg compare a.run b.run --qrels test --kg data/fb15k237 --test t --by side,category",
+        "owkg compare bm25.run bert.run --qrels topics.qrels --metric AP,nDCG@10,P@10 --format latex",
     )
 )(compare)
 app.command(

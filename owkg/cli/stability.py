@@ -58,21 +58,30 @@ def stability(
     answers together that are not independent. Either is drawn without replacement.
     """
 
+    from owkg.ir.names import measures_named
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
     from owkg.judge.stability import stability_by_triple
     from owkg.judge.systems import qrels_ranks, tie_rule
+    from owkg.judge.topics import topic_scores
     from owkg.storage import writable_folder
 
     chosen, sizes = metrics_named(metric), _numbers(size or _SIZES)
     if out is not None:
         writable_folder(out)
     with noted():
-        (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
-        if len(one.tables) < 2:
+        if (measures := measures_named(chosen)) is not None:
+            if qrels is None or unit is Unit.TRIPLE or ties is not None:
+                raise ValueError(
+                    "`metric` names measures of lists: they need --qrels, and queries as the unit."
+                )
+            read = topic_scores(files, qrels, measures, intersect=intersect)
+        else:
+            (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
+            rule = tie_rule(ties, [one])
+            read, _ = scores(one.tables, chosen, ties=rule)
+        if len(read.systems) < 2:
             raise ValueError("`systems` must name two systems at least: a single one cannot be ranked.")
-        rule = tie_rule(ties, [one])
-        read, _ = scores(one.tables, chosen, ties=rule)
     if unit is Unit.QUERY:
         count = len(read.queries)
     else:

@@ -26,7 +26,12 @@ Graph = Annotated[
 ]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", help="A mean that owkg metrics --list shows; several with commas."),
+    typer.Option(
+        "--metric",
+        help="A mean that owkg metrics --list shows; several with commas. Or measures of lists, for TREC "
+        "runs under --qrels whatever their topics are: AP, nDCG@10, P@10, Recall@100, RR, Rprec, Bpref, "
+        "infAP, RBP(p=0.8), Judged@10.",
+    ),
 ]
 Ties = Annotated[
     str | None,
@@ -42,12 +47,19 @@ Intersect = Annotated[
 
 
 def metrics_named(names: list[str] | None) -> list[Any]:
-    """The metrics that --metric names, each once; the usual ones where it is not given."""
+    """The metrics that --metric names, each once; the usual ones where it is not given.
+
+    Of measures of lists (AP, nDCG@10) the names as they are.
+    """
     from owkg.cli.metrics import split_names
+    from owkg.ir.names import measures_named
     from owkg.judge.compare import DEFAULT
     from owkg.metrics.front import metrics_named
 
-    return metrics_named([part for name in names or DEFAULT for part in split_names(name)]) or []
+    several = [part for name in names or DEFAULT for part in split_names(name)]
+    if (measures := measures_named(several)) is not None:
+        return [one.name for one in measures]
+    return metrics_named(several) or []
 
 
 def graph_of(folder: Path | None) -> Any:

@@ -11,12 +11,15 @@ import polars.selectors as cs
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.ir.names import measures_named
 from owkg.judge.agreement import Agreement, agreement
+from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.scores import Scores, scores
 from owkg.judge.significance import difference_intervals, pairwise
-from owkg.judge.systems import Qrels, QrelsRanks, System, qrels_ranks, tie_rule
+from owkg.judge.systems import Qrels, QrelsRanks, System, qrels_named, qrels_ranks, tie_rule
+from owkg.judge.topics import topic_scores, topic_values
 from owkg.keys import checked_key, children
-from owkg.kg import KnowledgeGraph
+from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.metrics import Metric, Ties, evaluate, tasks_of
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.ranks import RankTable
@@ -44,7 +47,9 @@ class Comparison:
     Attributes:
         values: of each qrels, metric and system: value, interval (lower, upper), rank (1: best).
         pairs: of each pair: difference (above 0 where the first is better, also by a metric that is better
-            small), interval, p-value, corrected p-value, what a t test detects.
+            small), interval, p-value, corrected p-value, what a t test detects; on how many queries the first
+            is better (wins), as good (ties), worse (losses), and the effect size, the mean difference of
+            queries over its standard deviation.
         metrics: how many pairs each metric tells apart.
         agreement: of each further qrels with the first: rank correlations of the order of systems, each over
             all queries of its qrels; `queries` counts those that both have.
@@ -93,7 +98,9 @@ def compare(
     Args:
         systems: rank tables or paths of them, or of TREC runs, by name; or paths, whose systems are called by
             their column model, or else by the name of the file.
-        metrics: means that `owkg metrics --list` shows; None: `DEFAULT`.
+        metrics: means that `owkg metrics --list` shows; None: `DEFAULT`. Or measures of lists as trec_eval
+            has them (`owkg.ir.names.EXAMPLES`): then systems are TREC runs, topics any text, qrels
+            judgements, and no graph is needed.
         qrels: which answers are relevant: frames, files, or splits of the graph; the second and further ones
             are held against the first. None: as ranked.
         graph: for splits, for TREC runs, and to divide by relation category.
@@ -131,28 +138,46 @@ def compare(
         raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
     if not isinstance(correction, str) or correction not in _CORRECTIONS:
         raise ArgumentError("correction", f"must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
-    chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
-    sets = qrels_ranks(systems, qrels, graph, intersect=intersect)
-    if len(sets[0].tables) < 2:
+    test_key, order_key = children(seed, 2)
+    measures = measures_named(metrics)
+    sets: list[QrelsRanks] = []
+    chosen: list[Metric] = []
+    rule = "realistic"
+    if measures is not None:
+        if divisions or ties is not None:
+            raise ArgumentError(
+                "by" if divisions else "ties", "is of rank metrics, not of measures of lists."
+            )
+        of_topics = _judgements(qrels, graph)
+        read = {
+            name: topic_scores(systems, one, measures, intersect=intersect) for name, one in of_topics.items()
+        }
+        values = [
+            topic_values(one, ci).select(pl.lit(name).alias("qrels"), pl.all()) for name, one in read.items()
+        ]
+    else:
+        chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
+        sets = qrels_ranks(systems, qrels, graph, intersect=intersect)
+        rule = tie_rule(ties, sets) if len(sets[0].tables) > 1 else rule
+        read = {one.name: _scores(one.tables, chosen, rule) for one in sets}
+        values = [_values(one, read[one.name], chosen, ci, rule) for one in sets]
+    first = next(iter(read.values()))
+    if len(first.systems) < 2:
         raise ArgumentError(
             "systems", "must name two systems at least: a single one has nothing to be compared with."
         )
-    rule = tie_rule(ties, sets)
-    test_key, order_key = children(seed, 2)
-    values, pairs, read = [], [], []
-    for i, one in enumerate(sets):
-        of_set = _scores(one.tables, chosen, rule)
-        read.append(of_set)
-        values.append(_values(one, of_set, chosen, ci, rule))
-        for m, name in enumerate(of_set.metrics):
-            pairs.append(_pairs(one.name, of_set, name, test, correction, ci, draws, test_key))
+    pairs = []
+    for qrels_name, of_set in read.items():
+        for name in of_set.metrics:
+            pairs.append(_pairs(qrels_name, of_set, name, test, correction, ci, draws, test_key))
             if on_progress is not None:
-                on_progress(i * len(chosen) + m + 1, len(sets) * len(chosen))
+                on_progress(len(pairs), len(read) * len(of_set.metrics))
     every = pl.concat(pairs)
     rows = []
-    for one, other in zip(sets[1:], read[1:], strict=True):
-        agreed = agreement(order_key, read[0], other, replicates=replicates, level=ci)
-        rows += _agreement_rows(sets[0].name, one.name, agreed)
+    first_name, *others = read
+    for name in others:
+        agreed = agreement(order_key, first, read[name], replicates=replicates, level=ci)
+        rows += _agreement_rows(first_name, name, agreed)
     return Comparison(
         values=pl.concat(values),
         pairs=every,
@@ -167,6 +192,22 @@ _AGREEMENT: dict[str, Any] = {
     **dict.fromkeys(("value", "lower", "upper", "confidence_lower", "confidence_upper"), float),
     "queries": int,
 }
+
+
+def _judgements(qrels: Any, graph: KnowledgeGraph | None) -> dict[str, Any]:
+    """Judgements by name: frames, files, or splits of the graph."""
+    given = qrels_named(qrels)
+    if not given:
+        raise ArgumentError(
+            "qrels", "must be given with measures of lists: they say which answers are relevant."
+        )
+    splits = {} if graph is None else fact_splits(graph)
+    return {
+        name: qrels_from_graph(graph, one)
+        if graph is not None and isinstance(one, str) and one in splits
+        else one
+        for name, one in given.items()
+    }
 
 
 def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -> Scores:
@@ -229,8 +270,14 @@ def _pairs(
             "p_value": found.p,
             "p_corrected": corrected,
             "detectable": detectable,
+            "wins": found.wins,
+            "ties": found.queries - found.wins - found.losses,
+            "losses": found.losses,
+            "effect": np.divide(
+                found.difference, found.deviation, out=np.full(len(varies), np.nan), where=varies
+            ),
         }
-    ).with_columns(pl.col("detectable").fill_nan(None))
+    ).with_columns(pl.col("detectable", "effect").fill_nan(None))
 
 
 def _by_metric(pairs: pl.DataFrame, alpha: float) -> pl.DataFrame:

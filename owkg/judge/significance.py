@@ -29,6 +29,10 @@ class PairTest(StrEnum):
     RANDOMISATION = "randomisation"
 
 
+# Differences of values, as a share of the largest, that are rounding.
+_EQUAL = 1e-12
+
+
 class Pairwise(NamedTuple):
     """All pairs of systems, compared by one metric.
 
@@ -41,6 +45,7 @@ class Pairwise(NamedTuple):
         deviation: standard deviation of the contributions of the queries to it, [pairs].
         p: two-sided p-values, in [0, 1], [pairs].
         queries: how many there are.
+        wins, losses: queries on which the first is better, and worse, [pairs].
     """
 
     metric: str
@@ -52,6 +57,8 @@ class Pairwise(NamedTuple):
     deviation: Float64[np.ndarray, "pairs"]
     p: Float64[np.ndarray, "pairs"]
     queries: int
+    wins: Int64[np.ndarray, "pairs"]
+    losses: Int64[np.ndarray, "pairs"]
 
     @property
     def matrix(self) -> Float64[np.ndarray, "systems systems"]:
@@ -148,17 +155,19 @@ def pairwise(
         raise ValueError('`key` must be one of jax.random.key for the test "randomisation", got None.')
     first, second = np.triu_indices(systems, 1)
     difference, deviation, p = (np.empty(len(first)) for _ in range(3))
+    wins, losses = (np.empty(len(first), np.int64) for _ in range(2))
+    equal = _EQUAL * np.abs(each).max()
     for part, gaps in _gaps(each, first, second):
         difference[part], deviation[part] = gaps.mean(1), gaps.std(1, ddof=1)
+        wins[part], losses[part] = (gaps > equal).sum(1), (gaps < -equal).sum(1)
         if test == PairTest.T:
             p[part] = _student(difference[part], deviation[part], queries)
         elif test == PairTest.WILCOXON:
             p[part] = _wilcoxon(gaps)
     if test == PairTest.RANDOMISATION:
         p = randomisation(key, each, draws=draws)
-    return Pairwise(
-        metric, str(PairTest(test)), scores.systems, first, second, difference, deviation, p, queries
-    )
+    of = metric, str(PairTest(test)), scores.systems, first, second
+    return Pairwise(*of, difference, deviation, p, queries, wins, losses)
 
 
 def difference_intervals(

@@ -77,7 +77,7 @@ def qrels_ranks(
         raise ArgumentError("systems", f"must be called by text that is not empty, got {bad[0]!r}.")
     if not sources:
         raise ArgumentError("systems", "must name two systems at least, got none.")
-    given = _named(qrels) or {"as ranked": None}
+    given = qrels_named(qrels) or {"as ranked": None}
     sets = [_systems(name, sources, one, graph, intersect) for name, one in given.items()]
     return _intersected(sets) if intersect else sets
 
@@ -110,7 +110,7 @@ def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
     return ties or ("exact" if open_ else "realistic")
 
 
-def _named(qrels: Any) -> dict[str, Any]:
+def qrels_named(qrels: Any) -> dict[str, Any]:
     """Qrels by name: given, or those of their files without endings, where these are different."""
     if qrels is None or isinstance(qrels, Mapping):
         return {name: _qrels(one) for name, one in (qrels or {}).items()}

@@ -11,15 +11,20 @@ _QRELS = ("query", "zero", "answer", "relevance")
 _QUERY = "'head|relation|?' or '?|relation|tail'"
 
 
-def read_run(path: Path) -> pl.DataFrame:
+def read_run(path: Path, *, topics: bool = False) -> pl.DataFrame:
     """A run, lines `query Q0 answer rank score tag`, as they stand; .gz is unpacked.
 
     Fields are separated by white space, or by tabs where the first line holds five of them: then labels may
     hold spaces. A query is `head|relation|?` or `?|relation|tail`. The head ends at the first bar, the
     tail begins after the last, so a relation may hold bars and an entity may not.
 
+    Args:
+        path: of the file.
+        topics: whether queries are any text, as in TREC, and not taken apart.
+
     Returns:
-        Columns line, side, entity, relation, answer, score, tag, and query, the text of it.
+        Columns line, side, entity, relation, answer, score, tag, and query, the text of it; of topics without
+        side, entity and relation.
 
     Raises:
         ValueError: naming file and line: if a line is malformed, a score is no number, or an answer stands
@@ -30,10 +35,10 @@ def read_run(path: Path) -> pl.DataFrame:
     _refuse(path, frame["score"], score.is_null(), "a score must be a number")
     _refuse(path, frame["score"], score.is_nan(), "a score must not be NaN")
     frame = frame.with_columns(score=score).drop("q0", "rank")
-    return _once(path, _parsed(path, frame), "tag", "query", "answer")
+    return _once(path, frame if topics else _parsed(path, frame), "tag", "query", "answer")
 
 
-def read_qrels(path: Path) -> pl.DataFrame:
+def read_qrels(path: Path, *, topics: bool = False) -> pl.DataFrame:
     """Judgements, lines `query 0 answer relevance`, as they stand; otherwise as `read_run`.
 
     Returns:
@@ -43,7 +48,7 @@ def read_qrels(path: Path) -> pl.DataFrame:
     relevance = frame["relevance"].cast(pl.Int64, strict=False)
     _refuse(path, frame["relevance"], relevance.is_null(), "a relevance must be a whole number")
     frame = frame.with_columns(relevance=relevance).drop("zero")
-    return _once(path, _parsed(path, frame), "query", "answer")
+    return _once(path, frame if topics else _parsed(path, frame), "query", "answer")
 
 
 def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:

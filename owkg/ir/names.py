@@ -1,0 +1,119 @@
+"""Measures by the names that they have in papers, in ir_measures and in trec_eval."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from owkg.checks import ArgumentError
+from owkg.ir import measures
+from owkg.ir.judged import Judged
+
+
+class Measure(NamedTuple):
+    """A measure by name.
+
+    Attributes:
+        name: as in papers: AP, nDCG@10.
+        of: the value of each query.
+    """
+
+    name: str
+    of: Callable[[Judged], np.ndarray]
+
+
+class _Family(NamedTuple):
+    """Measures of one kind.
+
+    Attributes:
+        name: as in papers.
+        others: lower case, of trec_eval and ir_measures; "_cut" of trec_eval is left out.
+        of: the measure, of judged lists and its parameter.
+        parameter: what stands behind @: "no", "may", "must" (a rank), "p" (a share, .8 where absent).
+    """
+
+    name: str
+    others: tuple[str, ...]
+    of: Callable[..., np.ndarray]
+    parameter: str
+
+
+_FAMILIES = (
+    _Family("AP", ("map", "average_precision"), measures.average_precision, "may"),
+    _Family("nDCG", ("ndcg",), measures.ndcg, "may"),
+    _Family("P", ("precision",), measures.precision, "must"),
+    _Family("Recall", ("r", "recall"), measures.recall, "must"),
+    _Family("Success", ("success",), measures.success, "must"),
+    _Family("Judged", ("judged",), measures.judged_at, "must"),
+    _Family("RR", ("recip_rank", "reciprocal_rank"), measures.reciprocal_rank, "may"),
+    _Family("Rprec", ("r_precision",), measures.r_precision, "no"),
+    _Family("Bpref", ("bpref",), measures.bpref, "no"),
+    _Family("infAP", ("infap", "inf_ap"), measures.inf_ap, "no"),
+    _Family("RBP", ("rbp",), measures.rbp, "p"),
+)
+_BY_NAME = {name: one for one in _FAMILIES for name in (one.name.lower(), *one.others)}
+_PATTERN = re.compile(r"(?P<name>[a-z]+(?:_[a-z]+)*)(?:(?:@|[._])(?P<k>\d*\.?\d+)|\(p=(?P<p>\d*\.?\d+)\))?")
+_PERSISTENCE = 0.8
+
+EXAMPLES = (
+    "AP",
+    "AP@100",
+    "nDCG",
+    "nDCG@10",
+    "P@10",
+    "Recall@100",
+    "Success@5",
+    "RR",
+    "Rprec",
+    "Bpref",
+    "infAP",
+)
+EXAMPLES += ("RBP(p=0.8)", "Judged@10")
+"""Names of measures, one or two of each kind."""
+
+
+def measure(name: str) -> Measure | None:
+    """The measure of a name: AP, nDCG@10, RBP(p=0.8), or trec_eval's map, ndcg_cut_10; None if none has it.
+
+    Examples:
+        >>> [measure(name).name for name in ("map", "P_10", "ndcg_cut_5", "rbp@0.5")]
+        ['AP', 'P@10', 'nDCG@5', 'RBP(p=0.5)']
+    """
+    found = _PATTERN.fullmatch(name.strip().lower().replace("_cut_", "_"))
+    family = found and _BY_NAME.get(found["name"])
+    if not found or not family:
+        return None
+    given = found["p"] or found["k"]
+    if family.parameter == "p":
+        p = _PERSISTENCE if given is None else float(given)
+        return Measure(f"{family.name}(p={p:g})", lambda judged: family.of(judged, p)) if 0 < p < 1 else None
+    if found["p"] or (given is None and family.parameter == "must") or (given and family.parameter == "no"):
+        return None
+    if given is None:
+        return Measure(family.name, family.of)
+    if not given.isdecimal() or not int(given):
+        return None
+    return Measure(f"{family.name}@{int(given)}", lambda judged: family.of(judged, int(given)))
+
+
+def measures_named(names: Any) -> list[Measure] | None:
+    """The measures of one name or several, each once; None where none of them is a measure.
+
+    Raises:
+        ValueError: if some are and others are not.
+    """
+    if names is None or not isinstance(names, str | Iterable):
+        return None
+    several = [names] if isinstance(names, str) else list(names)
+    found = [measure(one) if isinstance(one, str) else None for one in several]
+    if not any(found):
+        return None
+    if None in found:
+        other = several[found.index(None)]
+        raise ArgumentError(
+            "metrics",
+            f"must be rank metrics, or else measures of lists such as {', '.join(EXAMPLES[:5])}, not both; "
+            f"got {getattr(other, 'name', other)!r} beside them.",
+        )
+    return list({one.name: one for one in found if one}.values())

@@ -1,0 +1,194 @@
+"""TREC runs under TREC qrels, whatever their topics are called: measures of lists, by query and in all."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.ir import judge
+from owkg.ir.names import Measure, measures_named
+from owkg.judge.scores import Scores
+from owkg.judge.systems import note
+from owkg.ranks.trec import read_qrels, read_run
+from owkg.stats.interval import BoundedMean, intervals
+
+Run = pl.DataFrame | str | PathLike[str]
+"""A run: a frame with query, answer and score, or a file."""
+
+DEFAULT = ("AP", "nDCG@10", "P@10", "Recall@100", "RR")
+"""Measures where none is named."""
+
+_RUN, _QRELS = ("query", "answer", "score"), ("query", "answer", "relevance")
+
+
+def topic_scores(
+    systems: Mapping[str, Run] | Iterable[str | PathLike[str]],
+    qrels: Run,
+    measures: Sequence[Measure],
+    *,
+    intersect: bool = False,
+    level: int = 1,
+) -> Scores:
+    """Measures of every system and query.
+
+    Every query with a judgement counts, and is 0 where a system has no list for it (trec_eval's option -c).
+    Lists of queries without judgements do not count.
+
+    Args:
+        systems: runs by name, or files, whose systems are called by their tags.
+        qrels: judgements, a frame with query, answer and relevance, or a file.
+        measures: of `owkg.ir.names.measure`.
+        intersect: only queries that every system answers, as trec_eval has it without -c.
+        level: the lowest relevance that is relevant.
+
+    Returns:
+        `Scores`, each query of weight 1; its queries are text, as side tail, entity, and no relation.
+
+    Raises:
+        ValueError: naming the argument, or the file and line, if something is malformed, a system stands
+            twice, or no query is judged.
+    """
+    runs = _runs(systems)
+    judgements = _frame("qrels", qrels, _QRELS)
+    asked = judgements.select("query").unique()
+    kept = asked
+    values = []
+    for name, run in runs.items():
+        own = run.join(asked, on="query", how="semi", maintain_order="left")
+        answered = own.select("query").unique()
+        if not len(answered):
+            raise ArgumentError("qrels", f"must judge queries that {name} answers, got none such.")
+        if other := run["query"].n_unique() - len(answered):
+            note(f"{name}: {other:,} of {run['query'].n_unique():,} lists are of queries without judgements.")
+        if intersect:
+            kept = kept.join(answered, on="query", how="semi")
+        elif lacking := len(asked) - len(answered):
+            note(f"{name}: has no list for {lacking:,} of {len(asked):,} judged queries, which count 0.")
+        runs[name] = own
+    if not len(kept):
+        raise ArgumentError("systems", "must answer some query that all answer, got none such.")
+    judgements = judgements.join(kept, on="query", how="semi", maintain_order="left")
+    queries = pl.Series([], dtype=pl.String)
+    for run in runs.values():
+        lists = judge(run.join(kept, on="query", how="semi"), judgements, relevance_level=level)
+        queries = lists.queries
+        values.append([one.of(lists) for one in measures])
+    value = np.array(values, np.float64).transpose(1, 0, 2)
+    return Scores(
+        systems=tuple(runs),
+        metrics=tuple(one.name for one in measures),
+        larger_is_better=(True,) * len(measures),
+        queries=pl.DataFrame(
+            {"side": ["tail"] * len(queries), "entity": queries, "relation": [""] * len(queries)}
+        ),
+        value=value,
+        weight=np.ones((len(measures), len(queries))),
+    )
+
+
+def by_query(scores: Scores) -> pl.DataFrame:
+    """A row each system, query and measure: system, query, measure, value."""
+    systems, queries = scores.systems, scores.queries["entity"]
+    return pl.concat(
+        pl.DataFrame({"system": [name] * len(queries), "query": queries}).with_columns(
+            measure=pl.lit(measure), value=pl.Series(scores.value[m, s])
+        )
+        for s, name in enumerate(systems)
+        for m, measure in enumerate(scores.metrics)
+    )
+
+
+def topic_values(scores: Scores, level: float) -> pl.DataFrame:
+    """A row each measure and system: the mean over queries, with interval and rank (1: best)."""
+    rows, count = [], scores.value.shape[2]
+    for m, metric in enumerate(scores.metrics):
+        each = scores.value[m]
+        # A mean of one query does not scatter: its interval is that of the bounds.
+        error = each.std(1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(each), 0.5)
+        means = [
+            BoundedMean(float(v), float(e), 0.0, 1.0, count, True)
+            for v, e in zip(each.mean(1), error, strict=True)
+        ]
+        limits = intervals(means, level)
+        for s, system in enumerate(scores.systems):
+            low, high = limits[s].tolist()
+            row = {"metric": metric, "system": system, "value": means[s].value, "lower": low, "upper": high}
+            rows.append(row | {"rank": int(scores.places[m, s])})
+    return pl.DataFrame(rows)
+
+
+def evaluate_runs(
+    systems: Mapping[str, Run] | Iterable[str | PathLike[str]] | str | PathLike[str],
+    qrels: Run,
+    metrics: str | Sequence[str] = DEFAULT,
+    *,
+    intersect: bool = False,
+    level: int = 1,
+    ci: float = 0.95,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Measures of TREC runs, as trec_eval has them.
+
+    Args:
+        systems: runs by name, files, or one file.
+        qrels: judgements: a frame or a file.
+        metrics: such as AP, nDCG@10, P@10, Recall@100, RR, Rprec, Bpref, infAP, RBP(p=0.8), Judged@10, or
+            trec_eval's names.
+        intersect: only queries that every system answers. Else every judged query counts.
+        level: the lowest relevance that is relevant.
+        ci: level of the intervals over queries.
+
+    Returns:
+        (metric, system, value, lower, upper, rank; system, query, measure, value).
+
+    Raises:
+        ValueError: naming the argument, or the file and line.
+
+    Examples:
+        >>> run = pl.DataFrame({"query": ["301"] * 2, "answer": ["d1", "d2"], "score": [2.0, 1.0]})
+        >>> qrels = pl.DataFrame({"query": ["301"], "answer": ["d2"], "relevance": [1]})
+        >>> evaluate_runs({"bm25": run}, qrels, "RR")[0]["value"].item()
+        0.5
+    """
+    checks.level("ci", ci)
+    chosen = measures_named(metrics)
+    if chosen is None:
+        raise ArgumentError("metric", f"must be such as {', '.join(DEFAULT)}, got {metrics!r}.")
+    several = [systems] if isinstance(systems, str | PathLike) else systems
+    found = topic_scores(several, qrels, chosen, intersect=intersect, level=level)
+    return topic_values(found, ci), by_query(found)
+
+
+def _runs(systems: Any) -> dict[str, pl.DataFrame]:
+    """The run of each system."""
+    if isinstance(systems, Mapping):
+        return {str(name): _frame("systems", run, _RUN) for name, run in systems.items()}
+    if isinstance(systems, pl.DataFrame) or not isinstance(systems, Iterable):
+        raise ArgumentError("systems", f"must be runs by name, or files, got {type(systems).__name__}.")
+    found: dict[str, pl.DataFrame] = {}
+    for path in [checks.path("systems", path) for path in systems]:
+        run = read_run(path, topics=True)
+        for (name,), part in run.partition_by("tag", as_dict=True, maintain_order=True).items():
+            if name in found:
+                raise ValueError(f"{path}: the system {name!r} is in another file too.")
+            found[str(name)] = part.select(_RUN)
+    if not found:
+        raise ArgumentError("systems", "must name at least one file, got none.")
+    return found
+
+
+def _frame(name: str, given: Any, columns: tuple[str, ...]) -> pl.DataFrame:
+    """The columns of a frame, or of a file."""
+    if isinstance(given, str | PathLike):
+        read = read_run if name == "systems" else read_qrels
+        frame = read(Path(given), topics=True)
+    else:
+        frame = given
+    if not isinstance(frame, pl.DataFrame) or any(column not in frame.columns for column in columns):
+        got = ", ".join(frame.columns) if isinstance(frame, pl.DataFrame) else type(frame).__name__
+        raise ArgumentError(name, f"must have the columns {', '.join(columns)}, got {got}.")
+    return frame.select(columns).with_columns(pl.col("query", "answer").cast(pl.String))

@@ -1,0 +1,197 @@
+"""TREC runs whatever their topics are called: trec_eval's values, names, files, bad input."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import pytrec_eval
+
+import owkg
+from owkg.cli.main import main
+from owkg.ir.names import EXAMPLES, measure, measures_named
+from owkg.judge.topics import evaluate_runs
+from owkg.stats.interval import student
+
+THEIRS = {
+    "AP": "map",
+    "AP@10": "map_cut_10",
+    "nDCG": "ndcg",
+    "nDCG@10": "ndcg_cut_10",
+    "P@5": "P_5",
+    "Recall@20": "recall_20",
+    "Success@5": "success_5",
+    "RR": "recip_rank",
+    "Rprec": "Rprec",
+    "Bpref": "bpref",
+    "infAP": "infAP",
+}
+
+
+def written(folder, queries=40, seed=0):
+    """A run with ties and judgements with grades, some queries without either."""
+    rng = np.random.default_rng(seed)
+    run, qrels = [], []
+    for topic in range(queries):
+        name = f"{301 + topic}" if topic % 2 else f"MB-{topic} é"
+        name = name.replace(" ", "_")
+        documents = rng.permutation(60)
+        if topic != 3:
+            scores = rng.integers(0, 12, 30) / 4
+            run += [f"{name} Q0 D{d} 0 {s} sys" for d, s in zip(documents[:30], scores, strict=True)]
+        if topic != 5:
+            qrels += [f"{name} 0 D{d} {rng.integers(-1, 4)}" for d in rng.permutation(60)[:25]]
+    (folder / "a.run").write_text("\n".join(run) + "\n")
+    (folder / "a.qrels").write_text("\n".join(qrels) + "\n")
+    return folder / "a.run", folder / "a.qrels"
+
+
+def theirs(run, qrels):
+    with run.open() as file:
+        lists = pytrec_eval.parse_run(file)
+    with qrels.open() as file:
+        judged = pytrec_eval.parse_qrel(file)
+    return pytrec_eval.RelevanceEvaluator(judged, set(THEIRS.values())).evaluate(lists)
+
+
+def test_values_of_each_query_are_those_of_trec_eval(tmp_path):
+    run, qrels = written(tmp_path)
+    expected = theirs(run, qrels)
+    with pytest.warns(UserWarning, match="judge"):
+        found, each = evaluate_runs(run, qrels, list(THEIRS))
+    for query, name, value in each.select("query", "measure", "value").rows():
+        if query in expected:
+            assert value == pytest.approx(expected[query][THEIRS[name]], abs=5e-6), (query, name)
+    assert each["query"].n_unique() == 39
+    assert set(expected) < set(each["query"])
+    means = each.group_by("measure").agg(pl.col("value").mean())
+    for name, value in means.rows():
+        assert found.filter(metric=name)["value"].item() == pytest.approx(value)
+    assert (found["lower"] <= found["value"]).all()
+    assert (found["value"] <= found["upper"]).all()
+    with pytest.warns(UserWarning, match="judge"):
+        shared, _ = evaluate_runs(run, qrels, ["AP"], intersect=True)
+    assert shared["value"].item() == pytest.approx(np.mean([one["map"] for one in expected.values()]))
+
+
+def test_the_command_prints_what_trec_eval_prints(tmp_path, capsys):
+    run, qrels = written(tmp_path, seed=3)
+    expected = theirs(run, qrels)
+    names = ",".join(THEIRS.values())
+    assert main(["ir", str(run), "--qrels", str(qrels), "--metric", names, "--format", "trec"]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 40 * len(THEIRS)
+    for name, query, value in lines:
+        if query in expected:
+            assert float(value) == pytest.approx(expected[query][THEIRS[name]], abs=1e-4)
+
+
+def test_forms_and_files(tmp_path, capsys):
+    run, qrels = written(tmp_path)
+    line = ["ir", str(run), "--qrels", str(qrels)]
+    assert main([*line, "--format", "json", "--per-query", str(tmp_path / "each.csv")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    each = pl.read_csv(tmp_path / "each.csv", glob=False)
+    assert len(each) == len(told["queries"]) == 39 * 5
+    assert main([*line, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("metric,system,value,lower,upper,rank\n")
+    assert main(line) == 0
+    assert "39 queries: mean [95% interval]" in capsys.readouterr().out
+
+
+def test_compare_and_stability_of_topics(tmp_path, capsys):
+    run, qrels = written(tmp_path)
+    other = tmp_path / "b.run"
+    lines = [line.split() for line in run.read_text().splitlines()]
+    other.write_text(
+        "\n".join(" ".join([*parts[:4], str(-float(parts[4])), "other"]) for parts in lines) + "\n"
+    )
+    with pytest.warns(UserWarning, match="judge"):
+        found = owkg.compare([run, other], ["AP", "P@5"], qrels=qrels, test="t")
+    with pytest.warns(UserWarning, match="judge"):
+        each = evaluate_runs([run, other], qrels, ["AP", "P@5"])[1]
+    wide = each.filter(measure="AP").pivot("system", index="query", values="value")
+    gaps = (wide["sys"] - wide["other"]).to_numpy()
+    row = found.pairs.filter(metric="AP").row(0, named=True)
+    assert row["difference"] == pytest.approx(gaps.mean())
+    assert (row["wins"], row["ties"], row["losses"]) == (
+        (gaps > 0).sum(),
+        (gaps == 0).sum(),
+        (gaps < 0).sum(),
+    )
+    assert row["effect"] == pytest.approx(gaps.mean() / gaps.std(ddof=1))
+    # A t interval, and half a query at each end.
+    half = student(0.95, len(gaps)) * gaps.std(ddof=1) / np.sqrt(len(gaps))
+    assert 2 * half < row["upper"] - row["lower"] < 3 * half
+    options = ["--qrels", str(qrels), "--metric", "AP"]
+    for form in ("table", "json", "csv", "latex"):
+        assert main(["compare", str(run), str(other), *options, "--format", form]) == 0
+        assert "AP" in capsys.readouterr().out
+    assert main(["stability", str(run), str(other), *options, "--draws", "5", "--size", "0.5"]) == 0
+    assert "AP" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("map", "AP"),
+        ("P_10", "P@10"),
+        ("ndcg_cut_5", "nDCG@5"),
+        ("R@100", "Recall@100"),
+        ("recip_rank", "RR"),
+        ("infAP", "infAP"),
+        ("rbp", "RBP(p=0.8)"),
+        ("RBP(p=.5)", "RBP(p=0.5)"),
+        ("rbp@0.95", "RBP(p=0.95)"),
+        ("P.5", "P@5"),
+        ("success_1", "Success@1"),
+    ],
+)
+def test_names(text, name):
+    assert measure(text).name == name
+
+
+@pytest.mark.parametrize(
+    "text", ["P", "P@0", "P@1.5", "AP@", "rbp@1", "Rprec@5", "mrr", "hits@10", "", "AP(p=0.5)"]
+)
+def test_no_names(text):
+    assert measure(text) is None
+
+
+def test_examples_are_names():
+    assert [measure(name).name for name in EXAMPLES] == list(EXAMPLES)
+    assert measures_named("mrr") is None
+    assert measures_named(None) is None
+    with pytest.raises(ValueError, match="not both; got 'mrr' beside them"):
+        measures_named(["AP", "mrr"])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["--metric", "AQ"], "--metric must be such as AP"),
+        (["--qrels", "nowhere"], "No such file"),
+        (["--level", "0"], "--level"),
+    ],
+)
+def test_bad_options(line, message, tmp_path, capsys):
+    run, qrels = written(tmp_path)
+    given = ["ir", str(run), *(["--qrels", str(qrels)] if "--qrels" not in line else []), *line]
+    assert main(given) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_bad_files(tmp_path):
+    run, qrels = written(tmp_path)
+    (tmp_path / "bad.run").write_text("301 Q0 D1 1 high sys\n")
+    with pytest.raises(ValueError, match=r"bad\.run, line 1: a score must be a number"):
+        evaluate_runs(tmp_path / "bad.run", qrels)
+    (tmp_path / "other.qrels").write_text("999 0 D1 1\n")
+    with pytest.raises(ValueError, match="`qrels` must judge queries that sys answers, got none such"):
+        evaluate_runs(run, tmp_path / "other.qrels")
+    with pytest.raises(ValueError, match=r"the system 'sys' is in another file too"):
+        evaluate_runs([run, run], qrels)
+    with pytest.raises(ValueError, match="`qrels` must be given with measures of lists"):
+        owkg.compare([run, run], "AP")
+    with pytest.raises(ValueError, match="`by` is of rank metrics"):
+        owkg.compare([run, run], "AP", qrels=qrels, by="side")
