@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
+from owkg.cli.generated import generated
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
 
 
@@ -25,6 +26,12 @@ ranks_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+
+ranks_app.command(
+    epilog="Examples:\n\n"
+    "owkg ranks generated answers.jsonl --kg data/fb15k237\n\n"
+    "owkg ranks generated answers.jsonl --kg data/fb15k237 --aliases names.tsv --out ranks.parquet"
+)(generated)
 
 # What can be said about which input; the rest would go unheard.
 _APPLIES = {

@@ -69,6 +69,8 @@ def stability(
     chosen, sizes = metrics_named(metric), _numbers(size or _SIZES)
     if out is not None:
         writable_folder(out)
+    tables: dict[str, Any] = {}
+    rule = "realistic"
     with noted():
         if (measures := measures_named(chosen)) is not None:
             if qrels is None or unit is Unit.TRIPLE or ties is not None:
@@ -78,14 +80,14 @@ def stability(
             read = topic_scores(files, qrels, measures, intersect=intersect)
         else:
             (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
-            rule = tie_rule(ties, [one])
-            read, _ = scores(one.tables, chosen, ties=rule)
+            tables, rule = one.tables, tie_rule(ties, [one])
+            read, _ = scores(tables, chosen, ties=rule)
         if len(read.systems) < 2:
             raise ValueError("`systems` must name two systems at least: a single one cannot be ranked.")
     if unit is Unit.QUERY:
         count = len(read.queries)
     else:
-        count = next(iter(one.tables.values())).frame.n_unique(["head", "relation", "tail"])
+        count = next(iter(tables.values())).frame.n_unique(["head", "relation", "tail"])
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * count) < count]
     with progress("drawing", "draws") as update:
@@ -93,7 +95,7 @@ def stability(
         if unit is Unit.QUERY:
             found = measured(seed, read, sizes, draws, **options)
         else:
-            found = stability_by_triple(seed, one.tables, chosen, sizes, draws, ties=rule, **options)
+            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **options)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)

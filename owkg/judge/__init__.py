@@ -3,6 +3,7 @@
 from owkg.judge.agreement import agreement, agreement_of_values
 from owkg.judge.compare import Comparison, compare
 from owkg.judge.discrimination import discriminative_power
+from owkg.judge.generated import filtered_before, partial_metrics, ranks_of_lists, read_generated
 from owkg.judge.pair_ranking import PairRanking, pair_ranking
 from owkg.judge.qrels import binary, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
@@ -10,6 +11,7 @@ from owkg.judge.runs import read_runs, run_from_lists, write_run
 from owkg.judge.scores import Scores, scores
 from owkg.judge.significance import difference_intervals, pairwise
 from owkg.judge.stability import stability, stability_by_triple
+from owkg.judge.topics import evaluate_runs
 
 __all__ = [
     "Comparison",
@@ -21,10 +23,15 @@ __all__ = [
     "compare",
     "difference_intervals",
     "discriminative_power",
+    "evaluate_runs",
+    "filtered_before",
     "merged",
     "pair_ranking",
     "pairwise",
+    "partial_metrics",
     "qrels_from_graph",
+    "ranks_of_lists",
+    "read_generated",
     "read_judgements",
     "read_runs",
     "relabelled",

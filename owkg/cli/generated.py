@@ -1,0 +1,83 @@
+"""`owkg ranks generated`: lists that a language model writes, as a rank table between two ends."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
+from owkg.cli.options import Format, OutputFormat, Seed
+from owkg.cli.output import rows_of
+from owkg.cli.systems import split_list
+
+
+def generated(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LISTS",
+            help='JSON lines such as {"head": "oslo", "relation": "capital_of", "answers": ["norway"]}; a '
+            'list without an order has "ranked": false.',
+        ),
+    ],
+    kg: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the graph.")],
+    out: Annotated[Path | None, typer.Option(help="Rank table to write: .parquet, .csv or .tsv.")] = None,
+    aliases: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Other names of entities: lines of name, a tab, and the label."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Whose answers are ranked.")] = "test",
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Means of weights that fall with the rank; several with commas.")
+    ] = None,
+    seed: Seed = 0,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """Ranks of answers by lists that hold a part of all candidates, and metrics as intervals.
+
+    The interval of a metric holds its value however the lists go on, and both ends are attained. Beside it
+    stand four conventions for what is not in the list: it comes next, at a uniform place, last, or gets no
+    credit. A sign test says whether known answers were taken out of the lists before they were ranked.
+    """
+    from owkg.judge.generated import filtered_before, partial_metrics, ranks_of_lists, read_generated
+    from owkg.pools.annotation import read_names
+    from owkg.terminal.tables import line, printed
+
+    check_readable([source, aliases])
+    check_writable([out])
+    graph, notes = graph_and_notes(kg)
+    lists = read_generated(source)
+    names = None if aliases is None else read_names(aliases)[0]
+    found = ranks_of_lists(lists, graph, split=split, aliases=names)
+    chosen = [part for one in metric or () for part in split_list(one)] or ["mrr", "hits@1", "hits@10"]
+    values = partial_metrics(found, chosen)
+    test = filtered_before(lists, graph, split=split, aliases=names, seed=seed)
+    if out is not None:
+        found.table.write(out)
+    if form is Format.JSON:
+        shown = {"metrics": rows_of(values), "report": found.report, "filtered_before": test._asdict()}
+        print(json.dumps(shown | {"notes": notes}, indent=2, allow_nan=False))
+        return
+    cells = [[name, *(f"{value:.4f}" for value in row)] for name, *row in values.rows()]
+    title = "metrics: the worst and the best that may be; and if what is not listed is"
+    printed(title, values.columns, cells)
+    report = found.report
+    line(
+        f"{report['lists']:,} lists ({report['unranked_lists']:,} without an order) of {report['answers']:,} "
+        f"answers: {report['duplicates']:,} stand twice, {report['unknown']:,} are outside the vocabulary"
+    )
+    line(f"{report['ceiling']:.1%} of the answers are listed: no reranking has more Hits@K")
+    if report["unanswered"]:
+        line(f"{report['unanswered']:,} queries have no list")
+    line(
+        f"of {test.queries:,} queries, {test.tested_alone:,} list a tested answer and not a known one, "
+        f"{test.known_alone:,} the other way round (p {test.p_value:.2g}): "
+        + (
+            "known answers were taken out before ranking"
+            if test.p_value < 0.01
+            else "no sign of filtering before"
+        )
+    )
+    for note in notes:
+        line(f"note: {note}")

@@ -1,0 +1,331 @@
+"""Generated lists: answers that a language model writes, in part, unranked, or outside the vocabulary."""
+
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.judge.runs import known_pairs
+from owkg.kg import KnowledgeGraph
+from owkg.kg.graph import graph_checked
+from owkg.kg.lines import line_error, read_lines
+from owkg.metrics import Ties, evaluate, tasks_of
+from owkg.metrics.front import MetricNames, metrics_named
+from owkg.metrics.measures import Weighting
+from owkg.rank_weights import RankWeight
+from owkg.rank_weights.tables import rank_weights
+from owkg.ranks import RankTable, validated
+from owkg.ranks.build import default_filters
+
+_LIST = ["model", "query"]
+
+
+class Generated(NamedTuple):
+    """What generated lists say of the answers of a split.
+
+    Attributes:
+        table: optimistic and pessimistic rank: between these the rank is, however the list would go on and
+            whatever is meant by answers outside the vocabulary.
+        listed: whether each row's answer is in the list.
+        report: numbers of lists, answers, duplicates, unknown (outside the vocabulary), unranked lists, and
+            unanswered queries; and ceiling, the share of answers that is listed: the best Hits@K of any
+            reranking.
+    """
+
+    table: RankTable
+    listed: np.ndarray
+    report: dict[str, Any]
+
+
+def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
+    """Generated lists from JSON lines.
+
+    A line is an object with answers, a list of text, best first; what is asked, head and relation or relation
+    and tail, or query (`head|relation|?`, `?|relation|tail`); perhaps ranked (true: they are in order) and
+    model.
+
+    Returns:
+        A row each answer: model, query, side, entity, relation, ranked, place (from 1), text. A list without
+        answers is a row with place 0.
+
+    Raises:
+        ValueError: naming file and line.
+        OSError: if the file cannot be opened.
+    """
+    place = checks.path("path", path)
+    rows = []
+    for number, text in enumerate(read_lines(place).to_list(), 1):
+        if not text.strip():
+            continue
+        try:
+            held = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise line_error(place, number, f"is no JSON: {error.msg}.") from None
+        rows += _rows(place, number, held)
+    if not rows:
+        raise ValueError(f"{place}: holds no list.")
+    columns = [*_LIST, "side", "entity", "relation", "ranked", "place", "text"]
+    frame = pl.DataFrame(rows, columns, orient="row", infer_schema_length=None).cast({"text": pl.String})
+    lists = frame.filter(pl.col("place") < 2).select(_LIST)
+    if lists.is_duplicated().any():
+        model, query = lists.filter(lists.is_duplicated()).row(0)
+        raise ValueError(f"{place}: has two lists of {model} for {query!r}.")
+    return frame
+
+
+def _rows(path: Path, number: int, held: Any) -> list[tuple[Any, ...]]:
+    """The rows of one line."""
+    if not isinstance(held, dict):
+        raise line_error(path, number, f"must be an object, got {type(held).__name__}.")
+    answers = held.get("answers")
+    if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
+        raise line_error(path, number, "must have answers, a list of text.")
+    if "query" in held:
+        head, relation, tail = _parts(path, number, held["query"])
+    else:
+        head, relation, tail = (held.get(name) for name in ("head", "relation", "tail"))
+    asked = [one for one, known in (("tail", head), ("head", tail)) if isinstance(known, str) and known]
+    if len(asked) != 1 or not isinstance(relation, str) or not relation:
+        raise line_error(path, number, "must ask by head and relation, by relation and tail, or by query.")
+    ranked, model = held.get("ranked", True), held.get("model", "generated")
+    if not isinstance(ranked, bool) or not isinstance(model, str) or not model:
+        raise line_error(path, number, "ranked must be true or false, and model text.")
+    entity = head if asked[0] == "tail" else tail
+    query = f"{entity}|{relation}|?" if asked[0] == "tail" else f"?|{relation}|{entity}"
+    same = (model, query, asked[0], entity, relation, ranked)
+    return [(*same, i + 1, one.strip()) for i, one in enumerate(answers)] or [(*same, 0, None)]
+
+
+def _parts(path: Path, number: int, query: Any) -> tuple[str | None, str, str | None]:
+    text = query if isinstance(query, str) else ""
+    if text.endswith("|?") and text.count("|") >= 2:
+        head, _, rest = text.partition("|")
+        return head, rest[:-2], None
+    if text.startswith("?|") and text.count("|") >= 2:
+        rest, _, tail = text.rpartition("|")
+        return None, rest[2:], tail
+    raise line_error(path, number, f"a query must be 'head|relation|?' or '?|relation|tail', got {query!r}.")
+
+
+def ranks_of_lists(
+    lists: pl.DataFrame,
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    filter: Sequence[str] | None = None,  # noqa: A002
+    aliases: Mapping[str, str] | None = None,
+) -> Generated:
+    """Filtered ranks of the answers of a split by generated lists, between two ends.
+
+    Of a list, answers that stand twice count once, known answers leave it, and those outside the vocabulary
+    may or may not stand for a candidate. An answer that is listed has the place that the wrong answers before
+    it give; in a list without an order, any place up to behind them all. One that is not listed stands
+    behind all that is: anywhere from there to the last candidate; of a query without a list, anywhere. Both
+    ends are attained: what is not listed may follow at once, or come last, for all answers together.
+
+    Args:
+        lists: of `read_generated`.
+        graph: the vocabulary, the known answers, and the answers of the split.
+        split: that is ranked, on the sides that lists ask for.
+        filter: splits whose answers leave the lists and the candidates; None: all that the graph has.
+        aliases: labels of the graph, by other names.
+
+    Raises:
+        ValueError: if no list is of a query of the split, or an alias names no entity.
+    """
+    graph = graph_checked(graph)
+    filters = checks.names("filter", filter) if filter is not None else default_filters(graph, split)
+    filters = list(dict.fromkeys([*filters, split]))
+    facts = known_pairs(graph, filters)
+    truth = known_pairs(graph, [split]).filter(pl.col("side").is_in(lists["side"].unique().implode()))
+    resolved = _resolved(lists, graph, aliases)
+    asked = lists.select(_LIST).unique()
+    if not len(asked.join(truth, on="query", how="semi")):
+        raise ArgumentError("lists", f"must answer queries of {split}, got none such.")
+    counts = facts.group_by("query").len("known")
+    known = facts.select("query", "answer").with_columns(is_known=True)
+    marked = resolved.join(known, on=["query", "answer"], how="left", maintain_order="left")
+    marked = marked.with_columns(
+        wrong=(pl.col("is_known").is_null() & pl.col("answer").is_not_null()).cast(pl.Int64),
+        unknown=pl.col("answer").is_null().cast(pl.Int64),
+    ).sort(*_LIST, "place")
+    before = [
+        (pl.col(name).cum_sum().over(_LIST) - pl.col(name)).alias(f"{name}_before")
+        for name in ("wrong", "unknown")
+    ]
+    marked = marked.with_columns(before)
+    whole = marked.group_by(_LIST).agg(pl.col("wrong", "unknown").sum(), ranked=pl.col("ranked").first())
+    whole = lists.group_by(_LIST).agg(ranked=pl.col("ranked").first()).join(
+        whole.drop("ranked"), on=_LIST, how="left"
+    ).with_columns(pl.col("wrong", "unknown").fill_null(0))  # fmt: skip
+    models = lists.select("model").unique(maintain_order=True)
+    tasks = models.join(truth, how="cross").join(counts, on="query", maintain_order="left")
+    tasks = tasks.join(whole, on=_LIST, how="left", maintain_order="left")
+    places = marked.filter(pl.col("answer").is_not_null()).select(
+        *_LIST, "answer", "wrong_before", "unknown_before", listed=pl.lit(True)
+    )
+    tasks = tasks.join(places, on=[*_LIST, "answer"], how="left", maintain_order="left")
+    last = graph.num_entities - pl.col("known") + 1
+    listed, has_list = pl.col("listed").fill_null(False), pl.col("ranked").is_not_null()
+    in_order = listed & pl.col("ranked").fill_null(False)
+    every = pl.col("wrong") + pl.col("unknown")
+    best = pl.when(in_order).then(1 + pl.col("wrong_before")).when(listed | ~has_list).then(1)
+    worst = pl.when(in_order).then(1 + pl.col("wrong_before") + pl.col("unknown_before"))
+    tasks = tasks.with_columns(
+        optimistic=pl.min_horizontal(best.otherwise(1 + pl.col("wrong")), last),
+        pessimistic=pl.min_horizontal(worst.when(listed).then(1 + every).otherwise(last), last),
+        candidates=last,
+        filtered=pl.lit(True),
+        head=pl.when(pl.col("side") == "tail").then("entity").otherwise("answer"),
+        tail=pl.when(pl.col("side") == "tail").then("answer").otherwise("entity"),
+    )
+    columns = [
+        "head",
+        "relation",
+        "tail",
+        "side",
+        "optimistic",
+        "pessimistic",
+        "candidates",
+        "filtered",
+        "model",
+    ]
+    found = tasks["listed"].fill_null(False).to_numpy()
+    report = {
+        "lists": len(asked),
+        "answers": int((lists["place"] > 0).sum()),
+        "duplicates": int((lists["place"] > 0).sum()) - len(resolved),
+        "unknown": int(resolved["answer"].null_count()),
+        "unranked_lists": int((~whole["ranked"]).sum()),
+        "unanswered": int(tasks.filter(pl.col("ranked").is_null()).select("model", "query").n_unique())
+        if tasks["ranked"].null_count()
+        else 0,
+        "ceiling": float(found.mean()),
+    }
+    table = RankTable.trusted(validated(tasks.select(columns)), {"split": split, "filter": filters})
+    return Generated(table, found, report)
+
+
+def _resolved(lists: pl.DataFrame, graph: KnowledgeGraph, aliases: Mapping[str, str] | None) -> pl.DataFrame:
+    """The lists with the label of each answer, null outside the vocabulary; what stands twice once."""
+    labels = set(graph.entities)
+    if bad := [label for label in (aliases or {}).values() if label not in labels]:
+        raise ArgumentError("aliases", f"must name entities of the graph, got {bad[0]!r}.")
+    named = {**(aliases or {}), **{label: label for label in graph.entities}}
+    own = lists.filter(pl.col("place") > 0)
+    texts = own["text"].unique()
+    of = pl.DataFrame(
+        {"text": texts, "answer": [named.get(text) for text in texts]}, schema_overrides={"answer": pl.String}
+    )
+    own = own.join(of, on="text", how="left", maintain_order="left")
+    key = pl.coalesce("answer", pl.format("?{}", "text")).alias("key")
+    return own.with_columns(key).unique([*_LIST, "key"], keep="first", maintain_order=True).drop("key")
+
+
+def partial_metrics(found: Generated, metrics: MetricNames = ("mrr", "hits@1", "hits@10")) -> pl.DataFrame:
+    """Metrics of partial lists as intervals that are attained, and by four conventions of what is not listed.
+
+    Args:
+        found: of `ranks_of_lists`, of one model.
+        metrics: plain means of rank weights that fall with the rank.
+
+    Returns:
+        A row each metric: metric, low and high (the worst and the best that may be), and what is not listed
+        comes next, at a uniform place among the rest, last, or gets no credit (the answer counts 0).
+
+    Raises:
+        ValueError: if a metric is another one.
+    """
+    chosen = metrics_named(metrics) or []
+    tasks = tasks_of(found.table)[0]
+    rows = []
+    for one in chosen:
+        weight = one.measure
+        plain = isinstance(weight, RankWeight) and weight.link is None and one.weighting == Weighting()
+        if not isinstance(weight, RankWeight) or not plain or not one.larger_is_better:
+            raise ArgumentError(
+                "metrics", f"must be plain means of weights that fall with the rank, got {one.name}."
+            )
+        of = {
+            ties: evaluate(tasks, [one], ties=ties)[Ties(ties)][one.name].value
+            for ties in ("optimistic", "exact", "pessimistic")
+        }
+        worst = found.table.frame["pessimistic"].to_numpy().astype(np.int64)
+        none = float(np.where(found.listed, rank_weights(weight, worst), 0.0).mean())
+        row = {"metric": one.name, "low": of["pessimistic"], "high": of["optimistic"]}
+        rows.append(
+            row | {"next": of["optimistic"], "uniform": of["exact"], "last": of["pessimistic"], "none": none}
+        )
+    return pl.DataFrame(rows)
+
+
+class Filtered(NamedTuple):
+    """Whether lists were filtered by the known answers before they were ranked.
+
+    Attributes:
+        queries: with an answer of the split and another known one.
+        known_alone, tested_alone: queries whose list has the known answer and not the tested one, and the
+            other way round.
+        p_value: of known answers being listed as often as tested ones, or more often.
+    """
+
+    queries: int
+    known_alone: int
+    tested_alone: int
+    p_value: float
+
+
+def filtered_before(
+    lists: pl.DataFrame,
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    aliases: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> Filtered:
+    """A test that finds lists from which known answers were taken before they were ranked.
+
+    Such a list profits from knowing what is known: every other right answer has left its way. A model that
+    has seen the training answers lists them as often as the tested ones, at least. So of each query one
+    tested and one other known answer are drawn, and a sign test looks at the queries that list one of the
+    two alone.
+
+    Args:
+        lists: of `read_generated`.
+        graph: whose other splits are known.
+        split: that is tested.
+        aliases: labels of the graph, by other names.
+        seed: of the draws.
+
+    Raises:
+        ValueError: if the graph has no other split.
+    """
+    others = [name for name in default_filters(graph_checked(graph), split) if name != split]
+    if not others:
+        raise ArgumentError("graph", f"must have other splits than {split}: nothing else is known.")
+    resolved = _resolved(lists, graph, aliases).drop_nulls("answer").select(*_LIST, "answer", listed=True)
+    drawn = []
+    for name, splits in (("tested", [split]), ("known", others)):
+        pairs = (
+            known_pairs(graph, splits).select("query", "answer").sample(fraction=1, shuffle=True, seed=seed)
+        )
+        drawn.append(pairs.unique("query", keep="first", maintain_order=True).rename({"answer": name}))
+    both = (
+        lists.select(_LIST).unique(maintain_order=True).join(drawn[0], on="query").join(drawn[1], on="query")
+    )
+    for name in ("tested", "known"):
+        own = resolved.rename({"answer": name, "listed": f"{name}_listed"})
+        both = both.join(own, on=[*_LIST, name], how="left").with_columns(
+            pl.col(f"{name}_listed").fill_null(False)
+        )
+    known = int((both["known_listed"] & ~both["tested_listed"]).sum())
+    tested = int((~both["known_listed"] & both["tested_listed"]).sum())
+    p = float(special.bdtr(known, known + tested, 0.5)) if known + tested else 1.0
+    return Filtered(len(both), known, tested, p)
