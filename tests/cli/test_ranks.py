@@ -9,7 +9,7 @@ import pytest
 
 from owkg import kg
 from owkg.cli.main import main
-from owkg.cli.ranks import ranks_app
+from owkg.cli.ranks import convert, ranks_app
 from owkg.kg import KnowledgeGraph, write_labelled
 from owkg.ranks import rank_table, read_ranks, write_ranks
 
@@ -301,7 +301,7 @@ def test_nothing_is_written_when_a_row_is_bad(call, folder):
     assert not (folder / "out.parquet").exists()
 
 
-EPILOG = ranks_app.registered_commands[0].epilog or ""
+(EPILOG,) = (one.epilog or "" for one in ranks_app.registered_commands if one.callback is convert)
 EXAMPLES = [line for line in EPILOG.splitlines() if line.startswith("owkg ")]
 
 
