@@ -114,7 +114,12 @@ def audit(
     if len(tables) < 2:
         raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
     runs = None if lists is None else lists_of(lists, tuple(tables))
-    ready = Prepared(tables, graph, runs)
+    try:
+        ready = Prepared(tables, graph, runs)
+    except ArgumentError as error:
+        if error.name not in tables:
+            raise
+        raise ArgumentError("systems", f"must suit each other: {error.name} {error.message}") from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
     box, seen = _box(ready, stated, own, (judged, sample), graph, ci)
@@ -192,7 +197,10 @@ def _box(
     qrels = judged if isinstance(judged, pl.DataFrame) else judgements(judged)[0]
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample)[0]
     groups = ((), ("side", "category"))
-    seen = pl.concat([strengths_of(ready, qrels, graph, by=by, ci=ci, sample=drawn) for by in groups])
+    try:
+        seen = pl.concat([strengths_of(ready, qrels, graph, by=by, ci=ci, sample=drawn) for by in groups])
+    except ArgumentError as error:
+        raise ArgumentError("judged" if error.name == "qrels" else error.name, error.message) from None
     whole = seen.filter(pl.col("side").is_null())
     sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
     source["sparsity"] = "judgements: a lower bound"

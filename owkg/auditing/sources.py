@@ -52,6 +52,10 @@ def systems_of(
                 "systems",
                 f"must hold filtered ranks; those of {name!r} are raw: known answers stand in the way.",
             )
+        if "weight" in table.frame.columns and (table.frame["weight"] != 1).any():
+            raise ArgumentError(
+                "systems", f"must not be weighted: numbers of answers are counted; {name!r} has weights."
+            )
         if (bad := table.frame["side"].cast(pl.String).is_in(["head", "tail"]).not_()).any():
             raise ArgumentError(
                 "systems",

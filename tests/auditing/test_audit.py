@@ -248,6 +248,8 @@ def test_runs_that_do_not(tmp_path):
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "must rank the answers that `a` ranks"),
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"].with_columns(candidates=ENTITIES)}, {}, "candidates"),
         ({k: v.with_columns(filtered=False) for k, v in SYSTEMS.items()}, {}, "filtered"),
+        ({k: v.with_columns(weight=2.0) for k, v in SYSTEMS.items()}, {}, "`systems` must not be weighted"),
+        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "`systems` must suit each other: b must rank"),
         (SYSTEMS, {"sparsity": 1}, "sparsity"),
         (SYSTEMS, {"sparsity": (0.5, 0.2)}, "sparsity"),
         (SYSTEMS, {"sparsity": (0.1, 0.2, 0.3)}, "sparsity"),

@@ -98,6 +98,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
         (("--lists", "one.run", "--lists", "two.run"), "--kg must be given with lists"),
         (("--judged", "full.qrels"), "--kg must be given with judgements"),
         (("--sample", "full.qrels"), "--sample is of judgements, and there are none."),
+        (("--judged", "one.run", "--kg", "graph"), "one.run, line 1: must be 4 fields"),
         (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),
         (("--judged", "nowhere.qrels", "--kg", "graph"), "No such file or directory: 'nowhere.qrels'"),
         (("--judged", "graph", "--kg", "graph"), "graph: holds no metadata.json."),
