@@ -225,7 +225,10 @@ def _correlation(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
 
 
 def _error(said: Mapping[str, Any]) -> str:
-    return f"calibration: {said['calibration']}" if said.get("calibration") else "no calibration is named"
+    found = said.get("calibration")
+    if isinstance(found, list):
+        return f"calibrated on {len(found)} closed worlds, which the protocol names"
+    return f"calibration: {found}" if found else "no calibration is named"
 
 
 def _ranks(said: Mapping[str, Any]) -> str:
