@@ -5,6 +5,7 @@
 #             (ARGS=--quick: tiny sizes; PYTHON_RUN=python3: with that interpreter's packages, nothing is installed)
 # make lint   set up, then check style (ruff) and types (pyright, which fetches itself from npm)
 # make docs   set up, then execute the notebooks in place
+# make site   set up, then build the documentation; out/site/index.html
 #
 # Needs make and python3 >= 3.11. Everything is installed into the virtual environment $(VENV).
 
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench accelerator docs clean
+.PHONY: help demo test lint bench accelerator docs site clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -118,6 +119,11 @@ accelerator: $(if $(PYTHON_RUN),,$(STAMP))
 docs: $(STAMP)
 	@echo "==> executing the notebooks"
 	@$(BIN)/jupyter nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+
+site: $(STAMP)
+	@echo "==> building the documentation"
+	@$(BIN)/sphinx-build -q -W --keep-going -b html docs $(OUT)/site
+	@echo "==> $(OUT)/site/index.html"
 
 clean:
 	rm -rf $(VENV) $(OUT) .pytest_cache .ruff_cache .hypothesis
