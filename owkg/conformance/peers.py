@@ -223,7 +223,7 @@ class LibKge(_Torch):
 
     def __init__(self) -> None:
         super().__init__()
-        self.version = "master"
+        self.version = "04d0fba"  # the commit that describes it
 
     def run(self, vector: Any) -> Numbers:
         """Ranks by best, rounded mean and worst rank, and the metrics of a histogram of ranks."""
