@@ -11,6 +11,7 @@ from owkg.cli.audit import audit
 from owkg.cli.chance import chance
 from owkg.cli.classify import classify
 from owkg.cli.compare import compare
+from owkg.cli.conformance import conformance
 from owkg.cli.errors import guarded, heard
 from owkg.cli.evaluate import evaluate
 from owkg.cli.family_tree import family_tree_app
@@ -160,6 +161,13 @@ app.command(
         "owkg stability ranks.parquet --metric mrr,macro-map@20 --size 0.1,0.5 --coefficient tau-ap",
     )
 )(stability)
+app.command(
+    epilog=_examples(
+        "owkg conformance",
+        "owkg conformance --adapter pykeen,ranx --failed",
+        "owkg conformance --results conformance.json --format json",
+    )
+)(conformance)
 app.add_typer(family_tree_app)
 app.command(
     epilog=_examples(
