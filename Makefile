@@ -76,6 +76,8 @@ demo: $(STAMP)
 	@echo "==> which of four scorers is best, by all labels and by those of popular entities, and how many questions it takes to see it"
 	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --qrels $(OUT)/example/full.qrels --qrels $(OUT)/example/sparse.qrels --out $(OUT)/compared
 	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
+	@echo "==> may one be called better, when answers are missing? with a report (owkg audit)"
+	@$(BIN)/owkg audit $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr --sparsity 0.3,0.6 --report $(OUT)/audit.html
 	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth"
 	@$(BIN)/python -m simulations.zhou2022 pooling --preset quick --out $(OUT)/pooling
 	@echo "==> entity alignment: what a smaller test alignment does to each metric"

@@ -31,6 +31,9 @@ napoleon_use_rtype = False
 napoleon_attr_annotations = False
 python_use_unqualified_type_names = True
 default_role = "code"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/owkg.svg"
 html_theme = "furo"
 html_title = "owkg"
 html_theme_options: dict[str, Any] = {"source_directory": "docs/"}
@@ -78,7 +81,13 @@ def _reference() -> None:
                 ]
                 continue
             lines += [f".. {kind}:: {module}.{name}", "   :no-index:"]
-            lines += ["   :members:"] * (kind != "autofunction") + [""]
+            fields = getattr(what, "_fields", ())
+            own = (
+                [key for key in vars(what) if not key.startswith("_") and key not in fields] if fields else []
+            )
+            if kind != "autofunction" and (own or not fields):
+                lines += [f"   :members: {', '.join(own)}".rstrip()]
+            lines += [""]
         (folder / f"{page}.md").write_text("\n".join([*lines, "```", ""]), encoding="utf-8")
     listed = "\n".join(pages)
     text = f"# Reference\n\nThe front doors, and the rooms behind them.\n\n```{{toctree}}\n{listed}\n```\n"

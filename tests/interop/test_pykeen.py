@@ -35,7 +35,6 @@ METRICS = {
 MODELS = [
     ("TransE", {}, False),
     ("TransE", {"scoring_fct_norm": 2}, False),
-    ("DistMult", {}, False),
     ("ComplEx", {}, True),
     ("RotatE", {}, False),
     ("RESCAL", {}, False),
