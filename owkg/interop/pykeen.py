@@ -236,7 +236,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 def _scores(model: Any, triples: np.ndarray, side: str) -> np.ndarray:
     """Scores of all entities in the place of the answer."""
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     asked = torch.as_tensor(triples[:, :2] if side == "tail" else triples[:, 1:], dtype=torch.long)
     predict = model.predict_t if side == "tail" else model.predict_h

@@ -151,7 +151,7 @@ def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
         except Exception as error:
             raise ValueError(f"{place}: must be a .safetensors file of plain arrays ({error}).") from None
     try:
-        import torch
+        import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ValueError(
             f"{place}: torch is needed to read it, and is not installed; a .safetensors file needs none."

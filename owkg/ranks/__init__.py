@@ -3,6 +3,7 @@
 from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank, rank_table
 from owkg.ranks.files import read_ranks, write_ranks
+from owkg.ranks.keyed import rank_queries
 from owkg.ranks.lists import ranks_from_list
 from owkg.ranks.matrices import ranks_from_matrix
 from owkg.ranks.reweight import reweighted
@@ -22,6 +23,7 @@ __all__ = [
     "other_candidates",
     "random_ranks",
     "rank",
+    "rank_queries",
     "rank_table",
     "ranks_from_list",
     "ranks_from_matrix",

@@ -1,0 +1,178 @@
+"""Ranks of queries with a key of their own: times, qualifiers, types. Known answers decide the filters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.ranks.scores import ranks_from_scores
+from owkg.ranks.sets import EntitySets
+from owkg.ranks.table import SIDES, RankTable, validated
+
+_TRIPLE = ("head", "relation", "tail")
+_SPAN = ("from", "to")
+
+
+def rank_queries(
+    scores: Any,
+    tasks: pl.DataFrame,
+    entities: Sequence[str],
+    *,
+    known: pl.DataFrame | None = None,
+    key: str | Sequence[str] = (),
+    during: str | None = None,
+    candidates: pl.DataFrame | None = None,
+    tolerance: float = 0.0,
+    model: str | None = None,
+) -> RankTable:
+    """Filtered ranks where a query is more than an entity and a relation.
+
+    A known fact leaves the candidates of a query if it has the query's entity, relation and `key`, and holds
+    at its time. So of temporal facts, without a key the filter is static; with the key time it is time-aware;
+    without `known`, ranks are raw. Of hyper-relational facts the key is their qualifiers.
+
+    Args:
+        scores: floats [tasks, entities], larger is better.
+        tasks: head, relation, tail and side (that is predicted), and the columns of `key` and `during`; a row
+            each row of `scores`.
+        entities: labels of the columns of `scores`.
+        known: known facts: head, relation, tail, the columns of `key`, and with `during` from and to, both
+            included; null is open. The answer of a task stays a candidate. None: raw ranks.
+        key: columns that a known fact shares with the task, beside entity and relation.
+        during: column of `tasks` with the time at which a known fact must hold.
+        candidates: entity, and any of relation, side and the columns of `key`: the candidates of the tasks
+            that share these, such as those of a type. The answer is always one. None: all entities.
+        tolerance: scores that differ from the answer's by at most this are ties.
+        model: for the column `model`.
+
+    Returns:
+        The rank table. The relation of a query carries its key, `relation|time=2014`: queries of other keys
+        are other queries for macro metrics, comparisons and pools.
+
+    Raises:
+        ValueError: if a column is missing, a label is no entity, a task has no candidates, or an argument is
+            out of range.
+
+    Examples:
+        >>> facts = {"head": ["a"] * 2, "relation": ["r"] * 2, "tail": ["b", "c"], "time": [1, 2]}
+        >>> known = pl.DataFrame(facts)
+        >>> tasks = known[:1].with_columns(side=pl.lit("tail"))
+        >>> of = lambda **options: rank_queries([[0.1, 0.5, 0.9]], tasks, "abc", **options).frame
+        >>> [of(known=known, key=key)["optimistic"].item() for key in ((), "time")]
+        [1, 2]
+    """
+    keys = checks.names("key", key)
+    needed = [*_TRIPLE, "side", *keys, *([] if during is None else [during])]
+    frame = _checked("tasks", tasks, needed)
+    side = frame["side"].cast(pl.String)
+    if not side.is_in(SIDES).all():
+        raise ArgumentError(
+            "tasks", f"must have the sides {', '.join(SIDES)}, got {side.unique().to_list()}."
+        )
+    place = pl.DataFrame({"label": list(entities)}, schema={"label": pl.String}).with_row_index("id")
+    if place["label"].is_duplicated().any():
+        raise ArgumentError("entities", "must be labels that are different.")
+    if not isinstance(scores, np.ndarray) and not hasattr(scores, "shape"):
+        scores = np.asarray(scores)
+    if scores.shape != (len(frame), len(place)):
+        raise ArgumentError(
+            "scores",
+            f"must be [tasks, entities], [{len(frame)}, {len(place)}], got shape {tuple(scores.shape)}.",
+        )
+    asked = frame.with_row_index("row").with_columns(
+        entity=pl.when(side == "tail").then("head").otherwise("tail"),
+        answer=pl.when(side == "tail").then("tail").otherwise("head"),
+        side=side,
+    )
+    answer = _ids("tasks", asked.select("answer"), place)
+    left = None if known is None else _known(asked, known, keys, during, place)
+    among = None if candidates is None else _candidates(asked, candidates, keys, place, answer)
+    found = ranks_from_scores(scores, answer, known=left, candidates=among, tolerance=tolerance)
+    shown = [
+        pl.col("relation"),
+        *(
+            pl.format("|{}={}", pl.lit(name), name)
+            for name in dict.fromkeys([*keys, *([during] if during else [])])
+        ),
+    ]
+    table = frame.select("head", pl.concat_str(shown, ignore_nulls=True).alias("relation"), "tail", "side")
+    columns: dict[str, Any] = {
+        name: np.asarray(getattr(found, name), np.int64)
+        for name in ("optimistic", "pessimistic", "candidates")
+    }
+    columns["filtered"] = [known is not None] * len(frame)
+    if model is not None:
+        columns["model"] = [model] * len(frame)
+    return RankTable.trusted(validated(pl.concat([table, pl.DataFrame(columns)], how="horizontal")))
+
+
+def _checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
+    if not isinstance(frame, pl.DataFrame):
+        raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
+    if lacking := [column for column in columns if column not in frame.columns]:
+        raise ArgumentError(name, f"must have the column {lacking[0]}, got {', '.join(frame.columns)}.")
+    text = [pl.col(column).cast(pl.String) for column in (*_TRIPLE, "entity") if column in frame.columns]
+    return frame.with_columns(text)
+
+
+def _ids(name: str, labels: pl.DataFrame, place: pl.DataFrame) -> np.ndarray:
+    """Ids of the one column."""
+    (column,) = labels.columns
+    found = labels.join(place, left_on=column, right_on="label", how="left", maintain_order="left")
+    unknown = found.filter(pl.col("id").is_null())
+    if len(unknown):
+        raise ArgumentError(name, f"must name entities, got {unknown[column][0]!r}.")
+    return found["id"].to_numpy().astype(np.int64)
+
+
+def _known(
+    asked: pl.DataFrame, known: pl.DataFrame, keys: list[str], during: str | None, place: pl.DataFrame
+) -> EntitySets:
+    """The known answers of each task, the answer itself among them."""
+    facts = _checked("known", known, [*_TRIPLE, *keys, *([] if during is None else _SPAN)])
+    spans = [] if during is None else list(_SPAN)
+    both = []
+    for side, ends in (("tail", ("head", "tail")), ("head", ("tail", "head"))):
+        renamed = {ends[0]: "entity", ends[1]: "other"}
+        own = facts.select(*_TRIPLE, *keys, *spans).rename(renamed).with_columns(side=pl.lit(side))
+        both.append(own.select("side", "entity", "relation", "other", *keys, *spans))
+    on = ["side", "entity", "relation", *keys]
+    tasks = asked.select("row", *on, *([] if during is None or during in keys else [during]))
+    pairs = tasks.join(pl.concat(both).unique(), on=on, nulls_equal=True)
+    if during is not None:
+        time = pl.col(during)
+        after = pl.col("from").is_null() | (pl.col("from") <= time)
+        pairs = pairs.filter(after & (pl.col("to").is_null() | (time <= pl.col("to"))))
+    pairs = pairs.select("row", "other").unique()
+    return _sets(pairs.rename({"other": "label"}), len(asked), place, "known")
+
+
+def _candidates(
+    asked: pl.DataFrame, candidates: pl.DataFrame, keys: list[str], place: pl.DataFrame, answer: np.ndarray
+) -> EntitySets:
+    """The candidates of each task, and its answer."""
+    frame = _checked("candidates", candidates, ["entity"])
+    on = [name for name in ("side", "relation", *keys) if name in frame.columns]
+    frame = frame.select(*on, pl.col("entity").alias("label")).unique()
+    tasks = asked.select("row", *on)
+    pairs = tasks.join(frame, on=on, nulls_equal=True) if on else tasks.join(frame, how="cross")
+    if lacking := len(asked) - pairs["row"].n_unique():
+        row = asked.join(pairs.select("row").unique(), on="row", how="anti").row(0, named=True)
+        raise ArgumentError(
+            "candidates",
+            f"must be of every task; {lacking:,} have none, such as {row['relation']!r}, {row['side']}.",
+        )
+    own = pl.DataFrame({"row": asked["row"], "label": place["label"].gather(answer)})
+    return _sets(pl.concat([pairs.select("row", "label"), own]).unique(), len(asked), place, "candidates")
+
+
+def _sets(pairs: pl.DataFrame, rows: int, place: pl.DataFrame, name: str) -> EntitySets:
+    """Sets of labels by row."""
+    ordered = pairs.sort("row", "label")
+    ids = _ids(name, ordered.select("label"), place)
+    count = np.bincount(ordered["row"].to_numpy(), minlength=rows)
+    stop = np.cumsum(count)
+    return EntitySets(stop - count, stop, ids)

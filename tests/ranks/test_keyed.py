@@ -1,0 +1,137 @@
+"""Queries with a key: against brute force on small worlds, temporal, hyper-relational and typed."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg
+from owkg.kg import KnowledgeGraph
+from owkg.ranks import rank_queries
+
+ENTITIES = tuple("abcdef")
+
+
+def world(rng):
+    """Tasks and known facts with times and qualifiers, and spans in which facts hold."""
+    n = int(rng.integers(3, 14))
+    facts = pl.DataFrame(
+        {
+            "head": rng.choice(ENTITIES, n),
+            "relation": rng.choice(["r", "s"], n),
+            "tail": rng.choice(ENTITIES, n),
+            "time": rng.integers(0, 3, n),
+            "qualifiers": [None if x > 1 else f"q{x}" for x in rng.integers(0, 3, n)],
+            "from": [None if x > 2 else int(x) for x in rng.integers(0, 4, n)],
+        }
+    ).with_columns(to=pl.col("from").fill_null(0) + pl.Series(rng.integers(0, 2, n)))
+    tasks = facts.sample(min(4, n), seed=int(rng.integers(1 << 30))).drop("from", "to")
+    tasks = tasks.with_columns(side=pl.Series(rng.choice(["head", "tail"], len(tasks))))
+    return tasks, facts, rng.integers(0, 4, (len(tasks), len(ENTITIES))) / 4
+
+
+def brute(tasks, facts, scores, key, during, typed):
+    found = []
+    for row, own in zip(tasks.iter_rows(named=True), scores, strict=True):
+        given, asked = ("head", "tail") if row["side"] == "tail" else ("tail", "head")
+        left = set()
+        for fact in [] if facts is None else facts.iter_rows(named=True):
+            same = all(fact[name] == row[name] for name in (given, "relation", *key))
+            holds = during is None or (
+                (fact["from"] is None or fact["from"] <= row[during])
+                and (fact["to"] is None or row[during] <= fact["to"])
+            )
+            if same and holds:
+                left.add(fact[asked])
+        among = [e for e in ENTITIES if typed is None or (row["relation"], row["side"], e) in typed]
+        among = [e for e in among if e not in left and e != row[asked]]
+        mine = own[ENTITIES.index(row[asked])]
+        others = np.array([own[ENTITIES.index(e)] for e in among])
+        found.append((1 + int((others > mine).sum()), 1 + int((others >= mine).sum()), 1 + len(others)))
+    return found
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_against_brute_force(part):
+    """250 worlds each: raw, static, time-aware, by qualifiers, by spans, among the entities of a type."""
+    rng = np.random.default_rng(part)
+    for _ in range(250):
+        tasks, facts, scores = world(rng)
+        key = [(), ("time",), ("qualifiers",), ("time", "qualifiers")][rng.integers(4)]
+        during = "time" if rng.random() < 0.3 else None
+        known = None if rng.random() < 0.1 else facts
+        typed = None
+        if rng.random() < 0.3:
+            typed = {
+                (r, s, e)
+                for r in "rs"
+                for s in ("head", "tail")
+                for e in rng.choice(ENTITIES, 3, replace=False)
+            }
+        given = (
+            None
+            if typed is None
+            else pl.DataFrame(sorted(typed), ["relation", "side", "entity"], orient="row")
+        )
+        table = rank_queries(
+            scores, tasks, ENTITIES, known=known, key=key, during=during, candidates=given
+        ).frame
+        assert table.select("optimistic", "pessimistic", "candidates").rows() == brute(
+            tasks, known, scores, key, during, typed
+        )
+
+
+def test_a_plain_graph_is_a_special_case():
+    rng = np.random.default_rng(0)
+    facts = np.unique(rng.integers(0, [9, 2, 9], (60, 3)), axis=0).astype(np.int32)
+    rng.shuffle(facts)
+    labels = tuple(f"e{i}" for i in range(9))
+    graph = KnowledgeGraph(labels, ("r", "s"), {"train": facts[:30], "test": facts[30:]})
+    scores = rng.normal(size=(len(facts) - 30, 9))
+    named = [(labels[h], "rs"[r], labels[t]) for h, r, t in facts]
+    known = pl.DataFrame(named, ["head", "relation", "tail"], orient="row")
+    tasks = known[30:].with_columns(side=pl.lit("tail"))
+    one = rank_queries(scores, tasks, labels, known=known).frame
+    other = owkg.rank(scores, graph).frame
+    for column in ("head", "tail", "optimistic", "pessimistic", "candidates", "filtered"):
+        assert one[column].to_list() == other[column].to_list()
+
+
+def test_queries_of_other_times_are_other_queries():
+    rng = np.random.default_rng(1)
+    tasks = pl.DataFrame(
+        {"head": "a", "relation": "r", "tail": list("bcd"), "time": [1, 1, 2], "side": "tail"}
+    )
+    known = tasks.drop("side")
+    table = rank_queries(rng.normal(size=(3, 6)), tasks, ENTITIES, known=known, key="time", model="m")
+    assert table.frame["relation"].to_list() == ["r|time=1", "r|time=1", "r|time=2"]
+    assert owkg.evaluate(table, "macro-mrr", side="tail", ci=None)["value"].is_not_null().all()
+    each = 1 / table.frame["optimistic"].to_numpy()
+    macro = owkg.evaluate(table, "macro-mrr", side="tail", ties="realistic", ci=None)["value"].item()
+    assert macro == pytest.approx((each[:2].mean() + each[2]) / 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"key": "place"}, "`tasks` must have the column place"),
+        ({"during": "time"}, "`known` must have the column from"),
+        ({"entities": "abcdeg"}, "must name entities, got 'f'"),
+        ({"entities": "aabcde"}, "`entities` must be labels that are different"),
+        ({"scores": np.ones((2, 6))}, r"`scores` must be \[tasks, entities\], \[1, 6\]"),
+        (
+            {"candidates": pl.DataFrame({"entity": ["a"], "relation": ["x"]})},
+            "`candidates` must be of every task",
+        ),
+        ({"scores": np.full((1, 6), np.nan)}, "NaN"),
+    ],
+)
+def test_bad_input(change, message):
+    tasks = pl.DataFrame({"head": ["a"], "relation": ["r"], "tail": ["f"], "time": [1], "side": ["tail"]})
+    given = {
+        "scores": np.ones((1, 6)),
+        "tasks": tasks,
+        "entities": ENTITIES,
+        "known": tasks.drop("side"),
+    } | change
+    with pytest.raises(ValueError, match=message):
+        rank_queries(given.pop("scores"), given.pop("tasks"), given.pop("entities"), **given)
