@@ -91,13 +91,8 @@ def rank_queries(
     left = None if known is None else _known(asked, known, keys, during, place)
     among = None if candidates is None else _candidates(asked, candidates, keys, place, answer)
     found = ranks_from_scores(scores, answer, known=left, candidates=among, tolerance=tolerance)
-    shown = [
-        pl.col("relation"),
-        *(
-            pl.format("|{}={}", pl.lit(name), name)
-            for name in dict.fromkeys([*keys, *([during] if during else [])])
-        ),
-    ]
+    named = list(dict.fromkeys([*keys, *([] if during is None else [during])]))
+    shown = [pl.col("relation"), *(pl.format(f"|{name}={{}}", pl.col(name)) for name in named)]
     table = frame.select("head", pl.concat_str(shown, ignore_nulls=True).alias("relation"), "tail", "side")
     columns: dict[str, Any] = {
         name: np.asarray(getattr(found, name), np.int64)
