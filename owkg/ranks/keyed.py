@@ -91,7 +91,7 @@ def rank_queries(
     left = None if known is None else _known(asked, known, keys, during, place)
     among = None if candidates is None else _candidates(asked, candidates, keys, place, answer)
     found = ranks_from_scores(scores, answer, known=left, candidates=among, tolerance=tolerance)
-    named = list(dict.fromkeys([*keys, *([] if during is None else [during])]))
+    named = [*keys, *([during] if during is not None and during not in keys else [])]
     shown = [pl.col("relation"), *(pl.format(f"|{name}={{}}", pl.col(name)) for name in named)]
     table = frame.select("head", pl.concat_str(shown, ignore_nulls=True).alias("relation"), "tail", "side")
     columns: dict[str, Any] = {
