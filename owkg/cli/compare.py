@@ -34,6 +34,7 @@ class CompareFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     LATEX = "latex"
+    MARKDOWN = "markdown"
 
 
 class Correction(StrEnum):
@@ -113,5 +114,7 @@ def compare(
         print(output.tidy(found).write_csv(), end="")
     elif form is CompareFormat.LATEX:
         output.print_latex(found, ci, test.value)
+    elif form is CompareFormat.MARKDOWN:
+        output.print_markdown(found, ci, test.value)
     else:
         output.show(found, ci, correction.value, test.value)

@@ -1,10 +1,13 @@
 """Output of `owkg compare`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from owkg.cli.output import number, written_together
 from owkg.terminal.latex import latex, tabular
+from owkg.terminal.markdown import marked
+from owkg.terminal.markdown import table as markdown_table
 from owkg.terminal.tables import line, printed
 
 _PAIRS = 15
@@ -162,28 +165,55 @@ _TIDY = [
 def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
     r"""Two booktabs tables of each qrels: the values of the systems, and their differences."""
     print(f"% {ci:.0%} intervals, p-values of the {test} test; needs \\usepackage{{booktabs}}")
+    for caption, head, rows in _for_papers(found):
+        print(f"% {' '.join(caption.split())}")
+        cells = [
+            [
+                " -- ".join(map(latex, names)),
+                *(
+                    _small(row, value, plus=p is not None) + ("" if p is None else f", $p = {p:.3g}$")
+                    for row, value, p in values
+                ),
+            ]
+            for names, values in rows
+        ]
+        print(tabular(list(map(latex, head)), cells))
+
+
+def print_markdown(found: dict[str, Any], ci: float, test: str) -> None:
+    """The tables of `print_latex` in Markdown."""
+    print(f"{ci:.0%} intervals, p-values of the {marked(test)} test.")
+    for caption, head, rows in _for_papers(found):
+        cells = [
+            [
+                " - ".join(names),
+                *(_value(row) if p is None else f"{_difference(row)}, p = {p:.3g}" for row, _, p in values),
+            ]
+            for names, values in rows
+        ]
+        print(f"\n{marked(caption)}\n\n{markdown_table(head, cells)}")
+
+
+_Cell = tuple[dict[str, Any], float, float | None]
+_Rows = list[tuple[tuple[str, ...], list[_Cell]]]
+
+
+def _for_papers(found: dict[str, Any]) -> Iterator[tuple[str, list[str], _Rows]]:
+    """Caption, columns and rows of each table: names, then (row, value, p-value if it is a difference)."""
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
     for qrels in values["qrels"].unique(maintain_order=True):
         own, pairs = (found[name].filter(qrels=qrels) for name in ("values", "pairs"))
-        rows = [
-            [latex(system), *(_small(row, row["value"]) for row in of.iter_rows(named=True))]
+        rows: _Rows = [
+            ((system,), [(row, row["value"], None) for row in of.iter_rows(named=True)])
             for (system,), of in own.group_by("system", maintain_order=True)
         ]
-        print(f"% {' '.join(qrels.split())}: values of the systems")
-        print(tabular(["system", *map(latex, metrics)], rows))
+        yield f"{qrels}: values of the systems", ["system", *metrics], rows
         rows = [
-            [
-                f"{latex(first)} -- {latex(second)}",
-                *(
-                    _small(row, row["difference"], plus=True) + f", $p = {row['p_value']:.3g}$"
-                    for row in of.iter_rows(named=True)
-                ),
-            ]
-            for (first, second), of in pairs.group_by("first", "second", maintain_order=True)
+            (names, [(row, row["difference"], row["p_value"]) for row in of.iter_rows(named=True)])
+            for names, of in pairs.group_by("first", "second", maintain_order=True)
         ]
-        print(f"% {' '.join(qrels.split())}: differences, above 0 where the first is better")
-        print(tabular(["pair", *map(latex, metrics)], rows))
+        yield f"{qrels}: differences, above 0 where the first is better", ["pair", *metrics], rows
 
 
 def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:

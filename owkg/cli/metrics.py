@@ -37,7 +37,7 @@ class IntervalName(StrEnum):
 _REPLICATES = 1000
 # Arguments of the library that come from an option of another name.
 _FROM = {"num_entities": "probe_entities", "shares": "reweight", "level": "ci"}
-_DIVISIONS = ("side", "ties", "relation", "category", "popularity")
+_DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link")
 
 
 def metrics(
@@ -47,10 +47,14 @@ def metrics(
     ] = None,
     kg: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of the graph: popularity and relation categories."),
+        typer.Option(metavar="DIR", help="Folder of the graph: popularity, relation categories, half-links."),
     ] = None,
     by: Annotated[
-        str, typer.Option(help="Divide by side, ties, relation, category, popularity; several with commas.")
+        str,
+        typer.Option(
+            help="Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) "
+            "are in train); several with commas."
+        ),
     ] = "",
     metric: Annotated[
         list[str] | None,

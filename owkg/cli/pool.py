@@ -28,7 +28,8 @@ def pool(
     ] = None,
     depth: Annotated[int | None, typer.Option(help="How many answers of each list are pooled.")] = None,
     kg: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the graph whose labels the runs use.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the graph whose labels the runs use; not for topics."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder to write; with --read, the file of judgements to write.")
@@ -174,6 +175,8 @@ def pool(
 ) -> None:
     """Pools the best answers of several systems for judging, as TREC does.
 
+    Queries are "head|relation|?" or "?|relation|tail" of a graph, or without --kg topics of any name.
+
     The folder OUT holds pool.tsv (every candidate, the depth at which it entered, its systems, rule and
     relevance, and whether truth or rule gave it), pool.qrels (relevance -1: not judged yet), runs.trec.gz
     (the pooled lists), sheet.tsv (for annotators, what is not judged yet), metadata.json.
@@ -214,9 +217,8 @@ def pool(
             raise ValueError(f"`{name}` has no effect without --read.")
     if not runs:
         raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
-    for name, value in {"depth": depth, "kg": kg}.items():
-        if value is None:
-            raise ValueError(f"`{name}` must be given to make a pool.")
+    if depth is None:
+        raise ValueError("`depth` must be given to make a pool.")
     for name, value in {"closed_world": closed_world, "covered": covered}.items():
         if value and truth is None:
             raise ValueError(f"`{name}` needs --truth.")

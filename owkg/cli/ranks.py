@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
+from owkg.cli.filtered import filtered
 from owkg.cli.generated import generated
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
 
@@ -22,7 +23,7 @@ class Kind(StrEnum):
 
 ranks_app = typer.Typer(
     name="ranks",
-    help="Rank tables: from score matrices, TREC runs, rank lists; between Parquet and CSV.",
+    help="Rank tables: from score matrices, TREC runs, rank and generated lists; between Parquet and CSV.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -32,6 +33,13 @@ ranks_app.command(
     "owkg ranks generated answers.jsonl --kg data/fb15k237\n\n"
     "owkg ranks generated answers.jsonl --kg data/fb15k237 --aliases names.tsv --out ranks.parquet"
 )(generated)
+
+ranks_app.command(
+    epilog="Examples:\n\n"
+    "owkg ranks filtered scores.npz tasks.csv --known known.csv --key time --out ranks.parquet\n\n"
+    "owkg ranks filtered scores.npz tasks.csv --known known.csv --during year --out ranks.parquet\n\n"
+    "owkg ranks filtered scores.npz tasks.csv --known known.csv --candidates of_type.csv --out ranks.csv"
+)(filtered)
 
 # What can be said about which input; the rest would go unheard.
 _APPLIES = {
@@ -139,7 +147,8 @@ def convert(
     perhaps entity_labels and relation_labels. Larger scores are better.
 
     Runs: lines of query, Q0, answer, rank, score, tag. A query is
-    "head|relation|?" or "?|relation|tail". Scores count, not ranks.
+    "head|relation|?" or "?|relation|tail", or without --kg a topic of any name.
+    Scores count, not ranks.
     """
     from owkg import ranks
     from owkg.ranks.build import default_filters

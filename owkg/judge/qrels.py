@@ -13,13 +13,17 @@ from owkg.judge.schema import QRELS, checked, once, with_queries, write_fields
 from owkg.kg import KnowledgeGraph
 from owkg.kg.lines import line_error
 from owkg.ranks.table import SIDES
-from owkg.ranks.trec import read_qrels
+from owkg.ranks.trec import Topics, read_qrels
 
 _PAIR = ("query", "answer")
 
 
-def read_judgements(path: Any) -> pl.DataFrame:
+def read_judgements(path: Any, *, topics: Topics = False) -> pl.DataFrame:
     """Judgements from a file of TREC qrels, lines `query 0 answer relevance`; .gz is unpacked.
+
+    Args:
+        path: of the file.
+        topics: "allowed" if queries may be topics (`owkg.ranks.trec.read_run`).
 
     Returns:
         Columns query, side, entity, relation, answer, relevance: above 0 relevant, 0 judged and not relevant,
@@ -31,7 +35,7 @@ def read_judgements(path: Any) -> pl.DataFrame:
         OSError: if the file cannot be opened.
     """
     path = checks.path("path", path)
-    frame = read_qrels(path).rename({"relevance": "relevance"})
+    frame = read_qrels(path, topics=topics)
     below = frame.filter(pl.col("relevance") < POOLED)
     if len(below):
         line, relevance = below.select("line", "relevance").row(0)

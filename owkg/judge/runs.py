@@ -25,12 +25,12 @@ from owkg.kg.triples import ids
 from owkg.ranks import read_ranks
 from owkg.ranks.build import sides_checked
 from owkg.ranks.delimited import is_rank_table
-from owkg.ranks.trec import read_run
+from owkg.ranks.trec import Topics, read_run
 
 _LIST = ("model", "query")
 
 
-def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
+def read_runs(paths: Any, *, depth: Any = None, topics: Topics = False) -> pl.DataFrame:
     """The runs in several files, as one frame.
 
     A TREC run (`owkg.ranks.trec.read_run`) may hold several systems, told apart by their tags. A rank table
@@ -41,6 +41,7 @@ def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
     Args:
         paths: of the files, at least one.
         depth: how many answers of each list are kept, the best; None: all.
+        topics: "allowed" if queries may be topics (`owkg.ranks.trec.read_run`).
 
     Returns:
         Columns model, query, side, entity, relation, answer, score.
@@ -54,7 +55,7 @@ def read_runs(paths: Any, *, depth: Any = None) -> pl.DataFrame:
         raise ArgumentError("paths", f"must be several paths, got {paths!r}.")
     frames, owner = [], {}
     for path in [checks.path("paths", path) for path in paths]:
-        frame = _read(path)
+        frame = _read(path, topics)
         for model in frame["model"].unique(maintain_order=True):
             if model in owner:
                 raise ValueError(f"{path}: the system {model!r} is in {owner[model]} too.")
@@ -262,11 +263,11 @@ def aligned(run: Any, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
     return frame.join(lacking, on="query", how="anti", maintain_order="left"), len(lacking)
 
 
-def _read(path: Path) -> pl.DataFrame:
+def _read(path: Path, topics: Topics) -> pl.DataFrame:
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
     if not is_rank_table(path):
-        return read_run(path).rename({"tag": "model"}).select(RUN)
+        return read_run(path, topics=topics).rename({"tag": "model"}).select(RUN)
     table = read_ranks(path).frame
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
     if "seed" in table.columns and table["seed"].n_unique() > 1:

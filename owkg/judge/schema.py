@@ -10,6 +10,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.ir import POOLED
 from owkg.ir.judged import with_names_of_today
+from owkg.ranks.trec import TOPIC
 from owkg.storage import written_aside
 
 ASKED = ("query", "side", "entity", "relation")
@@ -35,12 +36,13 @@ def asked_entity() -> pl.Expr:
 
 
 def query_text() -> pl.Expr:
-    """`head|relation|?` or `?|relation|tail`, from the columns side, entity and relation."""
+    """`head|relation|?` or `?|relation|tail`, or a topic, from the columns side, entity and relation."""
     for_tail, for_head = (
         pl.format("{}|{}|?", "entity", "relation"),
         pl.format("?|{}|{}", "relation", "entity"),
     )
-    return pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head).alias("query")
+    texts = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
+    return pl.when(pl.col("relation") == TOPIC).then("entity").otherwise(texts).alias("query")
 
 
 def with_queries(name: str, frame: pl.DataFrame) -> pl.DataFrame:

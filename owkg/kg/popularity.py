@@ -88,3 +88,24 @@ def popularity_columns(
         "relation_popularity": pl.Series(with_relation, dtype=pl.Int64),
         "category": pl.Series(categories, dtype=pl.String),
     }
+
+
+def half_links(facts: np.ndarray, triples: np.ndarray, num_relations: int) -> pl.Series:
+    """Which half-links of each triple, (h, r) and (r, t), some fact has.
+
+    Args:
+        facts: int [facts, 3], such as the training triples.
+        triples: int [triples, 3].
+        num_relations: of the graph.
+
+    Returns:
+        An enum: both seen, (h, r) seen, (r, t) seen, neither seen.
+    """
+    seen = []
+    for end in (0, 2):
+        known = np.unique(facts[:, end].astype(np.int64) * num_relations + facts[:, 1])
+        wanted = triples[:, end].astype(np.int64) * num_relations + triples[:, 1]
+        at = np.searchsorted(known, wanted)
+        seen.append(np.append(known, -1)[at] == wanted)
+    names = ["neither seen", "(r, t) seen", "(h, r) seen", "both seen"]
+    return pl.Series("half_link", names, dtype=pl.Enum(names)).gather(2 * seen[0] + seen[1])

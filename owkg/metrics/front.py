@@ -69,7 +69,8 @@ def evaluate(
         ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame with the columns of `owkg.ranks.validated`.
             With a column `model`, each model is evaluated by itself.
         metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
-        by: columns that divide the ranking tasks: side, ties, and one of relation, category and popularity.
+        by: columns that divide the ranking tasks: side, ties, and one of relation, category, popularity and
+            half-link.
         side: head, tail, relation, both (of head and tail), or several. A table of predicted relations alone
             is evaluated as that side.
         ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
@@ -120,7 +121,7 @@ def evaluate(
     groups = [name for name in names if name not in _ALWAYS]
     if len(groups) > 1 or set(groups) - set(Breakdown):
         of = ", ".join([*_ALWAYS, *Breakdown])
-        text = f"must be of {of}, of the last three at most one, got {', '.join(names)}."
+        text = f"must be of {of}, of the last four at most one, got {', '.join(names)}."
         raise ArgumentError("by", text)
     if "side" in names:  # both sides, each by itself
         sides = list(dict.fromkeys(one for name in sides for one in _SIDES.get(name, (name,))))

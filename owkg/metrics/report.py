@@ -1,4 +1,4 @@
-"""Reports of rank tables: every metric by model, side, tie rule, relation, category and popularity."""
+"""Reports of rank tables: every metric by model, side, tie rule, and by groups of ranking tasks."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +27,12 @@ class Breakdown(StrEnum):
     RELATION = "relation"
     CATEGORY = "category"
     POPULARITY = "popularity"
+    HALF_LINK = "half-link"
+
+    @property
+    def column(self) -> str:
+        """Of the rank table."""
+        return self.value.replace("-", "_")
 
 
 _HITS = (1, 3, 5, 10)
@@ -72,13 +78,13 @@ def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
     Raises:
         ValueError: if the table lacks what it takes.
     """
-    if breakdown.value not in rows.columns:
+    if breakdown.column not in rows.columns:
         raise ArgumentError(
             "by",
             f"must name a column of the rank table, got {breakdown.value}, which it lacks; "
             "owkg.ranks.annotated (--kg) counts it in a graph.",
         )
-    column = rows[breakdown.value]
+    column = rows[breakdown.column]
     return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)
 
 
@@ -214,7 +220,7 @@ def report_tables(
 
 
 # What a report may be divided by, beside the side.
-_GROUPS = {"model", *Breakdown}
+_GROUPS = {"model", *(breakdown.column for breakdown in Breakdown)}
 _NO_LIST = (
     "the answers of a query are in no one list, for its tasks differ in their number of candidates, "
     "or its other answers are not filtered."

@@ -16,6 +16,7 @@ from owkg.kg.lines import line_error, read_lines, split_lines
 from owkg.pools.pool import POOL
 from owkg.pools.templates import Templates, addresses, sentences
 from owkg.ranks.delimited import header, read_text_table
+from owkg.ranks.trec import TOPIC
 from owkg.storage import written_aside
 
 SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
@@ -159,7 +160,8 @@ def read_sheet(path: Any, candidates: Any = None, *, of: str = "the pool") -> pl
     refuse(label == "", "label", f"must not be blank, but {_SHOWN}")
     refuse(~label.is_in(list(_WORDS)), "label", f"must be {_SHOWN}")
     table = table.with_columns(relevance=label.replace_strict(_WORDS, return_dtype=pl.Int64))
-    asked = _asked(table["question_id"])
+    topics = candidates is not None and (checked("candidates", candidates, POOL)["relation"] == TOPIC).all()
+    asked = _asked(table["question_id"], topics=topics)
     refuse(asked["relation"].is_null(), "question_id", "must be as it was written, head|relation|? or so")
     refuse(table["answer_id"] == "", "answer_id", "must be as it was written")
     frame = asked.with_columns(answer=table["answer_id"], relevance=table["relevance"], row=table["row"])
@@ -309,12 +311,16 @@ def _sentence(shown: pl.DataFrame) -> pl.Series:
     """The query in words. The triple is shown as it is: a relation's direction is in its name at best."""
     for_tail = pl.format("Which X makes this true: '{}' -- {} --> X?", "entity", "relation")
     for_head = pl.format("Which X makes this true: X -- {} --> '{}'?", "relation", "entity")
-    return shown.select(pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)).to_series()
+    of_triple = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
+    of_topic = pl.format("Which X is relevant to this: '{}'?", "entity")
+    return shown.select(pl.when(pl.col("relation") == TOPIC).then(of_topic).otherwise(of_triple)).to_series()
 
 
-def _asked(query: pl.Series) -> pl.DataFrame:
+def _asked(query: pl.Series, *, topics: bool) -> pl.DataFrame:
     """Columns query, side, entity, relation; null where the text is no query."""
     texts = query.to_frame("query")
+    if topics:
+        return texts.with_columns(side=pl.lit("tail"), entity="query", relation=pl.lit(TOPIC)).select(ASKED)
     tail, head = (pl.col("query").str.extract_groups(pattern) for pattern in (_FOR_TAIL, _FOR_HEAD))
     is_tail = tail.struct[0].is_not_null() & (tail.struct[0] != "?")
     is_head = head.struct[1].is_not_null() & (head.struct[1] != "?")

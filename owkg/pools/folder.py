@@ -18,6 +18,7 @@ from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
 from owkg.pools.trivial import rule_counts, triples_of, trivial
 from owkg.ranks.delimited import is_rank_table
+from owkg.ranks.trec import TOPIC
 from owkg.storage import checksum, checksums, made_folder, versions, write_metadata
 
 MADE_BY = "owkg pool"
@@ -29,13 +30,16 @@ _PAIR = ["query", "answer"]
 _SHOWN = ("side", "entity", "relation", "answer")
 
 
+_NONE = KnowledgeGraph((), (TOPIC,), {})
+
+
 class _Made(NamedTuple):
     """What goes into the folder."""
 
     run: pl.DataFrame
     pool: pl.DataFrame  # with rule, relevance and judged_by
     qrels: pl.DataFrame
-    relations: tuple[str, ...]
+    relations: Sequence[str]
     said: dict[str, Any]
 
 
@@ -54,7 +58,7 @@ def write_pool(
 
     Args:
         runs: TREC runs.
-        kg: folder of the graph.
+        kg: folder of the graph; None: there is none, and the queries are topics.
         out: the folder, whole or not there.
         settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, seed.
         names: file of readable names, for the sheet; None: none.
@@ -66,7 +70,7 @@ def write_pool(
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
     with made_folder(out, made_by=MADE_BY, inputs=runs, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
-        made = _made(runs, Path(kg), settings)
+        made = _made(runs, None if kg is None else Path(kg), settings)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -88,13 +92,13 @@ def write_pool(
     return card
 
 
-def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        graph = read_graph(kg)
-    notes = [str(warning.message) for warning in caught]
+def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _Made:
+    read = read_runs(paths, topics="allowed")
+    graph, notes = _graph(kg, of_topics=bool((read["relation"] == TOPIC).all()))
+    if graph is _NONE and settings["rules"]:
+        raise ArgumentError("rule", "must be absent for topics, which have no relations.")
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
-    run, dropped = aligned(read_runs(paths), intersect=settings["intersect"])
+    run, dropped = aligned(read, intersect=settings["intersect"])
     if dropped:
         notes.append(f"{dropped:,} queries are left out, which some system does not answer.")
     tables = [path.name for path in paths if is_rank_table(path)]
@@ -141,6 +145,20 @@ def _made(paths: Sequence[Path], kg: Path, settings: dict[str, Any]) -> _Made:
     return _Made(run, judged, qrels, graph.relations, said)
 
 
+def _graph(kg: Path | None, *, of_topics: bool) -> tuple[KnowledgeGraph, list[str]]:
+    """The graph and what reading it said; of topics one without facts."""
+    if kg is None:
+        if not of_topics:
+            raise ArgumentError("kg", "must be given to make a pool of head|relation|? or ?|relation|tail.")
+        return _NONE, []
+    if of_topics:
+        raise ArgumentError("kg", f"must be absent where queries are topics, got {kg}.")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        graph = read_graph(kg)
+    return graph, [str(warning.message) for warning in caught]
+
+
 def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) -> list[str]:
     """The splits whose answers leave the lists."""
     facts = fact_splits(graph)
@@ -162,9 +180,10 @@ def _judgements(graph: KnowledgeGraph, truth: str) -> pl.DataFrame:
     if truth in fact_splits(graph):
         return qrels_from_graph(graph, truth)
     if Path(truth).is_file():
-        return read_judgements(truth)
+        return read_judgements(truth, topics="allowed")
     names = ", ".join(fact_splits(graph))
-    raise ArgumentError("truth", f"must be a split ({names}) or a file of qrels, got {truth!r}.")
+    split = f"a split ({names}) or " if names else ""
+    raise ArgumentError("truth", f"must be {split}a file of qrels, got {truth!r}.")
 
 
 def _covered(run: pl.DataFrame, graph: KnowledgeGraph, truth: str, notes: list[str]) -> pl.DataFrame:

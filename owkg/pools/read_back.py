@@ -74,7 +74,7 @@ def read_back(
     if (made_by := card.get("made_by")) != MADE_BY:
         raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
     _require_as_written(folder, card, changed=changed)
-    judged = read_judgements(folder / "pool.qrels")
+    judged = read_judgements(folder / "pool.qrels", topics="allowed")
     labels = [read_sheet(sheet, judged) for sheet in sheets]
     for (i, one), (j, other) in combinations(enumerate(labels), 2):
         if one.equals(other):
@@ -119,7 +119,7 @@ def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     depth = candidates["depth"].cast(pl.Int64, strict=False) if "depth" in candidates.columns else None
     if depth is None or depth.is_null().any():
         raise ValueError(f"{folder / 'pool.tsv'}: must say the depth of each candidate.")
-    judged = read_judgements(folder / "pool.qrels")
+    judged = read_judgements(folder / "pool.qrels", topics="allowed")
     sheet = folder / _SHEET
     if sheet.is_file() and _changed(sheet, card):
         judged = merged(judged, read_sheet(sheet, judged))
@@ -241,12 +241,12 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
     if any(_changed(folder / name, card) for name in _READ):
         return []
     settings = card["settings"]
-    given = read_judgements(folder / "pool.qrels")
+    given = read_judgements(folder / "pool.qrels", topics="allowed")
     # What was judged before stays judged whoever is pooled, unless a rule did it, or truth stood for people.
     table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
     pool = with_names_of_today(table)
     kept = given.join(pool.filter(judged_by="rule"), on=["query", "answer"], how="anti")
-    run = read_runs([folder / "runs.trec.gz"])
+    run = read_runs([folder / "runs.trec.gz"], topics="allowed")
     return pool_bias(
         run, qrels, settings["depth"], kept=None if settings["closed_world"] else kept
     ).to_dicts()

@@ -1,4 +1,4 @@
-"""Columns that a knowledge graph adds to a rank table: popularity and category; a check of its candidates."""
+"""Columns that a knowledge graph adds to a rank table: popularity, category, half-link; its candidates."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import polars as pl
 
 from owkg.checks import ArgumentError
 from owkg.kg.graph import graph_checked
-from owkg.kg.popularity import popularity_columns
+from owkg.kg.popularity import half_links, popularity_columns
 from owkg.ranks.build import candidates_of, default_filters, filter_facts
 from owkg.ranks.table import RELATION, SIDES, TRIPLE, validated
 
@@ -45,7 +45,7 @@ def _kind(column: str) -> str:
 
 
 def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
-    """The rank table with the columns popularity, relation_popularity and category, counted in a graph.
+    """The rank table with the columns popularity, relation_popularity, category and half_link of a graph.
 
     Columns that the table has already are kept.
 
@@ -53,7 +53,8 @@ def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
         table: a rank table; checked.
         graph: with its entities and relations.
         train: the split that is counted: training triples in which the answer appears, those of them with
-            the relation of the row, and the category of the relation.
+            the relation of the row, the category of the relation, and which of the half-links (h, r) and
+            (r, t) are in it.
 
     Raises:
         ValueError: as `validated`; if the graph lacks the split, or an entity or relation of the table.
@@ -65,6 +66,7 @@ def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
         )
     triples = triple_ids(table, graph)
     counted = popularity_columns(graph, triples, table["side"].to_numpy(), train=train)
+    counted["half_link"] = half_links(graph.splits[train], triples, graph.num_relations)
     new = {name: column for name, column in counted.items() if name not in table.columns}
     return table.with_columns(**new)
 

@@ -1,6 +1,7 @@
 """Ranks of queries with a key of their own: times, qualifiers, types. Known answers decide the filters."""
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,9 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.parquet import read_parquet
+from owkg.ranks.delimited import read_text_table, separator
+from owkg.ranks.matrices import labelled_scores
 from owkg.ranks.scores import ranks_from_scores
 from owkg.ranks.sets import EntitySets
 from owkg.ranks.table import SIDES, RankTable, validated
@@ -67,6 +71,13 @@ def rank_queries(
     keys = checks.names("key", key)
     needed = [*_TRIPLE, "side", *keys, *([] if during is None else [during])]
     frame = _checked("tasks", tasks, needed)
+    for name, other in (("known", known), ("candidates", candidates)):
+        if not isinstance(other, pl.DataFrame):
+            continue
+        for column in keys:
+            if column in other.columns and other[column].dtype != frame[column].dtype:
+                kinds = f"{other[column].dtype}, not {frame[column].dtype}"
+                raise ArgumentError(name, f"must hold {column} as `tasks` does, got {kinds}.")
     side = frame["side"].cast(pl.String)
     if not side.is_in(SIDES).all():
         raise ArgumentError(
@@ -102,6 +113,83 @@ def rank_queries(
     if model is not None:
         columns["model"] = [model] * len(frame)
     return RankTable.trusted(validated(pl.concat([table, pl.DataFrame(columns)], how="horizontal")))
+
+
+def rank_query_files(
+    scores: str | PathLike[str],
+    tasks: str | PathLike[str],
+    *,
+    known: str | PathLike[str] | None = None,
+    key: str | Sequence[str] = (),
+    during: str | None = None,
+    candidates: str | PathLike[str] | None = None,
+    tolerance: float = 0.0,
+    model: str | None = None,
+) -> RankTable:
+    """`rank_queries` of files.
+
+    Args:
+        scores: .npz with arrays scores, [tasks, entities], and entity_labels.
+        tasks: Parquet, CSV or TSV, as `rank_queries` takes frames; so are `known` and `candidates`. Times are
+            compared as numbers where all of them are numbers, else as text, such as 2014-03-01.
+        known: known facts. None: raw ranks.
+        key: columns that a known fact shares with the task.
+        during: column of `tasks` with the time at which a known fact must hold.
+        candidates: candidates of the tasks. None: all entities.
+        tolerance: scores that differ from the answer's by at most this are ties.
+        model: for the column `model`.
+
+    Raises:
+        ValueError: naming the file or the argument.
+        OSError: if a file cannot be opened.
+    """
+    keys = checks.names("key", key)
+    matrix, entities = labelled_scores(checks.path("scores", scores))
+    given = {"tasks": tasks, "known": known, "candidates": candidates}
+    tables = {name: _read(name, path, keys) for name, path in given.items() if path is not None}
+    if during is not None:
+        if during in keys:
+            raise ArgumentError("during", f"must not be in `key`, got {during!r}.")
+        columns = [("tasks", during), ("known", "from"), ("known", "to")]
+        _same_times(tables, [(name, column) for name, column in columns if name in tables])
+    return rank_queries(
+        matrix,
+        tables["tasks"],
+        entities,
+        known=tables.get("known"),
+        key=keys,
+        during=during,
+        candidates=tables.get("candidates"),
+        tolerance=tolerance,
+        model=model,
+    )
+
+
+def _read(name: str, path: str | PathLike[str], keys: list[str]) -> pl.DataFrame:
+    """A table, with keys as text; ValueError naming the file if a label is missing."""
+    place = checks.path(name, path)
+    if separator(place) is None and place.suffix.lower() != ".parquet":
+        raise ArgumentError(name, f"must end in .parquet, .csv, .tsv, .csv.gz or .tsv.gz, got {place}.")
+    table = read_parquet(place) if separator(place) is None else read_text_table(place)[0]
+    for column in (*_TRIPLE, "entity"):
+        if column in table.columns and table[column].null_count():
+            row = int(table[column].is_null().arg_true()[0])
+            raise ValueError(f"{place}, row {row + 1}: {column} must not be missing.")
+    return table.with_columns(pl.col(column).cast(pl.String) for column in keys if column in table.columns)
+
+
+def _same_times(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]]) -> None:
+    """Makes the times of all tables comparable, in place."""
+    there = [(name, column) for name, column in columns if column in tables[name].columns]
+    texts = {at: tables[at[0]][at[1]].cast(pl.String) for at in there}
+    found = texts
+    for kind in (pl.Int64, pl.Float64):
+        numbers = {at: column.cast(kind, strict=False) for at, column in texts.items()}
+        if all(numbers[at].null_count() == texts[at].null_count() for at in there):
+            found = numbers
+            break
+    for name, column in there:
+        tables[name] = tables[name].with_columns(found[name, column].alias(column))
 
 
 def _checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:

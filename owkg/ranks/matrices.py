@@ -182,7 +182,22 @@ def _with_unseen(
     return validated(pl.concat(parts)), said
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
+def labelled_scores(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The arrays scores, [rows, entities], and entity_labels of a .npz file.
+
+    Raises:
+        ValueError: naming the file, if it is no such file.
+        OSError: if it cannot be opened.
+    """
+    arrays = _arrays(path, ("scores", "entity_labels"))
+    scores = arrays["scores"]
+    if scores.ndim != 2:
+        raise ValueError(f"{path}: scores must be of shape [n, entities], got shape {scores.shape}.")
+    entities, _ = _labels(path, arrays, scores)
+    return scores, entities or ()
+
+
+def _arrays(path: Path, needed: Sequence[str] = _ARRAYS) -> dict[str, np.ndarray]:
     """The arrays of the file, those needed among them."""
     require_npz_bounded(path)
     try:
@@ -190,7 +205,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
             file = np.load(stream, allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
                 raise ValueError("one array instead of several")
-            if missing := [name for name in _ARRAYS if name not in file.files]:
+            if missing := [name for name in needed if name not in file.files]:
                 found = ", ".join(file.files) or "none"
                 raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
             names = [name for name in file.files if name in _ARRAYS + _LABELS]

@@ -16,7 +16,7 @@ from owkg.ranks.build import default_filters, described, filter_facts
 from owkg.ranks.retrieved import Answers, counts_in_lists
 from owkg.ranks.scores import Ranks
 from owkg.ranks.table import SIDES, validated
-from owkg.ranks.trec import read_qrels, read_run
+from owkg.ranks.trec import TOPIC, Topics, read_qrels, read_run
 
 
 class Converted(NamedTuple):
@@ -57,8 +57,9 @@ def ranks_from_run(
 ) -> Converted:
     """The rank table of a TREC run: one row for each relevant answer and each tag.
 
-    Lines are `query Q0 answer rank score tag`, queries `head|relation|?` or `?|relation|tail`
-    (`read_run`). As in trec_eval, the scores count, not the ranks.
+    Lines are `query Q0 answer rank score tag`, queries `head|relation|?` or `?|relation|tail`, or
+    without a graph any topics (`read_run`): head is the topic, tail the document. As in trec_eval, the
+    scores count, not the ranks.
 
     A query's other relevant answers, and those that `filter_splits` know, leave the candidates. A
     relevant answer that was not retrieved ties with all candidates that were not: its optimistic rank is
@@ -90,8 +91,9 @@ def ranks_from_run(
         raise ArgumentError("kg", f"must be given for its splits, got none and {split or filter_splits!r}.")
     width = float(checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf)))
     path, judgements = Path(path), None if qrels is None else Path(qrels)
-    run = read_run(path)
-    judged = None if judgements is None else read_qrels(judgements)
+    topics: Topics = "allowed" if graph is None else False
+    run = read_run(path, topics=topics)
+    judged = None if judgements is None else read_qrels(judgements, topics=topics)
     if graph is None:
         size = int(checks.whole("num_entities", num_entities, 1))
         graph = _seen(size, run, judged)
@@ -233,4 +235,6 @@ def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: Knowledg
 
 def _query(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:
     head, relation, tail = graph.entities[triple[0]], graph.relations[triple[1]], graph.entities[triple[2]]
+    if relation == TOPIC:
+        return head
     return f"{head}|{relation}|?" if side == "tail" else f"?|{relation}|{tail}"

@@ -1,6 +1,7 @@
 """TREC run and qrels files as tables of queries and answers."""
 
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -10,8 +11,14 @@ _RUN = ("query", "q0", "answer", "rank", "score", "tag")
 _QRELS = ("query", "zero", "answer", "relevance")
 _QUERY = "'head|relation|?' or '?|relation|tail'"
 
+TOPIC = "(topic)"
+"""The relation of a query that is a topic: its entity is the topic, its answers are relevant documents."""
 
-def read_run(path: Path, *, topics: bool = False) -> pl.DataFrame:
+Topics = bool | Literal["allowed"]
+"""Whether queries are topics, any text; allowed: they are where no query of a file holds a bar."""
+
+
+def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     """A run, lines `query Q0 answer rank score tag`, as they stand; .gz is unpacked.
 
     Fields are separated by white space, or by tabs where the first line holds five of them: then labels may
@@ -20,7 +27,8 @@ def read_run(path: Path, *, topics: bool = False) -> pl.DataFrame:
 
     Args:
         path: of the file.
-        topics: whether queries are any text, as in TREC, and not taken apart.
+        topics: whether queries are any text, as in TREC, and not taken apart; "allowed": if none of the file
+            holds a bar, they are topics, of side tail and relation `TOPIC`.
 
     Returns:
         Columns line, side, entity, relation, answer, score, tag, and query, the text of it; of topics without
@@ -35,10 +43,10 @@ def read_run(path: Path, *, topics: bool = False) -> pl.DataFrame:
     _refuse(path, frame["score"], score.is_null(), "a score must be a number")
     _refuse(path, frame["score"], score.is_nan(), "a score must not be NaN")
     frame = frame.with_columns(score=score).drop("q0", "rank")
-    return _once(path, frame if topics else _parsed(path, frame), "tag", "query", "answer")
+    return _once(path, _queries(path, frame, topics), "tag", "query", "answer")
 
 
-def read_qrels(path: Path, *, topics: bool = False) -> pl.DataFrame:
+def read_qrels(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     """Judgements, lines `query 0 answer relevance`, as they stand; otherwise as `read_run`.
 
     Returns:
@@ -48,7 +56,7 @@ def read_qrels(path: Path, *, topics: bool = False) -> pl.DataFrame:
     relevance = frame["relevance"].cast(pl.Int64, strict=False)
     _refuse(path, frame["relevance"], relevance.is_null(), "a relevance must be a whole number")
     frame = frame.with_columns(relevance=relevance).drop("zero")
-    return _once(path, frame if topics else _parsed(path, frame), "query", "answer")
+    return _once(path, _queries(path, frame, topics), "query", "answer")
 
 
 def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
@@ -62,6 +70,14 @@ def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
     expected = f"{len(names)} fields: {', '.join(names)}"
     frame = split_lines(path, lines, pattern, expected, separator="\t" if tabs else None)
     return frame.with_row_index("line", offset=1)
+
+
+def _queries(path: Path, frame: pl.DataFrame, topics: Topics) -> pl.DataFrame:
+    if topics is True:
+        return frame
+    if topics and not frame["query"].str.contains("|", literal=True).any():
+        return frame.with_columns(side=pl.lit("tail"), entity="query", relation=pl.lit(TOPIC))
+    return _parsed(path, frame)
 
 
 def _parsed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:

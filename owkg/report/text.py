@@ -12,9 +12,8 @@ from owkg.report.page import html
 from owkg.storage import written_aside
 from owkg.terminal.latex import latex as escaped
 from owkg.terminal.latex import tabular
-from owkg.terminal.tables import plain
-
-_ACTIVE = re.compile(r"[\\`*_\[\]<>|~&#$]")
+from owkg.terminal.markdown import marked
+from owkg.terminal.markdown import table as markdown_table
 
 
 def markdown(audit: Audit) -> str:
@@ -28,11 +27,7 @@ def markdown(audit: Audit) -> str:
     """
     found = []
     for table, caption in _tables(audit):
-        found.append(f"{_marked(caption)}\n")
-        found.append(_line([_marked(head) for head in table.columns]))
-        found.append("|" + "---|" * table.names + "---:|" * (len(table.columns) - table.names))
-        found += [_line([*map(_marked, row[: table.names]), *row[table.names :]]) for row in table.rows]
-        found.append("")
+        found += [f"{marked(caption)}\n", markdown_table(table.columns, table.rows, table.names), ""]
     return "\n".join(found)
 
 
@@ -93,15 +88,6 @@ def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
     if len(ready.judged):
         found.append(("judged", tables.judged(ready)))
     return [(table, f"{table.caption}. {rests[name]}") for name, table in found]
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _marked(text: Any) -> str:
-    """Text as Markdown prints it, on one line."""
-    return _ACTIVE.sub(lambda match: "\\" + match[0], " ".join(plain(text).split()))
 
 
 def _in_latex(text: Any) -> str:

@@ -408,7 +408,7 @@ def test_tables_fit_eighty_columns(folder, call, command, tmp_path, monkeypatch)
     assert ("and 15 more pairs" in printed) == (command == "compare")
 
 
-def test_csv_and_latex(folder, call):
+def test_csv_latex_and_markdown(folder, call):
     labels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels")
     asked = ("compare", *three(folder), *labels, "--metric", "mrr,macro-mrr", "--draws", 99)
     code, printed, _ = call(*asked, "--format", "csv")
@@ -432,6 +432,10 @@ def test_csv_and_latex(folder, call):
     assert printed.count(r"\begin{tabular}{lrr}") == printed.count(r"\end{tabular}") == 4
     assert "a -- b & $" in printed
     assert all(line.startswith(("%", "\\")) or line.endswith(r"\\") for line in printed.splitlines())
+    code, printed, _ = call(*asked, "--format", "markdown")
+    assert code == 0
+    assert printed.count("|---|---:|---:|") == 4
+    assert "| a - b | -" in printed
 
 
 def test_labels_are_neither_markup_nor_commands(folder, call, tmp_path):
@@ -443,7 +447,7 @@ def test_labels_are_neither_markup_nor_commands(folder, call, tmp_path):
             relation=pl.format("{}{}", pl.lit(strange), "relation"), model=pl.lit(f"[/]{name}")
         ).write_parquet(paths[-1])
     asked = (*paths, "--metric", "mrr", "--test", "t", "--by", "relation")
-    for more in ((), ("--format", "latex")):
+    for more in ((), ("--format", "latex"), ("--format", "markdown")):
         code, printed, error = call("compare", *asked, *more)
         assert (code, error) == (0, "")
         assert "\x1b" not in printed

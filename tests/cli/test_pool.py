@@ -180,6 +180,58 @@ def test_names_go_into_the_sheet(call, folder):
     assert "'Ann Ash (painter)' -- is acquainted with --> X?" in (folder / "pool/sheet.tsv").read_text()
 
 
+@pytest.fixture
+def topics(folder):
+    """Two TREC runs and qrels whose topics are no queries of a graph."""
+    rows = [("301", "d1", 3), ("301", "d2", 2), ("302", "d3", 3), ("302", "d1", 2)]
+    for name, of in (("bm25", {}), ("bert", {"d2": "d5"})):
+        lines = [f"{query} Q0 {of.get(answer, answer)} 1 {score} {name}\n" for query, answer, score in rows]
+        (folder / f"{name}.run").write_text("".join(lines))
+    (folder / "topics.qrels").write_text("301 0 d2 1\n301 0 d5 0\n302 0 d1 1\n")
+
+
+def test_a_pool_of_topics(call, folder, topics):
+    made = ("bm25.run", "bert.run", "--depth", "2", "--out", "pool")
+    assert call("pool", *made)[0] == 0
+    pool = pl.read_csv("pool/pool.tsv", separator="\t", infer_schema=False)
+    assert pool.select("query", "answer", "depth", "models").rows() == [
+        ("301", "d1", "1", "bert,bm25"),
+        ("301", "d2", "2", "bm25"),
+        ("301", "d5", "2", "bert"),
+        ("302", "d3", "1", "bert,bm25"),
+        ("302", "d1", "2", "bert,bm25"),
+    ]
+    sheet = pl.read_csv("pool/sheet.tsv", separator="\t", infer_schema=False)
+    assert set(sheet["question"]) == {f"Which X is relevant to this: '{name}'?" for name in ("301", "302")}
+    label = pl.when(pl.col("answer_id").is_in(["d2", "d1"])).then(pl.lit("1")).otherwise(pl.lit("0"))
+    sheet.with_columns(label=label).write_csv("filled.tsv", separator="\t")
+    assert call("pool", "--read", "filled.tsv", "--pool", "pool", "--out", "back.qrels")[0] == 0
+    lines = sorted((folder / "back.qrels").read_text().splitlines())
+    assert lines == ["301 0 d1 1", "301 0 d2 1", "301 0 d5 0", "302 0 d1 1", "302 0 d3 0"]
+    assert call("pool", *made, "--overwrite", "--truth", "topics.qrels")[0] == 0
+    lines = sorted((folder / "pool" / "pool.qrels").read_text().splitlines())
+    assert lines == ["301 0 d1 -1", "301 0 d2 1", "301 0 d5 0", "302 0 d1 1", "302 0 d3 -1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ("--rule type", "--rule must be absent for topics"),
+        ("--kg graph", "--kg must be absent where queries are topics, got graph"),
+        ("--truth test", "--truth must be a file of qrels, got 'test'"),
+        ("--filter train", "--filter must be "),
+        ("one.run", "must be 'head|relation|\\?'|--kg must be given"),
+    ],
+)
+def test_bad_topics(call, folder, topics, arguments, shown):
+    code, out, err = call("pool", "bm25.run", "--depth", "2", "--out", "x", *arguments.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("owkg: error: ")
+    assert err.count("\n") == 1
+    assert pl.Series([err]).str.contains(shown).item(), err
+    assert not (folder / "x").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [

@@ -50,10 +50,14 @@ def test_a_row_for_each_side_rule_and_metric(full_table):
 
 def test_groups_are_reported_by_themselves(full_table):
     table = full_table.with_columns(
-        category=pl.col("relation").replace({"r0": "1-1", "r1": "1-N", "r2": "1-N"})
+        category=pl.col("relation").replace({"r0": "1-1", "r1": "1-N", "r2": "1-N"}),
+        half_link=pl.when(pl.col("popularity") > 2)
+        .then(pl.lit("both seen"))
+        .otherwise(pl.lit("neither seen")),
     )
     found = report(table, SUMMARIES, by=list(Breakdown), ties=["exact"])
-    assert found["by"].unique(maintain_order=True).to_list() == [None, "relation", "category", "popularity"]
+    divided = ["relation", "category", "popularity", "half-link"]
+    assert found["by"].unique(maintain_order=True).to_list() == [None, *divided]
     for relation in ("r0", "r1", "r2"):
         row = _value(found, by="relation", group=relation, side="both", metric="mrr")
         assert row["value"] == pytest.approx(_own(table.filter(relation=relation), "mrr").value, rel=1e-12)
@@ -66,7 +70,7 @@ def test_groups_are_reported_by_themselves(full_table):
     rows = table.filter(pl.col("popularity").is_between(1, 9))
     assert row["value"] == pytest.approx(_own(rows, "mrr").value, rel=1e-12)
     # Groups divide the tasks.
-    for by in ("relation", "category", "popularity"):
+    for by in divided:
         whole = found.filter(by=by, side="both", metric="mrr")
         assert whole["tasks"].sum() == len(table)
 

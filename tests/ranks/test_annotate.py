@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from owkg.kg import KnowledgeGraph
+from owkg.kg.popularity import half_links
 from owkg.ranks import annotated, other_candidates, rank_table, triple_ids
 
 GRAPH = KnowledgeGraph(
@@ -31,7 +32,9 @@ def test_popularity_and_category_are_counted_in_train(table):
     assert found["popularity"].to_list() == [1, 2, 3, 3]
     assert found["relation_popularity"].to_list() == [1, 0, 1, 2]
     assert found["category"].to_list() == ["1-N", "N-1", "1-N", "N-1"]
-    assert found.drop("popularity", "relation_popularity", "category").equals(table)
+    # (c, r) is in no training triple, (r, b) is; (a, s) is not, (s, b) is.
+    assert found["half_link"].to_list() == ["(r, t) seen"] * 4
+    assert found.drop("popularity", "relation_popularity", "category", "half_link").equals(table)
 
 
 def test_what_the_table_says_is_kept():
@@ -44,6 +47,18 @@ def test_what_the_table_says_is_kept():
 
 def test_the_same_as_rank_table_gives():
     assert annotated(BARE, GRAPH).select(TABLE.columns).equals(TABLE)
+
+
+def test_half_links_are_what_counting_gives():
+    rng = np.random.default_rng(0)
+    facts, triples = (np.stack([rng.integers(n, size=m) for n in (9, 4, 9)], 1) for m in (12, 500))
+    heads = {(h, r) for h, r, _ in facts.tolist()}
+    tails = {(r, t) for _, r, t in facts.tolist()}
+    names = {(True, True): "both seen", (True, False): "(h, r) seen", (False, True): "(r, t) seen"}
+    expected = [names.get(((h, r) in heads, (r, t) in tails), "neither seen") for h, r, t in triples.tolist()]
+    assert half_links(facts, triples, 4).to_list() == expected
+    assert len(set(expected)) == 4
+    assert half_links(facts[:0], triples, 4).unique().to_list() == ["neither seen"]
 
 
 def test_triple_ids():

@@ -123,6 +123,10 @@ def test_queries_of_other_times_are_other_queries():
             "`candidates` must be of every task",
         ),
         ({"scores": np.full((1, 6), np.nan)}, "NaN"),
+        (
+            {"known": pl.DataFrame({"head": "a", "relation": "r", "tail": "f", "time": "1"}), "key": "time"},
+            "`known` must hold time as `tasks` does, got String, not Int64",
+        ),
     ],
 )
 def test_bad_input(change, message):

@@ -148,6 +148,23 @@ def test_qrels_and_a_number_of_entities_are_enough(files):
     assert notes == ("1 relevant answers were not retrieved: they tie with all candidates that were not",)
 
 
+def test_topics_need_no_graph(files):
+    run, qrels = files
+    run.write_text("301 Q0 d1 1 3.0 bm25\n301 Q0 d2 2 2.0 bm25\n302 Q0 d1 1 1.0 bm25\n")
+    qrels.write_text("301 0 d2 1\n301 0 d9 1\n302 0 d1 1\n302 0 d2 0\n")
+    table, notes = ranks_from_run(run, qrels=qrels, num_entities=50)
+    rows = table.select("head", "tail", "side", "optimistic", "pessimistic", "candidates").rows()
+    assert rows == [
+        ("301", "d2", "tail", 2, 2, 49),
+        ("301", "d9", "tail", 2, 49, 49),
+        ("302", "d1", "tail", 1, 1, 50),
+    ]
+    assert len(notes) == 1
+    run.write_text("301 Q0 d1 1 3.0 bm25\na|r|? Q0 d1 1 3.0 bm25\n")
+    with pytest.raises(ValueError, match="run, line 1: a query must be 'head"):
+        ranks_from_run(run, qrels=qrels, num_entities=50)
+
+
 def test_tabs_and_spaces_line_ends_and_gzip(files, tmp_path):
     run, qrels = files
     expected, _ = ranks_from_run(run, qrels=qrels, num_entities=10)
