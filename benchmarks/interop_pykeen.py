@@ -1,6 +1,6 @@
 """PyKEEN's models on a data set through each way into owkg: how far its metrics are from PyKEEN's own.
 
-Trains TransE, ComplEx and RotatE by PyKEEN for some epochs, evaluates each by PyKEEN, and then by owkg through
+Trains TransE, ComplEx and RotatE by PyKEEN for some epochs, evaluates each by PyKEEN, then by owkg through
 the result, the embeddings, a file of them, and the state. Prints the largest difference of each way over all
 shared metrics, sides and tie rules. Needs PyKEEN beside owkg; FB15k-237 takes some minutes a model.
 
