@@ -60,6 +60,7 @@ def trained(name: str, splits: list[Any], dim: int, epochs: int) -> Any:
         testing=testing,
         model=name,
         model_kwargs={"embedding_dim": dim},
+        optimizer_kwargs={"lr": 0.01},
         training_kwargs={"num_epochs": epochs, "batch_size": 1024, "use_tqdm": False},
         evaluation_kwargs={"use_tqdm": False, "batch_size": 64},
         evaluator_kwargs={"filtered": True},

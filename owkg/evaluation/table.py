@@ -80,12 +80,12 @@ def ranks(
     graph = graph_checked(graph)
     part = graph if seen is None else graph_checked(seen)
     with_score = score_checked(score, tolerance)
-    _check_sizes(model, params, part)
+    check_sizes(model, params, part)
     if name == "":
         raise ArgumentError("name", f"must not be empty, got {name!r}.")
     if filter_splits is None:
         filter_splits = default_filters(graph, split)
-    sides = _sides_checked(sides)
+    sides = sides_checked(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):
         raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
@@ -158,14 +158,16 @@ def _one_side(
     return every
 
 
-def _sides_checked(sides: Any) -> list[str]:
+def sides_checked(sides: Any) -> list[str]:
+    """The sides that are asked for; ValueError if there is none, an unknown one, or one twice."""
     names = list(sides) if isinstance(sides, list | tuple) else [sides]
     if not names or any(name not in SIDES or names.count(name) > 1 for name in names):
         raise ArgumentError("sides", f"must be head, tail, or both, each once, got {sides!r}.")
     return names
 
 
-def _check_sizes(model: Model, params: Params, graph: KnowledgeGraph) -> None:
+def check_sizes(model: Model, params: Params, graph: KnowledgeGraph) -> None:
+    """ValueError if the parameters are of another number of entities or relations than the graph."""
     relations = graph.num_relations * (2 if model.config.reciprocal else 1)
     for array, rows in (("entity", graph.num_entities), ("relation", relations)):
         if len(params[array]) != rows:

@@ -1,0 +1,103 @@
+"""Candidates that are typical of a relation and side: they are all scored, whatever else is sampled."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int32, Int64
+from scipy import sparse
+
+from owkg.checks import ArgumentError
+from owkg.kg.triples import triples_checked
+
+# Entries of one [entities, slots] array of affinities.
+_ENTRIES = 2**24
+
+
+class TypicalCandidates(NamedTuple):
+    """The typical candidates of each relation and side, in CSR form.
+
+    Those of relation r are `entities[offsets[i] : offsets[i + 1]]`, increasing, where i is r for heads and
+    r + `num_relations` for tails.
+
+    Attributes:
+        offsets: where those of each relation and side begin, and at last how many there are.
+        entities: entity ids.
+        num_entities, num_relations: of the graph.
+    """
+
+    offsets: Int64[np.ndarray, "slots+1"]
+    entities: Int32[np.ndarray, "candidates"]
+    num_entities: int
+    num_relations: int
+
+    def of(self, relation: int, side: str) -> Int32[np.ndarray, "candidates"]:
+        """Those of a relation and side."""
+        slot = relation + (self.num_relations if side == "tail" else 0)
+        return self.entities[self.offsets[slot] : self.offsets[slot + 1]]
+
+
+def typical_candidates(
+    facts: np.ndarray, *, num_entities: int, num_relations: int, more: float = 0.02
+) -> TypicalCandidates:
+    """The entities that some fact has at a relation and side, and those that are most like them.
+
+    How like is told by the other relations and sides, the slots, at which an entity is seen: its affinity to
+    slot s is the sum over its slots s' of the share of the entities at s' that are at s too.
+
+    Args:
+        facts: int [facts, 3], with all known answers that leave the candidates.
+        num_entities, num_relations: of the graph.
+        more: entities beside those that a fact has there, as a share of all; of equal affinity those with the
+            smaller id.
+
+    Raises:
+        ValueError: if an id or `more` is out of range.
+
+    Examples:
+        >>> facts = [[0, 0, 2], [1, 0, 2], [0, 1, 3], [4, 1, 3]]
+        >>> found = typical_candidates(facts, num_entities=6, num_relations=2, more=1 / 6)
+        >>> found.of(0, "head").tolist(), found.of(0, "tail").tolist()
+        ([0, 1, 4], [0, 2])
+
+    References:
+        L-WD of Cornell et al. 2022, "Challenging the assumption of structure-based embeddings".
+    """
+    triples = triples_checked(facts, num_entities, num_relations)
+    if not 0 <= more <= 1:
+        raise ArgumentError("more", f"must be in [0, 1], got {more!r}.")
+    extra = int(more * num_entities)
+    entity = np.concatenate([triples[:, 0], triples[:, 2]])
+    slot = np.concatenate([triples[:, 1], triples[:, 1] + num_relations])
+    seen = sparse.csr_matrix(
+        (np.ones(len(entity), np.float32), (entity, slot)), shape=(num_entities, 2 * num_relations)
+    )
+    seen.data[:] = 1  # sums of repeated entries
+    size = np.asarray(seen.sum(0)).ravel()
+    shared = (seen.T @ seen).tocsr()
+    share = sparse.diags(1 / np.maximum(size, 1)) @ shared
+    columns = seen.tocsc()
+    found: list[np.ndarray] = []
+    step = max(1, _ENTRIES // num_entities)
+    for begin in range(0, 2 * num_relations, step):
+        own = slice(begin, min(begin + step, 2 * num_relations))
+        affinity = (seen @ share[:, own]).toarray() if extra else None
+        for i in range(own.start, own.stop):
+            inside = columns.indices[columns.indptr[i] : columns.indptr[i + 1]]
+            if affinity is not None:
+                column = affinity[:, i - begin]
+                column[inside] = -1
+                inside = np.concatenate([inside, _largest(column, min(extra, num_entities - len(inside)))])
+            found.append(np.sort(inside).astype(np.int32))
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in found])]).astype(np.int64)
+    return TypicalCandidates(
+        offsets, np.concatenate([*found, np.empty(0, np.int32)]), num_entities, num_relations
+    )
+
+
+def _largest(values: np.ndarray, count: int) -> np.ndarray:
+    """Indices of the largest values, of equal ones the first."""
+    if count <= 0:
+        return np.empty(0, np.int64)
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    above = np.flatnonzero(values > least)
+    return np.concatenate([above, np.flatnonzero(values == least)[: count - len(above)]])
