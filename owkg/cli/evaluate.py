@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.evaluate_output import filter_note, filtered_by, show_ranks, unseen_note
+from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.scorers import (
@@ -23,12 +23,19 @@ from owkg.cli.scorers import (
 )
 from owkg.terminal.progress import progress
 
+_SAMPLING = "Without all scores"
 _ONLY_PARQUET = "only .parquet keeps by which splits"
 
 
 def evaluate(
-    out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
     run: RunFolder = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; with --sample, .csv of the "
+            "estimates."
+        ),
+    ] = None,
     embeddings: EmbeddingsFile = None,
     model: ModelOfEmbeddings = None,
     norm: Norm = None,
@@ -79,11 +86,46 @@ def evaluate(
         int | None,
         typer.Option(min=1, help="MiB of scores at a time; by the free memory when absent. Changes no rank."),
     ] = None,
+    sample: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Estimate metrics without bias from about this share of the scores, such as 0.01, and "
+            "those of candidates typical of each relation; no rank table.",
+            rich_help_panel=_SAMPLING,
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of --sample: mrr, p-mrr@P, log-mrr, hits@K; several with commas.",
+            show_default="mrr,hits@1,hits@10",
+            rich_help_panel=_SAMPLING,
+        ),
+    ] = None,
+    ties: Annotated[
+        str,
+        typer.Option(
+            metavar="optimistic|realistic|pessimistic", help="Of --sample.", rich_help_panel=_SAMPLING
+        ),
+    ] = "realistic",
+    typical: Annotated[
+        float,
+        typer.Option(
+            help="Of --sample: entities that are typical of a relation beside those that it has, as a "
+            "share of all.",
+            rich_help_panel=_SAMPLING,
+        ),
+    ] = 0.02,
+    seed: Annotated[int, typer.Option(help="Of --sample.", min=0, rich_help_panel=_SAMPLING)] = 0,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Ranks the answer of every triple of a split among all entities, on both sides, filtered.
 
     Entities are shared out among all devices that JAX sees; the number of devices changes no rank.
+
+    With --sample, metrics of these ranks are estimated instead. The mean over seeds is the metric of full
+    evaluation. The sampling error is that of the candidates that are not scored; the interval holds it too.
     """
     from owkg.evaluation import ranks
     from owkg.ranks import write_ranks
@@ -91,7 +133,12 @@ def evaluate(
     from owkg.ranks.files import path_checked
     from owkg.ranks.unseen import unseen_checked
 
-    out = path_checked(out)
+    if sample is None:
+        if out is None:
+            raise ValueError("`out` must say where to write the rank table; --sample needs none.")
+        out = path_checked(out)
+        if metric:
+            raise ValueError("`metric` has no effect without --sample; owkg metrics has all of rank tables.")
     unseen = unseen_checked(unseen)
     if raw and filter_ is not None:
         raise ValueError(f"`filter` has no effect with --raw, got {filter_!r}.")
@@ -99,6 +146,19 @@ def evaluate(
     given = source_of(run, embeddings, model, norm, option, layout, relation_layout, kg, step)
     check_readable([queries])
     check_writable([out, lists])
+    if sample is not None:
+        others = {"queries": queries, "lists": lists, "popularity": popularity, "score": score}
+        others |= {"tolerance": tolerance, "name": name, "block_mib": block_mib}
+        others |= {"unseen": None if unseen == "error" else unseen}
+        for option_name, value in others.items():
+            if value:
+                raise ValueError(f"`{option_name}` has no effect with --sample.")
+        chosen = [part for one in metric or ["mrr,hits@1,hits@10"] for part in _names(one)]
+        options = {"share": sample, "more": typical, "ties": ties, "seed": seed, "split": split}
+        options |= {"filter_splits": filters, "sides": _names(sides)}
+        show_estimates(given, chosen, options, out, form)
+        return
+    assert out is not None
     scorer, notes = scorer_of(given, unseen)
     source = given.path
     if filters is None:

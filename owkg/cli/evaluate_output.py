@@ -1,11 +1,15 @@
 """Output of `owkg evaluate`."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from owkg.cli.options import Format
-from owkg.cli.output import show
+from owkg.cli.output import rows_of, show
+from owkg.cli.scorers import Source, scorer_of
+from owkg.terminal.progress import progress
+from owkg.terminal.tables import line, printed
 
 _METRICS = ("mrr", "hits@10", "mr")
 
@@ -75,3 +79,50 @@ def show_ranks(
         **{k: about[k] for k in ("queries", "unseen") if k in about},
         notes=notes,
     )
+
+
+def show_estimates(
+    source: Source, metrics: list[str], options: dict[str, Any], out: Path | None, form: Format
+) -> None:
+    """Estimates metrics of a scorer without bias, prints them, and writes them where there is an `out`."""
+    from owkg.evaluation import sampled
+    from owkg.storage import written_aside
+
+    if out is not None and out.suffix.lower() != ".csv":
+        raise ValueError(f"`out` must end in .csv with --sample, got {out}.")
+    scorer, notes = scorer_of(source, "error")
+    with progress("Sampling", "thousandths") as update:
+        try:
+            found = sampled(*scorer[:3], scorer.graph, metrics, on_progress=update, **options)
+        except ValueError as error:
+            text = str(error).replace("`params`", f"{source.path}: its parameters")
+            for name, flag in (("share", "sample"), ("more", "typical"), ("metrics", "metric")):
+                text = text.replace(f"`{name}`", f"`{flag}`")
+            raise ValueError(text) from None
+    if out is not None:
+        with written_aside(out) as aside:
+            found.values.write_csv(aside)
+    shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
+    if form is Format.JSON:
+        print(json.dumps({"results": rows_of(found.values), **shares, "notes": notes}, indent=2))
+        return
+    cells = [
+        [
+            row["side"],
+            row["metric"],
+            f"{row['value']:.4f}",
+            f"[{row['ci_low']:.4f}, {row['ci_high']:.4f}]",
+            f"{row['sampling_error']:.4f}",
+            f"{row['query_error']:.4f}",
+        ]
+        for row in found.values.iter_rows(named=True)
+    ]
+    heads = ["side", "metric", "estimate", "95% interval", "sampling error", "query error"]
+    title = f"{source.path}: unbiased estimates, {options['ties']} ranks, {options['split']}"
+    printed(title, heads, cells)
+    line(
+        f"scores: {found.typical_share:.1%} of all are of typical candidates, "
+        f"{found.sampled_share:.2%} of others"
+    )
+    for note in notes:
+        line(f"note: {note}")

@@ -156,7 +156,7 @@ def sampled(
         name = group[0][0] if len(group) == 1 else "both"
         for m, weight in enumerate(weights):
             parts = [(tasks.query, tasks.batch, halves[:, m]) for _, tasks, halves in group]
-            rows.append({"side": name, "ties": ties, "metric": weight.name} | _summary(parts, ci))
+            rows.append({"side": name, "ties": ties, "metric": weight.name} | summary(parts, ci))
     return SampledEvaluation(pl.DataFrame(rows), full / total, some / total)
 
 
@@ -303,7 +303,7 @@ def _noted(jobs: Iterator[tuple[Job, tuple[int, int]]], places: list[tuple[int, 
         yield job
 
 
-def _summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -> dict[str, Any]:
+def summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -> dict[str, Any]:
     """Value, errors and interval; of each part the query and batch of its tasks, and both halves of it."""
     mean = np.concatenate([halves.mean(0) for *_, halves in parts])
     value, size = float(mean.mean()), len(mean)
