@@ -17,6 +17,7 @@ from owkg.metrics.measures import (
 from owkg.metrics.published import adjusted_from, adjusted_values, chance_levels
 from owkg.metrics.registry import adjusted, metric, pykeen_key
 from owkg.metrics.report import Breakdown, default_group_metrics, default_metrics, report
+from owkg.metrics.sampled_negatives import full_values, full_values_of_published
 from owkg.metrics.sides import side_means
 from owkg.metrics.ties import Ties
 from owkg.ranks.tasks import Tasks, part_of, tasks, tasks_of
@@ -36,6 +37,8 @@ __all__ = [
     "default_group_metrics",
     "default_metrics",
     "evaluate",
+    "full_values",
+    "full_values_of_published",
     "macro",
     "macro_map",
     "macro_ndcg",

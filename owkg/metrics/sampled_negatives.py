@@ -1,0 +1,190 @@
+"""What ranks among sampled negatives leave open: all values of full evaluation that agree with them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float, Int
+from scipy import optimize, sparse, special
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.rank_weights import RankWeight, rank_weight
+from owkg.rank_weights.tables import rank_weights
+from owkg.ranks import RankTable
+
+# Ranks that are told apart one by one; behind them so many in all, ever farther apart.
+_DENSE, _POINTS = 300, 500
+# Sampled ranks at which a band is held, of the first and of all.
+_HELD = 40
+_REFUSED = "must be a mean over ranks that is larger for better ones, such as mrr, hits@10 or p-mrr@0.5"
+
+
+def full_values(
+    ranks: RankTable | pl.DataFrame,
+    metrics: str | Sequence[str] = ("mrr", "hits@1", "hits@10"),
+    *,
+    num_entities: int,
+    ci: float = 0.95,
+) -> pl.DataFrame:
+    """Values of full evaluation that agree with ranks among uniform negatives.
+
+    Of an answer of rank r among N candidates, a hypergeometric number of those before it is drawn with K
+    negatives. All distributions of r whose distribution of sampled ranks is within the
+    Dvoretzky-Kiefer-Wolfowitz band of the one that was seen are possible; a linear program finds the least
+    and the largest value of a metric among them. The set holds the value of the population with probability
+    `ci` at least.
+
+    Args:
+        ranks: among the answer and K negatives: `candidates` is K + 1 in every row. Half ranks count down.
+        metrics: means over ranks.
+        num_entities: N, candidates of full evaluation.
+        ci: level of the band, on the number of distinct queries.
+
+    Returns:
+        A row each metric: metric, sampled (its value among the negatives), full_low, full_high.
+
+    Raises:
+        ValueError: if the numbers of candidates differ, N is below them, or a metric is no mean over ranks.
+    """
+    checks.level("ci", ci)
+    table = RankTable.of_entities(ranks, source="ranks").frame
+    among = table["candidates"].unique()
+    if len(among) != 1:
+        got = f"got {among.sort().to_list()[:3]} candidates"
+        raise ArgumentError("ranks", f"must all be among K negatives, {got}.")
+    negatives = int(among[0]) - 1
+    size = _sizes(num_entities, negatives)
+    rank = (table["optimistic"].to_numpy() + table["pessimistic"].to_numpy()) // 2
+    seen = np.bincount(rank - 1, minlength=negatives + 1) / len(rank)
+    entity = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
+    queries = table.select("side", "relation", entity=entity).n_unique()
+    band = np.sqrt(np.log(2 / (1 - ci)) / (2 * queries))
+    grid = _grid(size)
+    # A band at some of the places is a set that is no smaller, and a program that is.
+    places = np.unique(
+        np.append(np.arange(min(_HELD, negatives)), np.geomspace(1, negatives, _HELD).astype(int) - 1)
+    )
+    steps = np.cumsum(_chances(grid, size, negatives), 0)[places]
+    middle = np.cumsum(seen)[places]
+    rows = []
+    for weight in _weights(metrics):
+        of_sampled = rank_weights(weight, np.arange(1.0, negatives + 2))
+        low, high = _ends(weight, grid, steps, middle - band, middle + band)
+        sampled = float(seen @ of_sampled)
+        rows.append({"metric": weight.name, "sampled": sampled, "full_low": low, "full_high": high})
+    return pl.DataFrame(rows)
+
+
+def full_values_of_published(
+    published: Mapping[str, float],
+    metrics: str | Sequence[str] = ("mrr", "hits@1", "hits@10"),
+    *,
+    negatives: int,
+    num_entities: int,
+    rounding: float = 0.0005,
+) -> pl.DataFrame:
+    """Values of full evaluation that agree with published metrics of ranks among uniform negatives.
+
+    Args:
+        published: value by metric, such as {"mrr": 0.98, "hits@10": 0.995}.
+        metrics: of full evaluation.
+        negatives: K, for each answer.
+        num_entities: N, candidates of full evaluation.
+        rounding: half a unit of the last digit of the published values.
+
+    Returns:
+        A row each metric: metric, full_low, full_high.
+
+    Raises:
+        ValueError: if no distribution of ranks has these metrics, or an argument is out of range.
+
+    Examples:
+        >>> found = full_values_of_published({"mrr": 0.9}, "mrr", negatives=500, num_entities=2_500_604)
+        >>> low, high = found.select("full_low", "full_high").row(0)
+        >>> low < 0.01, high > 0.85
+        (True, True)
+    """
+    size = _sizes(num_entities, checks.whole("negatives", negatives, 1))
+    if not published:
+        raise ArgumentError("published", "must hold at least one metric, got none.")
+    grid = _grid(size)
+    chances = _chances(grid, size, negatives)
+    names = list(published)
+    values = np.array([float(published[name]) for name in names])
+    drawn = np.stack([rank_weights(one, np.arange(1.0, negatives + 2)) for one in _weights(names)])
+    rows = []
+    for weight in _weights(metrics):
+        low, high = _ends(weight, grid, drawn @ chances, values - rounding, values + rounding)
+        rows.append({"metric": weight.name, "full_low": low, "full_high": high})
+    return pl.DataFrame(rows)
+
+
+def _sizes(num_entities: Any, negatives: int) -> int:
+    size = int(checks.whole("num_entities", num_entities, 1))
+    if size <= negatives:
+        raise ArgumentError("num_entities", f"must be more than the {negatives} negatives, got {size}.")
+    return size
+
+
+def _weights(metrics: str | Sequence[str]) -> list[RankWeight]:
+    found = []
+    for name in checks.names("metrics", metrics):
+        weight = rank_weight(name)
+        if weight.link is not None or not weight.larger_is_better:
+            raise ArgumentError("metrics", f"{_REFUSED}, got {name}.")
+        found.append(weight)
+    if not found:
+        raise ArgumentError("metrics", "must name at least one metric, got none.")
+    return found
+
+
+def _grid(size: int) -> Int[np.ndarray, "g"]:
+    """Ranks: all of the first ones, then ever farther apart, the last."""
+    dense = np.arange(1, min(_DENSE, size) + 1)
+    return np.unique(np.concatenate([dense, np.geomspace(dense[-1], size, _POINTS).astype(int), [size]]))
+
+
+def _chances(grid: np.ndarray, size: int, negatives: int) -> Float[np.ndarray, "drawn g"]:
+    """The chance of 0 .. K negatives before the answer, for each rank among all."""
+    drawn, before = np.arange(negatives + 1)[:, None], grid[None] - 1
+    behind = size - 1 - before
+    possible = (drawn <= before) & (negatives - drawn <= behind)
+    ways = _log_choose(before, np.minimum(drawn, before)) + _log_choose(
+        behind, np.clip(negatives - drawn, 0, behind)
+    )
+    return np.where(possible, np.exp(ways - _log_choose(size - 1, negatives)), 0)
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    """log of n over k; to 1e-8 for millions, where scipy's own distribution takes half a minute."""
+    return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+
+
+def _ends(
+    weight: RankWeight, grid: np.ndarray, rows: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[float, float]:
+    """Least and largest mean of the weight over distributions with low <= rows @ distribution <= high."""
+    value = rank_weights(weight, grid.astype(float))
+    bounds = np.concatenate([high, -low])
+    # Bounds that no distribution can pass say nothing.
+    both = np.concatenate([rows, -rows])
+    tight = bounds < both.max(1)
+    ends = []
+    for sign in (1, -1):
+        found = optimize.linprog(
+            sign * value,
+            A_ub=sparse.csr_matrix(both[tight]),
+            b_ub=bounds[tight],
+            A_eq=np.ones((1, len(grid))),
+            b_eq=[1.0],
+            bounds=(0, 1),
+            method="highs",
+        )
+        if found.status == 2:
+            raise ArgumentError("published", "must be metrics of some distribution of ranks, got none such.")
+        if not found.success:
+            raise RuntimeError(f"the linear program did not end: {found.message}")
+        ends.append(sign * float(found.fun))
+    return ends[0], ends[1]

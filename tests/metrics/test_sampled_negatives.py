@@ -1,0 +1,113 @@
+"""Values of full evaluation that agree with sampled negatives: the truth is inside, both ends are attained."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from owkg.metrics import full_values, full_values_of_published
+from owkg.metrics.sampled_negatives import _chances, _grid
+
+SIZE, NEGATIVES = 3000, 50
+METRICS = ["mrr", "hits@1", "hits@10", "p-mrr@0.5"]
+
+
+def table(rank, candidates):
+    n = len(rank)
+    return pl.DataFrame(
+        {
+            "head": [f"h{i}" for i in range(n)],
+            "relation": "r",
+            "tail": "t",
+            "side": "tail",
+            "optimistic": rank,
+            "pessimistic": rank,
+            "candidates": candidates,
+        }
+    )
+
+
+def worlds():
+    rng = np.random.default_rng(0)
+    for strength in (0.3, 0.7, 0.95):
+        yield 1 + (rng.random(4000) ** (1 / (1 - strength)) * (SIZE - 1)).astype(int)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_full_value_is_inside(number):
+    rank = list(worlds())[number]
+    rng = np.random.default_rng(number)
+    sampled = 1 + rng.hypergeometric(rank - 1, SIZE - rank, NEGATIVES)
+    found = full_values(table(sampled, NEGATIVES + 1), METRICS, num_entities=SIZE)
+    truth = {"mrr": (1 / rank).mean(), "hits@1": (rank <= 1).mean(), "hits@10": (rank <= 10).mean()}
+    truth["p-mrr@0.5"] = (rank**-0.5).mean()
+    for row in found.iter_rows(named=True):
+        assert row["full_low"] <= truth[row["metric"]] <= row["full_high"]
+        assert row["full_low"] < row["sampled"]
+    assert found.filter(metric="mrr")["sampled"].item() == pytest.approx((1 / sampled).mean())
+
+
+def test_many_negatives_leave_little_open():
+    rank = next(worlds())
+    size = NEGATIVES + 1
+    clipped = np.minimum(rank, size)
+    found = full_values(table(clipped, size), ["mrr"], num_entities=size + 1)
+    assert found["full_high"].item() - found["full_low"].item() < 0.25
+
+
+def test_published_values():
+    """The ends are means of distributions that have the published value."""
+    chances, grid = _chances(_grid(SIZE), SIZE, NEGATIVES), _grid(SIZE)
+    drawn = (1 / np.arange(1, NEGATIVES + 2)) @ chances
+    found = full_values_of_published(
+        {"mrr": 0.9}, "mrr", negatives=NEGATIVES, num_entities=SIZE, rounding=0.0
+    )
+    low, high = found.select("full_low", "full_high").row(0)
+    ends = []
+    for i in range(len(grid)):  # mixtures of two ranks attain the ends
+        for j in np.flatnonzero((drawn - 0.9) * (drawn[i] - 0.9) <= 0):
+            share = 1.0 if drawn[i] == drawn[j] else (0.9 - drawn[j]) / (drawn[i] - drawn[j])
+            ends.append(share / grid[i] + (1 - share) / grid[j])
+    assert low == pytest.approx(min(ends), abs=1e-9)
+    assert high == pytest.approx(max(ends), abs=1e-9)
+    more = full_values_of_published(
+        {"mrr": 0.9, "hits@1": 0.85}, "mrr", negatives=NEGATIVES, num_entities=SIZE
+    )
+    assert low - 0.001 <= more["full_low"].item() <= more["full_high"].item() <= high + 0.001
+
+
+def test_chances_are_hypergeometric():
+    grid = _grid(400)
+    expected = stats.hypergeom.pmf(np.arange(21)[:, None], 399, grid[None] - 1, 20)
+    np.testing.assert_allclose(_chances(grid, 400, 20), expected, atol=1e-10)
+    np.testing.assert_allclose(_chances(_grid(10**6), 10**6, 500).sum(0), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: full_values(table([1, 2], [9, 8]), num_entities=10),
+            "must all be among K negatives, got .8, 9",
+        ),
+        (
+            lambda: full_values(table([1, 2], 9), num_entities=8),
+            "`num_entities` must be more than the 8 negatives",
+        ),
+        (lambda: full_values(table([1, 2], 9), "mr", num_entities=99), "must be a mean over ranks .* got mr"),
+        (lambda: full_values(table([1, 2], 9), [], num_entities=99), "`metrics` must name at least one"),
+        (
+            lambda: full_values_of_published({"mrr": 2.0}, negatives=5, num_entities=99),
+            "`published` must be metrics of some distribution of ranks",
+        ),
+        (
+            lambda: full_values_of_published({"mrr": 0.5, "hits@1": 0.9}, negatives=5, num_entities=99),
+            "`published` must be metrics of some distribution",
+        ),
+        (lambda: full_values_of_published({}, negatives=5, num_entities=99), "`published` must hold"),
+        (lambda: full_values_of_published({"mrr": 0.5}, negatives=0, num_entities=9), "`negatives` must"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
