@@ -223,7 +223,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
 def time_chance(config: Config, rows: list[tuple]) -> None:
     """The chance level of the harmonic mean rank: quadrature against PyKEEN's drawing."""
     _, _, candidates, _ = drawn_ranks(_TEST_RANKS)
-    seconds = fastest(lambda: chance.reciprocal_chance(HMR, 1.0, candidates), config.repeats)
+    seconds = fastest(lambda: chance.reciprocal_chance(HMR, 1.0, chance.Shapes(candidates)), config.repeats)
     rows.append((f"chance level of hmr, {_TEST_RANKS:,} tasks, exact", 1, seconds, None, None))
     if find_spec("pykeen") is None:
         return
@@ -238,7 +238,7 @@ def time_chance(config: Config, rows: list[tuple]) -> None:
             )
         )
     )
-    error = abs(found[0] / chance.reciprocal_chance(HMR, 1.0, candidates).expectation - 1)
+    error = abs(found[0] / chance.reciprocal_chance(HMR, 1.0, chance.Shapes(candidates)).expectation - 1)
     what = f"PyKEEN, the same, {draws} draws ({error:.2%} off)"
     rows.append((what, 1, seconds, None, None))
 

@@ -296,25 +296,46 @@ class Moments(NamedTuple):
     heaviest: float
 
 
-class _Raw(NamedTuple):
-    """Sums over the queries of a block, and of the products of each two parts; the largest weight."""
+class Products(NamedTuple):
+    """Sums over some queries of the parts, and of their products: what `Moments` are made of.
+
+    Attributes:
+        totals: sum of each part.
+        products: sum of the product of each two.
+        heaviest: the largest weight.
+    """
 
     totals: Float[np.ndarray, "5"]
     products: Float[np.ndarray, "5 5"]
     heaviest: float
 
+    @classmethod
+    def of(cls, several: Sequence["Products"]) -> "Products":
+        """Those of all queries, from those of some."""
+        totals, products = (np.sum(column, axis=0) for column in list(zip(*several, strict=True))[:2])
+        return cls(totals, products, max(one.heaviest for one in several))
+
+    def moments(self, worst: float, queries: int) -> Moments:
+        """The moments of so many queries, once these are all."""
+        totals, products, heaviest = self
+        if not totals[0] > 0:
+            return Moments(totals, products, worst, queries, 0.0, 0.0)
+        effective = totals[0] ** 2 / products[0, 0]
+        centred = products - np.outer(totals, totals) / queries
+        return Moments(totals, centred, worst, queries, float(effective), float(heaviest / totals[0]))
+
 
 _ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
 
 
-def _raw(by_ties: dict[Ties, QuerySums]) -> dict[Ties, _Raw]:
+def _products(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Products]:
     """What the rules share is summed once."""
     any_parts = next(iter(by_ties.values()))
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
     # By einsum: BLAS wakes its threads for every one of these small products.
     of_shared, sums = np.einsum("ij,kj->ik", shared, shared), shared.sum(axis=1)
     heaviest = float(any_parts.weight.max())
-    found: dict[int, _Raw] = {}
+    found: dict[int, Products] = {}
     for parts in by_ties.values():
         if id(parts) in found:
             continue
@@ -322,36 +343,28 @@ def _raw(by_ties: dict[Ties, QuerySums]) -> dict[Ties, _Raw]:
         square = np.einsum("j,j->", parts.value, parts.value)
         products = np.block([[square, cross], [cross[:, None], of_shared]])
         totals = np.concatenate([[parts.value.sum()], sums])
-        found[id(parts)] = _Raw(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
+        found[id(parts)] = Products(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
     return {rule: found[id(parts)] for rule, parts in by_ties.items()}
-
-
-def _moments(raws: list[_Raw], worst: float, queries: int) -> Moments:
-    totals = np.sum([raw.totals for raw in raws], axis=0)
-    products = np.sum([raw.products for raw in raws], axis=0)
-    if not totals[0] > 0:
-        return Moments(totals, products, worst, queries, 0.0, 0.0)
-    heaviest = max(raw.heaviest for raw in raws) / totals[0]
-    effective = totals[0] ** 2 / products[0, 0]
-    centred = products - np.outer(totals, totals) / queries
-    return Moments(totals, centred, worst, queries, float(effective), float(heaviest))
 
 
 def moments_of(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Moments]:
     """The moments of the parts of all queries, under each tie rule."""
-    raws = _raw(by_ties)
-    return {rule: _moments([raws[rule]], parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}
+    found = _products(by_ties)
+    return {rule: found[rule].moments(parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}
 
 
-def moments_by_block(readers: Sequence[Reader], whole: Block) -> list[dict[Ties, Moments]]:
-    """The moments of several measures, with one block of queries in memory at a time for each processor.
+def products_by_block(readers: Sequence[Reader], whole: Block) -> list[tuple[dict[Ties, Products], float]]:
+    """What the moments of several measures are made of, with one block in memory for each processor.
 
     The blocks, and the order in which they are added, depend on the tasks alone.
+
+    Returns:
+        Of each measure, the products under each tie rule, and what all tasks at their worst sum to.
     """
 
-    def of_block(block: Block) -> list[tuple[dict[Ties, _Raw], float]]:
+    def of_block(block: Block) -> list[tuple[dict[Ties, Products], float]]:
         found = [read(block) for read in readers]
-        return [(_raw(parts), next(iter(parts.values())).worst) for parts in found]
+        return [(_products(parts), next(iter(parts.values())).worst) for parts in found]
 
     # Blocks are not kept: what they have counted is as large as the tasks.
     parts = blocks(whole)
@@ -363,7 +376,5 @@ def moments_by_block(readers: Sequence[Reader], whole: Block) -> list[dict[Ties,
     result = []
     for i in range(len(readers)):
         first, worst = done[0][i]
-        result.append(
-            {rule: _moments([one[i][0][rule] for one in done], worst, whole.num_queries) for rule in first}
-        )
+        result.append(({rule: Products.of([one[i][0][rule] for one in done]) for rule in first}, worst))
     return result
