@@ -141,7 +141,12 @@ class InMemory(Gathered):
 
 
 def products(
-    wanted: Sequence[Averages], whole: Block, rules: tuple[Ties, ...], num_entities: int | None
+    wanted: Sequence[Averages],
+    whole: Block,
+    rules: tuple[Ties, ...],
+    num_entities: int | None,
+    *,
+    scaled: bool = True,
 ) -> dict[Averages, tuple[dict[Ties, Products], float]]:
     """What the moments of each averaged measure that the tasks have are made of.
 
@@ -150,6 +155,7 @@ def products(
         whole: all tasks.
         rules: of ties.
         num_entities: N of PROBE's rank transformer.
+        scaled: as of `owkg.metrics.query_sums.task_weight`.
 
     Returns:
         Of each, the products under each tie rule, and what all tasks at their worst sum to.
@@ -160,7 +166,7 @@ def products(
         readers: dict[Averages, Reader] = {
             one: read
             for one in wanted[begin : begin + together]
-            if (read := reader(*one, whole, rules, num_entities=num_entities))
+            if (read := reader(*one, whole, rules, num_entities=num_entities, scaled=scaled))
         }
         found = products_by_block(list(readers.values()), whole)
         for one, (by_rule, worst) in zip(readers, found, strict=True):

@@ -118,8 +118,8 @@ class Below(NamedTuple):
 
     def plus(self, other: "Below") -> "Below":
         """Those of these queries and of others."""
-        added = [mine + more for mine, more in zip(self, other, strict=True)]
-        return Below(*added[:-1], heaviest=max(self.heaviest, other.heaviest))
+        sums = [mine + more for mine, more in zip(self[1:-1], other[1:-1], strict=True)]
+        return Below(self.queries + other.queries, *sums, heaviest=max(self.heaviest, other.heaviest))
 
     @property
     def effective(self) -> float:

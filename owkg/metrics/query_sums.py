@@ -41,8 +41,20 @@ class QuerySums(NamedTuple):
     worst: float
 
 
-def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"] | None:
+# Logarithm of the largest power of a count that weights are computed with as it is.
+LARGEST_LOG = 200
+
+
+def task_weight(
+    tasks: Tasks, weighting: Weighting, *, scaled: bool = True
+) -> Float[np.ndarray, "tasks"] | None:
     """The weight of each task; None: all 1.
+
+    Args:
+        tasks: with what the weighting asks for.
+        weighting: beside the weight of each task.
+        scaled: whether very large and small weights are brought near 1, as only their ratios count; parts of
+            a table, whose sums are added, must not be.
 
     Raises:
         ValueError: if the weighting asks for a popularity that is not known.
@@ -61,13 +73,13 @@ def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"
                 "table, or the graph that it is counted in (`kg`)."
             )
         base = counts + (-1.0 if name == "negatives" else weighting.epsilon)
-        if abs(exponent) * np.log(max(base.max(), 2.0)) > 200:
+        if scaled and abs(exponent) * np.log(max(base.max(), 2.0)) > LARGEST_LOG:
             # Only ratios count; with the largest at 1 no power overflows, nor do all of them vanish.
             base = base / (base.min() if exponent < 0 else base.max())
         factor = base**exponent
         weight = factor if weight is None else weight * factor
     largest = 1.0 if weight is None else weight.max()
-    if weight is None or largest == 0 or 1e-100 < largest < 1e100:
+    if weight is None or not scaled or largest == 0 or 1e-100 < largest < 1e100:
         return weight
     return weight / largest
 
@@ -87,6 +99,7 @@ def reader(
     rules: tuple[Ties, ...],
     *,
     num_entities: int | None = None,
+    scaled: bool = True,
 ) -> Reader | None:
     """What gives the parts of a measure for the queries of any block of `whole`; its tables are made once.
 
@@ -96,12 +109,13 @@ def reader(
         whole: all tasks.
         rules: of ties.
         num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
+        scaled: as of `task_weight`.
 
     Returns:
         None where the measure is macro and the queries have no one list (`queries.answers_of`).
     """
     if isinstance(measure, MACRO):
-        return _macro_reader(measure, whole, rules)
+        return _macro_reader(measure, whole, rules, scaled)
     if not isinstance(measure, RankWeight | Probe):
         raise ArgumentError("measure", f"must be an averaged one, got {measure!r}.")
     metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
@@ -113,7 +127,7 @@ def reader(
         # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
         scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
         mean, variance = offset + scale * mean, scale**2 * variance
-    weight = task_weight(whole.tasks, weighting)
+    weight = task_weight(whole.tasks, weighting, scaled=scaled)
     by_size = np.bincount(whole.tasks.candidates, weight)
     present, one = np.unique(sizes, return_index=True)
     last = tables.halves[2 * present] * (1.0 if scale is None else scale[one]) + offset
@@ -142,7 +156,9 @@ def reader(
     return read
 
 
-def _macro_reader(measure: queries.Macro, whole: Block, rules: tuple[Ties, ...]) -> Reader | None:
+def _macro_reader(
+    measure: queries.Macro, whole: Block, rules: tuple[Ties, ...], scaled: bool
+) -> Reader | None:
     if not whole.listed:
         return None
     measure = queries.shortened(measure, whole.cases)
@@ -150,7 +166,7 @@ def _macro_reader(measure: queries.Macro, whole: Block, rules: tuple[Ties, ...])
     best, last = queries.best_value(measure, whole.cases), queries.worst_value(measure, whole.cases)
     longest = int((whole.cases.candidates + whole.cases.answers).max())
     tables = rank_tables(measure.metric, longest) if isinstance(measure, queries.BestAnswer) else None
-    weight = task_weight(whole.tasks, Weighting())
+    weight = task_weight(whole.tasks, Weighting(), scaled=scaled)
     on_lists = whole.weights(Weighting(), weight)[1] / whole.answers
     worst = float(np.dot(np.bincount(whole.case, on_lists, len(last)), last))
     rules = rules if whole.tasks.tied else rules[:1]
@@ -314,6 +330,11 @@ class Products(NamedTuple):
         """Those of all queries, from those of some."""
         totals, products = (np.sum(column, axis=0) for column in list(zip(*several, strict=True))[:2])
         return cls(totals, products, max(one.heaviest for one in several))
+
+    @classmethod
+    def of_one(cls, totals: Float[np.ndarray, "5"]) -> "Products":
+        """Those of a single query with such sums."""
+        return cls(totals, np.outer(totals, totals), float(totals[0]))
 
     def moments(self, worst: float, queries: int) -> Moments:
         """The moments of so many queries, once these are all."""

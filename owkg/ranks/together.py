@@ -9,6 +9,7 @@ import polars as pl
 
 from owkg.kg.lines import read_lines
 from owkg.ranks.annotate import annotated, other_candidates
+from owkg.ranks.dataset import RankDataset
 from owkg.ranks.files import read_ranks
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.table import RankTable
@@ -30,9 +31,8 @@ def read_tables(
         ValueError: beginning with the file, if it is no rank table or not of the graph; if two files have
             a model in common.
     """
-    stems = [path.name.partition(".")[0] for path in files]
     tables = []
-    for path, stem in zip(files, stems, strict=True):
+    for path, name in zip(files, _names(files), strict=True):
         read = read_ranks(path)
         table = read.frame
         if graph is not None:
@@ -52,16 +52,43 @@ def read_tables(
         if shares is not None:
             table = reweighted(RankTable.trusted(table), None if shares == "uniform" else shares)
         if len(files) > 1 and "model" not in table.columns:
-            name = stem if stems.count(stem) == 1 else str(path)
             table = table.with_columns(model=pl.lit(name))
         tables.append(RankTable.trusted(table, read.about))
     _warn_unknown(shares, tables)
-    models = [set(table.frame["model"].unique()) for table in tables if len(files) > 1]
+    if len(files) > 1:
+        _refuse_shared(files, [set(table.frame["model"].unique()) for table in tables])
+    return tables
+
+
+def read_datasets(sources: Sequence[Path]) -> list[RankDataset]:
+    """The datasets in folders, patterns or files; of several, each names its models as `read_tables` does.
+
+    Raises:
+        ValueError: as `RankDataset.of`; if two have a model in common.
+    """
+    found = [RankDataset.of(source) for source in sources]
+    if len(found) > 1:
+        named = zip(found, _names(sources), strict=True)
+        found = [one if "model" in one.columns else one.called(name) for one, name in named]
+        _refuse_shared(sources, [one.unique("model") for one in found])
+    return found
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """What the models of files are called that do not say it: their names without endings, if different."""
+    stems = [path.name.partition(".")[0] for path in files]
+    return [
+        stem if stems.count(stem) == 1 and path.exists() else str(path)
+        for path, stem in zip(files, stems, strict=True)
+    ]
+
+
+def _refuse_shared(files: Sequence[Path], models: Sequence[set[str]]) -> None:
+    """ValueError if two files have a model in common."""
     for i, path in enumerate(files):
-        for earlier in range(i if models else 0):
+        for earlier in range(i):
             if both := models[i] & models[earlier]:
                 raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
-    return tables
 
 
 def _warn_unknown(shares: Mapping[str, float] | str | None, tables: list[RankTable]) -> None:
