@@ -58,9 +58,11 @@ class Config:
     repeats: int = 3
 
 
-def drawn_ranks(count: int, *, tied: float = 0.2) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def drawn_ranks(
+    count: int, *, tied: float = 0.2, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Optimistic and pessimistic ranks, candidates and queries of a model that is better than chance."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     candidates = (_ENTITIES - rng.integers(0, 1500, count)).astype(np.int32)
     optimistic = np.clip(np.ceil(candidates * rng.random(count) ** 4), 1, candidates).astype(np.int32)
     width = np.where(rng.random(count) < tied, rng.integers(1, 50, count), 0)

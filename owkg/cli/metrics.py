@@ -196,6 +196,7 @@ def _streamed(
 ) -> tuple[Any, list[tuple[int, int]]]:
     """As `_computed`, of datasets that are read a part at a time."""
     from owkg.metrics.streamed import report_streams
+    from owkg.ranks import RankDataset
     from owkg.ranks.together import read_datasets
 
     for name, value in refused.items():
@@ -204,7 +205,7 @@ def _streamed(
     with noted():
         with progress("reading"):
             graph = None if kg is None else graph_in(kg)
-            datasets = read_datasets(files)
+            datasets = read_datasets(files) if len(files) > 1 else [RankDataset.of(files[0])]
         with progress("Computing", "rows") as update:
             return report_streams(datasets, graph=graph, on_progress=update, **options)
 

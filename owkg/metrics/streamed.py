@@ -94,13 +94,13 @@ def stream_report(
     def prepared(batch: pl.DataFrame) -> pl.DataFrame:
         return annotated(RankTable.trusted(batch), graph).select(columns)
 
-    size, total, tied = _rows_of_part(dataset.rows), 0, 0
+    size, total, tied = rows_of_part(dataset.rows), 0, 0
     with partitions(
         dataset, None if graph is None else prepared, rows_of_part=size, on_progress=told.of_rows
     ) as parts:
         sides = (RELATION,) if parts.sides == (RELATION,) else sides
         for one in of_kind.values():
-            _refuse_extremes(parts, one)
+            refuse_extremes(parts, one)
         _require_memory_of_groups(parts, breakdowns, of_kind, sides)
         found: dict[tuple[Group, str], Added] = {}
         for tasks, rows in _parts(parts, told):
@@ -201,8 +201,8 @@ def _refuse_bootstrap(options: Options) -> None:
         )
 
 
-def _refuse_extremes(parts: Partitions, options: Options) -> None:
-    """ValueError if weights would have to be scaled by what only all rows together say."""
+def refuse_extremes(parts: Partitions, options: Options) -> None:
+    """Raises ValueError if weights would have to be scaled by what only all rows together say."""
     counts = {
         "popularity": "popularity",
         "relation_popularity": "relation_popularity",
@@ -222,7 +222,7 @@ def _refuse_extremes(parts: Partitions, options: Options) -> None:
         )
 
 
-def _rows_of_part(rows: int) -> int:
+def rows_of_part(rows: int) -> int:
     """About how many rows are in memory at a time.
 
     Raises:

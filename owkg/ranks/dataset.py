@@ -83,6 +83,23 @@ class RankDataset:
             raise ArgumentError("ranks", f"must have rows, got none in {len(found):,} files of {path}.")
         return cls(str(path), files)
 
+    @classmethod
+    def joined(cls, datasets: Sequence["RankDataset"]) -> "RankDataset":
+        """Several datasets as one, with a column model.
+
+        Raises:
+            ValueError: naming two files and the column, if they have different columns or types.
+        """
+        files = []
+        for dataset in datasets:
+            for file in dataset.files:
+                named = {} if "model" in file.schema or dataset.model is None else {"model": dataset.model}
+                types = file.schema | dict.fromkeys(named, pl.String())
+                files.append(file._replace(named=file.named | named, schema=types))
+        for other in files[1:]:
+            _refuse_other_columns(files[0], other)
+        return cls(", ".join(dataset.source for dataset in datasets), tuple(files))
+
     @property
     def rows(self) -> int:
         """How many ranking tasks, rows that say the same twice counted twice."""
@@ -98,17 +115,17 @@ class RankDataset:
         """The same, whose rows are of the model `model` where they have no column of that name."""
         return replace(self, model=model)
 
-    def unique(self, *columns: str) -> set[Any]:
-        """The different entries of some columns."""
-        found: set[Any] = set()
+    def unique(self, *columns: str) -> list[Any]:
+        """The different entries of some columns, in the order of the files."""
+        found: dict[Any, None] = {}
         for file in self.files:
             for column in columns:
                 if column in file.named or column not in file.schema:
-                    found.add(file.named.get(column, self.model))
+                    found[file.named.get(column, self.model)] = None
                     continue
-                query = scan_parquet(file.path).select(column).unique()
-                found.update(collected(file.path, query)[column].drop_nulls().to_list())
-        return found
+                query = scan_parquet(file.path).select(column).unique(maintain_order=len(columns) == 1)
+                found |= dict.fromkeys(collected(file.path, query)[column].drop_nulls().to_list())
+        return list(found)
 
     def batches(
         self, on_progress: Callable[[int, int], None] | None = None
@@ -141,8 +158,9 @@ class RankDataset:
                     on_progress(done, self.rows)
 
 
-def is_dataset(path: Path) -> bool:
+def is_dataset(source: str | PathLike[str]) -> bool:
     """Whether it is a folder, or a pattern that no file is called by."""
+    path = Path(source)
     return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
 
 

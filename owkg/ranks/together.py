@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +61,27 @@ def read_tables(
     return tables
 
 
-def read_datasets(sources: Sequence[Path]) -> list[RankDataset]:
-    """The datasets in folders, patterns or files; of several, each names its models as `read_tables` does.
+def read_datasets(
+    sources: Sequence[RankDataset | str | PathLike[str]], names: Sequence[str] | None = None
+) -> list[RankDataset]:
+    """The datasets in folders, patterns or files, each with a model, called as `read_tables` does.
+
+    Args:
+        sources: of `RankDataset.of`.
+        names: of their models; None: those of the files where they have no column model.
 
     Raises:
-        ValueError: as `RankDataset.of`; if two have a model in common.
+        ValueError: as `RankDataset.of`; if two have a model in common, or a column model has another name.
     """
-    found = [RankDataset.of(source) for source in sources]
+    found = [one if isinstance(one, RankDataset) else RankDataset.of(one) for one in sources]
+    paths = [Path(one.source) for one in found]
+    for i, name in enumerate(names or _names(paths)):
+        if "model" not in found[i].columns:
+            found[i] = found[i].called(name)
+        elif names is not None and (other := [one for one in found[i].unique("model") if one != name]):
+            raise ValueError(f"{paths[i]}: is called {name!r}, and its column model has {other[0]!r}.")
     if len(found) > 1:
-        named = zip(found, _names(sources), strict=True)
-        found = [one if "model" in one.columns else one.called(name) for one, name in named]
-        _refuse_shared(sources, [one.unique("model") for one in found])
+        _refuse_shared(paths, [set(one.unique("model")) for one in found])
     return found
 
 

@@ -58,7 +58,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @pytest.fixture
 def small_parts(monkeypatch):
     """Parts of few rows, so that a small table has several."""
-    monkeypatch.setattr(streamed, "_rows_of_part", lambda rows: 60)
+    monkeypatch.setattr(streamed, "rows_of_part", lambda rows: 60)
 
 
 @pytest.fixture
@@ -316,7 +316,7 @@ def test_powers_beyond_the_scale_of_a_sum_are_refused(small_parts, table, tmp_pa
 def test_the_number_of_parts_changes_nothing(table, tmp_path, monkeypatch):
     dataset, found = written(table, tmp_path / "ranks"), []
     for size in (7, 50, 10**6):
-        monkeypatch.setattr(streamed, "_rows_of_part", lambda rows, size=size: size)
+        monkeypatch.setattr(streamed, "rows_of_part", lambda rows, size=size: size)
         found.append(stream_report(dataset, SOME, sides=("both",))[0])
     for one, other in itertools.pairwise(found):
         same(one, other)
