@@ -312,6 +312,11 @@ class Moments(NamedTuple):
     heaviest: float
 
 
+def _added(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of arrays of one shape, in pairs."""
+    return np.stack(arrays, axis=-1).sum(axis=-1)
+
+
 class Products(NamedTuple):
     """Sums over some queries of the parts, and of their products: what `Moments` are made of.
 
@@ -328,7 +333,7 @@ class Products(NamedTuple):
     @classmethod
     def of(cls, several: Sequence["Products"]) -> "Products":
         """Those of all queries, from those of some."""
-        totals, products = (np.sum(column, axis=0) for column in list(zip(*several, strict=True))[:2])
+        totals, products = (_added(column) for column in list(zip(*several, strict=True))[:2])
         return cls(totals, products, max(one.heaviest for one in several))
 
     @classmethod
@@ -353,19 +358,33 @@ def _products(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Products]:
     """What the rules share is summed once."""
     any_parts = next(iter(by_ties.values()))
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
-    # By einsum: BLAS wakes its threads for every one of these small products.
-    of_shared, sums = np.einsum("ij,kj->ik", shared, shared), shared.sum(axis=1)
+    of_shared, sums = _products_of(shared, shared), shared.sum(axis=1)
     heaviest = float(any_parts.weight.max())
     found: dict[int, Products] = {}
     for parts in by_ties.values():
         if id(parts) in found:
             continue
-        cross = np.einsum("ij,j->i", shared, parts.value)
-        square = np.einsum("j,j->", parts.value, parts.value)
+        cross = _products_of(shared, parts.value[None])[:, 0]
+        square = _products_of(parts.value[None], parts.value[None])[0, 0]
         products = np.block([[square, cross], [cross[:, None], of_shared]])
         totals = np.concatenate([[parts.value.sum()], sums])
         found[id(parts)] = Products(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
     return {rule: found[id(parts)] for rule, parts in by_ties.items()}
+
+
+def _products_of(
+    one: Float[np.ndarray, "rows queries"], other: Float[np.ndarray, "columns queries"]
+) -> Float[np.ndarray, "rows columns"]:
+    """The sum over queries of the product of each two.
+
+    Summed in pairs, for most of it cancels in the end: einsum and BLAS leave errors a hundred times as large.
+    BLAS also wakes its threads for every one of these small products.
+    """
+    found = np.empty((len(one), len(other)))
+    for i, row in enumerate(one):
+        for j, column in enumerate(other):
+            found[i, j] = found[j, i] if one is other and j < i else (row * column).sum()
+    return found
 
 
 def moments_of(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Moments]:

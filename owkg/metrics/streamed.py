@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
+from owkg.kg import CATEGORIES
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import MOST_DRAWN, Options, checked_options, estimates
 from owkg.metrics.measures import Metric
@@ -35,9 +36,9 @@ from owkg.ranks.tasks import Tasks, part_of
 from owkg.storage import free_memory
 
 # Bytes that a row of a part takes while it is worked on, and what is there before any row.
-_ROW, _BASE = 300, 2**28
+_ROW, _BASE = 200, 2**28
 # Rows of a part at most, and at least.
-_ROWS, _FEWEST_ROWS = 2**21, 2**16
+_ROWS, _FEWEST_ROWS = 2**22, 2**16
 # Groups by popularity, about.
 _DECADES = 10
 
@@ -96,7 +97,11 @@ def stream_report(
 
     size, total, tied = rows_of_part(dataset.rows), 0, 0
     with partitions(
-        dataset, None if graph is None else prepared, rows_of_part=size, on_progress=told.of_rows
+        dataset,
+        None if graph is None else prepared,
+        labels={"category": (*CATEGORIES, "")},
+        rows_of_part=size,
+        on_progress=told.of_rows,
     ) as parts:
         sides = (RELATION,) if parts.sides == (RELATION,) else sides
         for one in of_kind.values():

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +104,7 @@ def partitions(
     dataset: RankDataset,
     prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
     *,
+    labels: Mapping[str, Sequence[str]] | None = None,
     rows_of_part: int = _ROWS,
     on_progress: Progress = None,
 ) -> Iterator[Partitions]:
@@ -115,6 +116,7 @@ def partitions(
     Args:
         dataset: is read twice, once for its labels.
         prepared: is called with some rows at a time, to add columns to them.
+        labels: of columns of text that `prepared` adds.
         rows_of_part: about so many rows are in memory at a time.
         on_progress: called with (done, total) rows.
 
@@ -122,7 +124,9 @@ def partitions(
         ValueError: as `owkg.ranks.validated`, naming file and row; if the disk has not the room.
         OSError: if a file cannot be read, or the temporary folder not be written.
     """
-    entries = _entries(dataset)
+    entries = {name: pl.Series(sorted(several)) for name, several in (labels or {}).items()} | _entries(
+        dataset
+    )
     count = -(-dataset.rows // rows_of_part)
     with tempfile.TemporaryDirectory(prefix="owkg-ranks-") as name:
         folder, largest, seen, kind = Path(name), {}, set(), np.dtype([])
@@ -164,9 +168,7 @@ def _columns(rows: pl.DataFrame, entries: dict[str, pl.Series], file: int) -> di
         if name == "side":
             columns[name] = column.cast(pl.Enum(_SIDES)).to_physical().to_numpy().astype(np.int8)
         elif name in _TEXT or name in TRIPLE:
-            if name in entries:
-                column = column.cast(pl.Enum(entries[name])).to_physical()
-            columns[name] = column.to_numpy().astype(np.int32 if name in entries else np.int64, copy=False)
+            columns[name] = _numbered(column, entries[name]) if name in entries else column.to_numpy()
         elif name in RANKS:
             if (most := int(column.max())) > _MOST:  # type: ignore[arg-type]
                 raise ArgumentError("ranks", f"must be at most {_MOST:,}, got {most:,} in the column {name}.")
@@ -176,6 +178,18 @@ def _columns(rows: pl.DataFrame, entries: dict[str, pl.Series], file: int) -> di
             columns[name] = column.to_numpy().astype(kind, copy=False)
     columns["file"] = np.full(len(rows), file, np.int32)
     return columns
+
+
+def _numbered(column: pl.Series, entries: pl.Series) -> np.ndarray:
+    """The numbers of the labels among `entries`, int32; a label of a categorical column is looked up once."""
+    kind = pl.Enum(entries)
+    if column.dtype not in (pl.Categorical, pl.Enum):
+        return column.cast(kind).to_physical().to_numpy().astype(np.int32)
+    labels = column.unique()
+    codes = labels.to_physical().to_numpy()
+    numbers = np.zeros(int(codes.max()) + 1, np.int32)
+    numbers[codes] = labels.cast(pl.String).cast(kind).to_physical().to_numpy()
+    return numbers[column.to_physical().to_numpy()]
 
 
 def _append(folder: Path, columns: dict[str, np.ndarray], kind: np.dtype, count: int) -> None:

@@ -145,7 +145,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
 def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
     """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7".
 
-    The weights of a `part` of a table may all be 0.
+    The weights of a `part` of a table may all be 0, and its labels stay categorical.
     """
     if not isinstance(table, pl.DataFrame):
         raise ArgumentError("table", f"must be a polars DataFrame, got {table!r}.")
@@ -156,7 +156,7 @@ def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) 
     for name in table.columns:
         column = table[name]
         if name in TRIPLE:
-            checked.append(_label(column, source, place))
+            checked.append(_label(column, source, place, part=part))
         elif name in _TEXT:
             checked.append(_text(column, source, place))
         elif name in _LEAST:
@@ -168,7 +168,7 @@ def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) 
         elif name == "score":
             checked.append(_score(column, source, place))
     table = table.with_columns(checked)
-    if table["head"].dtype != table["tail"].dtype:
+    if table["head"].dtype.is_integer() != table["tail"].dtype.is_integer():
         raise ValueError(f"{source}: head and tail must both hold labels (text) or both ids (whole numbers).")
     must = 'must be "head", "tail" or "relation"'
     _refuse(table["side"], ~table["side"].is_in((*SIDES, RELATION)), must, place)
@@ -209,9 +209,12 @@ def _refuse_type(column: pl.Series, must: str, source: str) -> ValueError:
     return ValueError(f"{source}: {column.name} must hold {must}, got values of type {column.dtype}.")
 
 
-def _label(column: pl.Series, source: str, place: _Place) -> pl.Series:
+def _label(column: pl.Series, source: str, place: _Place, *, part: bool) -> pl.Series:
     if column.dtype.is_integer():
         return whole(column, 0, source=source, place=place)
+    if part and column.dtype in (pl.Categorical, pl.Enum):
+        _refuse_nulls(column, place)
+        return column
     return _text(column, source, place, must="labels (text) or ids (whole numbers)")
 
 

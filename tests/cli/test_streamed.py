@@ -65,16 +65,16 @@ def near(found, expected):
 
 @pytest.mark.parametrize("source", ["ranks", "ranks/", "'ranks/*/*.parquet'", "'ranks/model=*'"])
 def test_metrics_of_a_dataset_are_those_of_its_models(call, source):
-    options = "--metric mrr,zmr,median_rank,macro-mrr --by relation --format json"
+    options = "--metric mrr,zmr,gmr,variance,macro-mrr --by relation --format json"
     code, out, err = call(f"metrics {source} {options}")
-    assert (code, err) == (0, "")
+    assert (code, "error" in err) == (0, False)
     near(json.loads(out), json.loads(call(f"metrics complex.parquet transe.parquet {options}")[1]))
 
 
 def test_metrics_as_a_table(call):
     options = "--metric mrr,hits@10 --by side,ties"
     expected = call(f"metrics complex.parquet transe.parquet {options}")
-    assert call(f"metrics ranks {options}") == expected
+    assert call(f"metrics ranks {options}")[:2] == expected[:2]
     assert expected[0] == 0
 
 
@@ -89,9 +89,9 @@ def test_metrics_of_several_datasets(call):
 
 def test_a_graph_adds_popularity(call):
     options = "--kg graph --metric mrr,probe@1,0.5 --by category,popularity --format json"
-    code, out, _ = call(f"metrics ranks {options}")
+    code, out, err = call(f"metrics ranks {options}")
+    assert (code, "error" in err) == (0, False), err
     expected = call(f"metrics complex.parquet transe.parquet {options}")
-    assert code == 0
     near(json.loads(out), json.loads(expected[1]))
 
 
