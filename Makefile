@@ -106,6 +106,8 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/thinning.py --out $(OUT)
 	@echo "==> speed of rank metrics, intervals and ranking"
 	@$(BIN)/python benchmarks/metrics.py --out $(OUT)
+	@echo "==> ranks that do not fit in memory"
+	@$(BIN)/python benchmarks/streaming.py --quick --out $(OUT)
 	@echo "==> speed of the closed world"
 	@$(BIN)/python benchmarks/family_tree.py --out $(OUT)
 	@echo "==> speed of full evaluation and of training steps"

@@ -58,9 +58,11 @@ class Config:
     repeats: int = 3
 
 
-def drawn_ranks(count: int, *, tied: float = 0.2) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def drawn_ranks(
+    count: int, *, tied: float = 0.2, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Optimistic and pessimistic ranks, candidates and queries of a model that is better than chance."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     candidates = (_ENTITIES - rng.integers(0, 1500, count)).astype(np.int32)
     optimistic = np.clip(np.ceil(candidates * rng.random(count) ** 4), 1, candidates).astype(np.int32)
     width = np.where(rng.random(count) < tied, rng.integers(1, 50, count), 0)
@@ -223,7 +225,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
 def time_chance(config: Config, rows: list[tuple]) -> None:
     """The chance level of the harmonic mean rank: quadrature against PyKEEN's drawing."""
     _, _, candidates, _ = drawn_ranks(_TEST_RANKS)
-    seconds = fastest(lambda: chance.reciprocal_chance(HMR, 1.0, candidates), config.repeats)
+    seconds = fastest(lambda: chance.reciprocal_chance(HMR, 1.0, chance.Shapes(candidates)), config.repeats)
     rows.append((f"chance level of hmr, {_TEST_RANKS:,} tasks, exact", 1, seconds, None, None))
     if find_spec("pykeen") is None:
         return
@@ -238,7 +240,7 @@ def time_chance(config: Config, rows: list[tuple]) -> None:
             )
         )
     )
-    error = abs(found[0] / chance.reciprocal_chance(HMR, 1.0, candidates).expectation - 1)
+    error = abs(found[0] / chance.reciprocal_chance(HMR, 1.0, chance.Shapes(candidates)).expectation - 1)
     what = f"PyKEEN, the same, {draws} draws ({error:.2%} off)"
     rows.append((what, 1, seconds, None, None))
 

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -45,9 +45,44 @@ def read_parquet(path: Path) -> pl.DataFrame:
     except ValueError as error:
         raise ValueError(f"{path}: no Parquet file, or a damaged one: {error}.") from None
     require_bounded(path, size, unpacked)
+    with _damage_told(path):
+        return pl.read_parquet(path, glob=False)
+
+
+def scan_parquet(path: Path) -> pl.LazyFrame:
+    """A Parquet file to be read in parts; its name is no pattern, its folders are no columns."""
+    return pl.scan_parquet(path, glob=False, hive_partitioning=False)
+
+
+def collected(path: Path, query: pl.LazyFrame) -> pl.DataFrame:
+    """What a query of `scan_parquet` finds, by the streaming engine; errors as of `read_parquet`."""
+    with _damage_told(path):
+        return query.collect(engine="streaming")
+
+
+def parquet_rows(path: Path) -> tuple[Mapping[str, Any], int, int]:
+    """The columns of a Parquet file, how many rows it has, and the bytes that they unpack to.
+
+    Raises:
+        ValueError: naming the file, if it is none or is damaged.
+        OSError: if it cannot be opened.
+    """
+    path.open("rb").close()
+    try:
+        unpacked = unpacked_size(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: no Parquet file, or a damaged one: {error}.") from None
+    with _damage_told(path):
+        scan = scan_parquet(path)
+        return scan.collect_schema(), scan.select(pl.len()).collect().item(), unpacked
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    """Makes what polars cannot read a ValueError that names the file."""
     try:
         with _panics_unheard():
-            return pl.read_parquet(path, glob=False)
+            yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(
             f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}."

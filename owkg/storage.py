@@ -31,6 +31,8 @@ MAX_UNPACKED = "OWKG_MAX_UNPACKED"
 # Without it: so many bytes, or so many times what the packed file has.
 _FLOOR, _RATIO = 2**27, 100
 _GZIP = b"\x1f\x8b"
+# Free memory on Linux.
+_MEMINFO = Path("/proc/meminfo")
 # How files begin that polars unpacks of its own accord, without a bound: gzip, zlib and zstd.
 _PACKED = (_GZIP, b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"\x28\xb5\x2f\xfd")
 
@@ -150,6 +152,14 @@ def text_source(path: Path) -> Path | bytes:
     if begin.startswith(_PACKED):
         raise ValueError(f"{path}: must be text, or text packed once by gzip.")
     return path if unpacked is None else unpacked
+
+
+def free_memory() -> int | None:
+    """Bytes of memory that are free; None where that is unknown."""
+    if not _MEMINFO.is_file():
+        return None
+    lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines())
+    return int(lines["MemAvailable"].split()[0]) * 1024
 
 
 METADATA_FILE = "metadata.json"

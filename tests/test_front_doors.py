@@ -122,8 +122,11 @@ def test_evaluate_refuses(systems, arguments, options, message):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("ranks", [None, "oracle.csv", 3])
-def test_evaluate_takes_no_path(ranks):
+@pytest.mark.parametrize("ranks", [None, b"oracle.csv", 3])
+def test_evaluate_takes_ranks_or_a_path(ranks, root, systems):
+    assert owkg.evaluate(root / INPUT / "oracle.csv", "mrr").equals(owkg.evaluate(systems["oracle"], "mrr"))
+    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
+        owkg.evaluate("none.csv")
     with pytest.raises(ArgumentError, match=r"`ranks` must be of owkg\.read_ranks") as error:
         owkg.evaluate(ranks, "mrr")
     assert error.value.name == "ranks"

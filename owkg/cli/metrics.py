@@ -43,7 +43,11 @@ _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link")
 def metrics(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Rank tables, .parquet, .csv or .tsv; one row a model."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Rank tables, .parquet, .csv or .tsv; one row a model. A folder of Parquet files, or a "
+            "pattern in quotation marks ('ranks/*.parquet'), is one table, which need not fit in memory.",
+        ),
     ] = None,
     kg: Annotated[
         Path | None,
@@ -167,10 +171,13 @@ def _computed(
     """The report, and how many tasks each table has and how many of them are tied; figures are drawn."""
     from owkg import checks
     from owkg.metrics.report import report_tables
+    from owkg.ranks.dataset import is_dataset
     from owkg.ranks.together import read_shares, read_tables
     from owkg.storage import writable_folder
 
     checks.level("ci", options["level"])
+    if any(map(is_dataset, files)):
+        return _streamed(files, kg, {"reweight": reweight, "figures": figures}, options)
     if figures is not None:
         writable_folder(figures)
     check_readable(files)
@@ -188,6 +195,25 @@ def _computed(
             return report_tables(files, tables, on_progress=update, **options)
 
 
+def _streamed(
+    files: list[Path], kg: Path | None, refused: dict[str, Any], options: dict[str, Any]
+) -> tuple[Any, list[tuple[int, int]]]:
+    """As `_computed`, of datasets that are read a part at a time."""
+    from owkg.metrics.streamed import report_streams
+    from owkg.ranks import RankDataset
+    from owkg.ranks.together import read_datasets
+
+    for name, value in refused.items():
+        if value is not None:
+            raise ValueError(f"`{name}` needs a rank table in memory, and FILE names a folder or a pattern.")
+    with noted():
+        with progress("reading"):
+            graph = None if kg is None else graph_in(kg)
+            datasets = read_datasets(files) if len(files) > 1 else [RankDataset.of(files[0])]
+        with progress("Computing", "rows") as update:
+            return report_streams(datasets, graph=graph, on_progress=update, **options)
+
+
 def _print_side_means(
     files: list[Path], names: list[str] | None, form: MetricsFormat, *, others: bool
 ) -> None:
@@ -196,11 +222,16 @@ def _print_side_means(
 
     from owkg.cli.output import rows_of
     from owkg.metrics import side_means
+    from owkg.ranks.dataset import is_dataset
     from owkg.ranks.together import read_tables
     from owkg.terminal.tables import printed
 
     if others or form not in (MetricsFormat.TABLE, MetricsFormat.JSON):
         raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
+    if any(map(is_dataset, files)):
+        raise ValueError(
+            "--mean-of-sides needs a rank table in memory, and FILE names a folder or a pattern."
+        )
     check_readable(files)
     with noted():
         tables = read_tables(files, None)

@@ -62,6 +62,7 @@ def stability(
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
     from owkg.judge.stability import stability_by_triple
+    from owkg.judge.streamed import dataset_of, stream_scores
     from owkg.judge.systems import qrels_ranks, tie_rule
     from owkg.judge.topics import topic_scores
     from owkg.storage import writable_folder
@@ -78,6 +79,14 @@ def stability(
                     "`metric` names measures of lists: they need --qrels, and queries as the unit."
                 )
             read = topic_scores(files, qrels, measures, intersect=intersect)
+        elif (dataset := dataset_of(files, qrels=qrels, graph=kg, intersect=intersect)) is not None:
+            if unit is Unit.TRIPLE:
+                raise ValueError(
+                    "`unit` triple needs rank tables in memory, and FILE has a folder or a pattern."
+                )
+            rule = tie_rule(ties, [])
+            with progress("reading", "parts") as update:
+                read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
             (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
             tables, rule = one.tables, tie_rule(ties, [one])

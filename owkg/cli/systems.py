@@ -15,7 +15,8 @@ Files = Annotated[
     list[Path],
     typer.Argument(
         metavar="FILE...",
-        help="Rank tables (.parquet, .csv, .tsv; a column model tells systems apart) or TREC runs.",
+        help="Rank tables (.parquet, .csv, .tsv; a column model tells systems apart) or TREC runs. A folder "
+        "of Parquet files, or a pattern in quotation marks, is one rank table, which need not fit in memory.",
     ),
 ]
 Graph = Annotated[

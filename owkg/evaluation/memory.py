@@ -1,10 +1,9 @@
 """How many bytes of scores may be there at a time."""
 
-from pathlib import Path
 from typing import Any
 
-# Free memory on Linux.
-_MEMINFO = Path("/proc/meminfo")
+from owkg.storage import free_memory
+
 # On a processor as much as its caches hold, elsewhere enough to outweigh the call.
 _CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
 # Queries that outweigh the reading of all entities for them: where caches still hold so many scores, and
@@ -33,7 +32,4 @@ def free_bytes(device: Any) -> int | None:
         stats = device.memory_stats() or {}
         limit = stats.get("bytes_limit")
         return None if limit is None else int(limit) - int(stats.get("bytes_in_use", 0))
-    if not _MEMINFO.is_file():
-        return None
-    lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines())
-    return int(lines["MemAvailable"].split()[0]) * 1024
+    return free_memory()

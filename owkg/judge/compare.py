@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
@@ -16,13 +17,15 @@ from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.scores import Scores, scores
 from owkg.judge.significance import difference_intervals, pairwise
-from owkg.judge.systems import Qrels, QrelsRanks, System, qrels_named, qrels_ranks, tie_rule
+from owkg.judge.streamed import dataset_of, stream_scores
+from owkg.judge.systems import AS_RANKED, Qrels, QrelsRanks, System, qrels_named, qrels_ranks, tie_rule
 from owkg.judge.topics import topic_scores, topic_values
 from owkg.keys import checked_key, children
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.metrics import Metric, Ties, evaluate, tasks_of
+from owkg.metrics.evaluate import Estimates
 from owkg.metrics.front import MetricNames, metrics_named
-from owkg.ranks import RankTable
+from owkg.ranks import RankDataset, RankTable
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.power import detectable_difference
 from owkg.stats.rank_correlation import kendall_tau
@@ -74,7 +77,7 @@ class Comparison:
 
 
 def compare(
-    systems: Mapping[str, System] | Iterable[str | PathLike[str]],
+    systems: Mapping[str, System] | Iterable[str | PathLike[str] | RankDataset],
     metrics: MetricNames | None = None,
     *,
     qrels: Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None = None,
@@ -97,7 +100,8 @@ def compare(
 
     Args:
         systems: rank tables or paths of them, or of TREC runs, by name; or paths, whose systems are called by
-            their column model, or else by the name of the file.
+            their column model, or else by the name of the file. A folder of Parquet files, a pattern of their
+            names or an `owkg.ranks.RankDataset` is read a part at a time; no qrels and graph then.
         metrics: means that `owkg metrics --list` shows; None: `DEFAULT`. Or measures of lists as trec_eval
             has them (`owkg.ir.names.EXAMPLES`): then systems are TREC runs, topics any text, qrels
             judgements, and no graph is needed.
@@ -114,7 +118,7 @@ def compare(
             which of several answers of equal rank stands first.
         intersect: leave out queries and answers that some system lacks.
         seed: of what is drawn.
-        on_progress: called with (done, total) metrics.
+        on_progress: called with (done, total) metrics, and before of a dataset with its parts.
 
     Raises:
         ValueError: naming the argument, or the file and what is wrong with it.
@@ -140,9 +144,11 @@ def compare(
         raise ArgumentError("correction", f"must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
     test_key, order_key = children(seed, 2)
     measures = measures_named(metrics)
-    sets: list[QrelsRanks] = []
+    given: Any = systems
     chosen: list[Metric] = []
     rule = "realistic"
+    picks: dict[str, _Pick] = {}
+    keys: pl.DataFrame | None = None
     if measures is not None:
         if divisions or ties is not None:
             raise ArgumentError(
@@ -150,17 +156,31 @@ def compare(
             )
         of_topics = _judgements(qrels, graph)
         read = {
-            name: topic_scores(systems, one, measures, intersect=intersect) for name, one in of_topics.items()
+            name: topic_scores(given, one, measures, intersect=intersect) for name, one in of_topics.items()
         }
         values = [
             topic_values(one, ci).select(pl.lit(name).alias("qrels"), pl.all()) for name, one in read.items()
         ]
     else:
         chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
-        sets = qrels_ranks(systems, qrels, graph, intersect=intersect)
-        rule = tie_rule(ties, sets) if len(sets[0].tables) > 1 else rule
-        read = {one.name: _scores(one.tables, chosen, rule) for one in sets}
-        values = [_values(one, read[one.name], chosen, ci, rule) for one in sets]
+        dataset = dataset_of(given, qrels=qrels, graph=graph, intersect=intersect)
+        if dataset is not None:
+            rule = tie_rule(ties, [])
+            own, estimated = stream_scores(dataset, chosen, ties=rule, level=ci, on_progress=on_progress)
+            read = {AS_RANKED: own}
+            values = [_values(AS_RANKED, own, estimated, rule)]
+            picks = {AS_RANKED: partial(_of_queries, own)}
+            keys = _query_keys(own, divisions)
+        else:
+            sets = qrels_ranks(given, qrels, graph, intersect=intersect)
+            rule = tie_rule(ties, sets) if len(sets[0].tables) > 1 else rule
+            read = {one.name: _scores(one.tables, chosen, rule) for one in sets}
+            values = [
+                _values(one.name, read[one.name], _estimated(one.tables, chosen, ci, rule), rule)
+                for one in sets
+            ]
+            picks = {one.name: partial(_of_rows, one.tables, chosen, rule) for one in sets}
+            keys = _row_keys(sets, divisions)
     first = next(iter(read.values()))
     if len(first.systems) < 2:
         raise ArgumentError(
@@ -183,7 +203,7 @@ def compare(
         pairs=every,
         metrics=_by_metric(every, round(1 - ci, 12)),
         agreement=pl.DataFrame(rows, schema=_AGREEMENT),
-        parts=_parts(sets, chosen, divisions, rule),
+        parts=_parts(picks, keys, first, divisions),
     )
 
 
@@ -218,16 +238,24 @@ def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -
         raise ArgumentError("systems" if error.name == "tables" else error.name, error.message) from None
 
 
-def _values(one: QrelsRanks, of: Scores, chosen: list[Metric], ci: float, ties: str) -> pl.DataFrame:
+def _estimated(
+    tables: Mapping[str, RankTable], chosen: list[Metric], ci: float, ties: str
+) -> dict[str, Estimates]:
+    """The value of each metric by system."""
+    return {
+        system: evaluate(tasks_of(table)[0], chosen, ties=ties, level=ci) for system, table in tables.items()
+    }
+
+
+def _values(qrels: str, of: Scores, estimated: Mapping[str, Estimates], ties: str) -> pl.DataFrame:
     """The value of each system with its interval and its rank: 1 for the best."""
     rows = []
     for s, system in enumerate(of.systems):
-        estimates = evaluate(tasks_of(one.tables[system])[0], chosen, ties=ties, level=ci)
         for m, name in enumerate(of.metrics):
-            found = estimates[Ties(ties)][name]
+            found = estimated[system][Ties(ties)][name]
             rows.append(
                 {
-                    "qrels": one.name,
+                    "qrels": qrels,
                     "metric": name,
                     "system": system,
                     "value": found.value,
@@ -309,33 +337,69 @@ def _agreement_rows(first: str, second: str, found: Agreement) -> list[dict[str,
     ]
 
 
-def _parts(sets: list[QrelsRanks], chosen: list[Metric], divisions: list[str], ties: str) -> pl.DataFrame:
-    """Per part of the queries: how many, and tau of the order on it with that on all."""
-    schema = dict.fromkeys(divisions, pl.String) | {"qrels": pl.String, "metric": pl.String}
-    schema |= {"queries": pl.Int64, "tau_with_all": pl.Float64, "tau_with_first_qrels": pl.Float64}
-    nothing = [float("nan")] * len(chosen)
+_Pick = Callable[[Mapping[str, Any]], Scores | None]
+"""The scores on one part of the queries, None where it has none."""
+
+
+def _of_rows(
+    tables: Mapping[str, RankTable], chosen: list[Metric], ties: str, part: Mapping[str, Any]
+) -> Scores | None:
+    """The scores on a part of the rows of every table."""
+    own = {name: RankTable.trusted(table.frame.filter(**part)) for name, table in tables.items()}
+    return _scores(own, chosen, ties) if all(map(len, own.values())) else None
+
+
+def _of_queries(scores: Scores, part: Mapping[str, Any]) -> Scores | None:
+    """The scores on the queries of one part."""
+    at = scores.queries.select(
+        pl.all_horizontal([pl.col(name) == value for name, value in part.items()]).arg_true()
+    ).to_series()
+    index = at.to_numpy()
+    return scores._replace(
+        queries=scores.queries[index], value=scores.value[..., index], weight=scores.weight[:, index]
+    )
+
+
+def _row_keys(sets: list[QrelsRanks], divisions: list[str]) -> pl.DataFrame | None:
+    """The parts that some table has rows of; None where nothing is divided."""
     if not divisions:
-        return pl.DataFrame(schema=schema)
+        return None
     for one in sets:
         if lacking := [d for d in divisions for t in one.tables.values() if d not in t.frame.columns]:
             raise ArgumentError("by", f"{lacking[0]} needs `graph`.")
-    whole = _scores(sets[0].tables, chosen, ties)
+    return pl.concat([t.frame.select(divisions).unique() for one in sets for t in one.tables.values()])
+
+
+def _query_keys(scores: Scores, divisions: list[str]) -> pl.DataFrame | None:
+    """The parts that the queries have; None where nothing is divided."""
+    if "category" in divisions:
+        raise ArgumentError(
+            "by", "category needs rank tables in memory, and `systems` has a folder or a pattern."
+        )
+    return scores.queries.select(divisions) if divisions else None
+
+
+def _parts(
+    picks: Mapping[str, _Pick], keys: pl.DataFrame | None, whole: Scores, divisions: list[str]
+) -> pl.DataFrame:
+    """Per part of the queries: how many, and tau of the order on it with that on all."""
+    schema = dict.fromkeys(divisions, pl.String) | {"qrels": pl.String, "metric": pl.String}
+    schema |= {"queries": pl.Int64, "tau_with_all": pl.Float64, "tau_with_first_qrels": pl.Float64}
+    if keys is None:
+        return pl.DataFrame(schema=schema)
+    nothing = [float("nan")] * len(whole.metrics)
     rows = []
-    keys = [t.frame.select(divisions).unique() for one in sets for t in one.tables.values()]
-    for part in pl.concat(keys).unique().sort(divisions).iter_rows(named=True):
+    for part in keys.unique().sort(divisions).iter_rows(named=True):
         first = None
-        for one in sets:
-            tables = {
-                name: RankTable.trusted(table.frame.filter(**part)) for name, table in one.tables.items()
-            }
-            if not all(map(len, tables.values())):
+        for i, (qrels, pick) in enumerate(picks.items()):
+            own = pick(part)
+            if own is None:
                 continue
-            own = _scores(tables, chosen, ties)
-            first = own if one is sets[0] else first
+            first = own if i == 0 else first
             with_all = kendall_tau(whole.strength, own.strength)
             with_first = nothing if first is None else kendall_tau(first.strength, own.strength)
             for m, metric in enumerate(own.metrics):
                 numbers = {"tau_with_all": with_all[m], "tau_with_first_qrels": with_first[m]}
-                counted = {"qrels": one.name, "metric": metric, "queries": len(own.queries)}
+                counted = {"qrels": qrels, "metric": metric, "queries": len(own.queries)}
                 rows.append({k: str(v) for k, v in part.items()} | counted | numbers)
     return pl.DataFrame(rows, schema=schema).with_columns(cs.float().fill_nan(None))

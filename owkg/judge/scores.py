@@ -254,7 +254,7 @@ def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple
         raise ArgumentError(
             "tables",
             f"must answer the same queries: {len(lacking):,} of {len(by_query):,} are missing "
-            f"in some system, such as {_asked(lacking.row(0, named=True))} in {min(who)}; `intersect` "
+            f"in some system, such as {asked(lacking.row(0, named=True))} in {min(who)}; `intersect` "
             "leaves them out.",
         )
     answers = rows.group_by(*_TASK).agg(pl.len()).filter(pl.col("len") < len(systems))
@@ -263,15 +263,16 @@ def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple
         raise ArgumentError(
             "tables",
             f"must have the same answers to a query in every system: {len(answers):,} are not "
-            f"in all, such as {row[row['side']]!r} to {_asked(row)}, in {row['len']} of {len(systems)}; "
+            f"in all, such as {row[row['side']]!r} to {asked(row)}, in {row['len']} of {len(systems)}; "
             "`intersect` leaves them out.",
         )
 
 
-def _asked(row: dict[str, Any]) -> str:
-    asked = [row["head"], row["relation"], row["tail"]]
-    asked[0 if row["side"] == "head" else 2] = "?"
-    return "|".join(map(str, asked))
+def asked(row: dict[str, Any]) -> str:
+    """The query of a ranking task, as `head|relation|?`."""
+    triple = [row["head"], row["relation"], row["tail"]]
+    triple[0 if row["side"] == "head" else 2] = "?"
+    return "|".join(map(str, triple))
 
 
 def _queries(table: pl.DataFrame, query: np.ndarray | None) -> pl.DataFrame:

@@ -18,16 +18,19 @@ from owkg.judge.schema import checked, known_entity, once, query_text
 from owkg.judge.scores import intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
-from owkg.ranks import RankTable, annotated, ranks_from_run, read_ranks
+from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
 from owkg.ranks.delimited import is_rank_table
 from owkg.ranks.trec import read_run
 
-System = RankTable | pl.DataFrame | str | PathLike[str]
-"""Ranks of a system: a rank table, or the path of one or of a TREC run."""
+System = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
+"""Ranks of a system: a rank table, or where one or a TREC run is."""
 
 Qrels = pl.DataFrame | str | PathLike[str]
 """Which answers are relevant: qrels, their path, or the name of a split of the graph."""
 
+
+AS_RANKED = "as ranked"
+"""What no qrels are called."""
 
 _FACT = ("side", "entity", "relation", "answer")
 
@@ -77,7 +80,7 @@ def qrels_ranks(
         raise ArgumentError("systems", f"must be called by text that is not empty, got {bad[0]!r}.")
     if not sources:
         raise ArgumentError("systems", "must name two systems at least, got none.")
-    given = qrels_named(qrels) or {"as ranked": None}
+    given = qrels_named(qrels) or {AS_RANKED: None}
     sets = [_systems(name, sources, one, graph, intersect) for name, one in given.items()]
     return _intersected(sets) if intersect else sets
 
@@ -99,7 +102,7 @@ def _intersected(sets: list[QrelsRanks]) -> list[QrelsRanks]:
 
 def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
     """The rule that was asked for, or else the one that the tables need."""
-    open_ = max(one.undetermined for one in sets)
+    open_ = max((one.undetermined for one in sets), default=0.0)
     if open_:
         note(
             f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank; a column "

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import special
 
 from owkg.checks import ArgumentError
@@ -55,7 +55,46 @@ _SMALL_SHARE = 0.01
 _CUMULANTS = 8
 
 
-def geometric_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse: bool) -> Chance:
+class Shapes(NamedTuple):
+    """What a chance level depends on: the candidates and weights of tasks, and how many are alike.
+
+    Attributes:
+        candidates: of each task, or of each number of tasks that are alike.
+        weight: of each such task; None: equal.
+        many: how many tasks are alike; None: one each.
+    """
+
+    candidates: Int[np.ndarray, "shapes"]
+    weight: Float[np.ndarray, "shapes"] | None = None
+    many: Int[np.ndarray, "shapes"] | None = None
+
+    @property
+    def tasks(self) -> int:
+        """How many there are."""
+        return len(self.candidates) if self.many is None else int(self.many.sum())
+
+    def by_size(self, power: int) -> Float[np.ndarray, "sizes"]:
+        """The sum of a power of the weights, by the number of candidates."""
+        weight = self.weight
+        each = None if weight is None or power == 0 else weight**power
+        if self.many is not None:
+            each = self.many.astype(np.float64) if each is None else each * self.many
+        return np.bincount(self.candidates, each).astype(np.float64)
+
+    def each(self) -> "Shapes":
+        """The tasks one by one."""
+        if self.many is None:
+            return self
+        weight = None if self.weight is None else np.repeat(self.weight, self.many)
+        return Shapes(np.repeat(self.candidates, self.many), weight)
+
+    def unless_equal(self) -> "Shapes":
+        """The same, without weights where they are equal."""
+        weight = self.weight
+        return self if weight is None or (weight != weight[0]).any() else self._replace(weight=None)
+
+
+def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
     """Mean and variance of the weighted geometric mean of random ranks, or of its inverse; exact.
 
     With shares e_i = w_i / sum w, E = prod E[r_i^e_i] and E of the square = prod E[r_i^(2 e_i)]
@@ -63,19 +102,20 @@ def geometric_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inver
     the variance loses no digits to cancellation; at most 100 tasks can have a share above 1/100.
 
     Args:
-        candidates: of each task.
-        weight: of each task; None: equal.
+        shapes: of the tasks.
         inverse: of 1 / GMR.
     """
+    candidates, weight, counts = shapes
     sign = -1.0 if inverse else 1.0
     kappa = log_rank_cumulants(int(candidates.max()))
     if weight is None:
         # Equal shares: tasks of one size are one term.
-        counts = np.bincount(candidates)
-        sizes = np.flatnonzero(counts)
-        share, many = np.full(len(sizes), 1 / len(candidates)), counts[sizes].astype(np.float64)
+        by_size = shapes.by_size(0)
+        sizes = np.flatnonzero(by_size)
+        share, many = np.full(len(sizes), 1 / shapes.tasks), by_size[sizes]
     else:
-        sizes, share, many = candidates, weight / weight.sum(), np.ones(len(candidates))
+        many = np.ones(len(candidates)) if counts is None else counts.astype(np.float64)
+        sizes, share = candidates, weight / (weight * many).sum()
     small = share <= _SMALL_SHARE
     at, e = (sizes, share) if small.all() else (sizes[small], share[small])
     # log E[r^e] = sum of kappa_k e^k / k!; log E[r^2e] - 2 log E[r^e] starts at the second cumulant.
@@ -161,7 +201,7 @@ def _weight_cumulants(
 _SPACING = 0.25
 
 
-def reciprocal_chance(metric: RankWeight, power: float, candidates: np.ndarray) -> Chance:
+def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chance:
     """Mean and variance of (mean of h(r_i))^-s over independent random ranks, each of equal weight.
 
     E[M^-s] = 1/Gamma(s) * integral of t^(s-1) L(t) dt with L(t) = E[exp(-t M)] = prod_i L_i(t / n); the
@@ -171,11 +211,11 @@ def reciprocal_chance(metric: RankWeight, power: float, candidates: np.ndarray) 
     Args:
         metric: gives h > 0.
         power: s > 0; 1 for the inverse and the harmonic mean rank.
-        candidates: of each task.
+        shapes: of the tasks, of equal weight.
     """
-    by_size = np.bincount(candidates)
+    by_size = shapes.by_size(0)
     sizes = np.flatnonzero(by_size)
-    counts, total = by_size[sizes], len(candidates)
+    counts, total = by_size[sizes], shapes.tasks
     ranks = np.arange(1, int(sizes[-1]) + 1)
     weights = rank_weights(metric, ranks)
     lowest = float(weights.min())
@@ -229,7 +269,7 @@ def reciprocal_chance(metric: RankWeight, power: float, candidates: np.ndarray) 
     return Chance(float(first), float(max(first**2 * np.expm1(log_second - 2 * log_first), 0.0)))
 
 
-def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse: bool = False) -> Chance:
+def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
     """Mean and variance of the weighted median of many random ranks, by the normal distribution of a count.
 
     The median is above x when less than half of the weight lies on ranks up to x. That weight is a sum of
@@ -238,15 +278,11 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse:
     median is the mean of two ranks; when exactly half lies up to x, x is between them.
 
     Args:
-        candidates: of each task, at least some hundred tasks.
-        weight: of each task; None: equal.
+        shapes: of the tasks, at least some hundred.
         inverse: of 1 / median.
     """
-    size = int(candidates.max()) + 1
-    x = np.arange(size)
-    # The number of tasks, the sum of their weights, and of the squares, by the number of candidates.
-    powers = [None, None] if weight is None else [weight, weight**2]
-    once, twice = (np.bincount(candidates, power, size).astype(np.float64) for power in powers)
+    once, twice = shapes.by_size(1), shapes.by_size(2)
+    x = np.arange(len(once))
 
     def above(by_size: np.ndarray) -> np.ndarray:
         """The sum over tasks with more than x candidates, x = 0 .. largest."""
@@ -256,7 +292,7 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse:
     total = once.sum()
     mean = total - above(once) + x * above(once / sizes)
     variance = x * above(twice / sizes) - x.astype(np.float64) ** 2 * above(twice / sizes**2.0)
-    variance = np.where(variance > 1e-12 * total**2 / len(candidates), variance, 0.0)
+    variance = np.where(variance > 1e-12 * total**2 / shapes.tasks, variance, 0.0)
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
     z = (mean - total / 2) / deviation
     certain = np.heaviside(total / 2 - mean, 0.5)
@@ -265,7 +301,7 @@ def median_chance(candidates: np.ndarray, weight: np.ndarray | None, *, inverse:
     values = 1 / x[1:] if inverse else x[1:].astype(float)
     first = float(np.dot(probability, values))
     spread = float(np.dot(probability, (values - first) ** 2))
-    if weight is None and len(candidates) % 2 == 0:
+    if shapes.weight is None and shapes.tasks % 2 == 0:
         # So far a coin chose between the two ranks A <= B in the middle, which adds E[(B - A)^2] / 4; x
         # lies between them with probability P(half up to x), their distance is nearly geometric.
         between = np.where(variance > 0, np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * deviation), 0.0)

@@ -236,10 +236,10 @@ def fixed_estimate(
 ) -> Estimate:
     """The estimate of a metric from the plain metric's value and interval, its chance level held fixed."""
     ends = [float(adjusted_value(metric, x, chance, best)) for x in (value, low, high)]
-    # The adjustments are straight lines: two points give the slope.
-    slope = float(
-        adjusted_value(metric, value + 1.0, chance, best) - adjusted_value(metric, value, chance, best)
-    )
+    # The adjustments are straight lines: two points give the slope; near ones would leave few digits.
+    step = max(1.0, abs(value), abs(best - float(chance.expectation)))
+    far = float(adjusted_value(metric, value + step, chance, best))
+    slope = (far - ends[0]) / step
     shifted = adjusted_chance(metric, chance, best)
     return Estimate(
         ends[0],

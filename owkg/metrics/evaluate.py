@@ -9,8 +9,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.keys import checked_key, children
 from owkg.metrics import chance, median
-from owkg.metrics.blocks import Block, whole_block
-from owkg.metrics.chance import Chance
+from owkg.metrics.chance import Chance, Shapes
 from owkg.metrics.estimate import (
     NAN,
     Averaged,
@@ -23,21 +22,14 @@ from owkg.metrics.estimate import (
     slopes,
     through_cdf,
 )
-from owkg.metrics.measures import Adjustment, Dispersion, Measure, Median, Metric, Weighting
-from owkg.metrics.monte_carlo import DRAWS, monte_carlo_chance, weighted_median
-from owkg.metrics.query_sums import (
-    Moments,
-    QuerySums,
-    moments_by_block,
-    moments_of,
-    query_sums_by_ties,
-    reader,
-    task_weight,
-)
+from owkg.metrics.gathered import Averages, Gathered, InMemory
+from owkg.metrics.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
+from owkg.metrics.monte_carlo import DRAWS, Statistic, monte_carlo_chance, weighted_median
+from owkg.metrics.query_sums import QuerySums
 from owkg.metrics.ties import Ties
 from owkg.rank_weights.catalogue import GMR, IGMR, Power
 from owkg.rank_weights.rank_weight import RankWeight
-from owkg.rank_weights.tables import padded_size, rank_weights
+from owkg.rank_weights.tables import rank_weights
 from owkg.ranks.tasks import Tasks
 from owkg.stats.bootstrap import bounds, resampled_sums
 from owkg.stats.interval import Interval, intervals
@@ -47,63 +39,69 @@ ALL_TIES = tuple(Ties)
 # Tasks of equal weight from which on the normal distribution of `chance.median_chance` is exact enough.
 _MANY_TASKS = 512
 
+# Tasks in files whose chance level is drawn at most.
+MOST_DRAWN = 2**20
+_UNKNOWN = Chance(NAN, NAN, NAN, NAN)
+
 # Candidates of one task, whose weights of ranks are all summed.
 _MOST = 10**8
 
 Estimates = dict[Ties, dict[str, Estimate]]
 
 
-def _unless_equal(weight: np.ndarray | None) -> np.ndarray | None:
-    return None if weight is None or (weight == weight[0]).all() else weight
-
-
-def linked_chance(
-    metric: RankWeight, candidates: np.ndarray, weight: np.ndarray | None, key: Any, *, draws: int = DRAWS
-) -> Chance:
+def linked_chance(metric: RankWeight, shapes: Shapes | None, key: Any, *, draws: int = DRAWS) -> Chance:
     """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
+
+    NaN where it would be drawn of more tasks than `MOST_DRAWN` whose ranks are in files.
 
     Args:
         metric: with a link.
-        candidates: of each task.
-        weight: of each task, some above 0; None: equal.
+        shapes: of the tasks, of which some have a weight above 0; None: not kept.
         key: a seed, or a key of `jax.random.key`, for what has to be drawn.
         draws: how often.
     """
-    weight = _unless_equal(weight)
+    if shapes is None:
+        return _UNKNOWN
+    shapes = shapes.unless_equal()
     if metric in (GMR, IGMR):
-        return chance.geometric_chance(candidates, weight, inverse=metric == IGMR)
-    if weight is None and isinstance(metric.link, Power) and metric.link.exponent < 0:
-        return chance.reciprocal_chance(metric, -metric.link.exponent, candidates)
+        return chance.geometric_chance(shapes, inverse=metric == IGMR)
+    if shapes.weight is None and isinstance(metric.link, Power) and metric.link.exponent < 0:
+        return chance.reciprocal_chance(metric, -metric.link.exponent, shapes)
 
     def statistic(ranks: np.ndarray, share: np.ndarray) -> np.ndarray:
         return linked(metric, rank_weights(metric, ranks) @ share)
 
-    return monte_carlo_chance(key, statistic, candidates, weight, draws=draws)
+    return _drawn_chance(key, statistic, shapes, draws)
 
 
-def median_chance(
-    candidates: np.ndarray, weight: np.ndarray | None, key: Any, *, inverse: bool, draws: int = DRAWS
-) -> Chance:
+def _drawn_chance(key: Any, statistic: Statistic, shapes: Shapes, draws: int) -> Chance:
+    if shapes.many is not None and shapes.tasks > MOST_DRAWN:
+        return _UNKNOWN
+    return monte_carlo_chance(key, statistic, shapes, draws=draws)
+
+
+def median_chance(shapes: Shapes | None, key: Any, *, inverse: bool, draws: int = DRAWS) -> Chance:
     """Chance level of the median, or its inverse: drawn for few tasks, by a normal distribution for many.
 
     Args:
-        candidates: of each task.
-        weight: of each task, some above 0; None: equal.
+        shapes: of the tasks, of which some have a weight above 0; None: not kept.
         key: a seed, or a key of `jax.random.key`, for what has to be drawn.
         inverse: of 1 / median.
         draws: how often.
     """
-    weight = _unless_equal(weight)
+    if shapes is None:
+        return _UNKNOWN
+    shapes = shapes.unless_equal()
     # A few heavy tasks are few tasks, however many light ones there are.
-    effective = len(candidates) if weight is None else weight.sum() ** 2 / np.dot(weight, weight)
-    if effective > _MANY_TASKS:
-        return chance.median_chance(candidates, weight, inverse=inverse)
+    once, twice = shapes.by_size(1).sum(), shapes.by_size(2).sum()
+    if once**2 / twice > _MANY_TASKS:
+        return chance.median_chance(shapes, inverse=inverse)
 
     def statistic(ranks: np.ndarray, share: np.ndarray) -> np.ndarray:
         found = weighted_median(ranks, share)
         return 1 / found if inverse else found
 
-    return monte_carlo_chance(key, statistic, candidates, weight, draws=draws)
+    return _drawn_chance(key, statistic, shapes, draws)
 
 
 class _Job(NamedTuple):
@@ -164,6 +162,78 @@ def evaluate(
     if not len(tasks.optimistic):
         raise ArgumentError("tasks", "must be at least one, got none.")
     checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
+    options = checked_options(
+        metrics,
+        ties=ties,
+        level=level,
+        interval=interval,
+        replicates=replicates,
+        key=key,
+        num_entities=num_entities,
+        draws=draws,
+    )
+    source = InMemory(
+        tasks,
+        options.rules,
+        by_query=options.level is not None,
+        keep=options.resampled,
+        num_entities=options.num_entities,
+    )
+    return estimates(source, options)
+
+
+class Options(NamedTuple):
+    """What `evaluate` computes, checked; the arguments of `evaluate` of these names.
+
+    `groups` has the metrics by what is averaged. `mapped` are the names of those that are z metrics until the
+    end.
+    """
+
+    metrics: tuple[Metric, ...]
+    mapped: frozenset[str]
+    rules: tuple[Ties, ...]
+    level: float | None
+    interval: Interval
+    replicates: int
+    key: Any
+    num_entities: int | None
+    draws: int
+
+    @property
+    def resampled(self) -> bool:
+        """Whether intervals come from the bootstrap."""
+        return self.level is not None and self.interval is not Interval.ANALYTIC
+
+    @property
+    def groups(self) -> dict[Averages, list[Metric]]:
+        """The metrics by measure and weighting."""
+        groups: dict[Averages, list[Metric]] = {}
+        for metric in self.metrics:
+            groups.setdefault((metric.measure, metric.weighting), []).append(metric)
+        return groups
+
+    @property
+    def averaged(self) -> list[Averages]:
+        """The measures that are averaged."""
+        return [one for one in self.groups if not isinstance(one[0], Median | Dispersion)]
+
+
+def checked_options(
+    metrics: Any,
+    *,
+    ties: Any = ALL_TIES,
+    level: Any = 0.95,
+    interval: Any = Interval.ANALYTIC,
+    replicates: Any = 1000,
+    key: Any = None,
+    num_entities: Any = None,
+    draws: Any = DRAWS,
+) -> Options:
+    """The arguments of `evaluate` but its tasks, checked.
+
+    Raises:
+        ValueError: naming the argument.
+    """
     metrics = (metrics,) if isinstance(metrics, Metric) or metrics is None else tuple(metrics)
     for metric in metrics:
         if not isinstance(metric, Metric):
@@ -182,49 +252,50 @@ def evaluate(
         if num_entities > _MOST:
             raise ArgumentError("num_entities", f"must be at most {_MOST:,}, got {num_entities:,}.")
     key = checked_key(0 if key is None else key)
-    bootstrap_key, chance_key = children(key, 2)
-    resampled = level is not None and interval is not Interval.ANALYTIC
-
-    mapped = {metric.name for metric in metrics if metric.adjustment is Adjustment.CDF}
+    mapped = frozenset(metric.name for metric in metrics if metric.adjustment is Adjustment.CDF)
     # Under their own names, but z until the end.
     metrics = tuple(replace(m, adjustment=Adjustment.Z) if m.name in mapped else m for m in metrics)
-    groups: dict[tuple[Measure, Weighting], list[Metric]] = {}
-    for metric in metrics:
-        groups.setdefault((metric.measure, metric.weighting), []).append(metric)
-    # In the order of the queries where sums over each are asked for.
-    whole = tasks if level is None else whole_block(tasks)
-    tasks = whole.tasks if isinstance(whole, Block) else whole
+    return Options(metrics, mapped, rules, level, interval, replicates, key, num_entities, draws)
+
+
+def estimates(source: Gathered, options: Options) -> Estimates:
+    """What `evaluate` returns, from what metrics take of the tasks.
+
+    Args:
+        source: of at least one task; `InMemory` where intervals come from the bootstrap.
+        options: what is asked for.
+    """
+    metrics, mapped, rules, level, interval, replicates, key, _, draws = options
+    bootstrap_key, chance_key = children(key, 2)
     found: Estimates = {rule: {} for rule in rules}
     jobs: list[_Job] = []
-    histograms: dict[Weighting, dict[Any, np.ndarray]] = {}
-    averaged: dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, QuerySums] | None]] = (
-        _moments(whole, list(groups), rules, resampled, num_entities, histograms)
-    )
+    averaged = source.moments(options.averaged)
+    kept = source.parts if isinstance(source, InMemory) else {}
     pending: list[tuple[Ties, str, Averaged]] = []
-    for (measure, weighting), group in groups.items():
+    for (measure, weighting), group in options.groups.items():
         if isinstance(measure, Dispersion):
             for rule in rules:
-                value = Estimate(median.scatter(measure.kind, tasks, rule))
+                value = Estimate(
+                    float(source.tasks)
+                    if measure.kind is Spread.COUNT
+                    else median.scatter(measure.kind, source.on_ranks(weighting, rule))
+                )
                 found[rule] |= {metric.name: value for metric in group}
             continue
-        if not isinstance(measure, Median) and (measure, weighting) not in averaged:
+        if isinstance(measure, Median):
+            level_of_chance = median_chance(
+                source.shapes(weighting), key, inverse=measure.inverse, draws=draws
+            )
+            of_medians = _medians(measure, weighting, group, source, level_of_chance, options, bootstrap_key)
+            for rule in rules:
+                found[rule] |= of_medians[rule]
+            continue
+        if (measure, weighting) not in averaged:
             continue
         chance_of_all = None
-        if isinstance(measure, Median) or (isinstance(measure, RankWeight) and measure.link is not None):
-            weight = task_weight(tasks, weighting)
-            chance_of_all = (
-                median_chance(tasks.candidates, weight, key, inverse=measure.inverse, draws=draws)
-                if isinstance(measure, Median)
-                else linked_chance(measure, tasks.candidates, weight, chance_key, draws=draws)
-            )
-            if isinstance(measure, Median):
-                histogram = histograms.setdefault(weighting, {})
-                found = _with_medians(
-                    found, measure, group, tasks, rules, weight, histogram, chance_of_all, level, interval,
-                    replicates if resampled else None, bootstrap_key,
-                )  # fmt: skip
-                continue
-        moments, parts = averaged[measure, weighting]
+        if isinstance(measure, RankWeight) and measure.link is not None:
+            chance_of_all = linked_chance(measure, source.shapes(weighting), chance_key, draws=draws)
+        moments, parts = averaged[measure, weighting], kept.get((measure, weighting))
         for rule in rules:
             for metric in group:
                 made = averaged_estimate(moments[rule], metric, chance_of_all, level)
@@ -238,7 +309,7 @@ def evaluate(
         ends = {i: (float(a), float(b)) for i, (a, b) in zip(wanted, intervals(means, level), strict=True)}
     for i, (rule, name, made) in enumerate(pending):
         found[rule][name] = made.finish(*ends[i]) if i in ends else made.estimate
-    if resampled:
+    if options.resampled:
         for job, (low, high) in zip(
             jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
         ):
@@ -252,96 +323,42 @@ def evaluate(
     return {rule: {name: by[name] for name in names if name in by} for rule, by in found.items()}
 
 
-# Entries of the tables of ranks that are in memory at a time.
-_TABLE_ENTRIES = 2**24
-
-
-def _moments(
-    whole: Block | Tasks,
-    measures: list[tuple[Measure, Weighting]],
-    rules: tuple[Ties, ...],
-    keep: bool,
-    num_entities: int | None,
-    histograms: dict[Weighting, dict[Any, np.ndarray]],
-) -> dict[tuple[Measure, Weighting], tuple[dict[Ties, Moments], dict[Ties, QuerySums] | None]]:
-    """The moments of every averaged measure that the tasks have, and its parts where they are kept.
-
-    Args:
-        whole: all tasks; in a block, for sums over queries, else only totals are asked for.
-        measures: with their weightings.
-        rules: of ties.
-        keep: whether the parts of each query are kept, for the bootstrap.
-        num_entities: N of PROBE's rank transformer.
-        histograms: how much weight lies on each rank, by weighting, counted once.
-    """
-    wanted = [one for one in measures if not isinstance(one[0], Median | Dispersion)]
-    if keep or not isinstance(whole, Block):
-        result = {}
-        for measure, weighting in wanted:
-            if not isinstance(measure, RankWeight) and not isinstance(whole, Block):
-                whole = whole_block(whole)  # lists are sorted for all measures together
-            parts = query_sums_by_ties(
-                measure,
-                weighting,
-                whole,
-                rules,
-                by_query=keep,
-                num_entities=num_entities,
-                histograms=histograms.setdefault(weighting, {}),
-            )
-            if parts is not None:
-                result[measure, weighting] = moments_of(parts), parts if keep else None
-        return result
-    together = max(1, _TABLE_ENTRIES // (3 * padded_size(int(whole.cases.candidates.max()))))
-    result = {}
-    for begin in range(0, len(wanted), together):
-        part = wanted[begin : begin + together]
-        readers = {
-            one: read for one in part if (read := reader(*one, whole, rules, num_entities=num_entities))
-        }
-        for one, moments in zip(readers, moments_by_block(list(readers.values()), whole), strict=True):
-            result[one] = {rule: moments.get(rule, moments[rules[0]]) for rule in rules}, None
-    return result
-
-
-def _with_medians(
-    found: Estimates,
+def _medians(
     measure: Median,
+    weighting: Weighting,
     group: list[Metric],
-    tasks: Tasks,
-    rules: tuple[Ties, ...],
-    weight: np.ndarray | None,
-    histogram: dict[Any, np.ndarray],
+    source: Gathered,
     level_of_chance: Chance,
-    level: Any,
-    interval: Interval,
-    replicates: int | None,
+    options: Options,
     key: Any,
 ) -> Estimates:
-    """`found` with the metrics of the median rank."""
-    weights = median.query_weights(tasks, weight)
-    total = weights.sum()
-    for rule in rules if tasks.tied else rules[:1]:
-        if rule not in histogram:
-            histogram[rule] = median.rank_histogram(tasks, rule, weight)
-        medians = None
-        if replicates is not None:
-            medians = median.resampled_medians(key, tasks, rule, weight, replicates)
-        value, *uncertainty = _median_estimate(
-            measure, tasks, rule, weight, histogram[rule], level, interval, medians
-        )
-        for metric in group:
-            found[rule][metric.name] = (
-                Estimate(NAN)  # no weight
-                if np.isnan(value)
-                else fixed_estimate(metric, value, 1.0, level_of_chance, *uncertainty)._replace(
-                    effective_queries=float(total**2 / np.dot(weights, weights)),
-                    heaviest_query=float(weights.max() / total),
-                )
+    """The metrics of the median rank, under each tie rule."""
+    rules = options.rules
+    found: Estimates = {}
+    for rule in rules if source.tied else rules[:1]:
+        by_rank = median.distribution(source.on_ranks(weighting, rule))
+        middle = median.quantile(by_rank, 0.5)
+        sums = source.below(weighting, rule, middle)
+        if np.isnan(middle):  # no weight
+            found[rule] = {metric.name: Estimate(NAN) for metric in group}
+            continue
+        draws = None
+        if options.resampled and isinstance(source, InMemory):
+            weight = source.weight(weighting)
+            draws = median.resampled_medians(key, source.all, rule, weight, options.replicates)
+        uncertainty = _median_estimate(measure, by_rank, sums, options, draws)
+        value = _shown(measure, middle)
+        found[rule] = {
+            metric.name: fixed_estimate(metric, value, 1.0, level_of_chance, *uncertainty)._replace(
+                effective_queries=float(sums.effective), heaviest_query=float(sums.heaviest / sums.weight)
             )
-    for rule in () if tasks.tied else rules[1:]:
-        found[rule] |= {metric.name: found[rules[0]][metric.name] for metric in group}
-    return found
+            for metric in group
+        }
+    return {rule: found.get(rule, found[rules[0]]) for rule in rules}
+
+
+def _shown(measure: Median, rank: Any) -> Any:
+    return 1 / rank if measure.inverse else rank
 
 
 def _member(name: str, kind: Any, value: Any) -> Any:
@@ -354,30 +371,21 @@ def _member(name: str, kind: Any, value: Any) -> Any:
 
 def _median_estimate(
     measure: Median,
-    tasks: Tasks,
-    rule: Ties,
-    weight: np.ndarray | None,
-    on_ranks: np.ndarray,
-    level: Any,
-    interval: Interval,
+    by_rank: median.Distribution,
+    sums: median.Below,
+    options: Options,
     draws: np.ndarray | None,
-) -> tuple[float, float, float, float]:
-    """Value, standard error and interval of the median or its inverse."""
-
-    def shown(rank: Any) -> Any:
-        return 1 / rank if measure.inverse else rank
-
-    by_rank = median.distribution(on_ranks)
-    if by_rank.rank.size == 0:
-        return NAN, NAN, NAN, NAN
-    value = shown(median.quantile(by_rank, 0.5))
-    if level is None or tasks.num_queries < 2:
-        return value, NAN, NAN, NAN
-    error, ends = median.woodruff(tasks, rule, weight, by_rank, level)
-    low, high = sorted(shown(end) for end in ends)
+) -> tuple[float, float, float]:
+    """Standard error and interval of the median or its inverse."""
+    level = options.level
+    if level is None or sums.queries < 2:
+        return NAN, NAN, NAN
+    value = _shown(measure, median.quantile(by_rank, 0.5))
+    error, ends = median.woodruff(sums, by_rank, level)
+    low, high = sorted(_shown(measure, end) for end in ends)
     if draws is not None:
-        low, high = bounds(interval, value, shown(draws), level)
-    return value, error * (value**2 if measure.inverse else 1.0), low, high
+        low, high = bounds(options.interval, value, _shown(measure, draws), level)
+    return error * (value**2 if measure.inverse else 1.0), low, high
 
 
 def _resampled_bounds(

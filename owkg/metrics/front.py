@@ -1,7 +1,8 @@
 """Metrics of rank tables in one call: `owkg.evaluate`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from os import PathLike
+from typing import Any, Literal
 
 import polars as pl
 
@@ -11,9 +12,13 @@ from owkg.keys import checked_key
 from owkg.metrics.measures import Metric, micro
 from owkg.metrics.registry import metric
 from owkg.metrics.report import SIDES, Breakdown, report
+from owkg.metrics.streamed import stream_report
 from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
-from owkg.ranks import RankTable
+from owkg.ranks import RankDataset, RankTable, read_ranks
+
+Ranks = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
+"""A rank table, or where one is: its file, or a dataset that is read a part at a time."""
 
 MetricNames = str | Metric | RankWeight | Iterable[str | Metric | RankWeight]
 """One metric or several: names, metrics, or rank weights, whose micro mean is meant."""
@@ -50,7 +55,7 @@ def _metric(of: str | Metric | RankWeight) -> Metric:
 
 
 def evaluate(
-    ranks: RankTable | pl.DataFrame,
+    ranks: Ranks,
     metrics: MetricNames | None = None,
     *,
     by: str | Sequence[str] = (),
@@ -67,7 +72,9 @@ def evaluate(
 
     Args:
         ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame with the columns of `owkg.ranks.validated`.
-            With a column `model`, each model is evaluated by itself.
+            With a column `model`, each model is evaluated by itself. The path of a file, as
+            `owkg.read_ranks`; a folder of Parquet files, a pattern of their names or an
+            `owkg.ranks.RankDataset` is read a part at a time.
         metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
         by: columns that divide the ranking tasks: side, ties, and one of relation, category, popularity and
             half-link.
@@ -75,11 +82,12 @@ def evaluate(
             is evaluated as that side.
         ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
         ci: level of the confidence intervals, over queries; None: no intervals, which is faster.
-        interval: mid-P limits on the effective number of queries, or a bootstrap over queries.
+        interval: mid-P limits on the effective number of queries, or a bootstrap over queries, not of a
+            dataset.
         replicates: of the bootstrap.
         seed: of what is drawn.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
-        on_progress: called with (done, total) parts of the table.
+        on_progress: called with (done, total) parts of the table, or rows of a dataset.
 
     Returns:
         One row for each model, group, side, tie rule and metric. Columns: `model` (where the table has one),
@@ -98,13 +106,7 @@ def evaluate(
         [0.625, 0.5]
     """
     chosen = metrics_named(metrics)
-    if not isinstance(ranks, RankTable | pl.DataFrame):
-        must = "must be of owkg.read_ranks or owkg.rank, or a polars DataFrame"
-        raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
-    try:
-        table = RankTable.of(ranks, source="ranks")
-    except ValueError as error:
-        raise ArgumentError("ranks", f"must be a rank table: {error}") from None
+    table = _table(ranks)
     if ci is not None:
         checks.level("ci", ci)
     checked_key(seed, "seed")
@@ -113,7 +115,11 @@ def evaluate(
         raise ArgumentError(
             "side", f"must be of {', '.join(SIDES)}, got {', '.join(map(str, sides)) or 'none'}."
         )
-    if "both" not in sides and not set(sides) & set(table.frame["side"].unique()):
+    streamed = isinstance(table, RankDataset)
+    columns = table.columns if streamed else table.frame.columns
+    if "both" not in sides and not set(sides) & set(
+        table.unique("side") if streamed else table.frame["side"].unique()
+    ):
         raise ArgumentError("side", f"must be a side of the table, which has no {', '.join(sides)}.")
     names = checks.names("by", by)
     if on_progress is not None and not callable(on_progress):
@@ -127,19 +133,18 @@ def evaluate(
         sides = list(dict.fromkeys(one for name in sides for one in _SIDES.get(name, (name,))))
     every = tuple(Ties) if "ties" in names else Ties.REALISTIC
     rules = checks.names("ties", every if ties is None else ties)
-    found = report(
-        table,
-        chosen,
-        by=groups,
-        sides=sides,
-        ties=rules,
-        level=ci,
-        interval=interval,
-        replicates=replicates,
-        key=seed,
-        num_entities=num_entities,
-        on_progress=on_progress,
-    )
+    options: dict[str, Any] = {
+        "by": groups,
+        "sides": sides,
+        "ties": rules,
+        "level": ci,
+        "interval": interval,
+        "replicates": replicates,
+        "key": seed,
+        "num_entities": num_entities,
+        "on_progress": on_progress,
+    }
+    found = stream_report(table, chosen, **options)[0] if streamed else report(table, chosen, **options)
     if missing := [one.name for one in chosen or () if one.name not in found["metric"]]:
         raise ArgumentError(
             "metrics",
@@ -148,7 +153,23 @@ def evaluate(
         )
     found = found.filter(pl.col("by").is_not_null()) if groups else found
     group = [pl.col("group").alias(name) for name in groups]
-    first = ["model"] if "model" in table.frame.columns else []
+    first = ["model"] if "model" in columns else []
     rest = ["side", "ties", "metric", "value", "ci_low", "ci_high", "expectation"]
     left = [name for name in found.columns if name not in {"model", "by", "group", *rest}]
     return found.select(*first, *group, *rest, *left)
+
+
+def _table(ranks: Ranks) -> RankTable | RankDataset:
+    """The rank table that `ranks` is or names, checked; a dataset is left where it is."""
+    if isinstance(ranks, RankDataset):
+        return ranks
+    if isinstance(ranks, str | PathLike):
+        path = checks.path("ranks", ranks)
+        return read_ranks(path) if path.is_file() else RankDataset.of(path)
+    if not isinstance(ranks, RankTable | pl.DataFrame):
+        must = "must be of owkg.read_ranks or owkg.rank, a polars DataFrame, or a path"
+        raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
+    try:
+        return RankTable.of(ranks, source="ranks")
+    except ValueError as error:
+        raise ArgumentError("ranks", f"must be a rank table: {error}") from None

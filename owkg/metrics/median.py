@@ -98,29 +98,70 @@ def share_below(
     return part if weight is None else part * weight
 
 
-def woodruff(
-    tasks: Tasks, ties: Ties, weight: np.ndarray | None, by_rank: Distribution, level: float
-) -> tuple[float, tuple[float, float]]:
+class Below(NamedTuple):
+    """Sums over queries, of their weight w and of the part b of it on ranks up to some rank.
+
+    Attributes:
+        queries: how many.
+        weight, below: sums of w and of b.
+        weight_squares, below_squares, products: sums of w^2, b^2 and b w.
+        heaviest: the largest w.
+    """
+
+    queries: int
+    weight: float
+    below: float
+    weight_squares: float
+    below_squares: float
+    products: float
+    heaviest: float
+
+    def plus(self, other: "Below") -> "Below":
+        """Those of these queries and of others."""
+        sums = [mine + more for mine, more in zip(self[1:-1], other[1:-1], strict=True)]
+        return Below(self.queries + other.queries, *sums, heaviest=max(self.heaviest, other.heaviest))
+
+    @property
+    def effective(self) -> float:
+        """How many queries of equal weight say as much (Kish 1965)."""
+        return self.weight**2 / self.weight_squares
+
+
+def below(tasks: Tasks, ties: Ties, weight: np.ndarray | None, rank: float) -> Below:
+    """The sums of `Below` up to a rank; NaN stands for no rank.
+
+    Args:
+        tasks: at least one.
+        ties: the rule.
+        weight: of each task; None: equal.
+        rank: as of `quantile`.
+    """
+    whole = query_weights(tasks, weight)
+    part = np.zeros(len(whole))
+    if np.isfinite(rank):
+        part = share_below(tasks, ties, weight, rank)
+        if tasks.query is not None:
+            part = np.bincount(tasks.query, part, len(whole))
+    sums = (whole.sum(), part.sum(), np.dot(whole, whole), np.dot(part, part), np.dot(part, whole))
+    return Below(len(whole), *map(float, sums), heaviest=float(whole.max()))
+
+
+def woodruff(sums: Below, by_rank: Distribution, level: float) -> tuple[float, tuple[float, float]]:
     """Standard error and confidence interval of the median, queries being independent (Woodruff 1952).
 
     The share of weight up to the median has a standard error over queries; the ends are the ranks up
     to which so much less and so much more than half of the weight lies.
 
     Args:
-        tasks: of at least two queries.
-        ties: the rule.
-        weight: of each task; None: equal.
+        sums: up to the median, of at least two queries.
         by_rank: `distribution` of the same.
         level: of confidence.
     """
-    below = share_below(tasks, ties, weight, quantile(by_rank, 0.5))
-    whole = query_weights(tasks, weight)
-    if tasks.query is not None:
-        below = np.bincount(tasks.query, below, len(whole))
-    moved = below - below.sum() / whole.sum() * whole
-    count = len(moved)
-    error = np.sqrt(count / (count - 1) * np.dot(moved, moved)) / whole.sum()
-    times = float(student(level, whole.sum() ** 2 / np.dot(whole, whole)))
+    count, share = sums.queries, sums.below / sums.weight
+    # Of b - share w, whose sum is 0.
+    squares = sums.below_squares - 2 * share * sums.products + share**2 * sums.weight_squares
+    error = np.sqrt(count / (count - 1) * max(squares, 0.0)) / sums.weight
+    times = float(student(level, sums.effective))
     reach = times * float(error)
     low, high = (quantile(by_rank, float(np.clip(0.5 + x, 0, 1))) for x in (-reach, reach))
     return (high - low) / (2 * times), (low, high)
@@ -133,15 +174,17 @@ def query_weights(tasks: Tasks, weight: np.ndarray | None) -> Float[np.ndarray, 
     return np.bincount(tasks.query, weight, tasks.num_queries).astype(np.float64)
 
 
-def scatter(kind: Spread, tasks: Tasks, ties: Ties) -> float:
-    """Count, standard deviation, variance or median absolute deviation of the ranks, as PyKEEN's; their ends.
+def scatter(kind: Spread, on_halves: Float[np.ndarray, "halves"]) -> float:
+    """Standard deviation, variance or median absolute deviation of the ranks, as PyKEEN's; their ends.
 
     The variance is that of the ranks as a population (of the spread ranks under `Ties.EXACT`), the
     median absolute deviation is scaled by 1 / Phi^-1(3/4) = 1.4826.
+
+    Args:
+        kind: of scatter; not their count.
+        on_halves: what `rank_histogram` has.
     """
-    if kind is Spread.COUNT:
-        return float(len(tasks.optimistic))
-    rank, share = distribution(rank_histogram(tasks, ties, tasks.weight))
+    rank, share = distribution(on_halves)
     if rank.size == 0:
         return float("nan")
     shares = np.diff(share, prepend=0.0)

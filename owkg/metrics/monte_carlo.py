@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from owkg.keys import generator
-from owkg.metrics.chance import Chance
+from owkg.metrics.chance import Chance, Shapes
 
 DRAWS = 2**17
 """Draws of a whole test set, of a relative error of 0.4 % in the variance of a nearly normal statistic."""
@@ -21,23 +21,16 @@ Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """(ranks [draws, tasks], weights that sum to 1 [tasks]) -> [draws]."""
 
 
-def monte_carlo_chance(
-    key: Any,
-    statistic: Statistic,
-    candidates: Int[np.ndarray, "tasks"],
-    weight: np.ndarray | None = None,
-    *,
-    draws: int = DRAWS,
-) -> Chance:
+def monte_carlo_chance(key: Any, statistic: Statistic, shapes: Shapes, *, draws: int = DRAWS) -> Chance:
     """Mean and variance of a statistic of random ranks, with standard errors.
 
     Args:
         key: a seed, or a key of `jax.random.key`; equal keys give equal results.
         statistic: of the ranks of many draws; `weighted_median`, or a function of a mean.
-        candidates: of each task; their order does not matter.
-        weight: of each task; None: equal.
+        shapes: of the tasks; their order does not matter.
         draws: of a whole test set; fewer where they would take more than 134 million ranks in all.
     """
+    candidates, weight, _ = shapes.each()
     rng = generator(key)
     # In an order of their own: which task a random number falls to does not depend on the rows of a table.
     order = np.argsort(candidates) if weight is None else np.lexsort((weight, candidates))

@@ -41,8 +41,20 @@ class QuerySums(NamedTuple):
     worst: float
 
 
-def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"] | None:
+# Logarithm of the largest power of a count that weights are computed with as it is.
+LARGEST_LOG = 200
+
+
+def task_weight(
+    tasks: Tasks, weighting: Weighting, *, scaled: bool = True
+) -> Float[np.ndarray, "tasks"] | None:
     """The weight of each task; None: all 1.
+
+    Args:
+        tasks: with what the weighting asks for.
+        weighting: beside the weight of each task.
+        scaled: whether very large and small weights are brought near 1, as only their ratios count; parts of
+            a table, whose sums are added, must not be.
 
     Raises:
         ValueError: if the weighting asks for a popularity that is not known.
@@ -61,13 +73,13 @@ def task_weight(tasks: Tasks, weighting: Weighting) -> Float[np.ndarray, "tasks"
                 "table, or the graph that it is counted in (`kg`)."
             )
         base = counts + (-1.0 if name == "negatives" else weighting.epsilon)
-        if abs(exponent) * np.log(max(base.max(), 2.0)) > 200:
+        if scaled and abs(exponent) * np.log(max(base.max(), 2.0)) > LARGEST_LOG:
             # Only ratios count; with the largest at 1 no power overflows, nor do all of them vanish.
             base = base / (base.min() if exponent < 0 else base.max())
         factor = base**exponent
         weight = factor if weight is None else weight * factor
     largest = 1.0 if weight is None else weight.max()
-    if weight is None or largest == 0 or 1e-100 < largest < 1e100:
+    if weight is None or not scaled or largest == 0 or 1e-100 < largest < 1e100:
         return weight
     return weight / largest
 
@@ -87,6 +99,7 @@ def reader(
     rules: tuple[Ties, ...],
     *,
     num_entities: int | None = None,
+    scaled: bool = True,
 ) -> Reader | None:
     """What gives the parts of a measure for the queries of any block of `whole`; its tables are made once.
 
@@ -96,12 +109,13 @@ def reader(
         whole: all tasks.
         rules: of ties.
         num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
+        scaled: as of `task_weight`.
 
     Returns:
         None where the measure is macro and the queries have no one list (`queries.answers_of`).
     """
     if isinstance(measure, MACRO):
-        return _macro_reader(measure, whole, rules)
+        return _macro_reader(measure, whole, rules, scaled)
     if not isinstance(measure, RankWeight | Probe):
         raise ArgumentError("measure", f"must be an averaged one, got {measure!r}.")
     metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
@@ -113,7 +127,7 @@ def reader(
         # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
         scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
         mean, variance = offset + scale * mean, scale**2 * variance
-    weight = task_weight(whole.tasks, weighting)
+    weight = task_weight(whole.tasks, weighting, scaled=scaled)
     by_size = np.bincount(whole.tasks.candidates, weight)
     present, one = np.unique(sizes, return_index=True)
     last = tables.halves[2 * present] * (1.0 if scale is None else scale[one]) + offset
@@ -142,7 +156,9 @@ def reader(
     return read
 
 
-def _macro_reader(measure: queries.Macro, whole: Block, rules: tuple[Ties, ...]) -> Reader | None:
+def _macro_reader(
+    measure: queries.Macro, whole: Block, rules: tuple[Ties, ...], scaled: bool
+) -> Reader | None:
     if not whole.listed:
         return None
     measure = queries.shortened(measure, whole.cases)
@@ -150,7 +166,7 @@ def _macro_reader(measure: queries.Macro, whole: Block, rules: tuple[Ties, ...])
     best, last = queries.best_value(measure, whole.cases), queries.worst_value(measure, whole.cases)
     longest = int((whole.cases.candidates + whole.cases.answers).max())
     tables = rank_tables(measure.metric, longest) if isinstance(measure, queries.BestAnswer) else None
-    weight = task_weight(whole.tasks, Weighting())
+    weight = task_weight(whole.tasks, Weighting(), scaled=scaled)
     on_lists = whole.weights(Weighting(), weight)[1] / whole.answers
     worst = float(np.dot(np.bincount(whole.case, on_lists, len(last)), last))
     rules = rules if whole.tasks.tied else rules[:1]
@@ -296,62 +312,99 @@ class Moments(NamedTuple):
     heaviest: float
 
 
-class _Raw(NamedTuple):
-    """Sums over the queries of a block, and of the products of each two parts; the largest weight."""
+def _added(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of arrays of one shape, in pairs."""
+    return np.stack(arrays, axis=-1).sum(axis=-1)
+
+
+class Products(NamedTuple):
+    """Sums over some queries of the parts, and of their products: what `Moments` are made of.
+
+    Attributes:
+        totals: sum of each part.
+        products: sum of the product of each two.
+        heaviest: the largest weight.
+    """
 
     totals: Float[np.ndarray, "5"]
     products: Float[np.ndarray, "5 5"]
     heaviest: float
 
+    @classmethod
+    def of(cls, several: Sequence["Products"]) -> "Products":
+        """Those of all queries, from those of some."""
+        totals, products = (_added(column) for column in list(zip(*several, strict=True))[:2])
+        return cls(totals, products, max(one.heaviest for one in several))
+
+    @classmethod
+    def of_one(cls, totals: Float[np.ndarray, "5"]) -> "Products":
+        """Those of a single query with such sums."""
+        return cls(totals, np.outer(totals, totals), float(totals[0]))
+
+    def moments(self, worst: float, queries: int) -> Moments:
+        """The moments of so many queries, once these are all."""
+        totals, products, heaviest = self
+        if not totals[0] > 0:
+            return Moments(totals, products, worst, queries, 0.0, 0.0)
+        effective = totals[0] ** 2 / products[0, 0]
+        centred = products - np.outer(totals, totals) / queries
+        return Moments(totals, centred, worst, queries, float(effective), float(heaviest / totals[0]))
+
 
 _ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
 
 
-def _raw(by_ties: dict[Ties, QuerySums]) -> dict[Ties, _Raw]:
+def _products(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Products]:
     """What the rules share is summed once."""
     any_parts = next(iter(by_ties.values()))
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
-    # By einsum: BLAS wakes its threads for every one of these small products.
-    of_shared, sums = np.einsum("ij,kj->ik", shared, shared), shared.sum(axis=1)
+    of_shared, sums = _products_of(shared, shared), shared.sum(axis=1)
     heaviest = float(any_parts.weight.max())
-    found: dict[int, _Raw] = {}
+    found: dict[int, Products] = {}
     for parts in by_ties.values():
         if id(parts) in found:
             continue
-        cross = np.einsum("ij,j->i", shared, parts.value)
-        square = np.einsum("j,j->", parts.value, parts.value)
+        cross = _products_of(shared, parts.value[None])[:, 0]
+        square = _products_of(parts.value[None], parts.value[None])[0, 0]
         products = np.block([[square, cross], [cross[:, None], of_shared]])
         totals = np.concatenate([[parts.value.sum()], sums])
-        found[id(parts)] = _Raw(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
+        found[id(parts)] = Products(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
     return {rule: found[id(parts)] for rule, parts in by_ties.items()}
 
 
-def _moments(raws: list[_Raw], worst: float, queries: int) -> Moments:
-    totals = np.sum([raw.totals for raw in raws], axis=0)
-    products = np.sum([raw.products for raw in raws], axis=0)
-    if not totals[0] > 0:
-        return Moments(totals, products, worst, queries, 0.0, 0.0)
-    heaviest = max(raw.heaviest for raw in raws) / totals[0]
-    effective = totals[0] ** 2 / products[0, 0]
-    centred = products - np.outer(totals, totals) / queries
-    return Moments(totals, centred, worst, queries, float(effective), float(heaviest))
+def _products_of(
+    one: Float[np.ndarray, "rows queries"], other: Float[np.ndarray, "columns queries"]
+) -> Float[np.ndarray, "rows columns"]:
+    """The sum over queries of the product of each two.
+
+    Summed in pairs, for most of it cancels in the end: einsum and BLAS leave errors a hundred times as large.
+    BLAS also wakes its threads for every one of these small products.
+    """
+    found = np.empty((len(one), len(other)))
+    for i, row in enumerate(one):
+        for j, column in enumerate(other):
+            found[i, j] = found[j, i] if one is other and j < i else (row * column).sum()
+    return found
 
 
 def moments_of(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Moments]:
     """The moments of the parts of all queries, under each tie rule."""
-    raws = _raw(by_ties)
-    return {rule: _moments([raws[rule]], parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}
+    found = _products(by_ties)
+    return {rule: found[rule].moments(parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}
 
 
-def moments_by_block(readers: Sequence[Reader], whole: Block) -> list[dict[Ties, Moments]]:
-    """The moments of several measures, with one block of queries in memory at a time for each processor.
+def products_by_block(readers: Sequence[Reader], whole: Block) -> list[tuple[dict[Ties, Products], float]]:
+    """What the moments of several measures are made of, with one block in memory for each processor.
 
     The blocks, and the order in which they are added, depend on the tasks alone.
+
+    Returns:
+        Of each measure, the products under each tie rule, and what all tasks at their worst sum to.
     """
 
-    def of_block(block: Block) -> list[tuple[dict[Ties, _Raw], float]]:
+    def of_block(block: Block) -> list[tuple[dict[Ties, Products], float]]:
         found = [read(block) for read in readers]
-        return [(_raw(parts), next(iter(parts.values())).worst) for parts in found]
+        return [(_products(parts), next(iter(parts.values())).worst) for parts in found]
 
     # Blocks are not kept: what they have counted is as large as the tasks.
     parts = blocks(whole)
@@ -363,7 +416,5 @@ def moments_by_block(readers: Sequence[Reader], whole: Block) -> list[dict[Ties,
     result = []
     for i in range(len(readers)):
         first, worst = done[0][i]
-        result.append(
-            {rule: _moments([one[i][0][rule] for one in done], worst, whole.num_queries) for rule in first}
-        )
+        result.append(({rule: Products.of([one[i][0][rule] for one in done]) for rule in first}, worst))
     return result

@@ -4,18 +4,19 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
 from owkg.metrics.estimate import Estimate
-from owkg.metrics.evaluate import evaluate
+from owkg.metrics.evaluate import Estimates, evaluate
 from owkg.metrics.measures import Metric
 from owkg.metrics.registry import metric
 from owkg.ranks import RankTable
-from owkg.ranks.tasks import Tasks, part_of, tasks_of
+from owkg.ranks.table import RELATION
+from owkg.ranks.tasks import part_of, tasks_of
 from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY
 
 SIDES = ("head", "tail", "relation", "both")
@@ -78,31 +79,93 @@ def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
     Raises:
         ValueError: if the table lacks what it takes.
     """
-    if breakdown.column not in rows.columns:
+    require_column(rows.columns, breakdown)
+    column = rows[breakdown.column]
+    return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)
+
+
+def require_column(columns: Sequence[str], breakdown: Breakdown) -> None:
+    """Raises ValueError if a rank table of these columns cannot be divided so."""
+    if breakdown.column not in columns:
         raise ArgumentError(
             "by",
             f"must name a column of the rank table, got {breakdown.value}, which it lacks; "
             "owkg.ranks.annotated (--kg) counts it in a graph.",
         )
-    column = rows[breakdown.column]
-    return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)
 
 
 def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
     """Each label, in order, and the indices of its rows."""
     codes = labels.to_frame("label").with_row_index("row")
     groups = codes.group_by("label", maintain_order=True).agg("row")
-    found = dict(zip(groups["label"].to_list(), groups["row"].to_list(), strict=True))
+    found = dict(zip(groups["label"].to_list(), groups["row"], strict=True))
+    for label in sorted(found, key=lambda label: _order(labels.name, label)):
+        yield label, found[label].to_numpy()
 
-    def order(label: str) -> Any:
-        first = label.partition("-")[0]
-        return (0, int(first), label) if first.isdigit() and labels.name == "popularity" else (1, 0, label)
 
-    for label in sorted(found, key=order):
-        yield label, np.asarray(found[label])
+def _order(name: str, label: str) -> tuple[int, int, str]:
+    """What the labels of a column are sorted by: popularity by its size, others by their letters."""
+    first = label.partition("-")[0]
+    return (0, int(first), label) if first.isdigit() and name == "popularity" else (1, 0, label)
 
 
 _ALL = slice(None)
+
+
+class Group(NamedTuple):
+    """Some tasks of a table: those of a model, or of a group within it.
+
+    Attributes:
+        model: None where the table has none.
+        by: what the tasks are divided by; None: not at all.
+        label: of the group.
+    """
+
+    model: str | None
+    by: str | None = None
+    label: str | None = None
+
+    def place(self, breakdowns: Sequence[Breakdown]) -> tuple[Any, ...]:
+        """What groups are sorted by in a report."""
+        by = -1 if self.by is None else list(breakdowns).index(Breakdown(self.by))
+        return self.model or "", by, _order(self.by or "", self.label or "")
+
+
+def groups_of(rows: pl.DataFrame, breakdowns: Sequence[Breakdown]) -> list[tuple[Group, Any]]:
+    """The groups of a report in their order, and the indices of their rows.
+
+    Raises:
+        ValueError: if the rows lack what a breakdown takes.
+    """
+    found: list[tuple[Group, Any]] = []
+    several = "model" in rows.columns and rows["model"].n_unique() > 1
+    named = rows["model"][0] if "model" in rows.columns else None
+    for model, index in _slices(rows["model"]) if several else [(named, _ALL)]:
+        found.append((Group(model), index))
+        own = np.arange(len(rows))[index]
+        for breakdown in breakdowns:
+            labels = _labels(rows[index], breakdown)
+            found += [(Group(model, breakdown.value, label), own[at]) for label, at in _slices(labels)]
+    return found
+
+
+class OnSides:
+    """Which rows are of which side; `both` stands for heads and tails."""
+
+    def __init__(self, side: pl.Series) -> None:
+        """From the column side."""
+        self._side_of = np.zeros(len(side), np.int8)
+        for i, name in enumerate(SIDES[:3]):
+            self._side_of[(side == name).to_numpy()] = i
+        self._relations = self._side_of == SIDES.index(RELATION)
+        self.only_relations = bool(self._relations.all())
+
+    def of(self, side: str, index: Any) -> Any:
+        """Those of the rows `index` that are of a side."""
+        if side == "both" and not self._relations.any():
+            return index
+        own = ~self._relations if side == "both" else self._side_of == SIDES.index(side)
+        return np.arange(len(own))[index][own[index]]
 
 
 def report(
@@ -140,45 +203,59 @@ def report(
     """
     tasks, rows = table if isinstance(table, tuple) else tasks_of(table)
     del table  # ten million ranks take half a GiB
+    sides_checked(sides)
+    breakdowns = breakdowns_named(by)
+    wanted = wanted_metrics(metrics, group_metrics, popularity=tasks.popularity is not None)
+    groups, on_sides = groups_of(rows, breakdowns), OnSides(rows["side"])
+    if on_sides.only_relations:
+        sides = (RELATION,)
+    del rows
+    frames: list[pl.DataFrame] = []
+    jobs = [(*group, side) for group in groups for side in sides]
+    for done, (group, index, side) in enumerate(jobs):
+        at = on_sides.of(side, index)
+        if isinstance(at, slice) or len(at):
+            own = part_of(tasks, at)
+            found = evaluate(own, wanted(group), **options_of(group, options))
+            frames.append(frame_of(found, group, side, len(own.optimistic), own.num_queries))
+        if on_progress is not None:
+            on_progress(done + 1, len(jobs))
+    return reported(frames, sides)
+
+
+def sides_checked(sides: Sequence[str]) -> None:
+    """Raises ValueError where one of `sides` is none."""
     for side in sides:
         if side not in SIDES:
             raise ArgumentError("sides", f"must be of {', '.join(SIDES)}, got {side!r}.")
-    breakdowns = [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
-    asked = list(metrics) if metrics is not None else None
-    whole = asked or default_metrics(popularity=tasks.popularity is not None)
-    grouped = list(group_metrics) if group_metrics is not None else asked or default_group_metrics()
-    parts: list[tuple[str | None, str | None, str | None, Any, list[Metric]]] = []
-    several = "model" in rows.columns and rows["model"].n_unique() > 1
-    named = rows["model"][0] if "model" in rows.columns else None
-    models = _slices(rows["model"]) if several else [(named, _ALL)]
-    for model, index in models:
-        parts.append((model, None, None, index, whole))
-        for breakdown in breakdowns:
-            labels = _labels(rows[index], breakdown)
-            own = np.arange(len(rows))[index]
-            parts += [(model, breakdown.value, label, own[at], grouped) for label, at in _slices(labels)]
-    side_of = np.zeros(len(rows), np.int8)
-    for i, side in enumerate(SIDES[:3]):
-        side_of[(rows["side"] == side).to_numpy()] = i
-    relations = side_of == SIDES.index("relation")
-    if relations.all():
-        sides = ("relation",)
-    del rows
-    frames: list[pl.DataFrame] = []
-    jobs = [(*part, side) for part in parts for side in sides]
-    for done, (model, name, group, index, wanted, side) in enumerate(jobs):
-        at = index
-        if side != "both" or relations.any():
-            own = ~relations if side == "both" else side_of == SIDES.index(side)
-            at = np.arange(len(own))[index][own[index]]
-        if isinstance(at, slice) or len(at):
-            chosen = {"draws": _GROUP_DRAWS} | options if name else options
-            frames.append(_frame(part_of(tasks, at), wanted, model, name, group, side, chosen))
-        if on_progress is not None:
-            on_progress(done + 1, len(jobs))
+
+
+def reported(frames: list[pl.DataFrame], sides: Sequence[str]) -> pl.DataFrame:
+    """The frames of all groups, one under the other; ValueError where no group has tasks on the sides."""
     if not frames:
         raise ArgumentError("sides", f"must name a side that the table has, got {', '.join(sides)}.")
     return pl.concat(frames)
+
+
+def wanted_metrics(
+    metrics: Iterable[Metric] | None, group_metrics: Iterable[Metric] | None, *, popularity: bool
+) -> Callable[[Group], list[Metric]]:
+    """The metrics of each group, as `report` takes the arguments.
+
+    Args:
+        metrics: of the whole table.
+        group_metrics: of its groups.
+        popularity: whether the popularity of the answers is known.
+    """
+    asked = list(metrics) if metrics is not None else None
+    whole = asked or default_metrics(popularity=popularity)
+    grouped = list(group_metrics) if group_metrics is not None else asked or default_group_metrics()
+    return lambda group: grouped if group.by else whole
+
+
+def options_of(group: Group, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of `evaluate` for a group: fewer draws where it is not a whole table."""
+    return {"draws": _GROUP_DRAWS} | options if group.by else options
 
 
 def report_tables(
@@ -209,14 +286,28 @@ def report_tables(
             frames.append(report((tasks, rows), metrics, **options))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-        _warn_few(path, frames[-1])
-        if missing := [one.name for one in metrics or () if one.name not in frames[-1]["metric"]]:
-            raise ArgumentError(
-                "metrics", f"must be of every table; {path} has no {', '.join(missing)}: {_NO_LIST}"
-            )
-        if metrics is None and "macro-mrr" not in frames[-1]["metric"]:
-            warnings.warn(f"{path}: no macro metrics: {_NO_LIST}", stacklevel=2)
+        warn_of(path, frames[-1], metrics)
     return pl.concat(frames), sizes
+
+
+def warn_of(path: Any, found: pl.DataFrame, metrics: list[Metric] | None) -> None:
+    """Warns (UserWarning) of what a report rests on, and where a table has no macro metrics.
+
+    Args:
+        path: of the table.
+        found: its report.
+        metrics: that were asked for; None: the usual ones.
+
+    Raises:
+        ValueError: if the table lacks one of them.
+    """
+    _warn_few(path, found)
+    if missing := [one.name for one in metrics or () if one.name not in found["metric"]]:
+        raise ArgumentError(
+            "metrics", f"must be of every table; {path} has no {', '.join(missing)}: {_NO_LIST}"
+        )
+    if metrics is None and "macro-mrr" not in found["metric"]:
+        warnings.warn(f"{path}: no macro metrics: {_NO_LIST}", stacklevel=3)
 
 
 # What a report may be divided by, beside the side.
@@ -227,7 +318,7 @@ _NO_LIST = (
 )
 
 
-def _warn_few(path: Path, found: pl.DataFrame) -> None:
+def _warn_few(path: Any, found: pl.DataFrame) -> None:
     """Warns where intervals rest on few queries, or on one that carries much of the weight."""
     few = pl.col("effective_queries") < FEW_QUERIES
     heavy = pl.col("heaviest_query") > HEAVY_QUERY
@@ -246,7 +337,7 @@ def _warn_few(path: Path, found: pl.DataFrame) -> None:
         if worst["heaviest_query"] > HEAVY_QUERY:
             why.append(f"one query carries {worst['heaviest_query']:.0%} of the weight")
         text = f"{path if model is None else model}: {' and '.join(why)} ({named})"
-        warnings.warn(f"{text}: the intervals may be too narrow.", stacklevel=3)
+        warnings.warn(f"{text}: the intervals may be too narrow.", stacklevel=4)
     groups = known.filter(pl.col("by").is_not_null())
     groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
     if groups["few"].any():
@@ -254,8 +345,17 @@ def _warn_few(path: Path, found: pl.DataFrame) -> None:
             f"{path}: {groups['few'].sum():,} of {len(groups):,} groups rest on fewer than {FEW_QUERIES} "
             f"effective queries, or on one that weighs more than {HEAVY_QUERY:.0%}: their intervals may be "
             "too narrow.",
-            stacklevel=3,
+            stacklevel=4,
         )
+
+
+def breakdowns_named(by: Any) -> list[Breakdown]:
+    """The breakdowns that `by` of `report` names.
+
+    Raises:
+        ValueError: if there is no such breakdown.
+    """
+    return [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
 
 
 def _breakdown(name: Any) -> Breakdown:
@@ -279,19 +379,18 @@ _SCHEMA: Any = {
 }
 
 
-def _frame(
-    tasks: Tasks,
-    metrics: list[Any],
-    model: str | None,
-    by: str | None,
-    group: str | None,
-    side: str,
-    options: dict[str, Any],
-) -> pl.DataFrame:
-    found = evaluate(tasks, metrics, **options)
-    sizes = (len(tasks.optimistic), tasks.num_queries)
+def frame_of(found: Estimates, group: Group, side: str, tasks: int, queries: int) -> pl.DataFrame:
+    """The rows of one group and side in a report.
+
+    Args:
+        found: of `evaluate`.
+        group: the tasks are of it.
+        side: likewise.
+        tasks: how many they are.
+        queries: how many they belong to.
+    """
     rows = [
-        (model, by, group, side, rule.value, name, *estimate, *sizes)
+        (*group, side, rule.value, name, *estimate, tasks, queries)
         for rule, estimates in found.items()
         for name, estimate in estimates.items()
     ]

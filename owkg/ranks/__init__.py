@@ -2,6 +2,7 @@
 
 from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank, rank_table
+from owkg.ranks.dataset import RankDataset
 from owkg.ranks.files import read_ranks, write_ranks
 from owkg.ranks.keyed import rank_queries
 from owkg.ranks.lists import ranks_from_list
@@ -16,6 +17,7 @@ from owkg.ranks.ties import random_ranks, realistic
 __all__ = [
     "Converted",
     "EntitySets",
+    "RankDataset",
     "RankTable",
     "Ranks",
     "annotated",

@@ -1,6 +1,6 @@
 """The rank table: one row for each ranking task."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
@@ -20,6 +20,8 @@ RELATION = "relation"
 # Least value of the columns of whole numbers; None: any whole number.
 _LEAST = dict.fromkeys(RANKS, 1) | {"popularity": 0, "relation_popularity": 0, "seed": None}
 _TEXT = ("side", "model", "category")
+# What a rank table may have beside, and metrics are computed from.
+OPTIONAL = ("model", "seed", "weight", "popularity", "relation_popularity", "category", "filtered")
 
 # Up to here every whole number is a float64.
 _EXACT = 2**53
@@ -140,34 +142,33 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
 
 
-def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
-    """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7"."""
+def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
+    """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7".
+
+    The weights of a `part` of a table may all be 0, and its labels stay categorical.
+    """
     if not isinstance(table, pl.DataFrame):
         raise ArgumentError("table", f"must be a polars DataFrame, got {table!r}.")
-    if missing := [name for name in REQUIRED if name not in table.columns]:
-        found = ", ".join(table.columns) or "none"
-        untied = "rank" in table.columns and {"optimistic", "pessimistic"} & set(missing)
-        hint = "; a column rank without ties: owkg ranks convert --untied" if untied else ""
-        raise ValueError(f"{source}: no column {', '.join(missing)}; columns found: {found}{hint}.")
+    require_columns(table.columns, source)
     if table.is_empty():
         raise ValueError(f"{source}: no rows.")
     checked: list[pl.Series] = []
     for name in table.columns:
         column = table[name]
         if name in TRIPLE:
-            checked.append(_label(column, source, place))
+            checked.append(_label(column, source, place, part=part))
         elif name in _TEXT:
             checked.append(_text(column, source, place))
         elif name in _LEAST:
             checked.append(whole(column, _LEAST[name], source=source, place=place))
         elif name == "weight":
-            checked.append(_weight(column, source, place))
+            checked.append(_weight(column, source, place, part=part))
         elif name == "filtered":
             checked.append(_flag(column, source, place))
         elif name == "score":
             checked.append(_score(column, source, place))
     table = table.with_columns(checked)
-    if table["head"].dtype != table["tail"].dtype:
+    if table["head"].dtype.is_integer() != table["tail"].dtype.is_integer():
         raise ValueError(f"{source}: head and tail must both hold labels (text) or both ids (whole numbers).")
     must = 'must be "head", "tail" or "relation"'
     _refuse(table["side"], ~table["side"].is_in((*SIDES, RELATION)), must, place)
@@ -177,6 +178,15 @@ def validated_at(table: Any, *, source: str, place: _Place) -> pl.DataFrame:
             bound = table[high][_first(above)]
             _refuse(table[low], above, f"must be at most {high} ({bound})", place)
     return table
+
+
+def require_columns(columns: Sequence[str], source: str) -> None:
+    """Raises ValueError if a column of rank tables is missing."""
+    if missing := [name for name in REQUIRED if name not in columns]:
+        found = ", ".join(columns) or "none"
+        untied = "rank" in columns and {"optimistic", "pessimistic"} & set(missing)
+        hint = "; a column rank without ties: owkg ranks convert --untied" if untied else ""
+        raise ValueError(f"{source}: no column {', '.join(missing)}; columns found: {found}{hint}.")
 
 
 def _first(bad: pl.Series) -> int:
@@ -199,9 +209,12 @@ def _refuse_type(column: pl.Series, must: str, source: str) -> ValueError:
     return ValueError(f"{source}: {column.name} must hold {must}, got values of type {column.dtype}.")
 
 
-def _label(column: pl.Series, source: str, place: _Place) -> pl.Series:
+def _label(column: pl.Series, source: str, place: _Place, *, part: bool) -> pl.Series:
     if column.dtype.is_integer():
         return whole(column, 0, source=source, place=place)
+    if part and column.dtype in (pl.Categorical, pl.Enum):
+        _refuse_nulls(column, place)
+        return column
     return _text(column, source, place, must="labels (text) or ids (whole numbers)")
 
 
@@ -242,10 +255,10 @@ def whole(column: pl.Series, low: int | None, *, source: str, place: _Place) -> 
     return numbers
 
 
-def _weight(column: pl.Series, source: str, place: _Place) -> pl.Series:
+def _weight(column: pl.Series, source: str, place: _Place, *, part: bool) -> pl.Series:
     weights = _numbers(column, "numbers", source, place)
     _refuse(column, ~(weights.is_finite() & (weights >= 0)), "must be finite and at least 0", place)
-    if not (weights > 0).any():
+    if not part and not (weights > 0).any():
         raise ValueError(f"{source}: weight must be above 0 in some row, got 0 in all {len(weights)}.")
     return weights
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from owkg.kg.lines import read_lines
 from owkg.ranks.annotate import annotated, other_candidates
+from owkg.ranks.dataset import RankDataset
 from owkg.ranks.files import read_ranks
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.table import RankTable
@@ -30,9 +32,8 @@ def read_tables(
         ValueError: beginning with the file, if it is no rank table or not of the graph; if two files have
             a model in common.
     """
-    stems = [path.name.partition(".")[0] for path in files]
     tables = []
-    for path, stem in zip(files, stems, strict=True):
+    for path, name in zip(files, _names(files), strict=True):
         read = read_ranks(path)
         table = read.frame
         if graph is not None:
@@ -52,16 +53,53 @@ def read_tables(
         if shares is not None:
             table = reweighted(RankTable.trusted(table), None if shares == "uniform" else shares)
         if len(files) > 1 and "model" not in table.columns:
-            name = stem if stems.count(stem) == 1 else str(path)
             table = table.with_columns(model=pl.lit(name))
         tables.append(RankTable.trusted(table, read.about))
     _warn_unknown(shares, tables)
-    models = [set(table.frame["model"].unique()) for table in tables if len(files) > 1]
+    if len(files) > 1:
+        _refuse_shared(files, [set(table.frame["model"].unique()) for table in tables])
+    return tables
+
+
+def read_datasets(
+    sources: Sequence[RankDataset | str | PathLike[str]], names: Sequence[str] | None = None
+) -> list[RankDataset]:
+    """The datasets in folders, patterns or files, each with a model, called as `read_tables` does.
+
+    Args:
+        sources: of `RankDataset.of`.
+        names: of their models; None: those of the files where they have no column model.
+
+    Raises:
+        ValueError: as `RankDataset.of`; if two have a model in common, or a column model has another name.
+    """
+    found = [one if isinstance(one, RankDataset) else RankDataset.of(one) for one in sources]
+    paths = [Path(one.source) for one in found]
+    for i, name in enumerate(names or _names(paths)):
+        if "model" not in found[i].columns:
+            found[i] = found[i].called(name)
+        elif names is not None and (other := [one for one in found[i].unique("model") if one != name]):
+            raise ValueError(f"{paths[i]}: is called {name!r}, and its column model has {other[0]!r}.")
+    if len(found) > 1:
+        _refuse_shared(paths, [set(one.unique("model")) for one in found])
+    return found
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """What the models of files are called that do not say it: their names without endings, if different."""
+    stems = [path.name.partition(".")[0] for path in files]
+    return [
+        stem if stems.count(stem) == 1 and path.exists() else str(path)
+        for path, stem in zip(files, stems, strict=True)
+    ]
+
+
+def _refuse_shared(files: Sequence[Path], models: Sequence[set[str]]) -> None:
+    """ValueError if two files have a model in common."""
     for i, path in enumerate(files):
-        for earlier in range(i if models else 0):
+        for earlier in range(i):
             if both := models[i] & models[earlier]:
                 raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
-    return tables
 
 
 def _warn_unknown(shares: Mapping[str, float] | str | None, tables: list[RankTable]) -> None:

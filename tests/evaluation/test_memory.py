@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from owkg import storage
 from owkg.evaluation import memory, rank_arrays
 from owkg.kg import known_answers
 from owkg.models import model
@@ -36,9 +37,9 @@ def test_blocks_are_bounded_by_what_is_free(monkeypatch, device, entities, free,
 def test_what_is_free(monkeypatch, tmp_path):
     said = tmp_path / "meminfo"
     said.write_text("MemTotal:       9 kB\nMemAvailable:   3 kB\n")
-    monkeypatch.setattr(memory, "_MEMINFO", said)
+    monkeypatch.setattr(storage, "_MEMINFO", said)
     assert memory.free_bytes(CPU) == 3072
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
+    monkeypatch.setattr(storage, "_MEMINFO", tmp_path / "none")
     assert memory.free_bytes(CPU) is None
     said = {"bytes_limit": 100, "bytes_in_use": 30}
     assert memory.free_bytes(SimpleNamespace(platform="gpu", memory_stats=lambda: said)) == 70

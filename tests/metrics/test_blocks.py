@@ -93,9 +93,9 @@ def test_the_first_place_by_repeated_sums_and_by_position():
 def test_the_series_of_cumulants_gives_what_the_sum_over_ranks_gives(metric, count, monkeypatch):
     candidates = np.random.default_rng(1).integers(50, 3000, count)
     power = 1.0
-    quick = chance.reciprocal_chance(metric, power, candidates)
+    quick = chance.reciprocal_chance(metric, power, chance.Shapes(candidates))
     monkeypatch.setattr(chance, "_weight_cumulants", lambda *_: (np.zeros(8), np.inf))
-    slow = chance.reciprocal_chance(metric, power, candidates)
+    slow = chance.reciprocal_chance(metric, power, chance.Shapes(candidates))
     np.testing.assert_allclose(quick[:2], slow[:2], rtol=1e-9)
 
 

@@ -6,6 +6,7 @@ import pytest
 from scipy import special, stats
 
 from owkg.metrics.chance import (
+    Shapes,
     geometric_chance,
     log_rank_cumulants,
     median_chance,
@@ -64,7 +65,7 @@ def test_geometric_chance_is_that_of_all_ranks(all_ranks, sizes, weighted, inver
     weight = _weights(sizes) if weighted else None
     mean = np.average(np.log(all_ranks(sizes)), axis=1, weights=weight)
     values = np.exp(-mean if inverse else mean)
-    found = geometric_chance(np.array(sizes), weight, inverse=inverse)
+    found = geometric_chance(Shapes(np.array(sizes), weight), inverse=inverse)
     np.testing.assert_allclose(found.expectation, values.mean(), rtol=1e-13)
     np.testing.assert_allclose(found.variance, values.var(), rtol=1e-11, atol=1e-15)
     assert found.expectation_standard_error == found.variance_standard_error == 0
@@ -84,7 +85,7 @@ def test_the_series_of_small_shares_is_the_product(inverse):
         sum(special.logsumexp(sign * m * e * x) - np.log(len(x)) for e, x in zip(share, logs, strict=True))
         for m in (1, 2)
     )
-    found = geometric_chance(candidates, weight, inverse=inverse)
+    found = geometric_chance(Shapes(candidates, weight), inverse=inverse)
     np.testing.assert_allclose(found.expectation, np.exp(first), rtol=1e-12)
     np.testing.assert_allclose(found.variance, np.exp(2 * first) * np.expm1(second - 2 * first), rtol=1e-9)
 
@@ -104,7 +105,7 @@ def test_cumulants_of_the_logarithm():
 
 
 def test_the_geometric_mean_of_many_ranks_is_a_constant():
-    found = geometric_chance(np.full(10**5, 1000), None, inverse=False)
+    found = geometric_chance(Shapes(np.full(10**5, 1000)), inverse=False)
     typical = np.exp(np.log(np.arange(1, 1001)).mean())
     np.testing.assert_allclose(found.expectation, typical, rtol=1e-4)
     delta = typical**2 * np.log(np.arange(1, 1001)).var() / 10**5
@@ -120,13 +121,13 @@ def test_reciprocal_chance_is_that_of_all_ranks(all_ranks, sizes, p):
     metric = IMR if p == 1 else HMR if p == -1 else power_mean(p)
     power = 1.0 if p == 1 else -1 / p
     values = (all_ranks(sizes) ** p).mean(axis=1) ** -power
-    found = reciprocal_chance(metric, power, np.array(sizes))
+    found = reciprocal_chance(metric, power, Shapes(np.array(sizes)))
     np.testing.assert_allclose(found.expectation, values.mean(), rtol=1e-10)
     np.testing.assert_allclose(found.variance, values.var(), rtol=1e-8, atol=1e-12)
 
 
 def test_one_task_has_the_harmonic_mean_of_a_rank():
-    found = reciprocal_chance(HMR, 1.0, np.array([99]))
+    found = reciprocal_chance(HMR, 1.0, Shapes(np.array([99])))
     np.testing.assert_allclose(found[:2], [50, (99**2 - 1) / 12], rtol=1e-10)
 
 
@@ -135,7 +136,7 @@ def test_the_reciprocal_of_a_mean_of_many_is_that_of_its_expectation(metric):
     n, count = 200, 10**6
     power = {"imr": 1.0, "hmr": 1.0}.get(metric.name, 2.0)
     first, second = rank_moments(metric, n)[:, n]
-    found = reciprocal_chance(metric, power, np.full(count, n))
+    found = reciprocal_chance(metric, power, Shapes(np.full(count, n)))
     relative = second / count / first**2
     # Two terms of the delta method; the next is of order 1 / count^2.
     expected = first**-power * (1 + power * (power + 1) / 2 * relative)
@@ -149,7 +150,7 @@ def test_linked_chance_against_drawn_ranks(metric, weighted):
     rng = np.random.default_rng(5)
     candidates = rng.integers(1, 90, 40)
     weight = rng.exponential(size=40) if weighted else None
-    found = linked_chance(metric, candidates, weight, jax.random.key(1))
+    found = linked_chance(metric, Shapes(candidates, weight), jax.random.key(1))
     ranks = rng.integers(1, candidates + 1, (200_000, 40))
     means = np.average(rank_weights(metric, np.arange(1, 91))[ranks - 1], axis=1, weights=weight)
     values = {
@@ -172,8 +173,8 @@ def test_linked_chance_against_drawn_ranks(metric, weighted):
 def test_equal_weights_are_no_weights():
     candidates = np.array([5, 9, 30])
     for metric in (IMR, GMR, HMR):
-        plain = linked_chance(metric, candidates, None, jax.random.key(0))
-        assert linked_chance(metric, candidates, np.full(3, 0.25), jax.random.key(0)) == plain
+        plain = linked_chance(metric, Shapes(candidates), jax.random.key(0))
+        assert linked_chance(metric, Shapes(candidates, np.full(3, 0.25)), jax.random.key(0)) == plain
 
 
 # --- medians
@@ -188,11 +189,11 @@ def test_the_median_of_few_is_drawn(all_ranks, sizes, weighted, inverse):
     medians = np.median(ranks, axis=1) if weight is None else [_weighted_median(r, weight) for r in ranks]
     values = 1 / np.array(medians) if inverse else np.array(medians)
     key = jax.random.key(4)
-    found = chosen_median_chance(np.array(sizes), weight, key, inverse=inverse)
+    found = chosen_median_chance(Shapes(np.array(sizes), weight), key, inverse=inverse)
     # Four standard errors, with some more as there are 24 such tests.
     assert abs(found.expectation - values.mean()) <= 4.5 * found.expectation_standard_error
     assert abs(found.variance - values.var()) <= 4.5 * found.variance_standard_error + 1e-12
-    assert found == chosen_median_chance(np.array(sizes), weight, key, inverse=inverse)
+    assert found == chosen_median_chance(Shapes(np.array(sizes), weight), key, inverse=inverse)
 
 
 def _weighted_median(ranks, weight):
@@ -212,7 +213,7 @@ def test_the_median_of_many_by_the_normal_law(count, low, high, weighted, invers
     rng = np.random.default_rng(6)
     candidates = rng.integers(low, high, count)
     weight = 1 + rng.exponential(size=count) if weighted else None
-    found = median_chance(candidates, weight, inverse=inverse)
+    found = median_chance(Shapes(candidates, weight), inverse=inverse)
     ranks = np.sort(rng.integers(1, candidates + 1, (20_000, count)), axis=1) if weight is None else None
     if ranks is not None:
         medians = np.median(ranks, axis=1)
@@ -226,11 +227,11 @@ def test_the_median_of_many_by_the_normal_law(count, low, high, weighted, invers
 
 
 def test_the_median_of_many_at_its_limits():
-    found = median_chance(np.ones(1000, int), None)
+    found = median_chance(Shapes(np.ones(1000, int)))
     assert found[:2] == (1, 0)
     # Var(median) -> 1 / (4 n f^2) with f = 1 / N.
     n, size = 10**6 + 1, 10**5
-    found = median_chance(np.full(n, size), None)
+    found = median_chance(Shapes(np.full(n, size)))
     np.testing.assert_allclose(found.expectation, (size + 1) / 2, rtol=1e-6)
     np.testing.assert_allclose(found.variance, size**2 / (4 * n), rtol=1e-3)
 
@@ -239,11 +240,11 @@ def test_few_heavy_tasks_are_few_tasks():
     candidates = np.full(2000, 50)
     weight = np.ones(2000)
     weight[0] = 4000.0  # its rank is the median
-    found = chosen_median_chance(candidates, weight, jax.random.key(0), inverse=False)
+    found = chosen_median_chance(Shapes(candidates, weight), jax.random.key(0), inverse=False)
     assert found.variance_standard_error > 0
     assert abs(found.expectation - 25.5) < 4 * found.expectation_standard_error
     assert abs(found.variance - (50**2 - 1) / 12) < 4 * found.variance_standard_error
-    even = chosen_median_chance(candidates, np.full(2000, 2.0), jax.random.key(0), inverse=False)
+    even = chosen_median_chance(Shapes(candidates, np.full(2000, 2.0)), jax.random.key(0), inverse=False)
     assert even.variance_standard_error == 0
 
 
@@ -251,7 +252,7 @@ def test_few_heavy_tasks_are_few_tasks():
 def test_the_median_of_an_even_number_is_between_two_ranks(count):
     """Of two candidates the median is 1, 1.5 or 2, as a binomial count says."""
     half = stats.binom.pmf(count // 2, count, 0.5)
-    found = median_chance(np.full(count, 2), None)
+    found = median_chance(Shapes(np.full(count, 2)))
     assert found.expectation == pytest.approx(1.5, rel=1e-9)
     assert found.variance == pytest.approx((1 - half) / 4, rel=1e-3)
     # A coin between the two ranks would make it 1/4, taking off twice as much (1 - 2 half) / 4.

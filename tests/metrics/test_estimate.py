@@ -7,7 +7,7 @@ from scipy import optimize, special, stats
 from owkg.metrics import Ties, evaluate, metric, tasks, tasks_of
 from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import adjusted_chance, adjusted_value, plain_chance, slopes
-from owkg.metrics.median import distribution, rank_histogram, woodruff
+from owkg.metrics.median import below, distribution, quantile, rank_histogram, woodruff
 from owkg.metrics.query_sums import query_sums_by_ties
 from owkg.rank_weights import MR, MRR
 from owkg.stats import Interval
@@ -259,7 +259,9 @@ def _coverage(truth, interval, repetitions, seed, level, **options):
         ends = {name: (e.ci_low, e.ci_high) for name, e in found[Ties.OPTIMISTIC].items()}
         # Without its chance level, which would be drawn.
         by_rank = distribution(rank_histogram(made, Ties.OPTIMISTIC, None))
-        ends["median_rank"] = woodruff(made, Ties.OPTIMISTIC, None, by_rank, level)[1]
+        ends["median_rank"] = woodruff(
+            below(made, Ties.OPTIMISTIC, None, quantile(by_rank, 0.5)), by_rank, level
+        )[1]
         for name, (low, high) in ends.items():
             hits[name] += low <= truth[name] <= high
     return {name: count / repetitions for name, count in hits.items()}

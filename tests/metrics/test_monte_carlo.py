@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from owkg.metrics.chance import Shapes
 from owkg.metrics.monte_carlo import monte_carlo_chance, weighted_median
 
 
@@ -12,7 +13,7 @@ def _mean_rank(ranks, share):
 def test_the_mean_of_drawn_ranks_is_that_of_uniform_ranks():
     candidates, weight = np.array([1, 4, 30, 7]), np.array([3.0, 1.0, 2.0, 0.0])
     share = weight / weight.sum()
-    found = monte_carlo_chance(2, _mean_rank, candidates, weight)
+    found = monte_carlo_chance(2, _mean_rank, Shapes(candidates, weight))
     expectation = np.dot(share, (candidates + 1) / 2)
     variance = np.dot(share**2, (candidates**2 - 1) / 12)
     assert abs(found.expectation - expectation) < 4 * found.expectation_standard_error
@@ -22,7 +23,7 @@ def test_the_mean_of_drawn_ranks_is_that_of_uniform_ranks():
 
 
 def test_keys_decide():
-    one, same, other = (monte_carlo_chance(k, _mean_rank, np.array([5, 9])) for k in (1, 1, 2))
+    one, same, other = (monte_carlo_chance(k, _mean_rank, Shapes(np.array([5, 9]))) for k in (1, 1, 2))
     assert one == same != other
 
 
@@ -34,8 +35,8 @@ def test_every_rank_is_drawn_and_no_other():
         return ranks[:, 2] == 3
 
     candidates = np.array([1, 2, 3])
-    assert monte_carlo_chance(0, outside, candidates)[:2] == (0, 0)
-    found = monte_carlo_chance(0, last, candidates)
+    assert monte_carlo_chance(0, outside, Shapes(candidates))[:2] == (0, 0)
+    found = monte_carlo_chance(0, last, Shapes(candidates))
     assert abs(found.expectation - 1 / 3) < 4 * found.expectation_standard_error
 
 

@@ -1,4 +1,4 @@
-"""Values of full evaluation that agree with sampled negatives: the truth is inside, both ends are attained."""
+"""Full values that agree with sampled negatives: the truth is inside, and both ends are attained."""
 
 import numpy as np
 import polars as pl

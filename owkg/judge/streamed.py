@@ -1,0 +1,192 @@
+"""Per-query scores of systems whose rank tables do not fit in memory."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.checks import ArgumentError
+from owkg.judge.schema import known_entity
+from owkg.judge.scores import QUERY, Scores, asked, averaged, checked_rule, ratios
+from owkg.metrics import Metric, Tasks, Ties, part_of
+from owkg.metrics.added import Added
+from owkg.metrics.evaluate import Estimates, checked_options, estimates
+from owkg.metrics.streamed import refuse_extremes, rows_of_part
+from owkg.ranks import RankDataset
+from owkg.ranks.dataset import is_dataset
+from owkg.ranks.partitions import Partitions, partitions
+from owkg.ranks.table import RELATION, TRIPLE
+from owkg.ranks.together import read_datasets
+from owkg.storage import free_memory
+
+# Copies of the scores of every query that are there at a time, about.
+_COPIES = 4
+
+
+def dataset_of(systems: Any, **absent: Any) -> RankDataset | None:
+    """The systems as one dataset with a column model, if a folder, a pattern or a dataset is among them.
+
+    Args:
+        systems: as of `owkg.compare`.
+        absent: arguments that need rank tables in memory.
+
+    Raises:
+        ValueError: if there is a dataset and a system in memory beside it, one of `absent` is given, systems
+            have other columns, or the same name.
+    """
+    if isinstance(systems, str | PathLike | RankDataset) or not isinstance(systems, Iterable):
+        return None
+    by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
+    sources = list(by_name.values()) if by_name else list(systems)
+    if not any(isinstance(one, RankDataset) or (_is_path(one) and is_dataset(one)) for one in sources):
+        return None
+    if bad := [one for one in sources if not (isinstance(one, RankDataset) or _is_path(one))]:
+        raise ArgumentError(
+            "systems", f"must all be paths or datasets where one is a dataset, got a {type(bad[0]).__name__}."
+        )
+    for name, value in absent.items():
+        if value:
+            raise ArgumentError(name, "needs rank tables in memory, and `systems` has a folder or a pattern.")
+    whole = RankDataset.joined(read_datasets(sources, list(by_name) or None))
+    if "seed" in whole.columns and len(whole.unique("seed")) > 1:
+        raise ArgumentError("systems", "must be of one seed each where they are in a dataset, got several.")
+    return whole
+
+
+def _is_path(one: Any) -> bool:
+    return isinstance(one, str | PathLike)
+
+
+def stream_scores(
+    dataset: RankDataset,
+    metrics: Metric | Sequence[Metric],
+    *,
+    ties: str = Ties.REALISTIC,
+    level: float | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[Scores, dict[str, Estimates]]:
+    """The scores of every system of a dataset, as `owkg.judge.scores` of its rows in memory.
+
+    Memory grows with the queries, of which the scores are kept, not with the rows.
+
+    Args:
+        dataset: with a column model.
+        metrics: as of `owkg.judge.scores`.
+        ties: the rule.
+        level: of the confidence intervals of the values; None: no intervals.
+        on_progress: called with (done, total) parts of the rows, each of which is gone through twice.
+
+    Returns:
+        (scores, the value of each metric by system).
+
+    Raises:
+        ValueError: as `owkg.judge.scores`; as `owkg.metrics.streamed.stream_report`.
+    """
+    chosen, rule = averaged(metrics), checked_rule(ties)
+    options = checked_options(chosen, ties=rule, level=level)
+    names = tuple(dataset.unique("model"))
+    added = {name: Added(options) for name in names}
+    frames: list[pl.DataFrame] = []
+    values, weights = [], []
+    size = rows_of_part(dataset.rows)
+
+    def of_rows(done: int, total: int) -> None:
+        if on_progress is not None:
+            count = -(-total // size)
+            on_progress(done * count // total, 2 * count)
+
+    with partitions(dataset, rows_of_part=size, on_progress=of_rows) as parts:
+        refuse_extremes(parts, options)
+        if RELATION in parts.sides:
+            raise ArgumentError("systems", f'must rank heads and tails here, got the side "{RELATION}".')
+        _refuse_raw_beside_filtered(parts, names)
+        for number in range(parts.count):
+            if (found := parts.tasks(number)) is not None:
+                tasks, rows = found
+                of_systems = _by_system(parts, tasks, rows, names)
+                both = [ratios(own, chosen, rule) for own in of_systems.values()]
+                values.append(np.array([[one[i][0] for one in both] for i in range(len(chosen))]))
+                weights.append(
+                    _shared_weights(np.array([[one[i][1] for one in both] for i in range(len(chosen))]))
+                )
+                for name, own in of_systems.items():
+                    added[name].add(own)
+                frames.append(_queries(parts, tasks, rows))
+                if len(frames) == 1:
+                    _require_memory(len(frames[0]) * dataset.rows / len(rows), values[0])
+            if on_progress is not None:
+                on_progress(parts.count + number + 1, 2 * parts.count)
+    queries = pl.concat(frames)
+    order = queries.select(pl.col(QUERY).cast(pl.String)).with_row_index("row").sort(QUERY)["row"].to_numpy()
+    read = Scores(
+        systems=names,
+        metrics=tuple(metric.name for metric in chosen),
+        larger_is_better=tuple(metric.larger_is_better for metric in chosen),
+        queries=queries[order],
+        value=np.concatenate(values, axis=-1)[..., order],
+        weight=np.concatenate(weights, axis=-1)[:, order],
+    )
+    return read, {name: estimates(one, options) for name, one in added.items()}
+
+
+def _by_system(
+    parts: Partitions, tasks: Tasks, rows: pl.DataFrame, names: tuple[str, ...]
+) -> dict[str, Tasks]:
+    """The tasks of each system, which rank the same answers to the same queries."""
+    key = [*TRIPLE, "side"]
+    lacking = rows.group_by(key).agg(pl.col("model")).filter(pl.col("model").list.len() < len(names))
+    if len(lacking):
+        row = lacking.sort(key).row(0, named=True)
+        models = parts.entries["model"]
+        without = min(set(names) - set(models.gather(row["model"])))
+        row = {name: parts.labelled(pl.Series(name, [row[name]]))[0] for name in key}
+        raise ArgumentError(
+            "systems",
+            f"must rank the same answers to the same queries: {row[row['side']]!r} to {asked(row)} is not "
+            f"ranked by {without}, and `intersect` needs rank tables in memory.",
+        )
+    model = parts.labelled(rows["model"]).to_numpy()
+    return {name: part_of(tasks, model == name) for name in names}
+
+
+def _queries(parts: Partitions, tasks: Tasks, rows: pl.DataFrame) -> pl.DataFrame:
+    """Side, known entity and relation of each query, in the order of their ids."""
+    first = rows if tasks.query is None else rows[np.unique(tasks.query, return_index=True)[1]]
+    labelled = first.select("side").with_columns(parts.labelled(first[name]) for name in TRIPLE)
+    return labelled.select("side", known_entity(), "relation")
+
+
+def _shared_weights(weights: np.ndarray) -> np.ndarray:
+    """The weights of the first system, [metrics, queries], which are those of every one."""
+    if not np.allclose(weights, weights[:, :1], rtol=1e-9, atol=0):
+        raise ArgumentError("systems", "must have the same candidates and weights in every system.")
+    return weights[:, 0]
+
+
+def _refuse_raw_beside_filtered(parts: Partitions, names: tuple[str, ...]) -> None:
+    """ValueError if the other answers to a query left the candidates of some systems only."""
+    if "filtered" not in (parts.kind.names or ()):
+        return
+    raw: set[str] = set()
+    for number in range(parts.count):
+        frame = parts.frame(number)
+        raw |= set(parts.labelled(frame.filter(~pl.col("filtered"))["model"].unique()))
+    if raw and len(raw) < len(names):
+        other = min(set(names) - raw)
+        raise ValueError(
+            f"`systems`: raw ranks, of {min(raw)!r}, cannot be compared with filtered ones, of {other!r}."
+        )
+
+
+def _require_memory(queries: float, value: np.ndarray) -> None:
+    """ValueError if the scores of about so many queries do not fit, like these of some of them."""
+    metrics, systems = value.shape[:2]
+    needed, free = 8 * metrics * (systems + 1) * _COPIES * queries, free_memory()
+    if free is not None and needed > free:
+        raise ArgumentError(
+            "systems",
+            f"must leave memory for the scores of about {queries:,.0f} queries: they take "
+            f"{needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} are free; fewer metrics take less.",
+        )

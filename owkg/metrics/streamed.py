@@ -1,0 +1,267 @@
+"""Reports of rank tables that do not fit in memory: their files are read a part at a time."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.checks import ArgumentError
+from owkg.kg import CATEGORIES
+from owkg.metrics.added import Added
+from owkg.metrics.evaluate import MOST_DRAWN, Options, checked_options, estimates
+from owkg.metrics.measures import Metric
+from owkg.metrics.query_sums import LARGEST_LOG
+from owkg.metrics.report import (
+    SIDES,
+    Breakdown,
+    Group,
+    OnSides,
+    breakdowns_named,
+    frame_of,
+    groups_of,
+    options_of,
+    reported,
+    require_column,
+    sides_checked,
+    wanted_metrics,
+    warn_of,
+)
+from owkg.ranks.annotate import annotated
+from owkg.ranks.dataset import RankDataset
+from owkg.ranks.partitions import Partitions, partitions
+from owkg.ranks.table import RELATION, RankTable
+from owkg.ranks.tasks import Tasks, part_of
+from owkg.storage import free_memory
+
+# Bytes that a row of a part takes while it is worked on, and what is there before any row.
+_ROW, _BASE = 200, 2**28
+# Rows of a part at most, and at least.
+_ROWS, _FEWEST_ROWS = 2**22, 2**16
+# Groups by popularity, about.
+_DECADES = 10
+
+
+def stream_report(
+    dataset: RankDataset,
+    metrics: Iterable[Metric] | None = None,
+    *,
+    by: Any = (),
+    group_metrics: Iterable[Metric] | None = None,
+    sides: Sequence[str] = SIDES,
+    graph: Any = None,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> tuple[pl.DataFrame, tuple[int, int]]:
+    """The report of a dataset, as `owkg.metrics.report` makes it of the same rows in memory.
+
+    The rows are written to a temporary folder, queries whole in one part, and each part is worked on by
+    itself: sums over queries are added, medians come from counts of ranks. Memory grows with the entities,
+    the answers of the largest query and the groups, not with the rows. Left out (null) are chance levels that
+    are drawn, of more than a million tasks: power means, functions of weighted means but the geometric.
+
+    Args:
+        dataset: its files are read twice.
+        metrics: as of `report`.
+        by: as of `report`.
+        group_metrics: as of `report`.
+        sides: as of `report`.
+        graph: adds popularity and category, as `owkg.ranks.annotated`; None: nothing is added.
+        on_progress: called with (done, total) rows; each is gone through two or three times.
+        options: of `owkg.metrics.evaluate`, but for the bootstrap.
+
+    Returns:
+        (report, (tasks, tied tasks)).
+
+    Raises:
+        ValueError: as `report`; naming the files, if a task stands in two of them; if there is too little
+            memory or disk, or intervals are to come from the bootstrap.
+    """
+    sides_checked(sides)
+    breakdowns = breakdowns_named(by)
+    columns = [*dataset.columns]
+    if graph is not None:
+        columns += [name for name in ("popularity", "relation_popularity", "category") if name not in columns]
+    for breakdown in breakdowns:
+        require_column(columns, breakdown)
+    wanted = wanted_metrics(metrics, group_metrics, popularity="popularity" in columns)
+    kinds = (Group(None), *(Group(None, breakdown.value) for breakdown in breakdowns))
+    of_kind = {kind.by: checked_options(wanted(kind), **options_of(kind, options)) for kind in kinds}
+    _refuse_bootstrap(of_kind[None])
+    passes = 3 if any(Added(one).needs_second_pass for one in of_kind.values()) else 2
+    told = _Told(on_progress, passes * dataset.rows)
+
+    def prepared(batch: pl.DataFrame) -> pl.DataFrame:
+        return annotated(RankTable.trusted(batch), graph).select(columns)
+
+    size, total, tied = rows_of_part(dataset.rows), 0, 0
+    with partitions(
+        dataset,
+        None if graph is None else prepared,
+        labels={"category": (*CATEGORIES, "")},
+        rows_of_part=size,
+        on_progress=told.of_rows,
+    ) as parts:
+        sides = (RELATION,) if parts.sides == (RELATION,) else sides
+        for one in of_kind.values():
+            refuse_extremes(parts, one)
+        _require_memory_of_groups(parts, breakdowns, of_kind, sides)
+        found: dict[tuple[Group, str], Added] = {}
+        for tasks, rows in _parts(parts, told):
+            total += len(rows)
+            tied += int((tasks.optimistic < tasks.pessimistic).sum())
+            for key, own in _cuts(tasks, rows, breakdowns, sides):
+                if key not in found:
+                    found[key] = Added(of_kind[key[0].by])
+                found[key].add(own)
+        for tasks, rows in _parts(parts, told) if passes == 3 else ():
+            for key, own in _cuts(tasks, rows, breakdowns, sides):
+                found[key].add_below(own)
+    frames, left_out = [], 0
+    for group, side in sorted(found, key=lambda key: (key[0].place(breakdowns), list(sides).index(key[1]))):
+        added = found[group, side]
+        made = estimates(added, of_kind[group.by])
+        left_out += sum(
+            bool(np.isnan(one.expectation_standard_error)) for by in made.values() for one in by.values()
+        )
+        frames.append(frame_of(made, group, side, added.tasks, added.queries))
+    if left_out:
+        said = f"they would be drawn of more than {MOST_DRAWN:,} tasks"
+        warnings.warn(f"{dataset.source}: {left_out:,} chance levels are left out: {said}.", stacklevel=2)
+    return reported(frames, sides), (total, tied)
+
+
+def report_streams(
+    datasets: Sequence[RankDataset], metrics: list[Metric] | None = None, **options: Any
+) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
+    """The reports of several datasets, one under the other; as `owkg.metrics.report.report_tables`.
+
+    Args:
+        datasets: of different models.
+        metrics: as `stream_report` takes them.
+        options: of `stream_report`.
+
+    Returns:
+        (report, tasks and tied tasks of each dataset).
+
+    Raises:
+        ValueError: as `stream_report`.
+    """
+    frames, sizes = [], []
+    for dataset in datasets:
+        found, size = stream_report(dataset, metrics, **options)
+        warn_of(dataset.source, found, metrics)
+        frames.append(found)
+        sizes.append(size)
+    return pl.concat(frames), sizes
+
+
+class _Told:
+    """Tells progress in rows, over several passes."""
+
+    def __init__(self, on_progress: Callable[[int, int], None] | None, total: int) -> None:
+        self._on_progress, self._total, self._done = on_progress, total, 0
+
+    def of_rows(self, done: int, _: int) -> None:
+        """So many rows of the first pass are done."""
+        self._done = done
+        self.more(0)
+
+    def more(self, rows: int) -> None:
+        """So many more rows are done."""
+        self._done = min(self._done + rows, self._total)
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total)
+
+
+def _parts(parts: Partitions, told: _Told) -> Iterator[tuple[Tasks, pl.DataFrame]]:
+    """The tasks of each part, and of their rows what they may be divided by."""
+    for number in range(parts.count):
+        if (found := parts.tasks(number)) is not None:
+            tasks, rows = found
+            kept = [name for name in ("model", *(one.column for one in Breakdown)) if name in rows.columns]
+            yield tasks, rows.select("side").with_columns(parts.labelled(rows[name]) for name in kept)
+            told.more(len(rows))
+
+
+def _cuts(
+    tasks: Tasks, rows: pl.DataFrame, breakdowns: list[Breakdown], sides: Sequence[str]
+) -> Iterator[tuple[tuple[Group, str], Tasks]]:
+    """The tasks of each group and side that has some."""
+    on_sides = OnSides(rows["side"])
+    for group, index in groups_of(rows, breakdowns):
+        for side in sides:
+            at = on_sides.of(side, index)
+            if isinstance(at, slice) or len(at):
+                yield (group, side), part_of(tasks, at)
+
+
+def _refuse_bootstrap(options: Options) -> None:
+    if options.resampled:
+        raise ArgumentError(
+            "interval",
+            "must be analytic where ranks are in a dataset, as a bootstrap needs all queries in memory; got "
+            f"{options.interval.value}.",
+        )
+
+
+def refuse_extremes(parts: Partitions, options: Options) -> None:
+    """Raises ValueError if weights would have to be scaled by what only all rows together say."""
+    counts = {
+        "popularity": "popularity",
+        "relation_popularity": "relation_popularity",
+        "negatives": "candidates",
+    }
+    for metric in options.metrics:
+        for name, column in counts.items():
+            exponent = getattr(metric.weighting, name)
+            if abs(exponent) * np.log(parts.largest.get(column, 0) + 2.0) > LARGEST_LOG:
+                raise ArgumentError(
+                    "metrics",
+                    f"must weigh by smaller powers where ranks are in a dataset, got {metric.name}.",
+                )
+    if not 1e-50 < (most := parts.largest.get("weight", 1.0)) < 1e50:
+        raise ArgumentError(
+            "ranks", f"must have a largest weight between 1e-50 and 1e50 in a dataset, got {most:g}."
+        )
+
+
+def rows_of_part(rows: int) -> int:
+    """About how many rows are in memory at a time.
+
+    Raises:
+        ValueError: if memory has no room for the fewest.
+    """
+    free = free_memory()
+    if free is None:
+        return _ROWS
+    needed = _BASE + _ROW * min(rows, _FEWEST_ROWS)
+    if free < needed:
+        raise ArgumentError(
+            "ranks",
+            f"must leave memory to work in: {rows:,} rows in parts of {min(rows, _FEWEST_ROWS):,} take "
+            f"{needed / 2**20:,.0f} MiB, and {free / 2**20:,.0f} are free.",
+        )
+    return int(np.clip((free - _BASE) // (2 * _ROW), _FEWEST_ROWS, _ROWS))
+
+
+def _require_memory_of_groups(
+    parts: Partitions, breakdowns: list[Breakdown], of_kind: dict[str | None, Options], sides: Sequence[str]
+) -> None:
+    """ValueError if the counts of ranks of all groups do not fit."""
+    models = len(parts.entries.get("model", [None]))
+    # A table for every rank and half rank, of each weighting and tie rule.
+    table = 16 * parts.largest["candidates"] * len(sides) * models
+    needed = table * Added(of_kind[None]).tables
+    for breakdown in breakdowns:
+        # Relations that are numbers are at most as many as the largest of them.
+        labels = parts.entries.get(breakdown.value, range(_DECADES))
+        needed += table * Added(of_kind[breakdown.value]).tables * len(labels)
+    free = free_memory()
+    if free is not None and needed > free:
+        raise ArgumentError(
+            "by" if breakdowns else "metrics",
+            f"must leave memory for the counts of ranks of all groups: they take {needed / 2**30:,.1f} GiB, "
+            f"and {free / 2**30:,.1f} are free.",
+        )

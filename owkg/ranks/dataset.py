@@ -1,0 +1,224 @@
+"""A rank table in many Parquet files: a folder, a pattern, or partitions such as model=NAME/0.parquet."""
+
+import glob
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import polars as pl
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.parquet import collected, parquet_rows, scan_parquet
+from owkg.ranks.table import OPTIONAL, REQUIRED, require_columns, validated_at
+from owkg.storage import require_bounded
+
+# Rows that are in memory at a time while files are read.
+_BATCH = 2**20
+
+
+class DatasetFile(NamedTuple):
+    """One file of a dataset.
+
+    Attributes:
+        path: of the file.
+        named: columns that the names of its folders give, such as model.
+        schema: types of all its columns, of the named ones too.
+        rows: how many.
+        unpacked: bytes that they unpack to.
+    """
+
+    path: Path
+    named: dict[str, str]
+    schema: dict[str, Any]
+    rows: int
+    unpacked: int
+
+
+@dataclass(frozen=True, eq=False)
+class RankDataset:
+    """A rank table in Parquet files, whose rows are read a part at a time.
+
+    Attributes:
+        source: the folder, pattern or file that it is, as it was given.
+        files: those with rows, by name.
+        model: what the rows are called that have no column model; None: nothing.
+    """
+
+    source: str
+    files: tuple[DatasetFile, ...]
+    model: str | None = None
+
+    @classmethod
+    def of(cls, source: str | PathLike[str]) -> "RankDataset":
+        """The dataset in a folder and its own folders, or in the files that a pattern names.
+
+        A folder called `column=value` gives its files that column. Names that begin with a dot or an
+        underscore are left out. A file or folder that is called like the pattern comes first.
+
+        Raises:
+            ValueError: naming `ranks`, if there is no file; naming the file, if it is no Parquet file or has
+                not the columns of a rank table; naming both, if two have different columns or types.
+            OSError: if a file cannot be opened.
+        """
+        path = checks.path("ranks", source)
+        found = []
+        for file, base in _files(path):
+            schema, rows, unpacked = parquet_rows(file)
+            named = _named(file, base)
+            if twice := [name for name in named if name in schema]:
+                raise ValueError(
+                    f"{file}: {twice[0]} is a column of the file, and in the name of its folder."
+                )
+            types = dict(schema) | dict.fromkeys(named, pl.String())
+            found.append(DatasetFile(file, named, types, rows, unpacked))
+        require_columns(list(found[0].schema), str(found[0].path))
+        for other in found[1:]:
+            _refuse_other_columns(found[0], other)
+        files = tuple(file for file in found if file.rows)
+        if not files:
+            raise ArgumentError("ranks", f"must have rows, got none in {len(found):,} files of {path}.")
+        return cls(str(path), files)
+
+    @classmethod
+    def joined(cls, datasets: Sequence["RankDataset"]) -> "RankDataset":
+        """Several datasets as one, with a column model.
+
+        Raises:
+            ValueError: naming two files and the column, if they have different columns or types.
+        """
+        files = []
+        for dataset in datasets:
+            for file in dataset.files:
+                named = {} if "model" in file.schema or dataset.model is None else {"model": dataset.model}
+                types = file.schema | dict.fromkeys(named, pl.String())
+                files.append(file._replace(named=file.named | named, schema=types))
+        for other in files[1:]:
+            _refuse_other_columns(files[0], other)
+        return cls(", ".join(dataset.source for dataset in datasets), tuple(files))
+
+    @property
+    def rows(self) -> int:
+        """How many ranking tasks, rows that say the same twice counted twice."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of rank tables that it has."""
+        columns = [name for name in (*REQUIRED, *OPTIONAL) if name in self.files[0].schema]
+        return columns if self.model is None or "model" in columns else [*columns, "model"]
+
+    def called(self, model: str) -> "RankDataset":
+        """The same, whose rows are of the model `model` where they have no column of that name."""
+        return replace(self, model=model)
+
+    def unique(self, *columns: str) -> list[Any]:
+        """The different entries of some columns, in the order of the files."""
+        found: dict[Any, None] = {}
+        for file in self.files:
+            for column in columns:
+                if column in file.named or column not in file.schema:
+                    found[file.named.get(column, self.model)] = None
+                    continue
+                query = scan_parquet(file.path).select(column).unique(maintain_order=len(columns) == 1)
+                found |= dict.fromkeys(collected(file.path, query)[column].drop_nulls().to_list())
+        return list(found)
+
+    def batches(
+        self, on_progress: Callable[[int, int], None] | None = None
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
+        """The number of a file, and some of its rows as `owkg.ranks.validated` gives them, in their order.
+
+        Args:
+            on_progress: called with (done, total) rows.
+
+        Raises:
+            ValueError: as `owkg.ranks.validated`, naming the file and the row in it.
+        """
+        done = 0
+        for number, file in enumerate(self.files):
+            # A row takes much where a file is hostile, or labels are long.
+            size = max(1, min(_BATCH, 2**29 * file.rows // max(file.unpacked, 1)))
+            require_bounded(
+                file.path, file.path.stat().st_size, file.unpacked * min(size, file.rows) // file.rows
+            )
+            own = [name for name in self.columns if name in file.schema and name not in file.named]
+            scan = scan_parquet(file.path).select(own)
+            for start in range(0, file.rows, size):
+                rows = collected(file.path, scan.slice(start, size))
+                rows = rows.with_columns(**{name: pl.lit(text) for name, text in file.named.items()})
+                if self.model is not None and "model" not in rows.columns:
+                    rows = rows.with_columns(model=pl.lit(self.model))
+                yield number, _checked(rows.select(self.columns), file.path, start)
+                done += len(rows)
+                if on_progress is not None:
+                    on_progress(done, self.rows)
+
+
+def is_dataset(source: str | PathLike[str]) -> bool:
+    """Whether it is a folder, or a pattern that no file is called by."""
+    path = Path(source)
+    return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
+
+
+def _checked(rows: pl.DataFrame, path: Path, start: int) -> pl.DataFrame:
+    def place(row: int) -> str:
+        return f"{path}, row {start + row + 1}"
+
+    return validated_at(rows, source=str(path), place=place, part=True)
+
+
+def _files(path: Path) -> list[tuple[Path, Path]]:
+    """The files, each with the folder below which names of folders give columns."""
+    if path.is_file():
+        return [(path, path.parent)]
+    if path.is_dir():
+        found = _inside(path)
+        if not found:
+            raise ArgumentError("ranks", f"must hold .parquet files, got none in the folder {path}.")
+        return [(file, path.parent) for file in found]
+    if not glob.has_magic(str(path)):
+        raise FileNotFoundError(2, "No such file or folder", str(path))
+    base = Path(*_until_magic(path.parts))
+    pattern = str(Path(*path.parts[len(_until_magic(path.parts)) :]))
+    matched = sorted(one for one in base.glob(pattern) if not one.name.startswith("."))
+    files = dict.fromkeys(file for one in matched for file in (_inside(one) if one.is_dir() else [one]))
+    if not files:
+        raise ArgumentError("ranks", f"must name files, and no file matches the pattern {path}.")
+    return [(file, base) for file in files]
+
+
+def _until_magic(parts: Sequence[str]) -> list[str]:
+    """The parts of a path ahead of the first with a wildcard."""
+    first = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    return list(parts[:first])
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The Parquet files in a folder and its own, but for those that tools hide."""
+    files = (file for file in folder.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
+    hidden = (".", "_")
+    return sorted(f for f in files if not any(p.startswith(hidden) for p in f.relative_to(folder).parts))
+
+
+def _named(file: Path, base: Path) -> dict[str, str]:
+    """The columns that the folders between `base` and the file give, and those that end `base`."""
+    while "=" in base.name:
+        base = base.parent
+    folders = file.relative_to(base).parent.parts
+    return {key: unquote(value) for key, mark, value in (part.partition("=") for part in folders) if mark}
+
+
+def _refuse_other_columns(first: DatasetFile, other: DatasetFile) -> None:
+    """ValueError naming both files and the column, if they do not have the same columns and types."""
+    for name in [*first.schema, *other.schema]:
+        here, there = first.schema.get(name), other.schema.get(name)
+        if here != there:
+            said = [f"{kind} in {one.path}" if kind else f"not in {one.path}"
+                    for one, kind in ((first, here), (other, there))]  # fmt: skip
+            raise ValueError(
+                f"`ranks` must have the same columns in every file: {name} is {' and '.join(said)}."
+            )

@@ -1,0 +1,232 @@
+"""The rows of a dataset on disk again, divided so that a query is whole in one part that fits in memory."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from owkg.checks import ArgumentError
+from owkg.ranks.dataset import RankDataset
+from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable
+from owkg.ranks.tasks import Tasks, tasks_of
+
+# Rows of a part, about; and parts at most, as many as files may be written at a time.
+_ROWS = 2**21
+_SIDES = (*SIDES, RELATION)
+# Columns of text, which are kept as the numbers of their entries.
+_TEXT = ("model", "category")
+# Candidates at most, so that ranks are 32-bit integers.
+_MOST = 2**31 - 1
+_FLOATS, _FLAGS = ("weight",), ("filtered",)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+Progress = Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """The rows of a dataset in parts of whole queries.
+
+    Attributes:
+        dataset: that they are of.
+        folder: of their files.
+        kind: of a row there.
+        count: how many parts.
+        entries: the labels of each column that holds their numbers.
+        largest: the largest entry of each column of numbers.
+        sides: that occur.
+    """
+
+    dataset: RankDataset
+    folder: Path
+    kind: np.dtype
+    count: int
+    entries: dict[str, pl.Series]
+    largest: dict[str, float]
+    sides: tuple[str, ...]
+
+    def frame(self, number: int) -> pl.DataFrame:
+        """The rows of one part, labels as numbers, and the number of the `file` that each comes from."""
+        rows = np.fromfile(self.folder / str(number), self.kind)
+        columns = {name: np.ascontiguousarray(rows[name]) for name in self.kind.names or ()}
+        side = pl.Series("side", _SIDES).gather(columns.pop("side"))
+        return pl.DataFrame(columns).with_columns(side)
+
+    def labelled(self, column: pl.Series) -> pl.Series:
+        """The labels of a column that holds their numbers; any other as it is."""
+        known = self.entries.get(column.name)
+        return column if known is None else known.gather(column).alias(column.name)
+
+    def tasks(self, number: int) -> tuple[Tasks, pl.DataFrame] | None:
+        """The tasks of one part as `owkg.ranks.tasks.tasks_of`; None of a part without rows.
+
+        Rows of one file that say the same twice are one task, with the sum of their weights.
+
+        Raises:
+            ValueError: naming the task and its files, if two of them rank it, or one ranks it differently.
+        """
+        frame = self.frame(number)
+        if frame.is_empty():
+            return None
+        try:
+            tasks, rows = tasks_of(RankTable.trusted(frame))
+        except ValueError:
+            self._refuse_twice(frame, differently=True)
+            raise
+        if len(rows) < len(frame):
+            self._refuse_twice(frame, differently=False)
+        return tasks, rows
+
+    def _refuse_twice(self, frame: pl.DataFrame, *, differently: bool) -> None:
+        keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
+        files = pl.col("file").unique().sort()
+        found = frame.group_by(keys, maintain_order=True).agg(
+            files, ranks=pl.struct(RANKS).n_unique(), rows=pl.len()
+        )
+        both = found.filter(pl.col("file").list.len() > 1)
+        if both.is_empty() and differently:
+            both = found.filter(pl.col("ranks") > 1)
+        for row in both.head(1).iter_rows(named=True):
+            names = [self.dataset.files[i].path for i in row["file"]]
+            said = ", ".join(f"{key} {self.labelled(pl.Series(key, [row[key]]))[0]!r}" for key in keys)
+            where = f"{names[0]} and {names[1]} both rank" if len(names) > 1 else f"{names[0]} ranks twice"
+            more = f", and {len(both) - 1:,} more in a part of the rows" if len(both) > 1 else ""
+            raise ValueError(f"`ranks` must have each task once: {where} the task {said}{more}.")
+
+
+@contextmanager
+def partitions(
+    dataset: RankDataset,
+    prepared: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    *,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    rows_of_part: int = _ROWS,
+    on_progress: Progress = None,
+) -> Iterator[Partitions]:
+    """The rows of a dataset in parts of whole queries, in a temporary folder that is removed in the end.
+
+    Memory grows with the entities and with the answers of the largest query, not with the rows. A row takes
+    about 40 bytes on the disk.
+
+    Args:
+        dataset: is read twice, once for its labels.
+        prepared: is called with some rows at a time, to add columns to them.
+        labels: of columns of text that `prepared` adds.
+        rows_of_part: about so many rows are in memory at a time.
+        on_progress: called with (done, total) rows.
+
+    Raises:
+        ValueError: as `owkg.ranks.validated`, naming file and row; if the disk has not the room.
+        OSError: if a file cannot be read, or the temporary folder not be written.
+    """
+    entries = {name: pl.Series(sorted(several)) for name, several in (labels or {}).items()} | _entries(
+        dataset
+    )
+    count = -(-dataset.rows // rows_of_part)
+    with tempfile.TemporaryDirectory(prefix="owkg-ranks-") as name:
+        folder, largest, seen, kind = Path(name), {}, set(), np.dtype([])
+        for file, rows in dataset.batches(on_progress):
+            batch = rows if prepared is None else prepared(rows)
+            columns = _columns(batch, entries, file)
+            if not kind.names:
+                kind = np.dtype([(key, column.dtype) for key, column in columns.items()])
+                _require_room(folder, dataset.rows * kind.itemsize)
+            for key in set(columns) & {*RANKS, "weight", "popularity", "relation_popularity"}:
+                largest[key] = max(largest.get(key, 0), columns[key].max().item())
+            seen.update(np.unique(columns["side"]).tolist())
+            _append(folder, columns, kind, count)
+        if largest.get("weight", 1) <= 0:
+            raise ArgumentError(
+                "ranks", f"must have a weight above 0 in some row, got 0 in all {dataset.rows:,}."
+            )
+        sides = tuple(_SIDES[i] for i in sorted(seen))
+        yield Partitions(dataset, folder, kind, count, entries, largest, sides)
+
+
+def _entries(dataset: RankDataset) -> dict[str, pl.Series]:
+    """The labels of each column of text, in their order; those of heads and tails are the same."""
+    schema, found = dataset.files[0].schema, {}
+    groups = [("head", "tail"), ("relation",), *((name,) for name in _TEXT if name in dataset.columns)]
+    for columns in groups:
+        if schema.get(columns[0], pl.String()).is_integer():
+            continue
+        sorted_labels = pl.Series(sorted(map(str, dataset.unique(*columns))), dtype=pl.String)
+        found |= dict.fromkeys(columns, sorted_labels)
+    return found
+
+
+def _columns(rows: pl.DataFrame, entries: dict[str, pl.Series], file: int) -> dict[str, np.ndarray]:
+    """The columns as numbers, of the types in which they are kept."""
+    columns: dict[str, np.ndarray] = {}
+    for name in rows.columns:
+        column = rows[name]
+        if name == "side":
+            columns[name] = column.cast(pl.Enum(_SIDES)).to_physical().to_numpy().astype(np.int8)
+        elif name in _TEXT or name in TRIPLE:
+            columns[name] = _numbered(column, entries[name]) if name in entries else column.to_numpy()
+        elif name in RANKS:
+            if (most := int(column.max())) > _MOST:  # type: ignore[arg-type]
+                raise ArgumentError("ranks", f"must be at most {_MOST:,}, got {most:,} in the column {name}.")
+            columns[name] = column.to_numpy().astype(np.int32)
+        else:
+            kind = np.float64 if name in _FLOATS else np.bool_ if name in _FLAGS else np.int64
+            columns[name] = column.to_numpy().astype(kind, copy=False)
+    columns["file"] = np.full(len(rows), file, np.int32)
+    return columns
+
+
+def _numbered(column: pl.Series, entries: pl.Series) -> np.ndarray:
+    """The numbers of the labels among `entries`, int32; a label of a categorical column is looked up once."""
+    kind = pl.Enum(entries)
+    if column.dtype not in (pl.Categorical, pl.Enum):
+        return column.cast(kind).to_physical().to_numpy().astype(np.int32)
+    labels = column.unique()
+    codes = labels.to_physical().to_numpy()
+    numbers = np.zeros(int(codes.max()) + 1, np.int32)
+    numbers[codes] = labels.cast(pl.String).cast(kind).to_physical().to_numpy()
+    return numbers[column.to_physical().to_numpy()]
+
+
+def _append(folder: Path, columns: dict[str, np.ndarray], kind: np.dtype, count: int) -> None:
+    """Writes rows behind those of their parts."""
+    part = _part(columns, count)
+    order = np.argsort(part, kind="stable")
+    rows = np.empty(len(part), kind)
+    for name, column in columns.items():
+        rows[name] = column[order]
+    ends = np.cumsum(np.bincount(part, minlength=count))
+    for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        with (folder / str(number)).open("ab") as file:
+            rows[start:end].tofile(file)
+
+
+def _part(columns: dict[str, np.ndarray], count: int) -> np.ndarray:
+    """The part of each row; the same for all rows of a query, whatever their model."""
+    side = columns["side"]
+    tail, relation = side == _SIDES.index("tail"), side == _SIDES.index(RELATION)
+    known = np.where(tail | relation, columns["head"], columns["tail"]).astype(np.uint64)
+    given = np.where(relation, columns["tail"], columns["relation"]).astype(np.uint64)
+    mixed = (known * _MIX + given) * _MIX + side.astype(np.uint64)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= _MIX
+    return ((mixed >> np.uint64(40)) % np.uint64(count)).astype(np.uint16 if count < 2**16 else np.uint32)
+
+
+def disk_free(folder: Path) -> int:
+    """Bytes that are free on the disk of a folder."""
+    return shutil.disk_usage(folder).free
+
+
+def _require_room(folder: Path, needed: int) -> None:
+    free = disk_free(folder)
+    if needed > free:
+        raise ArgumentError(
+            "ranks",
+            f"must fit on the disk once more: they take {needed / 2**30:,.1f} GiB in {folder.parent}, "
+            f"which has {free / 2**30:,.1f}; the variable TMPDIR names another folder.",
+        )

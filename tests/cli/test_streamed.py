@@ -1,0 +1,139 @@
+"""Commands on folders and patterns of Parquet files, as their users meet them."""
+
+import json
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.cli.main import main
+from owkg.kg import KnowledgeGraph, write_labelled
+from owkg.metrics import streamed
+from owkg.ranks import write_ranks
+
+
+def _ranks(seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"head": f"h{i % 40}", "relation": f"r{i % 3}", "tail": f"t{i % 37}", "side": side, "candidates": 70}
+        for i in range(200)
+        for side in ("head", "tail")
+    ]
+    asked = pl.DataFrame(rows).unique(maintain_order=True)
+    low = rng.integers(1, 60, len(asked))
+    return asked.with_columns(optimistic=low, pessimistic=low + rng.integers(0, 3, len(asked)))
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Runs `owkg ...` beside two models in memory and as a dataset; gives (code, output, error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(streamed, "rows_of_part", lambda rows: 100)
+    for seed, name in enumerate(("complex", "transe")):
+        table = _ranks(seed)
+        write_ranks(table, f"{name}.parquet")
+        for i in range(3):
+            write_ranks(table[i::3], f"ranks/model={name}/part-{i}.parquet")
+    triples = _ranks(0).select("head", "relation", "tail").unique(maintain_order=True)
+    entities = sorted({*triples["head"], *triples["tail"]})
+    ids = [[entities.index(h), int(r[1:]), entities.index(t)] for h, r, t in triples.iter_rows()]
+    splits = {"train": np.array(ids, np.int32), "test": np.array(ids[:1], np.int32)}
+    write_labelled(KnowledgeGraph(tuple(entities), ("r0", "r1", "r2"), splits), tmp_path / "graph")
+
+    def run_it(line: str) -> tuple[int, str, str]:
+        code = main(shlex.split(line))
+        return (code, *capsys.readouterr())
+
+    return run_it
+
+
+def near(found, expected):
+    """Equal, numbers but for rounding."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key, value in expected.items():
+            near(found[key], value)
+    elif isinstance(expected, list):
+        for one, other in zip(found, expected, strict=True):
+            near(one, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("source", ["ranks", "ranks/", "'ranks/*/*.parquet'", "'ranks/model=*'"])
+def test_metrics_of_a_dataset_are_those_of_its_models(call, source):
+    options = "--metric mrr,zmr,gmr,variance,macro-mrr --by relation --format json"
+    code, out, err = call(f"metrics {source} {options}")
+    assert (code, "error" in err) == (0, False)
+    near(json.loads(out), json.loads(call(f"metrics complex.parquet transe.parquet {options}")[1]))
+
+
+def test_metrics_as_a_table(call):
+    options = "--metric mrr,hits@10 --by side,ties"
+    expected = call(f"metrics complex.parquet transe.parquet {options}")
+    assert call(f"metrics ranks {options}")[:2] == expected[:2]
+    assert expected[0] == 0
+
+
+def test_metrics_of_several_datasets(call):
+    code, out, _ = call("metrics complex.parquet ranks/model=transe --metric mrr --format csv")
+    assert code == 0
+    assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"complex", "transe"}
+    code, _, err = call("metrics ranks 'ranks/*/*.parquet'")
+    assert code == 2
+    assert "ranks/*/*.parquet and ranks both have a model 'complex'" in err
+
+
+def test_a_graph_adds_popularity(call):
+    options = "--kg graph --metric mrr,probe@1,0.5 --by category,popularity --format json"
+    code, out, err = call(f"metrics ranks {options}")
+    assert (code, "error" in err) == (0, False), err
+    expected = call(f"metrics complex.parquet transe.parquet {options}")
+    near(json.loads(out), json.loads(expected[1]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("ranks --interval bca", "--interval must be analytic where ranks are in a dataset"),
+        ("ranks --reweight uniform", "--reweight needs a rank table in memory"),
+        ("ranks --figures out", "--figures needs a rank table in memory"),
+        ("ranks --mean-of-sides", "--mean-of-sides needs a rank table in memory"),
+        ("ranks --by category", "--by must name a column of the rank table, got category"),
+        ("'none/*.parquet'", "no file matches the pattern none/*.parquet"),
+        ("graph", "must hold .parquet files, got none in the folder graph"),
+        ("none", "No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(call, options, message):
+    code, out, err = call(f"metrics {options}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_a_task_in_two_files_is_one_line(call, tmp_path):
+    write_ranks(_ranks(0)[:1], tmp_path / "ranks" / "model=complex" / "again.parquet")
+    code, _, err = call("metrics ranks")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "again.parquet and ranks/model=complex/part-0.parquet both rank the task" in err
+
+
+def test_comparisons_of_a_dataset_are_those_of_its_models(call):
+    options = "--metric mrr,hits@10 --draws 300 --by side --format json"
+    code, out, _ = call(f"compare ranks {options}")
+    assert code == 0
+    near(json.loads(out), json.loads(call(f"compare complex.parquet transe.parquet {options}")[1]))
+    code, _, err = call("compare ranks --qrels test --kg graph")
+    assert (code, "--qrels needs rank tables in memory" in err) == (2, True)
+
+
+def test_the_stability_of_a_dataset_is_that_of_its_models(call):
+    options = "--metric mrr,hits@10 --draws 5 --format json"
+    code, out, _ = call(f"stability ranks {options}")
+    assert code == 0
+    near(json.loads(out), json.loads(call(f"stability complex.parquet transe.parquet {options}")[1]))
+    code, _, err = call("stability ranks --unit triple")
+    assert (code, "--unit triple needs rank tables in memory" in err) == (2, True)
