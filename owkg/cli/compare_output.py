@@ -158,7 +158,7 @@ def tidy(found: dict[str, Any]) -> Any:
 
 _TIDY = [
     *("qrels", "metric", "quantity", "first", "second", "value", "interval", "lower", "upper"),
-    *("place", "p_value", "p_corrected"),
+    *("place", "p_value", "p_corrected", "wins", "ties", "losses", "effect"),
 ]
 
 

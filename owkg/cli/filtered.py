@@ -8,7 +8,7 @@ import typer
 
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat
-from owkg.cli.systems import split_list
+from owkg.cli.systems import note, split_list
 
 
 def filtered(
@@ -72,16 +72,20 @@ def filtered(
 
     check_readable([scores, tasks, known, candidates])
     check_writable([out])
-    found = rank_query_files(
-        scores,
-        tasks,
-        known=known,
-        key=split_list(key),
-        during=during,
-        candidates=candidates,
-        tolerance=tolerance,
-        model=model,
-    )
+    try:
+        found = rank_query_files(
+            scores,
+            tasks,
+            known=known,
+            key=split_list(key),
+            during=during,
+            candidates=candidates,
+            tolerance=tolerance,
+            model=model,
+        )
+    except ValueError as error:
+        text = str(error).replace("`tasks`", "TASKS").replace("`scores`", "SCORES")
+        raise ValueError(text) from None
     found.write(out)
     shown = {
         "out": str(out),
@@ -91,6 +95,8 @@ def filtered(
         else ", ".join(["known", *split_list(key), *([during] if during else [])]),
         "candidates": "all" if candidates is None else candidates.name,
     }
+    if known is None and (key or during):
+        note("without --known ranks are raw: no fact leaves the candidates.")
     if form is Format.JSON:
         print(json.dumps(shown, indent=2))
         return

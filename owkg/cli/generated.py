@@ -49,7 +49,10 @@ def generated(
     graph, notes = graph_and_notes(kg)
     lists = read_generated(source)
     names = None if aliases is None else read_names(aliases)[0]
-    found = ranks_of_lists(lists, graph, split=split, aliases=names)
+    try:
+        found = ranks_of_lists(lists, graph, split=split, aliases=names)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`lists`", "LISTS")) from None
     chosen = [part for one in metric or () for part in split_list(one)] or ["mrr", "hits@1", "hits@10"]
     values = partial_metrics(found, chosen)
     test = filtered_before(lists, graph, split=split, aliases=names, seed=seed)
@@ -67,7 +70,9 @@ def generated(
         f"{report['lists']:,} lists ({report['unranked_lists']:,} without an order) of {report['answers']:,} "
         f"answers: {report['duplicates']:,} stand twice, {report['unknown']:,} are outside the vocabulary"
     )
-    line(f"{report['ceiling']:.1%} of the answers are listed: no reranking has more Hits@K")
+    line(f"{report['ceiling']:.1%} of the answers are listed: more Hits@K no reranking of what is listed has")
+    if report["unused_lists"]:
+        line(f"{report['unused_lists']:,} lists are of queries that {split} does not have")
     if report["unanswered"]:
         line(f"{report['unanswered']:,} queries have no list")
     line(

@@ -51,6 +51,7 @@ def ir(
     Every judged query counts, 0 where a run has no list for it (trec_eval -c). Two systems or more are
     compared by owkg compare with the same --metric.
     """
+    from owkg.ir.names import trec_name
     from owkg.judge.topics import DEFAULT, evaluate_runs
 
     check_readable([*runs, qrels])
@@ -72,9 +73,9 @@ def ir(
         for (system,), own in each.group_by("system", maintain_order=True):
             lead = f"{system}\t" if several else ""
             for query, name, value in own.select("query", "measure", "value").rows():
-                print(f"{lead}{name}\t{query}\t{value:.4f}")
+                print(f"{lead}{trec_name(name)}\t{query}\t{value:.4f}")
             for name, value in found.filter(system=system).select("metric", "value").rows():
-                print(f"{lead}{name}\tall\t{value:.4f}")
+                print(f"{lead}{trec_name(name)}\tall\t{value:.4f}")
     else:
         metrics = found["metric"].unique(maintain_order=True).to_list()
         rows = []

@@ -65,6 +65,8 @@ def check(adapter: Adapter, vectors: Iterable[Vector] | None = None) -> pl.DataF
         >>> check(adapter("owkg"))["verdict"].unique().to_list()
         ['pass']
     """
+    if isinstance(adapter, type) or not all(hasattr(adapter, name) for name in ("supports", "run")):
+        raise ArgumentError("adapter", f"must have supports and run, and be no class, got {adapter!r}.")
     cases = tuple(runner.vectors() if vectors is None else vectors)
     return pl.DataFrame(runner.verdicts(runner.results(adapter, cases), cases), schema=_SCHEMA)
 

@@ -216,8 +216,10 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stderr.write(f"{name}: {error}\n")
             continue
         written.append(results(adapter))
+    if not written:
+        return 2
     options.out.write_text(text_of(written), encoding="utf-8")
-    return 0 if written else 2
+    return 0
 
 
 if __name__ == "__main__":

@@ -74,8 +74,8 @@ def ranks(
     Args:
         model: a model, or the result of a pipeline.
         factory: whose triples are ranked: a dataset (its testing), or a triples factory.
-        known: the triples factories whose answers leave the candidates, beside those of `factory` itself.
-            None: the others of the dataset; or of a pipeline's result its training alone.
+        known: the triples factories whose answers leave the candidates, beside those of `factory` itself:
+            training and validation. None: the others of the dataset.
         side: head, tail or both.
         tolerance: scores that differ from the answer's by at most this are ties.
         name: for the column `model`; None: the class of the model.
@@ -85,10 +85,9 @@ def ranks(
         The rank table, tails after heads, with scores and popularity.
 
     Raises:
-        ValueError: if `model` scores no triples, or a model comes with a factory and `known` is not given:
-            without the training triples ranks are not the filtered ones.
+        ValueError: if `model` scores no triples, or `known` is not given with a factory: without the
+            training and validation triples ranks are not the filtered ones.
     """
-    training = getattr(model, "training", None) if hasattr(model, "metric_results") else None
     scorer = model.model if hasattr(model, "metric_results") else model
     if not hasattr(scorer, "predict_t"):
         raise ArgumentError(
@@ -99,23 +98,21 @@ def ranks(
     elif not hasattr(factory, "mapped_triples"):
         raise ArgumentError("factory", f"must be a PyKEEN dataset or factory, got {type(factory).__name__}.")
     else:
-        others = known if known is not None else [training] if training is not None else None
-        if others is None:
+        if known is None:
             raise ArgumentError(
-                "known", "must be given with a model: its training, and validation, factories."
+                "known", "must be given with a factory: those of training and validation; a dataset has them."
             )
-        several = (
-            list(others)
-            if isinstance(others, Iterable) and not hasattr(others, "mapped_triples")
-            else [others]
-        )
+        one = hasattr(known, "mapped_triples") or not isinstance(known, Iterable)
+        several = [known] if one else list(known)
+        if not all(hasattr(each, "mapped_triples") for each in several):
+            raise ArgumentError("known", f"must be triples factories, got {known!r}.")
         first, *more = several or [None]
         splits = {} if first is None else {"train": first}
         splits |= {f"known_{i}": one for i, one in enumerate(more)}
         whole = graph(splits | {"test": factory})
     filters = [split for split in whole.splits if len(whole.splits[split])]
     triples = whole.splits["test"]
-    sides = [side] if isinstance(side, str) else list(side)
+    sides = checks.names("side", side)
     if not sides or set(sides) - {"head", "tail"}:
         raise ArgumentError("side", f"must be head, tail or both, got {side!r}.")
     size = max(_BYTES // (4 * whole.num_entities), 1)
@@ -151,6 +148,8 @@ def embeddings(model: Any, factory: Any) -> Imported:
     if kind not in _MODELS:
         raise ArgumentError("model", f"must be of {', '.join(_MODELS)}, got {kind}; `ranks` takes any model.")
     named, options = _MODELS[kind]
+    if not hasattr(factory, "num_entities"):
+        raise ArgumentError("factory", f"must be a PyKEEN factory, got {type(factory).__name__}.")
     entities, relations = _labels(factory)
     arrays = {
         "entity": _array(scorer.entity_representations[0]()),
@@ -188,15 +187,20 @@ def results(path: str | PathLike[str]) -> pl.DataFrame:
         held = json.loads(place.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise line_error(place, error.lineno, f"is no JSON: {error.msg}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{place}: must be text in UTF-8.") from None
     metrics = held.get("metrics") if isinstance(held, dict) else None
-    if not isinstance(metrics, dict):
-        raise ValueError(f"{place}: must hold metrics, as PyKEEN's results.json does.")
-    rows = [
-        (side, ties, _named(key), key, float(value))
-        for side, of_side in metrics.items()
-        for ties, values in of_side.items()
-        for key, value in values.items()
-    ]
+    try:
+        rows = [
+            (side, ties, _named(key), key, float(value))
+            for side, of_side in metrics.items()  # pyright: ignore[reportOptionalMemberAccess]
+            for ties, values in of_side.items()
+            for key, value in values.items()
+        ]
+    except (AttributeError, TypeError, ValueError):
+        rows = []
+    if not rows:
+        raise ValueError(f"{place}: must hold metrics by side and ties, as PyKEEN's results.json does.")
     schema = {
         "side": pl.String,
         "ties": pl.String,

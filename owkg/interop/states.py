@@ -11,6 +11,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph
+from owkg.kg.graph import graph_checked
 from owkg.models import Embeddings, import_embeddings
 from owkg.models.embeddings import FORMATS, suffix_checked
 from owkg.models.embeddings_files import LABELS, LAYOUT, Content
@@ -168,14 +169,14 @@ def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
     for _ in range(4):
         if not isinstance(held, Mapping):
             held = held[0] if isinstance(held, list | tuple) and held else {}
-        elif any(isinstance(one, torch.Tensor) for one in held.values()):
+            continue
+        named = (held.get(name) for name in ("model_state_dict", "state_dict", "model"))
+        inner = next((one for one in named if isinstance(one, Mapping | list | tuple)), None)
+        if inner is None:
             break
-        else:
-            inner = (held[name] for name in ("model_state_dict", "state_dict", "model") if name in held)
-            held = next(inner, {})
-    arrays = {
-        str(name): one.detach().float().numpy() for name, one in held.items() if isinstance(one, torch.Tensor)
-    }
+        held = inner
+    found = held.items() if isinstance(held, Mapping) else ()
+    arrays = {str(name): _array(one) for name, one in found if isinstance(one, torch.Tensor)}
     if not arrays:
         raise ValueError(f"{place}: holds no arrays.")
     return arrays
@@ -210,6 +211,10 @@ def embeddings_of_state(
     own, source = LIBRARIES[library], library
     if isinstance(state, str | PathLike):
         state, source = read_state(state), str(state)
+    if not isinstance(state, Mapping):
+        raise ArgumentError("state", f"must be arrays by name, or a file, got {type(state).__name__}.")
+    if model == "rotate" and own.phases == "scaled" and "margin" not in options:
+        raise ArgumentError("margin", f"must be given: the phases of {library}'s RotatE are scaled by it.")
     given = {name: _array(one) for name, one in state.items()}
     wanted = own.real
     if own.parts and (model == "complex" or (model == "rotate" and own.parts[1] in given)):
@@ -277,11 +282,18 @@ def ranks_of_state(
     Raises:
         ValueError: as `embeddings_of_state`.
     """
+    graph = graph_checked(graph)
     labels: Any = {"entities": graph.entities, "relations": graph.relations}
     return embeddings_of_state(state, library, model, **labels, **options).ranks(graph, split=split)
 
 
 def _array(one: Any) -> np.ndarray:
     """Single precision; a tensor of torch is taken off its device."""
-    array = one.detach().cpu().numpy() if hasattr(one, "detach") else np.asarray(one)
+    if hasattr(one, "detach"):
+        tensor = one.detach().cpu()
+        array = (tensor if tensor.is_complex() else tensor.float()).numpy()
+    else:
+        array = np.asarray(one)
+    if array.dtype.kind not in "fciu":
+        raise ArgumentError("state", f"must hold arrays of numbers, got {array.dtype}.")
     return array.astype(np.complex64 if np.iscomplexobj(array) else np.float32)

@@ -31,24 +31,26 @@ class _Family(NamedTuple):
         others: lower case, of trec_eval and ir_measures; "_cut" of trec_eval is left out.
         of: the measure, of judged lists and its parameter.
         parameter: what stands behind @: "no", "may", "must" (a rank), "p" (a share, .8 where absent).
+        trec: trec_eval's name, and its name with a cutoff; empty where it has none.
     """
 
     name: str
     others: tuple[str, ...]
     of: Callable[..., np.ndarray]
     parameter: str
+    trec: tuple[str, str] = ("", "")
 
 
 _FAMILIES = (
-    _Family("AP", ("map", "average_precision"), measures.average_precision, "may"),
-    _Family("nDCG", ("ndcg",), measures.ndcg, "may"),
-    _Family("P", ("precision",), measures.precision, "must"),
-    _Family("Recall", ("r", "recall"), measures.recall, "must"),
-    _Family("Success", ("success",), measures.success, "must"),
+    _Family("AP", ("map", "average_precision"), measures.average_precision, "may", ("map", "map_cut_")),
+    _Family("nDCG", ("ndcg",), measures.ndcg, "may", ("ndcg", "ndcg_cut_")),
+    _Family("P", ("precision",), measures.precision, "must", ("", "P_")),
+    _Family("Recall", ("r", "recall"), measures.recall, "must", ("", "recall_")),
+    _Family("Success", ("success",), measures.success, "must", ("", "success_")),
     _Family("Judged", ("judged",), measures.judged_at, "must"),
-    _Family("RR", ("recip_rank", "reciprocal_rank"), measures.reciprocal_rank, "may"),
+    _Family("RR", ("recip_rank", "reciprocal_rank"), measures.reciprocal_rank, "may", ("recip_rank", "")),
     _Family("Rprec", ("r_precision",), measures.r_precision, "no"),
-    _Family("Bpref", ("bpref",), measures.bpref, "no"),
+    _Family("Bpref", ("bpref",), measures.bpref, "no", ("bpref", "")),
     _Family("infAP", ("infap", "inf_ap"), measures.inf_ap, "no"),
     _Family("RBP", ("rbp",), measures.rbp, "p"),
 )
@@ -95,6 +97,20 @@ def measure(name: str) -> Measure | None:
     if not given.isdecimal() or not int(given):
         return None
     return Measure(f"{family.name}@{int(given)}", lambda judged: family.of(judged, int(given)))
+
+
+def trec_name(name: str) -> str:
+    """trec_eval's name of a measure; its own where trec_eval has none.
+
+    Examples:
+        >>> [trec_name(name) for name in ("AP", "nDCG@10", "P@5", "RBP(p=0.8)")]
+        ['map', 'ndcg_cut_10', 'P_5', 'RBP(p=0.8)']
+    """
+    stem, _, cutoff = name.partition("@")
+    family = _BY_NAME.get(stem.lower())
+    if family is None or not family.trec[bool(cutoff)]:
+        return name
+    return family.trec[bool(cutoff)] + cutoff
 
 
 def measures_named(names: Any) -> list[Measure] | None:

@@ -18,7 +18,7 @@ from owkg.kg.graph import graph_checked
 from owkg.kg.lines import line_error, read_lines
 from owkg.metrics import Ties, evaluate, tasks_of
 from owkg.metrics.front import MetricNames, metrics_named
-from owkg.metrics.measures import Weighting
+from owkg.metrics.measures import Adjustment, Weighting
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable, validated
@@ -34,9 +34,9 @@ class Generated(NamedTuple):
         table: optimistic and pessimistic rank: between these the rank is, however the list would go on and
             whatever is meant by answers outside the vocabulary.
         listed: whether each row's answer is in the list.
-        report: numbers of lists, answers, duplicates, unknown (outside the vocabulary), unranked lists, and
-            unanswered queries; and ceiling, the share of answers that is listed: the best Hits@K of any
-            reranking.
+        report: numbers of lists, answers, duplicates, unknown (outside the vocabulary), unranked lists,
+            unused lists (of queries that the split has not), and unanswered queries; and ceiling, the share
+            of answers that is listed: the best Hits@K of any reranking of the lists.
     """
 
     table: RankTable
@@ -146,9 +146,11 @@ def ranks_of_lists(
     facts = known_pairs(graph, filters)
     truth = known_pairs(graph, [split]).filter(pl.col("side").is_in(lists["side"].unique().implode()))
     resolved = _resolved(lists, graph, aliases)
-    asked = lists.select(_LIST).unique()
-    if not len(asked.join(truth, on="query", how="semi")):
-        raise ArgumentError("lists", f"must answer queries of {split}, got none such.")
+    asked = lists.select(_LIST).unique(maintain_order=True)
+    unused = asked.join(truth, on="query", how="anti")
+    if len(unused) == len(asked):
+        query = asked["query"][0]
+        raise ArgumentError("lists", f"must answer queries of {split}, got none such, but {query!r}.")
     counts = facts.group_by("query").len("known")
     known = facts.select("query", "answer").with_columns(is_known=True)
     marked = resolved.join(known, on=["query", "answer"], how="left", maintain_order="left")
@@ -204,6 +206,7 @@ def ranks_of_lists(
         "duplicates": int((lists["place"] > 0).sum()) - len(resolved),
         "unknown": int(resolved["answer"].null_count()),
         "unranked_lists": int((~whole["ranked"]).sum()),
+        "unused_lists": len(unused),
         "unanswered": int(tasks.filter(pl.col("ranked").is_null()).select("model", "query").n_unique())
         if tasks["ranked"].null_count()
         else 0,
@@ -218,6 +221,9 @@ def _resolved(lists: pl.DataFrame, graph: KnowledgeGraph, aliases: Mapping[str, 
     labels = set(graph.entities)
     if bad := [label for label in (aliases or {}).values() if label not in labels]:
         raise ArgumentError("aliases", f"must name entities of the graph, got {bad[0]!r}.")
+    for alias, label in (aliases or {}).items():
+        if alias in labels and alias != label:
+            raise ArgumentError("aliases", f"must not rename an entity, got {alias!r} for {label!r}.")
     named = {**(aliases or {}), **{label: label for label in graph.entities}}
     own = lists.filter(pl.col("place") > 0)
     texts = own["text"].unique()
@@ -249,6 +255,7 @@ def partial_metrics(found: Generated, metrics: MetricNames = ("mrr", "hits@1", "
     for one in chosen:
         weight = one.measure
         plain = isinstance(weight, RankWeight) and weight.link is None and one.weighting == Weighting()
+        plain = plain and one.adjustment is Adjustment.NONE
         if not isinstance(weight, RankWeight) or not plain or not one.larger_is_better:
             raise ArgumentError(
                 "metrics", f"must be plain means of weights that fall with the rank, got {one.name}."

@@ -256,7 +256,8 @@ def _of_run(
     if graph is None or qrels is None:
         raise ValueError(
             f"{path}: is taken for a TREC run, and of a run `graph` must say what the candidates are and "
-            "`qrels` which answers are relevant."
+            "`qrels` which answers are relevant. Of TREC topics `metric` must name measures of lists, such "
+            "as AP,nDCG@10."
         )
     if isinstance(qrels, pl.DataFrame):
         with TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ import polars as pl
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.ir import judge
-from owkg.ir.names import Measure, measures_named
+from owkg.ir.names import EXAMPLES, Measure, measures_named
 from owkg.judge.scores import Scores
 from owkg.judge.systems import note
 from owkg.ranks.trec import read_qrels, read_run
@@ -157,7 +157,7 @@ def evaluate_runs(
     checks.level("ci", ci)
     chosen = measures_named(metrics)
     if chosen is None:
-        raise ArgumentError("metric", f"must be such as {', '.join(DEFAULT)}, got {metrics!r}.")
+        raise ArgumentError("metric", f"must be of {', '.join(EXAMPLES)}, got {metrics!r}.")
     several = [systems] if isinstance(systems, str | PathLike) else systems
     found = topic_scores(several, qrels, chosen, intersect=intersect, level=level)
     return topic_values(found, ci), by_query(found)

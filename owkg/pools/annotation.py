@@ -312,7 +312,7 @@ def _sentence(shown: pl.DataFrame) -> pl.Series:
     for_tail = pl.format("Which X makes this true: '{}' -- {} --> X?", "entity", "relation")
     for_head = pl.format("Which X makes this true: X -- {} --> '{}'?", "relation", "entity")
     of_triple = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
-    of_topic = pl.format("Which X is relevant to this: '{}'?", "entity")
+    of_topic = pl.format("Is it relevant to '{}'?", "entity")
     return shown.select(pl.when(pl.col("relation") == TOPIC).then(of_topic).otherwise(of_triple)).to_series()
 
 

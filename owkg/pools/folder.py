@@ -98,7 +98,9 @@ def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
-    run, dropped = aligned(read, intersect=settings["intersect"])
+    # Of topics the pool is the union, as TREC has it, whoever answers them.
+    apart = graph is _NONE and not settings["intersect"]
+    run, dropped = (read, 0) if apart else aligned(read, intersect=settings["intersect"])
     if dropped:
         notes.append(f"{dropped:,} queries are left out, which some system does not answer.")
     tables = [path.name for path in paths if is_rank_table(path)]

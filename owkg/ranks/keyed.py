@@ -18,6 +18,7 @@ from owkg.ranks.table import SIDES, RankTable, validated
 
 _TRIPLE = ("head", "relation", "tail")
 _SPAN = ("from", "to")
+_TAKEN = (*_TRIPLE, "side", "entity", "answer", "other", "label", "row", *_SPAN)
 
 
 def rank_queries(
@@ -68,7 +69,7 @@ def rank_queries(
         >>> [of(known=known, key=key)["optimistic"].item() for key in ((), "time")]
         [1, 2]
     """
-    keys = checks.names("key", key)
+    keys = _keys(key)
     needed = [*_TRIPLE, "side", *keys, *([] if during is None else [during])]
     frame = _checked("tasks", tasks, needed)
     for name, other in (("known", known), ("candidates", candidates)):
@@ -78,12 +79,23 @@ def rank_queries(
             if column in other.columns and other[column].dtype != frame[column].dtype:
                 kinds = f"{other[column].dtype}, not {frame[column].dtype}"
                 raise ArgumentError(name, f"must hold {column} as `tasks` does, got {kinds}.")
+    if during is not None and isinstance(known, pl.DataFrame) and set(_SPAN) <= set(known.columns):
+        kinds = [frame[during].dtype, *(known[name].dtype for name in _SPAN)]
+        some = [kind for kind in kinds if kind != pl.Null]
+        if not all(kind.is_numeric() for kind in some) and len(set(some)) > 1:
+            got = ", ".join(map(str, kinds))
+            raise ArgumentError("known", f"must hold from and to as `tasks` holds {during}, got {got}.")
+        if len(wrong := known.filter(pl.col("from") > pl.col("to"))):
+            first, last = wrong.select(_SPAN).row(0)
+            raise ArgumentError("known", f"must have from at or before to, got {first!r} and {last!r}.")
     side = frame["side"].cast(pl.String)
     if not side.is_in(SIDES).all():
         raise ArgumentError(
             "tasks", f"must have the sides {', '.join(SIDES)}, got {side.unique().to_list()}."
         )
-    place = pl.DataFrame({"label": list(entities)}, schema={"label": pl.String}).with_row_index("id")
+    place = pl.DataFrame({"label": list(map(str, entities))}, schema={"label": pl.String}).with_row_index(
+        "id"
+    )
     if place["label"].is_duplicated().any():
         raise ArgumentError("entities", "must be labels that are different.")
     if not isinstance(scores, np.ndarray) and not hasattr(scores, "shape"):
@@ -143,15 +155,17 @@ def rank_query_files(
         ValueError: naming the file or the argument.
         OSError: if a file cannot be opened.
     """
-    keys = checks.names("key", key)
+    keys = _keys(key)
     matrix, entities = labelled_scores(checks.path("scores", scores))
     given = {"tasks": tasks, "known": known, "candidates": candidates}
     tables = {name: _read(name, path, keys) for name, path in given.items() if path is not None}
+    for column in keys:
+        _alike(tables, [(name, column) for name in tables])
     if during is not None:
         if during in keys:
             raise ArgumentError("during", f"must not be in `key`, got {during!r}.")
         columns = [("tasks", during), ("known", "from"), ("known", "to")]
-        _same_times(tables, [(name, column) for name, column in columns if name in tables])
+        _alike(tables, [(name, column) for name, column in columns if name in tables], times=True)
     return rank_queries(
         matrix,
         tables["tasks"],
@@ -178,18 +192,35 @@ def _read(name: str, path: str | PathLike[str], keys: list[str]) -> pl.DataFrame
     return table.with_columns(pl.col(column).cast(pl.String) for column in keys if column in table.columns)
 
 
-def _same_times(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]]) -> None:
-    """Makes the times of all tables comparable, in place."""
+def _alike(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]], *, times: bool = False) -> None:
+    """Makes a column of all tables comparable, in place: numbers where all are, so that 2014 is 2014.0.
+
+    Raises:
+        ValueError: of times, if some table has numbers and another has none.
+    """
     there = [(name, column) for name, column in columns if column in tables[name].columns]
     texts = {at: tables[at[0]][at[1]].cast(pl.String) for at in there}
     found = texts
-    for kind in (pl.Int64, pl.Float64):
-        numbers = {at: column.cast(kind, strict=False) for at, column in texts.items()}
-        if all(numbers[at].null_count() == texts[at].null_count() for at in there):
-            found = numbers
-            break
+    # 007 is no number, but a name.
+    coded = any(text.str.contains(r"^0\d").any() for text in texts.values())
+    numbers = {at: column.cast(pl.Float64, strict=False) for at, column in texts.items()}
+    all_numbers = [numbers[at].null_count() == texts[at].null_count() for at in there]
+    if all(all_numbers) and not coded:
+        whole = all((column.drop_nulls() % 1 == 0).all() for column in numbers.values())
+        found = {at: column.cast(pl.Int64) for at, column in numbers.items()} if whole else numbers
+    elif times and any(a and len(texts[at].drop_nulls()) for a, at in zip(all_numbers, there, strict=True)):
+        named = " and ".join(f"{column} of {name}" for name, column in there)
+        raise ArgumentError("during", f"must be numbers everywhere, or dates everywhere: {named}.")
     for name, column in there:
         tables[name] = tables[name].with_columns(found[name, column].alias(column))
+
+
+def _keys(key: str | Sequence[str]) -> list[str]:
+    """The columns of the key; ValueError if one means something else in these tables."""
+    keys = list(dict.fromkeys(checks.names("key", key)))
+    if taken := [name for name in keys if name in _TAKEN]:
+        raise ArgumentError("key", f"must be other columns than {', '.join(_TAKEN)}, got {taken[0]}.")
+    return keys
 
 
 def _checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
@@ -197,6 +228,9 @@ def _checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
     if lacking := [column for column in columns if column not in frame.columns]:
         raise ArgumentError(name, f"must have the column {lacking[0]}, got {', '.join(frame.columns)}.")
+    nested = [name for name in columns if frame[name].dtype.is_nested()]
+    if nested:
+        raise ArgumentError(name, f"must hold text, numbers or times in {nested[0]}, got lists; join them.")
     text = [pl.col(column).cast(pl.String) for column in (*_TRIPLE, "entity") if column in frame.columns]
     return frame.with_columns(text)
 
@@ -238,6 +272,12 @@ def _candidates(
 ) -> EntitySets:
     """The candidates of each task, and its answer."""
     frame = _checked("candidates", candidates, ["entity"])
+    allowed = {"entity", "side", "relation", *keys}
+    if other := [name for name in frame.columns if name not in allowed]:
+        raise ArgumentError(
+            "candidates",
+            f"must have no columns but {', '.join(sorted(allowed))}; {other[0]} is not in `key`.",
+        )
     on = [name for name in ("side", "relation", *keys) if name in frame.columns]
     frame = frame.select(*on, pl.col("entity").alias("label")).unique()
     tasks = asked.select("row", *on)

@@ -199,6 +199,10 @@ def labelled_scores(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
 
 def _arrays(path: Path, needed: Sequence[str] = _ARRAYS) -> dict[str, np.ndarray]:
     """The arrays of the file, those needed among them."""
+    with path.open("rb") as stream:
+        is_array = stream.read(len(_MAGIC)) == _MAGIC
+    if not is_array and not zipfile.is_zipfile(path):
+        raise ValueError(f"{path}: no .npz file of scores: it is no archive.")
     require_npz_bounded(path)
     try:
         with path.open("rb") as stream:

@@ -24,7 +24,7 @@ def test_files_on_the_command_line(tmp_path, monkeypatch, call, suffix):
                 "time": rng.integers(0, 3, 12),
                 "qualifiers": rng.choice(["none", "q1"], 12),
                 "from": [None if x > 2 else int(x) for x in rng.integers(0, 4, 12)],
-                "to": [None if x > 2 else int(x) + 1 for x in rng.integers(0, 4, 12)],
+                "to": [None if x > 2 else int(x) + 3 for x in rng.integers(0, 4, 12)],
             }
         )
         tasks = facts[:4].drop("from", "to").with_columns(side=pl.Series(rng.choice(["head", "tail"], 4)))
@@ -54,9 +54,47 @@ def test_files_on_the_command_line(tmp_path, monkeypatch, call, suffix):
         assert read_ranks("ranks.parquet").frame.equals(expected)
 
 
+def test_2014_is_2014_0_and_07_is_no_7(tmp_path, monkeypatch, call):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks.csv").write_text("head,relation,tail,side,time,code\na,r,f,tail,2014.0,07\n")
+    np.savez("s.npz", scores=np.zeros((1, 6)), entity_labels=np.array(ENTITIES))
+    for code, candidates in (("07", 5), ("7", 6)):
+        lines = f"head,relation,tail,time,code\na,r,f,2014,07\na,r,b,2014,{code}\na,r,c,2015,07\n"
+        (tmp_path / "known.csv").write_text(lines)
+        done = call(
+            "ranks",
+            "filtered",
+            "s.npz",
+            "tasks.csv",
+            "--known",
+            "known.csv",
+            "--key",
+            "time,code",
+            "--out",
+            "r.csv",
+        )
+        assert done[0] == 0
+        assert read_ranks("r.csv").frame["candidates"].to_list() == [candidates]
+    code, _, err = call("ranks", "filtered", "s.npz", "tasks.csv", "--key", "time", "--out", "r.csv")
+    assert (code, err) == (0, "owkg: note: without --known ranks are raw: no fact leaves the candidates.\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
+        ("s.npz tasks.csv --key relation --out r.csv", "--key must be other columns than head"),
+        (
+            "s.npz tasks.csv --known dates.csv --during time --out r.csv",
+            "--during must be numbers everywhere",
+        ),
+        (
+            "s.npz tasks.csv --known back.csv --during time --out r.csv",
+            "--known must have from at or before to",
+        ),
+        (
+            "s.npz tasks.csv --candidates timed.csv --out r.csv",
+            "--candidates must have no columns but .*; time is",
+        ),
         ("no.npz tasks.csv --out r.csv", "No such file or directory: 'no.npz'"),
         ("tasks.csv tasks.csv --out r.csv", "tasks.csv: no .npz file of scores"),
         ("bare.npz tasks.csv --out r.csv", "bare.npz: no .npz file of scores: no array entity_labels"),
@@ -73,6 +111,9 @@ def test_bad_files(tmp_path, monkeypatch, call, arguments, shown):
     (tmp_path / "tasks.csv").write_text("head,relation,tail,side,time\na,r,f,tail,1\n")
     (tmp_path / "tasks.txt").write_text("head,relation,tail,side,time\na,r,f,tail,1\n")
     (tmp_path / "hole.csv").write_text("head,relation,tail,side,time\na,r,,tail,1\n")
+    (tmp_path / "dates.csv").write_text("head,relation,tail,from,to\na,r,b,2014-01-01,2014-12-31\n")
+    (tmp_path / "back.csv").write_text("head,relation,tail,from,to\na,r,b,2,1\n")
+    (tmp_path / "timed.csv").write_text("entity,time\na,1\n")
     np.savez("s.npz", scores=np.ones((1, 6)), entity_labels=np.array(ENTITIES))
     np.savez("bare.npz", scores=np.ones((1, 6)))
     code, out, err = call("ranks", "filtered", *arguments.split())

@@ -202,7 +202,7 @@ def test_a_pool_of_topics(call, folder, topics):
         ("302", "d1", "2", "bert,bm25"),
     ]
     sheet = pl.read_csv("pool/sheet.tsv", separator="\t", infer_schema=False)
-    assert set(sheet["question"]) == {f"Which X is relevant to this: '{name}'?" for name in ("301", "302")}
+    assert set(sheet["question"]) == {f"Is it relevant to '{name}'?" for name in ("301", "302")}
     label = pl.when(pl.col("answer_id").is_in(["d2", "d1"])).then(pl.lit("1")).otherwise(pl.lit("0"))
     sheet.with_columns(label=label).write_csv("filled.tsv", separator="\t")
     assert call("pool", "--read", "filled.tsv", "--pool", "pool", "--out", "back.qrels")[0] == 0

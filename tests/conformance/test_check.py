@@ -1,7 +1,6 @@
 """Adapters: owkg passes, wrong ones fail where they should, bad ones are reported."""
 
 import dataclasses
-import json
 import math
 import subprocess
 import sys
@@ -213,7 +212,7 @@ def test_the_runner_needs_nothing_but_the_standard_library(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
     assert "pip install torch" in done.stderr
-    assert json.loads((tmp_path / "out.json").read_text()) == []
+    assert not (tmp_path / "out.json").exists()
 
 
 def test_the_runner_gives_what_is_recorded_of_pytrec_eval(tmp_path):

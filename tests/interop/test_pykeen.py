@@ -90,11 +90,13 @@ def test_ranks_of_a_model_and_factories(trained):
     ]
     for table in tables:
         same(table, result)
-    with pytest.raises(ValueError, match="`known` must be given with a model"):
-        pykeen.ranks(result.model, dataset.testing)
-    # A result knows its training; the validation's answers stay candidates then.
-    less = pykeen.ranks(result, dataset.testing).frame
-    assert (less["candidates"] >= tables[0].frame["candidates"]).all()
+    for scorer in (result, result.model):
+        with pytest.raises(ValueError, match="`known` must be given with a factory"):
+            pykeen.ranks(scorer, dataset.testing)
+    with pytest.raises(ValueError, match="`known` must be triples factories, got 'train'"):
+        pykeen.ranks(result, dataset.testing, known="train")
+    # The validation's answers stay candidates without it.
+    less = pykeen.ranks(result, dataset.testing, known=dataset.training).frame
     assert less["candidates"].sum() > tables[0].frame["candidates"].sum()
 
 

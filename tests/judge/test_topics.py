@@ -83,7 +83,7 @@ def test_the_command_prints_what_trec_eval_prints(tmp_path, capsys):
     assert len(lines) == 40 * len(THEIRS)
     for name, query, value in lines:
         if query in expected:
-            assert float(value) == pytest.approx(expected[query][THEIRS[name]], abs=1e-4)
+            assert float(value) == pytest.approx(expected[query][name], abs=1e-4)
 
 
 def test_forms_and_files(tmp_path, capsys):
@@ -169,7 +169,7 @@ def test_examples_are_names():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["--metric", "AQ"], "--metric must be such as AP"),
+        (["--metric", "AQ"], "--metric must be of AP"),
         (["--qrels", "nowhere"], "No such file"),
         (["--level", "0"], "--level"),
     ],
