@@ -73,7 +73,7 @@ demo: $(STAMP)
 	@$(BIN)/python simulations/trained_models.py --graph families --quick --out $(OUT)
 	@echo "==> two models along their training, on sparse and on full test sets"
 	@$(BIN)/python -m simulations.yang2022 open-world --preset quick --out $(OUT)/open_world
-	@echo "==> which of four scorers is best, by all labels and by those of popular entities, and how many questions it takes to see it"
+	@echo "==> which of four scorers is best, by all labels and by those of popular entities, and how many queries it takes to see it"
 	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --qrels $(OUT)/example/full.qrels --qrels $(OUT)/example/sparse.qrels --out $(OUT)/compared
 	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
 	@echo "==> may one be called better, when answers are missing? with a report (owkg audit)"

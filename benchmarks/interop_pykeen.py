@@ -102,7 +102,7 @@ def main() -> None:
             f"MRR {theirs['both.realistic.inverse_harmonic_mean_rank']:.4f}"
         )
         graph = pykeen.graph(dict(zip(("train", "valid", "test"), splits, strict=True)))
-        options = {"norm": int(result.model.interaction.p)} if name == "TransE" else {}
+        options: dict[str, Any] = {"norm": int(result.model.interaction.p)} if name == "TransE" else {}
         state = result.model.state_dict()
         own = pykeen.embeddings(result, splits[0])
 

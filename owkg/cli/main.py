@@ -73,6 +73,7 @@ app.command(
         "owkg metrics ranks.parquet",
         "owkg metrics ranks.parquet --kg data/fb15k237 --by side,category --format json",
         "owkg metrics transe.parquet complex.parquet --metric mrr,hits@10,amri --format latex",
+        "owkg metrics --sampled-negatives 500 --num-entities 2500604 --published mrr=0.98,hits@10=0.99",
         "owkg metrics ranks.parquet --metric probe@0.5,0.5,macro-map@20 --interval bca --replicates 2000",
     )
 )(metrics)
@@ -95,6 +96,7 @@ app.command(epilog=_examples("owkg models", "owkg models --format json"))(models
 app.command(
     epilog=_examples(
         "owkg evaluate run --split test --out ranks.parquet",
+        "owkg evaluate run --sample 0.01 --metric mrr,hits@10",
         "owkg evaluate run --split test --out ranks.parquet --lists complex.run.gz --depth 100",
         "owkg evaluate --embeddings transe.npz --model transe --norm 1 --kg data/nations --out ranks.parquet",
         "owkg evaluate --embeddings rotate.safetensors --model rotate --kg data/umls --sides tail --raw "

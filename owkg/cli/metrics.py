@@ -33,6 +33,7 @@ class IntervalName(StrEnum):
     BCA = "bca"
 
 
+_SAMPLED = "Ranks among sampled negatives"
 # Of the bootstrap, where nobody says.
 _REPLICATES = 1000
 # Arguments of the library that come from an option of another name.
@@ -100,6 +101,30 @@ def metrics(
             "--mean-of-sides", help="Of triples, each ranked by the mean of its head and tail rank."
         ),
     ] = False,
+    sampled_negatives: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="Ranks are among K uniform negatives: print which values of full evaluation agree. "
+            "With --num-entities.",
+            min=1,
+            rich_help_panel=_SAMPLED,
+        ),
+    ] = None,
+    num_entities: Annotated[
+        int | None,
+        typer.Option(
+            help="Candidates of full evaluation, with --sampled-negatives.", rich_help_panel=_SAMPLED
+        ),
+    ] = None,
+    published: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC=VALUE,...",
+            help="Instead of FILE, with --sampled-negatives: published values, as mrr=0.98,hits@10=0.99.",
+            rich_help_panel=_SAMPLED,
+        ),
+    ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="Print every metric, with formula and source.")
     ] = False,
@@ -116,6 +141,13 @@ def metrics(
 
     if list_:
         output.print_listing(form)
+        return
+    if sampled_negatives is None and (num_entities is not None or published is not None):
+        raise ValueError("`num_entities` and --published need --sampled-negatives.")
+    if sampled_negatives is not None:
+        from owkg.cli.sampled_negatives import print_full_values
+
+        print_full_values(files or [], metric, sampled_negatives, num_entities, published, ci, form.value)
         return
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")

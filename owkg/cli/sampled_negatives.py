@@ -1,0 +1,80 @@
+"""`owkg metrics --sampled-negatives`: values of full evaluation that agree with ranks among negatives."""
+
+import json
+from pathlib import Path
+
+from owkg.cli.inputs import check_readable
+from owkg.cli.output import rows_of
+from owkg.cli.systems import split_list
+
+_USUAL = ("mrr", "hits@1", "hits@10")
+
+
+def print_full_values(
+    files: list[Path],
+    metric: list[str] | None,
+    negatives: int,
+    num_entities: int | None,
+    published: str | None,
+    ci: float,
+    form: str,
+) -> None:
+    """Prints a row each file, or published result, and metric.
+
+    Raises:
+        ValueError: if files and published values are both given or neither, or do not fit the options.
+    """
+    import polars as pl
+
+    from owkg.metrics import full_values, full_values_of_published
+    from owkg.ranks import read_ranks
+    from owkg.terminal.tables import line, printed
+
+    if num_entities is None:
+        raise ValueError(
+            "`num_entities` must be given with --sampled-negatives: all candidates that there are."
+        )
+    if bool(files) == (published is not None):
+        raise ValueError("FILE or --published must be given with --sampled-negatives, and not both.")
+    if form not in ("table", "json", "csv"):
+        raise ValueError(f"`format` must be table, json or csv with --sampled-negatives, got {form}.")
+    names = [part for one in metric or () for part in split_list(one)] or list(_USUAL)
+    if published is not None:
+        values = _values(published)
+        found = full_values_of_published(values, names, negatives=negatives, num_entities=num_entities)
+    else:
+        check_readable(files)
+        parts = []
+        for path in files:
+            table = read_ranks(path)
+            among = int(table.frame["candidates"].max() or 0)  # pyright: ignore[reportArgumentType]
+            if among != negatives + 1:
+                raise ValueError(
+                    f"{path}: must rank {negatives + 1:,} candidates, K and the answer, got {among:,}."
+                )
+            own = full_values(table, names, num_entities=num_entities, ci=ci)
+            parts.append(own.select(pl.lit(str(path)).alias("file"), pl.all()))
+        found = pl.concat(parts)
+    if form == "json":
+        print(json.dumps(rows_of(found), indent=2, allow_nan=False))
+        return
+    if form == "csv":
+        print(found.write_csv(), end="")
+        return
+    cells = [[f"{x:.4f}" if isinstance(x, float) else str(x) for x in row] for row in found.rows()]
+    printed(
+        f"among {num_entities:,} candidates, by ranks among {negatives:,} negatives", found.columns, cells
+    )
+    line("any value between full_low and full_high is that of some ranks that would look the same")
+
+
+def _values(text: str) -> dict[str, float]:
+    """Values by metric."""
+    found = {}
+    for part in split_list(text):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise ValueError(f"`published` must be METRIC=VALUE, such as mrr=0.98, got {part!r}.") from None
+    return found
