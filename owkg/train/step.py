@@ -13,8 +13,11 @@ from jaxtyping import Array, Bool, Float, Int
 from owkg.keys import seeded
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
-from owkg.train.objective import objective
+from owkg.train.drawn import drawn_of
+from owkg.train.objective import Gathered, objective
 from owkg.train.queries import Queries, Sizes, taken
+from owkg.train.rows import gather, gathered_tree, placed, rows_of, scattered_tree, summed
+from owkg.train.updates import updates_of
 
 
 class State(NamedTuple):
@@ -164,9 +167,10 @@ def _advance(
     numbers: Hyperparameters,
 ) -> State:
     step_key = _keys(numbers)[2]
+    by_rows = updates_of(config, sizes.num_entities).how == "rows"
 
-    def one(carry: tuple[Array, State]) -> tuple[Array, State]:
-        step, state = carry
+    def one(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
+        step, state, slots = carry
         rows = tuple(
             (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
         )
@@ -177,12 +181,16 @@ def _advance(
             for part, order, row, count in zip(parts, orders, rows, counts, strict=True)
         )
         key = jax.random.fold_in(step_key, step)
-        return step + 1, _step(model, config, sizes, state, step, batches, counts, key, numbers)
+        of_step = (model, config, sizes, state, step, batches, counts, key, numbers)
+        if by_rows:
+            return step + 1, *_row_step(*of_step, slots)
+        return step + 1, _dense_step(*of_step), slots
 
-    return jax.lax.while_loop(lambda c: c[0] < stop, one, (step, state))[1]
+    slots = jnp.zeros(sizes.num_entities if by_rows else 0, jnp.int32)
+    return jax.lax.while_loop(lambda c: c[0] < stop, one, (step, state, slots))[1]
 
 
-def _step(
+def _dense_step(
     model: Model,
     config: Training,
     sizes: Sizes,
@@ -197,9 +205,64 @@ def _step(
         return objective(model, config, sizes, params, state.statistics, batches, counts, key, numbers)
 
     (loss, statistics), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.params)
-    updates, optimiser = direction(config).update(gradients, state.optimiser, state.params)
+    params, optimiser = _moved(config, sizes, step, numbers, gradients, state.optimiser, state.params)
+    return _after(state, step, loss, params, statistics, optimiser)
+
+
+def _row_step(
+    model: Model,
+    config: Training,
+    sizes: Sizes,
+    state: State,
+    step: Array,
+    batches: tuple[Queries, ...],
+    counts: tuple[Array, ...],
+    key: Array,
+    numbers: Hyperparameters,
+    slots: Array,
+) -> tuple[State, Array]:
+    """As `_dense_step`, touching only the rows of the entities of the step; `slots` as in `rows.rows_of`."""
+    names = model.entity_params
+    drawn = drawn_of(config, sizes, batches, key)
+    places = [placed(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
+    tables = {name: state.params[name] for name in names}
+    shared = {name: x for name, x in state.params.items() if name not in names}
+
+    def loss_of(shared: Params, own: tuple[Params, ...]) -> tuple[Array, Statistics]:
+        gathered = tuple(Gathered(rows, side.drawn) for rows, side in zip(own, places, strict=True))
+        local = tuple(side.batch for side in places)
+        return objective(
+            model, config, sizes, shared, state.statistics, local, counts, key, numbers, gathered
+        )
+
+    own = tuple(gather(tables, side.entity) for side in places)
+    differentiated = jax.value_and_grad(loss_of, (0, 1), has_aux=True)
+    (loss, statistics), (of_shared, of_rows) = differentiated(shared, own)
+    rows, slots = rows_of(jnp.concatenate([side.entity for side in places]), slots)
+    small = gathered_tree((state.optimiser, state.params), names, rows)
+    small = _moved(config, sizes, step, numbers, of_shared | summed(of_rows, rows), *small)
+    params, optimiser = scattered_tree((state.params, state.optimiser), names, rows, small)
+    return _after(state, step, loss, params, statistics, optimiser), slots
+
+
+def _moved(
+    config: Training,
+    sizes: Sizes,
+    step: Array,
+    numbers: Hyperparameters,
+    gradients: Params,
+    optimiser: Any,
+    params: Params,
+) -> tuple[Params, Any]:
+    """The parameters and the optimiser's state after a step."""
+    updates, optimiser = direction(config).update(gradients, optimiser, params)
     factor = rate_factor(config, step, total=sizes.total, per_epoch=sizes.per_epoch)
     rate = -numbers.learning_rate * factor
-    params = jax.tree.map(lambda p, u: p + rate * u, state.params, updates)
+    return jax.tree.map(lambda p, u: p + rate * u, params, updates), optimiser
+
+
+def _after(
+    state: State, step: Array, loss: Array, params: Params, statistics: Statistics, optimiser: Any
+) -> State:
     bad = jnp.where((state.bad < 0) & ~jnp.isfinite(loss), step, state.bad)
     return State(params, statistics, optimiser, state.loss + loss, bad)

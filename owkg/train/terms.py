@@ -7,8 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import Model
-from owkg.train import losses, negatives
+from owkg.train import losses
 from owkg.train.config import Training
+from owkg.train.drawn import Drawn
 from owkg.train.queries import Queries
 from owkg.train.sampled import sampled_loss
 
@@ -57,34 +58,22 @@ def against_drawn(
     table: Float[Array, "n d"],
     queries: Float[Array, "q e"],
     batch: Queries,
-    key: Array,
-    *,
-    most: int,
+    drawn: Drawn,
 ) -> Float[Array, ""]:
-    """As `against_all`, against negatives drawn with `key`; a query has at most `most` known answers."""
+    """As `against_all`, against the negatives `drawn`; they and the answers are rows of `table`."""
     loss = {
         "margin": partial(losses.margin, margin=config.loss_margin),
         "logistic": losses.logistic,
         "self_adversarial": partial(losses.self_adversarial, temperature=config.temperature),
     }[config.loss]
-    n, q, k = table.shape[0], queries.shape[0], config.num_negatives
-    ranges = (batch.answers, batch.start, batch.stop)
     if config.shared_negatives:
-        drawn = jax.random.randint(key, (k,), 0, n)
-        allowed = jnp.ones((q, k), bool)
-        if config.filtered_negatives:
-            allowed = ~negatives.known(drawn, *ranges, most=most)
         positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
-        negative = model.similarity.all(queries, table[drawn]).astype(jnp.float32)
-        return jnp.dot(loss(positive, negative, allowed), batch.weight)
+        negative = model.similarity.all(queries, table[drawn.entity]).astype(jnp.float32)
+        return jnp.dot(loss(positive, negative, drawn.allowed), batch.weight)
 
     def total(scores: Array, weight: Array) -> Array:
         positive, negative = scores[:, 0].astype(jnp.float32), scores[:, 1:].astype(jnp.float32)
         return jnp.dot(loss(positive, negative, jnp.ones(negative.shape, bool)), weight)
 
-    if config.filtered_negatives:
-        drawn = negatives.unknown(key, *ranges, num_negatives=k, num_entities=n, most=most)
-    else:
-        drawn = jax.random.randint(key, (q, k), 0, n)
-    candidates = jnp.concatenate([batch.answer[:, None], drawn], axis=1)
+    candidates = jnp.concatenate([batch.answer[:, None], drawn.entity], axis=1)
     return sampled_loss(model.similarity.one, total, table, queries, candidates, batch.weight)
