@@ -1,10 +1,9 @@
-"""Steps that touch only the rows of their entities, in memory and time that no table's length enters.
+"""The rows of entities that a step touches: gathered, their gradients added up, moved and written back.
 
-The rows of the given entities, answers and negatives are gathered, the loss is differentiated by them, the
-gradients of equal entities are added up, the optimiser moves the rows, and these are written where they came
-from. Relations, layers and statistics are updated as ever.
+No array here has the length of a table but the tables themselves, which are written in place.
 """
 
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import jax
@@ -15,29 +14,60 @@ from owkg.models import Params
 from owkg.train.drawn import Drawn
 from owkg.train.queries import Queries
 
+# Bytes of rows moved at a time: what stays in a CPU's cache; elsewhere, what fits into memory.
+_CPU_BLOCK, _BLOCK = 2**20, 2**30
+# No entity.
+_NONE = 2**31 - 1
 
-class Places(NamedTuple):
-    """What one side of a step names by place.
+
+class Gathered(NamedTuple):
+    """What stands for whole tables in the objective of a step.
+
+    A place is where a step names an entity: those given by the queries of a side, their answers, then their
+    negatives.
 
     Attributes:
-        entity: of each place, [places].
-        batch, drawn: with places instead of entities.
+        rows: by side, the rows of the tables of entities for its first places; of all if negatives are shared.
+        drawn: by side, the negatives, as places of it.
+        tables: the tables themselves, not differentiated.
+        sums: of their gradients by slot, to be differentiated by; their numbers do not count.
+        candidates, slots: entities, and slots, of the answer and the negatives of each query of both sides,
+            [queries, 1 + k]; None if negatives are shared.
+    """
+
+    rows: tuple[Params, ...]
+    drawn: tuple[Drawn, ...]
+    tables: Params
+    sums: Params
+    candidates: Array | None
+    slots: Array | None
+
+
+class Places(NamedTuple):
+    """The places of one side.
+
+    Attributes:
+        entity: of each, [places].
+        batch, drawn: the queries and negatives, with places instead of entities.
+        held: how many of them, from the first, have rows of their own in the objective.
     """
 
     entity: Int[Array, "places"]
     batch: Queries
     drawn: Drawn
+    held: int
 
 
 def placed(batch: Queries, drawn: Drawn) -> Places:
-    """The places of a side: given entities, answers, then negatives."""
-    q = len(batch.entity)
+    """The places of a side."""
+    q, shared = len(batch.entity), drawn.entity.ndim == 1
     place = jnp.arange(q, dtype=jnp.int32)
     negatives = 2 * q + jnp.arange(drawn.entity.size, dtype=jnp.int32).reshape(drawn.entity.shape)
     return Places(
         jnp.concatenate([batch.entity, batch.answer, drawn.entity.ravel()]),
         batch._replace(entity=place, answer=q + place),
         drawn._replace(entity=negatives),
+        2 * q + (drawn.entity.size if shared else 0),
     )
 
 
@@ -45,26 +75,24 @@ class Rows(NamedTuple):
     """Which rows a step writes.
 
     Attributes:
-        slot: the place that stands for the entity of each place, equal for equal entities, [places].
-        write: the entity of each place that stands for one; beyond all entities for the others, [places].
-        read: the entity of each place, [places].
+        slot: of the entity of each place: equal for equal entities, and one of their places; [places].
+        entity: of each slot that is taken; beyond all entities for the others; [places].
     """
 
     slot: Int[Array, "places"]
-    write: Int[Array, "places"]
-    read: Int[Array, "places"]
+    entity: Int[Array, "places"]
 
 
 def rows_of(entity: Int[Array, "places"], slots: Int[Array, "n"]) -> tuple[Rows, Int[Array, "n"]]:
     """The rows of a step, and `slots` for the next: memory that may hold anything.
 
-    Which of equal entities stands for them matters for no result: their gradients are added up in the order
-    of their places, wherever the sum stands.
+    Which of their places is the slot of equal entities matters for no result: gradients are added up in the
+    order of the places, wherever the sum stands.
     """
     place = jnp.arange(len(entity), dtype=jnp.int32)
     slots = slots.at[entity].set(place, mode="promise_in_bounds")
     slot = slots.at[entity].get(mode="promise_in_bounds")
-    return Rows(slot, jnp.where(slot == place, entity, len(slots) + place), entity), slots
+    return Rows(slot, jnp.where(slot == place, entity, len(slots) + place)), slots
 
 
 def gather(tables: Params, entity: Int[Array, "places"]) -> Params:
@@ -72,37 +100,78 @@ def gather(tables: Params, entity: Int[Array, "places"]) -> Params:
     return {name: x.at[entity].get(mode="promise_in_bounds") for name, x in tables.items()}
 
 
-def summed(gradients: tuple[Params, ...], rows: Rows) -> Params:
-    """The gradients of the places of each side, added up where the entity has its slot; 0 elsewhere."""
-    total, begin = {name: jnp.zeros((len(rows.slot), *x.shape[1:])) for name, x in gradients[0].items()}, 0
-    for part in gradients:
-        size = len(next(iter(part.values())))
-        slot = rows.slot[begin : begin + size]
-        total = {name: x.at[slot].add(part[name], mode="promise_in_bounds") for name, x in total.items()}
-        begin += size
-    return total
+def added(sums: Params, slot: Int[Array, "places"], gradients: Params) -> Params:
+    """`sums` and the gradients of places, each at its slot."""
+    return {name: x.at[slot].add(gradients[name], mode="promise_in_bounds") for name, x in sums.items()}
 
 
-def is_table(path: tuple[Any, ...], names: tuple[str, ...]) -> bool:
-    """Whether a leaf at this place of a tree of params, or of the optimiser's means of them, is of entities."""
-    return bool(path) and getattr(path[-1], "key", None) in names
+def by_side(joined: Array, places: list[Places]) -> list[Array]:
+    """What belongs to the places of each side."""
+    ends = [sum(len(side.entity) for side in places[: i + 1]) for i in range(len(places) - 1)]
+    return jnp.split(joined, ends)
 
 
-def gathered_tree(tree: Any, names: tuple[str, ...], rows: Rows) -> Any:
-    """`tree` with the rows read of the tables of these names, in place of the tables."""
+def of_candidates(joined: Array, places: list[Places]) -> Array:
+    """What belongs to the answers and the negatives of each query of all sides, [queries, 1 + k]."""
 
-    def leaf(path: tuple[Any, ...], x: Array) -> Array:
-        return x.at[rows.read].get(mode="promise_in_bounds") if is_table(path, names) else x
+    def side(part: Array, own: Places) -> Array:
+        _, answers, negatives = jnp.split(part, [len(own.batch.entity), own.held])
+        return jnp.concatenate([answers[:, None], negatives.reshape(own.drawn.entity.shape)], axis=1)
 
-    return jax.tree_util.tree_map_with_path(leaf, tree)
+    return jnp.concatenate([side(*pair) for pair in zip(by_side(joined, places), places, strict=True)])
 
 
-def scattered_tree(tree: Any, names: tuple[str, ...], rows: Rows, small: Any) -> Any:
-    """`tree` with the rows of `small` written into its tables, and the other leaves of `small`."""
+def named(tree: Any, names: Collection[str]) -> Any:
+    """`tree`, of arrays by the name of their parameter and of others, with the parameters of `names` only."""
 
-    def leaf(path: tuple[Any, ...], x: Array, y: Array) -> Array:
-        if not is_table(path, names):
-            return y
-        return x.at[rows.write].set(y, mode="drop", unique_indices=True)
+    def only(x: Any) -> Any:
+        return {name: array for name, array in x.items() if name in names} if isinstance(x, dict) else x
 
-    return jax.tree_util.tree_map_with_path(leaf, tree, small)
+    return jax.tree.map(only, tree, is_leaf=_is_dict)
+
+
+def joined(tree: Any, other: Any) -> Any:
+    """`tree` with the parameters of both; what is of no parameter as in `tree`."""
+    return jax.tree.map(lambda x, y: x | y if isinstance(x, dict) else x, tree, other, is_leaf=_is_dict)
+
+
+def moved(tree: Any, rows: Rows, sums: Params, move: Callable[[Params, Any], Any]) -> Any:
+    """`tree`, of tables of entities by name and of numbers, after `move` of the rows of a step.
+
+    Blocks of rows are gathered, moved and written while they are in the cache. Numbers stay as they are.
+
+    Args:
+        tree: whose dictionaries hold tables.
+        rows: to move.
+        sums: their gradients by slot.
+        move: (gradients, tree of rows) to the tree of moved rows.
+    """
+    k = len(rows.entity)
+    limit = _CPU_BLOCK if jax.default_backend() == "cpu" else _BLOCK
+    block = max(1, min(k, limit * k // sum(x.size * x.dtype.itemsize for x in sums.values())))
+
+    def one(i: Array, tree: Any) -> Any:
+        # The last block begins before its turn: what came before its turn is not written again.
+        start = jnp.minimum(i * block, k - block)
+        entity = jax.lax.dynamic_slice_in_dim(rows.entity, start, block)
+        write = jnp.where(start + jnp.arange(block) < i * block, _NONE, entity)
+        gradients = {name: jax.lax.dynamic_slice_in_dim(x, start, block) for name, x in sums.items()}
+        small = _of_tables(lambda x: x.at[entity].get(mode="clip"), tree)
+        return _of_tables(lambda x, y: x.at[write].set(y, mode="drop"), tree, move(gradients, small))
+
+    return jax.lax.fori_loop(0, -(-k // block), one, tree)
+
+
+def _of_tables(call: Callable[..., Array], tree: Any, *others: Any) -> Any:
+    """`tree` after `call` of each of its tables, with those of the others."""
+
+    def each(x: Any, *more: Any) -> Any:
+        if not isinstance(x, dict):
+            return x
+        return {name: call(table, *(other[name] for other in more)) for name, table in x.items()}
+
+    return jax.tree.map(each, tree, *others, is_leaf=_is_dict)
+
+
+def _is_dict(x: Any) -> bool:
+    return isinstance(x, dict)

@@ -14,9 +14,9 @@ from owkg.keys import seeded
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.drawn import drawn_of
-from owkg.train.objective import Gathered, objective
+from owkg.train.objective import objective
 from owkg.train.queries import Queries, Sizes, taken
-from owkg.train.rows import gather, gathered_tree, placed, rows_of, scattered_tree, summed
+from owkg.train.rows import Gathered, added, by_side, gather, joined, moved, named, of_candidates, placed, rows_of
 from owkg.train.updates import updates_of
 
 
@@ -205,7 +205,7 @@ def _dense_step(
         return objective(model, config, sizes, params, state.statistics, batches, counts, key, numbers)
 
     (loss, statistics), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.params)
-    params, optimiser = _moved(config, sizes, step, numbers, gradients, state.optimiser, state.params)
+    params, optimiser = _moved(config, sizes, step, numbers, gradients, state.params, state.optimiser)
     return _after(state, step, loss, params, statistics, optimiser)
 
 
@@ -225,23 +225,37 @@ def _row_step(
     names = model.entity_params
     drawn = drawn_of(config, sizes, batches, key)
     places = [placed(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
+    entity = jnp.concatenate([side.entity for side in places])
+    rows, slots = rows_of(entity, slots)
     tables = {name: state.params[name] for name in names}
     shared = {name: x for name, x in state.params.items() if name not in names}
+    together = config.shared_negatives
+    whole = Gathered(
+        rows=tuple(gather(tables, side.entity[: side.held]) for side in places),
+        drawn=tuple(side.drawn for side in places),
+        tables=tables,
+        sums={name: jnp.zeros((len(entity), *x.shape[1:]), x.dtype) for name, x in tables.items()},
+        candidates=None if together else of_candidates(entity, places),
+        slots=None if together else of_candidates(rows.slot, places),
+    )
 
-    def loss_of(shared: Params, own: tuple[Params, ...]) -> tuple[Array, Statistics]:
-        gathered = tuple(Gathered(rows, side.drawn) for rows, side in zip(own, places, strict=True))
-        local = tuple(side.batch for side in places)
+    def loss_of(shared: Params, own: tuple[Params, ...], sums: Params) -> tuple[Array, Statistics]:
+        gathered, local = whole._replace(rows=own, sums=sums), tuple(side.batch for side in places)
         return objective(
             model, config, sizes, shared, state.statistics, local, counts, key, numbers, gathered
         )
 
-    own = tuple(gather(tables, side.entity) for side in places)
-    differentiated = jax.value_and_grad(loss_of, (0, 1), has_aux=True)
-    (loss, statistics), (of_shared, of_rows) = differentiated(shared, own)
-    rows, slots = rows_of(jnp.concatenate([side.entity for side in places]), slots)
-    small = gathered_tree((state.optimiser, state.params), names, rows)
-    small = _moved(config, sizes, step, numbers, of_shared | summed(of_rows, rows), *small)
-    params, optimiser = scattered_tree((state.params, state.optimiser), names, rows, small)
+    differentiated = jax.value_and_grad(loss_of, (0, 1, 2), has_aux=True)
+    (loss, statistics), (of_shared, of_own, sums) = differentiated(shared, whole.rows, whole.sums)
+    for slot, side, gradients in zip(by_side(rows.slot, places), places, of_own, strict=True):
+        sums = added(sums, slot[: side.held], gradients)
+
+    def move(gradients: Params, params_and_optimiser: tuple[Params, Any]) -> tuple[Params, Any]:
+        return _moved(config, sizes, step, numbers, gradients, *params_and_optimiser)
+
+    everything = state.params, state.optimiser
+    rest = move(of_shared, named(everything, shared))
+    params, optimiser = joined(rest, moved(named(everything, names), rows, sums, move))
     return _after(state, step, loss, params, statistics, optimiser), slots
 
 
@@ -251,8 +265,8 @@ def _moved(
     step: Array,
     numbers: Hyperparameters,
     gradients: Params,
-    optimiser: Any,
     params: Params,
+    optimiser: Any,
 ) -> tuple[Params, Any]:
     """The parameters and the optimiser's state after a step."""
     updates, optimiser = direction(config).update(gradients, optimiser, params)

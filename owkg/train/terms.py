@@ -1,5 +1,6 @@
 """The sum of the losses of some queries of one side: against all entities, or against negatives."""
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -11,7 +12,7 @@ from owkg.train import losses
 from owkg.train.config import Training
 from owkg.train.drawn import Drawn
 from owkg.train.queries import Queries
-from owkg.train.sampled import sampled_loss
+from owkg.train.sampled import Total
 
 
 def against_all(
@@ -52,7 +53,7 @@ def answer_sums(
     return total, count.astype(jnp.float32)
 
 
-def against_drawn(
+def against_shared(
     model: Model,
     config: Training,
     table: Float[Array, "n d"],
@@ -60,20 +61,25 @@ def against_drawn(
     batch: Queries,
     drawn: Drawn,
 ) -> Float[Array, ""]:
-    """As `against_all`, against the negatives `drawn`; they and the answers are rows of `table`."""
-    loss = {
+    """As `against_all`, against negatives that the queries share; they and the answers are rows of `table`."""
+    positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
+    negative = model.similarity.all(queries, table[drawn.entity]).astype(jnp.float32)
+    return jnp.dot(_loss(config)(positive, negative, drawn.allowed), batch.weight)
+
+
+def sampled_total(config: Training) -> Total:
+    """(scores of the answer and the negatives of each query, weight) to the weighted sum of the losses."""
+
+    def total(scores: Array, weight: Array) -> Array:
+        positive, negative = scores[:, 0].astype(jnp.float32), scores[:, 1:].astype(jnp.float32)
+        return jnp.dot(_loss(config)(positive, negative, jnp.ones(negative.shape, bool)), weight)
+
+    return total
+
+
+def _loss(config: Training) -> Callable[..., Array]:
+    return {
         "margin": partial(losses.margin, margin=config.loss_margin),
         "logistic": losses.logistic,
         "self_adversarial": partial(losses.self_adversarial, temperature=config.temperature),
     }[config.loss]
-    if config.shared_negatives:
-        positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
-        negative = model.similarity.all(queries, table[drawn.entity]).astype(jnp.float32)
-        return jnp.dot(loss(positive, negative, drawn.allowed), batch.weight)
-
-    def total(scores: Array, weight: Array) -> Array:
-        positive, negative = scores[:, 0].astype(jnp.float32), scores[:, 1:].astype(jnp.float32)
-        return jnp.dot(loss(positive, negative, jnp.ones(negative.shape, bool)), weight)
-
-    candidates = jnp.concatenate([batch.answer[:, None], drawn.entity], axis=1)
-    return sampled_loss(model.similarity.one, total, table, queries, candidates, batch.weight)
