@@ -24,9 +24,7 @@ class Drawn(NamedTuple):
     allowed: Bool[Array, "q k"]
 
 
-def drawn_of(
-    config: Training, sizes: Sizes, batches: tuple[Queries, ...], key: Array
-) -> tuple[Drawn, ...]:
+def drawn_of(config: Training, sizes: Sizes, batches: tuple[Queries, ...], key: Array) -> tuple[Drawn, ...]:
     """The negatives of a step by side; nothing of the size of the graph is made."""
     keys = (negative_key for _, negative_key in side_keys(key))
     each = zip(batches, keys, sizes.most, strict=True)

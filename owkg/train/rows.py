@@ -15,9 +15,12 @@ from owkg.train.drawn import Drawn
 from owkg.train.queries import Queries
 
 # Bytes of rows moved at a time: what stays in a CPU's cache; elsewhere, what fits into memory.
-_CPU_BLOCK, _BLOCK = 2**20, 2**30
+_CPU_BLOCK, _BLOCK = 2**22, 2**30
 # No entity.
 _NONE = 2**31 - 1
+
+# (gradients, params, optimiser), of rows, to the way that the parameters move, and the optimiser after it.
+Move = Callable[[Params, Params, Any], tuple[Params, Any]]
 
 
 class Gathered(NamedTuple):
@@ -135,31 +138,30 @@ def joined(tree: Any, other: Any) -> Any:
     return jax.tree.map(lambda x, y: x | y if isinstance(x, dict) else x, tree, other, is_leaf=_is_dict)
 
 
-def moved(tree: Any, rows: Rows, sums: Params, move: Callable[[Params, Any], Any]) -> Any:
-    """`tree`, of tables of entities by name and of numbers, after `move` of the rows of a step.
+def moved(params: Params, optimiser: Any, rows: Rows, sums: Params, move: Move) -> tuple[Params, Any]:
+    """Tables of entities and what the optimiser keeps of them, after a step of their `rows`.
 
-    Blocks of rows are gathered, moved and written while they are in the cache. Numbers stay as they are.
-
-    Args:
-        tree: whose dictionaries hold tables.
-        rows: to move.
-        sums: their gradients by slot.
-        move: (gradients, tree of rows) to the tree of moved rows.
+    Blocks of rows are gathered, moved and written while they are in the cache. `sums` are their gradients by
+    slot. Numbers of the optimiser that are of no row stay as they are.
     """
     k = len(rows.entity)
     limit = _CPU_BLOCK if jax.default_backend() == "cpu" else _BLOCK
     block = max(1, min(k, limit * k // sum(x.size * x.dtype.itemsize for x in sums.values())))
 
-    def one(i: Array, tree: Any) -> Any:
+    def one(i: Array, tables: tuple[Params, Any]) -> tuple[Params, Any]:
         # The last block begins before its turn: what came before its turn is not written again.
         start = jnp.minimum(i * block, k - block)
         entity = jax.lax.dynamic_slice_in_dim(rows.entity, start, block)
         write = jnp.where(start + jnp.arange(block) < i * block, _NONE, entity)
         gradients = {name: jax.lax.dynamic_slice_in_dim(x, start, block) for name, x in sums.items()}
-        small = _of_tables(lambda x: x.at[entity].get(mode="clip"), tree)
-        return _of_tables(lambda x, y: x.at[write].set(y, mode="drop"), tree, move(gradients, small))
+        params, optimiser = tables
+        small = _of_tables(lambda x: x.at[entity].get(mode="clip"), tables)
+        way, kept = move(gradients, *small)
+        # Twice as fast on a CPU as to write sums over the rows that were read.
+        params = _of_tables(lambda x, y: x.at[write].add(y, mode="drop"), params, way)
+        return params, _of_tables(lambda x, y: x.at[write].set(y, mode="drop"), optimiser, kept)
 
-    return jax.lax.fori_loop(0, -(-k // block), one, tree)
+    return jax.lax.fori_loop(0, -(-k // block), one, (params, optimiser))
 
 
 def _of_tables(call: Callable[..., Array], tree: Any, *others: Any) -> Any:

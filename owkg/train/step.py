@@ -16,7 +16,18 @@ from owkg.train.config import Training
 from owkg.train.drawn import drawn_of
 from owkg.train.objective import objective
 from owkg.train.queries import Queries, Sizes, taken
-from owkg.train.rows import Gathered, added, by_side, gather, joined, moved, named, of_candidates, placed, rows_of
+from owkg.train.rows import (
+    Gathered,
+    added,
+    by_side,
+    gather,
+    joined,
+    moved,
+    named,
+    of_candidates,
+    placed,
+    rows_of,
+)
 from owkg.train.updates import updates_of
 
 
@@ -205,7 +216,8 @@ def _dense_step(
         return objective(model, config, sizes, params, state.statistics, batches, counts, key, numbers)
 
     (loss, statistics), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.params)
-    params, optimiser = _moved(config, sizes, step, numbers, gradients, state.params, state.optimiser)
+    way, optimiser = _way(config, sizes, step, numbers, gradients, state.params, state.optimiser)
+    params = jax.tree.map(jnp.add, state.params, way)
     return _after(state, step, loss, params, statistics, optimiser)
 
 
@@ -250,16 +262,16 @@ def _row_step(
     for slot, side, gradients in zip(by_side(rows.slot, places), places, of_own, strict=True):
         sums = added(sums, slot[: side.held], gradients)
 
-    def move(gradients: Params, params_and_optimiser: tuple[Params, Any]) -> tuple[Params, Any]:
-        return _moved(config, sizes, step, numbers, gradients, *params_and_optimiser)
+    def move(gradients: Params, params: Params, optimiser: Any) -> tuple[Params, Any]:
+        return _way(config, sizes, step, numbers, gradients, params, optimiser)
 
-    everything = state.params, state.optimiser
-    rest = move(of_shared, named(everything, shared))
-    params, optimiser = joined(rest, moved(named(everything, names), rows, sums, move))
-    return _after(state, step, loss, params, statistics, optimiser), slots
+    way, rest = move(of_shared, shared, named(state.optimiser, shared))
+    params, optimiser = moved(tables, named(state.optimiser, names), rows, sums, move)
+    params |= {name: x + way[name] for name, x in shared.items()}
+    return _after(state, step, loss, params, statistics, joined(rest, optimiser)), slots
 
 
-def _moved(
+def _way(
     config: Training,
     sizes: Sizes,
     step: Array,
@@ -268,11 +280,11 @@ def _moved(
     params: Params,
     optimiser: Any,
 ) -> tuple[Params, Any]:
-    """The parameters and the optimiser's state after a step."""
+    """The way that the parameters move in a step, and the optimiser's state after it."""
     updates, optimiser = direction(config).update(gradients, optimiser, params)
     factor = rate_factor(config, step, total=sizes.total, per_epoch=sizes.per_epoch)
     rate = -numbers.learning_rate * factor
-    return jax.tree.map(lambda p, u: p + rate * u, params, updates), optimiser
+    return jax.tree.map(lambda u: rate * u, updates), optimiser
 
 
 def _after(

@@ -34,7 +34,9 @@ def updates_of(config: Training, num_entities: int) -> Updates:
     if config.updates != "auto":
         return Updates(config.updates, f"{config.updates}: as `updates` says")
     if num_entities < _ENTITIES_A_ROW * rows:
-        return Updates("dense", f"dense: a step gathers up to {rows:,} rows, of only {num_entities:,} entities")
+        return Updates(
+            "dense", f"dense: a step gathers up to {rows:,} rows, of only {num_entities:,} entities"
+        )
     return Updates("rows", f"rows: a step gathers at most {rows:,} rows of {num_entities:,} entities")
 
 

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from owkg.kg import KnowledgeGraph
-from owkg.train import training
+from owkg.models import MODELS
+from owkg.train import train_many, training
+from owkg.train.loop import snapshots
 from owkg.train.queries import queries
 from owkg.train.step import advance, init_state, ordered, rates
 
@@ -61,3 +63,75 @@ def test_what_forgets_nothing_is_as_dense(optimiser, settings):
     dense, rows = both(scattered(60, 24), "complex", **settings)
     assert_equal(dense, rows)
     assert dense.loss > 0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_has_rows(model):
+    """Layers, relations, biases of entities and running statistics too."""
+    small = {"conve": {"dim": 12, "height": 4, "channels": 2}, "betae": {"hidden": 5}}
+    dropped = {"tucker": ("input", "matrix", "output"), "conve": ("input", "channel", "output")}
+    settings = small.get(model, {}) | {f"{name}_dropout": 0.0 for name in dropped.get(model, ())}
+    dense, rows = both(scattered(40, 24), model, **settings, optimiser="sgd", n3=0.01)
+    assert_equal(dense, rows, rtol=1e-3, atol=1e-4)
+    begin = end(scattered(40, 24), training(model, **SAMPLED | settings), steps=0)
+    for name in training(model, **SAMPLED | settings).built().entity_params:
+        assert (rows.params[name] != begin.params[name]).any()
+
+
+def test_adam_is_dense_where_every_row_is_touched():
+    """Four entities among 200 negatives: each is drawn, but with a chance of 1e-24."""
+    settings = {"num_negatives": 200, "optimiser": "adam", "filtered_negatives": False, "init_scale": 0.5}
+    dense, rows = both(scattered(4, 12), "complex", **settings, shared_negatives=True)
+    assert_equal(dense, rows, rtol=1e-3, atol=1e-4)
+
+
+def test_adam_leaves_the_rows_that_a_step_does_not_touch():
+    """Neither do they move along old means, nor do these decay; the count of steps is of all rows."""
+    graph, sgd = scattered(3000, 400), {"optimiser": "sgd", "learning_rate": 1.0, "init_scale": 0.5}
+    config = SAMPLED | {"updates": "rows", "init_scale": 0.5}
+    one, two = (end(graph, training("complex", **config, optimiser="adam"), steps=n) for n in (1, 2))
+    first, second = (
+        end(graph, training("complex", **config | sgd), steps=n).params["entity"] for n in (0, 1)
+    )
+    touched = (first != second).any(1)
+    mean, square = one.optimiser.mu["entity"], one.optimiser.nu["entity"]
+    assert 8 < touched.sum() < 60
+    assert (mean[touched] != 0).any(1).all()
+    assert not mean[~touched].any()
+    assert not square[~touched].any()
+    still = (two.optimiser.mu["entity"] == mean).all(1)
+    assert (still & touched).sum() > 20
+    assert (two.params["entity"][still] == one.params["entity"][still]).all()
+    assert int(two.optimiser.count) == 2
+
+
+def test_no_copy_of_a_table_is_made():
+    """What a step needs beside the tables, which it writes in place, does not grow with them."""
+
+    def memory(num_entities):
+        graph = scattered(num_entities, 40)
+        config = training("complex", **SAMPLED, optimiser="adam", updates="rows")
+        parts, sizes = queries(graph, config)
+        numbers = rates(config)
+        state, orders = init_state(config, sizes, numbers), ordered(numbers, 0, asked=sizes.queries)
+        lowered = advance(config, sizes).lower(state, 0, 1, orders, parts, numbers)
+        return lowered.compile().memory_analysis(), sum(x.nbytes for x in jax.tree.leaves(state))
+
+    (small, _), (large, held) = memory(1000), memory(100_000)
+    assert large.alias_size_in_bytes >= 0.99 * held
+    # Slots are a number an entity.
+    assert large.temp_size_in_bytes - small.temp_size_in_bytes < 1.1 * 4 * 99_000
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_where_it_is_cut_changes_no_bit(ring, chunk):
+    config = training("rotate", **SAMPLED | {"epochs": 2}, optimiser="adam", updates="rows")
+    whole, cut = ([*snapshots(ring, config, chunk_steps=n)][-1].state for n in (100, chunk))
+    jax.tree.map(np.testing.assert_array_equal, whole, cut)
+
+
+def test_many_together_are_as_alone(ring):
+    config = training("complex", **SAMPLED | {"epochs": 2}, optimiser="adam", updates="rows")
+    for one in train_many(ring, config, seed=[0, 1]):
+        *_, alone = snapshots(ring, one.config)
+        assert_equal(alone.state.params, one.params)
