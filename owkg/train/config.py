@@ -122,8 +122,8 @@ class Training:
         if self.updates == "rows" and self.training_loop != "negatives":
             raise ArgumentError(
                 "updates",
-                f"must be dense or auto where the training loop is {self.training_loop}, whose steps touch all "
-                f"entities, got 'rows'.",
+                f"must be dense or auto where the training loop is {self.training_loop}, whose steps touch "
+                f"all entities, got 'rows'.",
             )
         if self.seed >= 2**32:
             raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")

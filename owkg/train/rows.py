@@ -30,20 +30,21 @@ class Gathered(NamedTuple):
     negatives.
 
     Attributes:
-        rows: by side, the rows of the tables of entities for its first places; of all if negatives are shared.
+        rows: by side, the rows of the tables of entities for the given and the answers; for all places if
+            negatives are shared.
         drawn: by side, the negatives, as places of it.
         tables: the tables themselves, not differentiated.
         sums: of their gradients by slot, to be differentiated by; their numbers do not count.
         candidates, slots: entities, and slots, of the answer and the negatives of each query of both sides,
-            [queries, 1 + k]; None if negatives are shared.
+            [queries, 1 + k]; of no query if negatives are shared.
     """
 
     rows: tuple[Params, ...]
     drawn: tuple[Drawn, ...]
     tables: Params
     sums: Params
-    candidates: Array | None
-    slots: Array | None
+    candidates: Int[Array, "q k"]
+    slots: Int[Array, "q k"]
 
 
 class Places(NamedTuple):
@@ -116,6 +117,8 @@ def by_side(joined: Array, places: list[Places]) -> list[Array]:
 
 def of_candidates(joined: Array, places: list[Places]) -> Array:
     """What belongs to the answers and the negatives of each query of all sides, [queries, 1 + k]."""
+    if places[0].drawn.entity.ndim == 1:  # shared
+        return jnp.zeros((0, 0), joined.dtype)
 
     def side(part: Array, own: Places) -> Array:
         _, answers, negatives = jnp.split(part, [len(own.batch.entity), own.held])

@@ -241,14 +241,13 @@ def _row_step(
     rows, slots = rows_of(entity, slots)
     tables = {name: state.params[name] for name in names}
     shared = {name: x for name, x in state.params.items() if name not in names}
-    together = config.shared_negatives
     whole = Gathered(
         rows=tuple(gather(tables, side.entity[: side.held]) for side in places),
         drawn=tuple(side.drawn for side in places),
         tables=tables,
         sums={name: jnp.zeros((len(entity), *x.shape[1:]), x.dtype) for name, x in tables.items()},
-        candidates=None if together else of_candidates(entity, places),
-        slots=None if together else of_candidates(rows.slot, places),
+        candidates=of_candidates(entity, places),
+        slots=of_candidates(rows.slot, places),
     )
 
     def loss_of(shared: Params, own: tuple[Params, ...], sums: Params) -> tuple[Array, Statistics]:

@@ -61,7 +61,7 @@ def against_shared(
     batch: Queries,
     drawn: Drawn,
 ) -> Float[Array, ""]:
-    """As `against_all`, against negatives that the queries share; they and the answers are rows of `table`."""
+    """As `against_all`, against negatives that the queries share; `table` holds them and the answers."""
     positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
     negative = model.similarity.all(queries, table[drawn.entity]).astype(jnp.float32)
     return jnp.dot(_loss(config)(positive, negative, drawn.allowed), batch.weight)

@@ -32,7 +32,7 @@ def updates_of(config: Training, num_entities: int) -> Updates:
         return Updates("dense", f"dense: a step of {config.training_loop} compares with all entities")
     rows = gathered_rows(config)
     if config.updates != "auto":
-        return Updates(config.updates, f"{config.updates}: as `updates` says")
+        return Updates(config.updates, f"{config.updates}: as the setting updates says")
     if num_entities < _ENTITIES_A_ROW * rows:
         return Updates(
             "dense", f"dense: a step gathers up to {rows:,} rows, of only {num_entities:,} entities"
