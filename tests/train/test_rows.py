@@ -6,7 +6,7 @@ import pytest
 
 from owkg.kg import KnowledgeGraph
 from owkg.models import MODELS
-from owkg.train import train_many, training
+from owkg.train import rows, train_many, training, updates_of
 from owkg.train.loop import snapshots
 from owkg.train.queries import queries
 from owkg.train.step import advance, init_state, ordered, rates
@@ -51,17 +51,15 @@ def assert_equal(one, other, rtol=1e-4, atol=1e-6):
     "settings",
     [
         {},
-        {"shared_negatives": True},
-        {"n3": 0.1, "l2": 0.05, "filtered_negatives": False},
+        {"n3": 0.1, "l2": 0.05, "filtered_negatives": False, "loss": "margin", "num_negatives": 40},
         {"shared_negatives": True, "n3": 0.1, "subsampling": True, "reciprocal": False},
-        {"loss": "margin", "num_negatives": 40},
     ],
 )
 def test_what_forgets_nothing_is_as_dense(optimiser, settings):
     """Rows that no gradient reaches do not move, so that the whole state is that of dense updates."""
     settings = {"init_scale": 0.5, "optimiser": optimiser, **settings}
-    dense, rows = both(scattered(60, 24), "complex", **settings)
-    assert_equal(dense, rows)
+    dense, by_rows = both(scattered(60, 24), "complex", **settings)
+    assert_equal(dense, by_rows)
     assert dense.loss > 0
 
 
@@ -71,18 +69,18 @@ def test_every_model_has_rows(model):
     small = {"conve": {"dim": 12, "height": 4, "channels": 2}, "betae": {"hidden": 5}}
     dropped = {"tucker": ("input", "matrix", "output"), "conve": ("input", "channel", "output")}
     settings = small.get(model, {}) | {f"{name}_dropout": 0.0 for name in dropped.get(model, ())}
-    dense, rows = both(scattered(40, 24), model, **settings, optimiser="sgd", n3=0.01)
-    assert_equal(dense, rows, rtol=1e-3, atol=1e-4)
+    dense, by_rows = both(scattered(40, 24), model, **settings, optimiser="sgd", n3=0.01)
+    assert_equal(dense, by_rows, rtol=1e-3, atol=1e-4)
     begin = end(scattered(40, 24), training(model, **SAMPLED | settings), steps=0)
     for name in training(model, **SAMPLED | settings).built().entity_params:
-        assert (rows.params[name] != begin.params[name]).any()
+        assert (by_rows.params[name] != begin.params[name]).any()
 
 
 def test_adam_is_dense_where_every_row_is_touched():
     """Four entities among 200 negatives: each is drawn, but with a chance of 1e-24."""
     settings = {"num_negatives": 200, "optimiser": "adam", "filtered_negatives": False, "init_scale": 0.5}
-    dense, rows = both(scattered(4, 12), "complex", **settings, shared_negatives=True)
-    assert_equal(dense, rows, rtol=1e-3, atol=1e-4)
+    dense, by_rows = both(scattered(4, 12), "complex", **settings, shared_negatives=True)
+    assert_equal(dense, by_rows, rtol=1e-3, atol=1e-4)
 
 
 def test_adam_leaves_the_rows_that_a_step_does_not_touch():
@@ -135,3 +133,38 @@ def test_many_together_are_as_alone(ring):
     for one in train_many(ring, config, seed=[0, 1]):
         *_, alone = snapshots(ring, one.config)
         assert_equal(alone.state.params, one.params)
+
+
+@pytest.mark.parametrize("block_bytes", [1, 200, 10**6])
+def test_blocks_of_rows_change_no_bit(block_bytes, monkeypatch):
+    """The last block overlaps the one before, where it must not move a row again."""
+    k, n = 23, 40
+    entity = np.random.default_rng(0).integers(n, size=k).astype(np.int32)
+    table = {"entity": jax.random.normal(jax.random.key(0), (n, 3))}
+    of_rows, _ = rows.rows_of(jax.numpy.asarray(entity), jax.numpy.zeros(n, jax.numpy.int32))
+    gradients = {"entity": jax.random.normal(jax.random.key(1), (k, 3))}
+    nothing = {"entity": jax.numpy.zeros((k, 3))}
+    sums = rows.added(nothing, of_rows.slot, gradients)
+    monkeypatch.setattr(rows, "_CPU_BLOCK", block_bytes)
+    params, squares = rows.moved(
+        table, table, of_rows, sums, lambda g, _, s: (g, {"entity": s["entity"] + g["entity"] ** 2})
+    )
+    dense = np.zeros((n, 3), np.float32)
+    np.add.at(dense, entity, gradients["entity"])
+    np.testing.assert_allclose(params["entity"], table["entity"] + dense, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(squares["entity"], table["entity"] + dense**2, rtol=1e-5, atol=1e-6)
+
+
+def test_the_size_of_the_graph_chooses():
+    config = training("rotate", batch_size=10, num_negatives=4)
+    assert [updates_of(config, n).how for n in (119, 120)] == ["dense", "rows"]
+    assert updates_of(training("rotate", updates="dense"), 10**9).how == "dense"
+    shared = training("rotate", batch_size=10, num_negatives=4, shared_negatives=True)
+    assert [updates_of(shared, n).how for n in (55, 56)] == ["dense", "rows"]
+    why = updates_of(training("complex"), 10**6).why
+    assert why == "dense: a step of 1vsall compares with all entities"
+
+
+def test_rows_of_a_step_that_compares_with_all_are_refused():
+    with pytest.raises(ValueError, match="`updates` must be dense or auto where the training loop is 1vsall"):
+        training("complex", updates="rows")
