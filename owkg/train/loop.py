@@ -115,9 +115,10 @@ def _walked(
         if chunk_steps is None:
             chunk = call_steps(stop - step, took, empty)
         step, busy = stop, busy + took
-        _require_finite_loss(state)
         if stop in ends or updates.how == "dense":
-            _require_finite_params(state, step)
+            _require_finite(state, step)
+        else:
+            _require_finite_loss(state)
         speed = (step - since) * sum(sizes.batch) / busy
         loss = float(state.loss) / (step - recorded_at)
         tell(step, sizes.total, f"loss {loss:.4g}, {speed:,.0f} examples/s, {updates.how} updates")
@@ -143,7 +144,7 @@ def _walked(
         write = write or (step == recorded_at and step == best_step(config, rows))
         if write or step == recorded_at or step in watched:
             if stopped:
-                _require_finite_params(state, step)
+                _require_finite(state, step)
             yield Snapshot(step, state, rows, write, last)
         if stopped:
             return
@@ -218,7 +219,8 @@ def _require_finite_loss(state: State) -> None:
         raise ValueError(f"the loss is not finite at step {int(state.bad)}; {_ADVICE}")
 
 
-def _require_finite_params(state: State, step: int) -> None:
-    """Raises ValueError if the parameters are not finite."""
+def _require_finite(state: State, step: int) -> None:
+    """Raises ValueError if the loss or the parameters are not finite; what was written before stays."""
+    _require_finite_loss(state)
     if not all_finite(state.params):
         raise ValueError(f"the parameters are not finite after step {step - 1}; {_ADVICE}")
