@@ -113,6 +113,7 @@ bench: $(STAMP)
 	@echo "==> speed of full evaluation and of training steps"
 	@$(BIN)/python benchmarks/evaluation.py --out $(OUT)
 	@$(BIN)/python benchmarks/training.py --out $(OUT)
+	@$(BIN)/python benchmarks/training_rows.py --out $(OUT)
 	@echo "==> speed of entity alignment"
 	@$(BIN)/python benchmarks/alignment.py --out $(OUT)
 

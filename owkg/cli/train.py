@@ -66,6 +66,13 @@ def train(
     ] = None,
     l2: Annotated[float | None, typer.Option(help="Weight of the L2 penalty, their squares.")] = None,
     precision: Annotated[str | None, typer.Option(help="float32 or bfloat16, to compute in.")] = None,
+    updates: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the optimiser: dense (whole tables), rows (of the entities of a step alone, with "
+            "negatives), or auto, by the size of the graph."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Equal seeds give equal parameters.")] = None,
     valid_every: Annotated[int | None, typer.Option(help="Epochs between validations; 0: none.")] = None,
     valid_metric: Annotated[
@@ -108,6 +115,7 @@ def train(
         "n3": n3,
         "l2": l2,
         "precision": precision,
+        "updates": updates,
         "seed": seed,
         "valid_every": valid_every,
         "valid_metric": valid_metric,
@@ -137,7 +145,7 @@ def train(
             read_graph(kg), chosen, out, graph_folder=kg, resume=resume, overwrite=overwrite, on_progress=told
         )
     notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    _show(run, out, notes, form)
+    _show(run, out, notes, training.updates_of(chosen, len(run.entities)).why, form)
 
 
 @contextmanager
@@ -167,8 +175,8 @@ def _stopped(
         raise
 
 
-def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:
-    """The end of the training path, and the row of the best step."""
+def _show(run: Any, out: Path, notes: list[str], updates: str, form: Format) -> None:
+    """The end of the training path, how updates were made, and the row of the best step."""
     end, best = (
         run.path.filter(run.path["step"] == step).to_dicts() for step in (run.path["step"].max(), run.step)
     )
@@ -182,7 +190,8 @@ def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:
     setting = {"model": run.config.model, "best_step": run.step if measured else None, "steps": steps}
     setting |= {name: number(last[name]) for name in ("epoch", "loss", "seconds", "examples_per_s") if last}
     if form is Format.JSON:
-        print(json.dumps({"run": str(out)} | setting | {"valid": measured, "notes": notes}, indent=2))
+        ends = {"updates": updates, "valid": measured, "notes": notes}
+        print(json.dumps({"run": str(out)} | setting | ends, indent=2))
         return
     show(
         f"{run.config.model}, "
@@ -191,5 +200,5 @@ def _show(run: Any, out: Path, notes: list[str], form: Format) -> None:
         [{"metric": name, "value": value} for name, value in measured.items()],
         form,
     )
-    for text in (f"wrote {out}", *(f"note: {note}" for note in notes)):
+    for text in (f"updates: {updates}", f"wrote {out}", *(f"note: {note}" for note in notes)):
         print(text)

@@ -118,4 +118,12 @@ def conve_model(config: ConvE) -> Model:
         bias = params["entity_bias"] if entity is None else params["entity_bias"][entity]
         return jnp.concatenate([entity_rows(params, entity), bias[..., None]], axis=-1)
 
-    return Model("conve", config, init, sided(form, None, reciprocal=config.reciprocal), candidates, DOT)
+    return Model(
+        "conve",
+        config,
+        init,
+        sided(form, None, reciprocal=config.reciprocal),
+        candidates,
+        DOT,
+        entity_params=("entity", "entity_bias"),
+    )

@@ -1,21 +1,27 @@
 """Laws that initial parameters are drawn from."""
 
+import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+# Drawing takes several times the memory of what is drawn: arrays of more numbers are drawn in blocks.
+_AT_ONCE, _BLOCK = 2**24, 2**22
+
 
 def uniform(key: Array, shape: tuple[int, ...], half_width: float) -> Float[Array, "..."]:
     """Uniform on [-half_width, half_width)."""
-    return jax.random.uniform(key, shape, jnp.float32, -half_width, half_width)
+    law = partial(jax.random.uniform, dtype=jnp.float32, minval=-half_width, maxval=half_width)
+    return _in_blocks(law, key, shape)
 
 
 def normal(key: Array, shape: tuple[int, ...], deviation: float) -> Float[Array, "..."]:
     """Normal of mean 0."""
-    return deviation * jax.random.normal(key, shape, jnp.float32)
+    return _in_blocks(lambda key, shape: deviation * jax.random.normal(key, shape, jnp.float32), key, shape)
 
 
 def xavier_normal(key: Array, shape: tuple[int, int]) -> Float[Array, "rows columns"]:
@@ -44,3 +50,19 @@ def embeddings(
     entity_key, relation_key = keys
     rows = relation[0] * (2 if config.reciprocal else 1)
     return {"entity": law(entity_key, entity), "relation": law(relation_key, (rows, relation[1]))}
+
+
+def _in_blocks(
+    law: Callable[[Array, tuple[int, ...]], Array], key: Array, shape: tuple[int, ...]
+) -> Float[Array, "..."]:
+    """law(key, shape), and for large arrays block by block of their rows, each by a key of its own."""
+    if math.prod(shape) <= _AT_ONCE:
+        return law(key, shape)
+    rows = max(1, min(shape[0], _BLOCK // math.prod(shape[1:])))
+
+    def one(i: Array, array: Array) -> Array:
+        # The last block begins before its turn, and is written over the end of the one before.
+        block = law(jax.random.fold_in(key, i), (rows, *shape[1:]))
+        return jax.lax.dynamic_update_slice_in_dim(array, block, jnp.minimum(i * rows, shape[0] - rows), 0)
+
+    return jax.lax.fori_loop(0, -(-shape[0] // rows), one, jnp.zeros(shape, jnp.float32))

@@ -40,6 +40,7 @@ class Model:
             ids [...].
         similarity: of queries and candidates: the score.
         complex_params: the arrays whose rows are real parts, then as many imaginary parts.
+        entity_params: the arrays with a row an entity.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Model:
     candidates: Callable[..., Array]
     similarity: Similarity
     complex_params: tuple[str, ...] = ()
+    entity_params: tuple[str, ...] = ("entity",)
 
 
 # (params, statistics, rows of entities, rows of relations, key) to (queries, statistics)

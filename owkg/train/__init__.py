@@ -6,6 +6,7 @@ from owkg.train.folder import facts_checksums
 from owkg.train.run import Run, config_file, load_run, saved_steps, train
 from owkg.train.step import state_shape as state_shape
 from owkg.train.sweep import Trained, train_many
+from owkg.train.updates import Updates, updates_of
 
 __all__ = [
     "DEFAULTS",
@@ -13,6 +14,7 @@ __all__ = [
     "Run",
     "Trained",
     "Training",
+    "Updates",
     "changed",
     "config_file",
     "config_text",
@@ -24,4 +26,5 @@ __all__ = [
     "train",
     "train_many",
     "training",
+    "updates_of",
 ]

@@ -53,6 +53,8 @@ class Training:
         n3: weight of the mean over queries of sum |x|^3 over their embeddings.
         l2: weight of the mean over queries of sum |x|^2 over their embeddings.
         precision: "float32", or "bfloat16" to compute in; parameters stay float32.
+        updates: of the optimiser: "dense", of the whole tables; "rows", of the entities of a step alone; or
+            "auto", by the size of the graph (`owkg.train.updates`).
         seed: of everything drawn.
         record_every: epochs between rows of the training path.
         valid_every: epochs between validations; 0: none.
@@ -83,6 +85,7 @@ class Training:
     n3: float = 0.0
     l2: float = 0.0
     precision: str = "float32"
+    updates: str = "auto"
     seed: int = 0
     record_every: int = 1
     valid_every: int = 10
@@ -115,6 +118,13 @@ class Training:
         check.one_of(self, "optimiser", "adagrad", "adam", "sgd")
         check.one_of(self, "schedule", "constant", "linear", "cosine", "exponential", "drop")
         check.one_of(self, "precision", "float32", "bfloat16")
+        check.one_of(self, "updates", "auto", "dense", "rows")
+        if self.updates == "rows" and self.training_loop != "negatives":
+            raise ArgumentError(
+                "updates",
+                f"must be dense or auto where the training loop is {self.training_loop}, whose steps touch "
+                f"all entities, got 'rows'.",
+            )
         if self.seed >= 2**32:
             raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")
 

@@ -16,6 +16,7 @@ from owkg.models import Model
 from owkg.train.config import Training
 from owkg.train.queries import Queries, Sizes, queries
 from owkg.train.step import State, advance, all_finite, init_state, ordered, rates
+from owkg.train.updates import updates_of
 from owkg.train.validation import Measure, validator
 
 Row = dict[str, float | int | None]
@@ -96,6 +97,8 @@ def _walked(
 ) -> Iterator[Snapshot]:
     model, numbers, run = config.built(), rates(config), advance(config, sizes)
     step, state = start or (0, init_state(config, sizes, numbers))
+    # To look at all parameters takes as long as a step of rows: only before they are shown or written.
+    updates = updates_of(config, sizes.num_entities)
     chunk, epoch, orders = chunk_steps or 1, -1, ordered(numbers, 0, asked=sizes.queries)
     seconds, recorded_at = (rows[-1]["seconds"] or 0, int(rows[-1]["step"] or 0)) if rows else (0, 0)
     since, busy = step, 0.0
@@ -112,10 +115,13 @@ def _walked(
         if chunk_steps is None:
             chunk = call_steps(stop - step, took, empty)
         step, busy = stop, busy + took
-        _require_finite(state, step)
+        if stop in ends or updates.how == "dense":
+            _require_finite(state, step)
+        else:
+            _require_finite_loss(state)
         speed = (step - since) * sum(sizes.batch) / busy
         loss = float(state.loss) / (step - recorded_at)
-        tell(step, sizes.total, f"loss {loss:.4g}, {speed:,.0f} examples/s")
+        tell(step, sizes.total, f"loss {loss:.4g}, {speed:,.0f} examples/s, {updates.how} updates")
         validates = measured is not None and due(config.valid_every, sizes, step)
         if validates or due(config.record_every, sizes, step):
             seconds += busy
@@ -137,6 +143,8 @@ def _walked(
         write = last or stopped or due(config.checkpoint_every, sizes, step)
         write = write or (step == recorded_at and step == best_step(config, rows))
         if write or step == recorded_at or step in watched:
+            if stopped:
+                _require_finite(state, step)
             yield Snapshot(step, state, rows, write, last)
         if stopped:
             return
@@ -202,10 +210,17 @@ def due(epochs: int, sizes: Sizes, step: int) -> bool:
     return epochs > 0 and (step % (epochs * sizes.per_epoch) == 0 or step == sizes.total)
 
 
+_ADVICE = "a smaller `learning_rate` may help. Checkpoints written before it stay."
+
+
+def _require_finite_loss(state: State) -> None:
+    """Raises ValueError if the loss was not finite; what was written before stays."""
+    if int(state.bad) >= 0:
+        raise ValueError(f"the loss is not finite at step {int(state.bad)}; {_ADVICE}")
+
+
 def _require_finite(state: State, step: int) -> None:
     """Raises ValueError if the loss or the parameters are not finite; what was written before stays."""
-    advice = "a smaller `learning_rate` may help. Checkpoints written before it stay."
-    if int(state.bad) >= 0:
-        raise ValueError(f"the loss is not finite at step {int(state.bad)}; {advice}")
+    _require_finite_loss(state)
     if not all_finite(state.params):
-        raise ValueError(f"the parameters are not finite after step {step - 1}; {advice}")
+        raise ValueError(f"the parameters are not finite after step {step - 1}; {_ADVICE}")

@@ -8,8 +8,11 @@ from jaxtyping import Array, Bool, Float
 
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.train.config import Training
+from owkg.train.drawn import drawn_of, side_keys
 from owkg.train.queries import Queries, Sizes
-from owkg.train.terms import against_all, against_drawn
+from owkg.train.rows import Gathered
+from owkg.train.sampled import row_loss, sampled_loss
+from owkg.train.terms import against_all, against_shared, sampled_total
 
 
 def objective(
@@ -22,36 +25,70 @@ def objective(
     counts: tuple[Bool[Array, "_"], ...],
     key: Array,
     numbers: Any,
+    gathered: Gathered | None = None,
 ) -> tuple[Float[Array, ""], Statistics]:
     """The weighted mean loss of the queries of a step with the penalties, and the statistics after it.
 
     `batches` are the queries of this step by side, `counts` which of them count, `key` of dropout and
     negatives. `params` are float32, whatever the precision of the configuration.
+
+    With `gathered`, `params` hold what is no table of entities, and `batches` name the places of their side.
     """
-    narrow = jax.tree.map(lambda x: x.astype(config.precision), params)
-    keys = jax.random.split(key, len(SIDES))
-    losses, penalties = jnp.zeros(()), jnp.zeros(())
-    table = model.candidates(narrow)
-    for i, (side, batch, own) in enumerate(zip(SIDES, batches, keys, strict=True)):
-        query_key, negative_key = jax.random.split(own)
+    keys = side_keys(key)
+    sampled = config.training_loop == "negatives"
+    if gathered is None:
+        own, drawn = [params] * len(SIDES), ()
+        if sampled:
+            drawn = drawn_of(config, sizes, batches, key)
+        narrow = _narrow(config, params)
+        tables = [(narrow, model.candidates(narrow))] * len(SIDES)
+    else:
+        own, drawn = [params | rows for rows in gathered.rows], gathered.drawn
+        tables = [(narrow := _narrow(config, of_side), model.candidates(narrow)) for of_side in own]
+    losses, penalties, asked = jnp.zeros(()), jnp.zeros(()), []
+    weight = sum(jnp.sum(batch.weight) for batch in batches)
+    for i, (side, batch, (narrow, table)) in enumerate(zip(SIDES, batches, tables, strict=True)):
         queries, statistics = model.query(
-            narrow, statistics, batch.entity, batch.relation, side, key=query_key
+            narrow, statistics, batch.entity, batch.relation, side, key=keys[i][0]
         )
-        if config.training_loop == "negatives":
-            most = sizes.most[i]
-            losses += against_drawn(model, config, table, queries, batch, negative_key, most=most)
-        else:
+        asked.append(queries)
+        if sampled and config.shared_negatives:
+            losses += against_shared(model, config, table, queries, batch, drawn[i])
+        elif not sampled:
             most, smoothing = sizes.batch_answers[i], numbers.label_smoothing
             losses += against_all(model, config, table, queries, batch, smoothing, most=most)
-        for weight, rate, exponent in ((config.n3, numbers.n3, 3), (config.l2, numbers.l2, 2)):
-            if weight:
+        for penalised, rate, exponent in ((config.n3, numbers.n3, 3), (config.l2, numbers.l2, 2)):
+            if penalised:
                 answers = config.training_loop != "kvsall"
                 penalties += rate * penalty(
-                    model, params, batch, counts[i], exponent, head=side == "head", answers=answers
+                    model, own[i], batch, counts[i], exponent, head=side == "head", answers=answers
                 )
-    loss = losses / sum(jnp.sum(batch.weight) for batch in batches)
+    loss = losses / weight
+    if sampled and not config.shared_negatives:
+        queries, weights = jnp.concatenate(asked), jnp.concatenate([b.weight for b in batches]) / weight
+        compared = model.similarity.one, sampled_total(config)
+        if gathered is None:
+            pairs = zip(batches, drawn, strict=True)
+            entity = jnp.concatenate([jnp.hstack([b.answer[:, None], d.entity]) for b, d in pairs])
+            loss = sampled_loss(*compared, tables[0][1], queries, entity, weights)
+        else:
+            loss = row_loss(
+                *compared,
+                lambda rows: model.candidates(_narrow(config, params | rows)),
+                gathered.tables,
+                gathered.sums,
+                queries,
+                gathered.candidates,
+                gathered.slots,
+                weights,
+            )
     penalties /= sum(map(jnp.sum, counts))
     return loss + penalties, jax.tree.map(lambda x: x.astype(jnp.float32), statistics)
+
+
+def _narrow(config: Training, params: Params) -> Params:
+    """The parameters in the precision that is computed in."""
+    return jax.tree.map(lambda x: x.astype(config.precision), params)
 
 
 def powers(rows: Float[Array, "q d"], exponent: int, *, complex_rows: bool) -> Float[Array, "q"]:

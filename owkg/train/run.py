@@ -123,7 +123,7 @@ def train(
         if not resume:
             new = made_run(folder, graph, config, graph_folder, overwrite=overwrite)
             place = making.enter_context(new)
-        for snapshot in walk:
+        while (snapshot := next(walk, None)) is not None:
             if watch is not None and snapshot.step in moments:
                 watch(snapshot.step, snapshot.state.params, snapshot.state.statistics)
             write_snapshot(place, config, snapshot)

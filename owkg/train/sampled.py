@@ -30,46 +30,87 @@ def sampled_loss(
     came from: [q, k, d] never exists, neither forward nor backward. `one` compares queries with candidates,
     which are rows of `table`; `total` sums weighted losses.
     """
+    return row_loss(one, total, lambda rows: rows, table, table, queries, candidates, candidates, weight)
+
+
+def row_loss(
+    one: Compare,
+    total: Total,
+    embedded: Callable[[Any], Array],
+    tables: Any,
+    sums: Any,
+    queries: Float[Array, "q e"],
+    candidates: Int[Array, "q k"],
+    slots: Int[Array, "q k"],
+    weight: Float[Array, "q"],
+) -> Float[Array, ""]:
+    """As `sampled_loss`, of candidates `embedded(rows)` of a tree of `tables`, that are not differentiated.
+
+    The gradients of the candidates' rows are added up at their `slots` in arrays of the shapes of `sums`, and
+    these are the gradient for `sums`, whose numbers do not count. Nothing of the size of a table is made.
+    """
+
+    def passed(tables: Any, *arrays: Array) -> tuple[Array, tuple[Any, Array]]:
+        return _pass(one, total, embedded, tables, sums, *arrays)
 
     @jax.custom_vjp
-    def loss(*arrays: Array) -> Array:
-        return _pass(one, total, *arrays)[0]
+    def loss(sums: Any, queries: Array, constant: Any) -> Array:
+        del sums
+        tables, *at = constant
+        return passed(tables, queries, *at)[0]
 
-    def backward(gradients: tuple[Array, Array], cotangent: Array) -> tuple[Array | None, ...]:
-        return *((cotangent * g).astype(g.dtype) for g in gradients), None, None
+    def forward(sums: Any, queries: Array, constant: Any) -> tuple[Array, Any]:
+        tables, *at = constant
+        value, (d_sums, d_queries) = passed(tables, queries, *at)
+        return value, (jax.tree.map(lambda d, x: d.astype(x.dtype), d_sums, sums), d_queries)
 
-    loss.defvjp(lambda *arrays: _pass(one, total, *arrays), backward)
-    return loss(table, queries, candidates, weight)
+    def backward(gradients: tuple[Any, Array], cotangent: Array) -> tuple[Any, Array, None]:
+        d_sums, d_queries = jax.tree.map(lambda g: (cotangent * g).astype(g.dtype), gradients)
+        return d_sums, d_queries, None
+
+    loss.defvjp(forward, backward)
+    return loss(sums, queries, (jax.lax.stop_gradient(tables), candidates, slots, weight))
 
 
 def _pass(
-    one: Compare, total: Total, table: Array, queries: Array, candidates: Array, weight: Array
-) -> tuple[Array, tuple[Array, Array]]:
-    """The loss, and its gradients for `table` and `queries`."""
+    one: Compare,
+    total: Total,
+    embedded: Callable[[Any], Array],
+    tables: Any,
+    like: Any,
+    queries: Array,
+    candidates: Array,
+    slots: Array,
+    weight: Array,
+) -> tuple[Array, tuple[Any, Array]]:
+    """The loss, and its gradients: of the shapes of `like`, and of `queries`."""
     q, k = candidates.shape
     limit = _CPU_BLOCK if jax.default_backend() == "cpu" else _BLOCK
-    block = max(1, min(q, limit // (k * table.shape[1] * table.dtype.itemsize)))
+    row = sum(x.size * x.dtype.itemsize // len(x) for x in jax.tree.leaves(tables))
+    block = max(1, min(q, limit // (k * row)))
     blocks = -(-q // block)
 
     def folded(x: Array) -> Array:
         padding = ((0, blocks * block - q),) + ((0, 0),) * (x.ndim - 1)  # of weight 0
         return jnp.pad(x, padding).reshape(blocks, block, *x.shape[1:])
 
-    def add(carry: tuple[Array, Array], part: tuple[Array, Array, Array]) -> tuple[Any, Array]:
-        sum_, d_table = carry
-        asked, at, heavy = part
+    def add(carry: tuple[Array, Any], part: tuple[Array, ...]) -> tuple[Any, Array]:
+        sum_, sums = carry
+        asked, at, to, heavy = part
 
-        def scored(asked: Array, rows: Array) -> Array:
-            return total(one(asked[:, None], rows), heavy)
+        def scored(asked: Array, rows: Any) -> Array:
+            return total(one(asked[:, None], embedded(rows)), heavy)
 
-        rows = table.at[at].get(mode="promise_in_bounds")
+        rows = jax.tree.map(lambda x: x.at[at].get(mode="promise_in_bounds"), tables)
         value, (d_asked, d_rows) = jax.value_and_grad(scored, (0, 1))(asked, rows)
-        d_table = d_table.at[at].add(d_rows.astype(d_table.dtype), mode="promise_in_bounds")
-        return (sum_ + value, d_table), d_asked
+        sums = jax.tree.map(
+            lambda x, d: x.at[to].add(d.astype(x.dtype), mode="promise_in_bounds"), sums, d_rows
+        )
+        return (sum_ + value, sums), d_asked
 
     # Sums run in float32, also of narrower numbers.
-    zero = jnp.zeros((), jnp.float32), jnp.zeros(table.shape, jnp.float32)
-    parts = folded(queries), folded(candidates), folded(weight)
-    (loss, d_table), d_queries = jax.lax.scan(add, zero, parts)
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), like)
+    parts = folded(queries), folded(candidates), folded(slots), folded(weight)
+    (loss, sums), d_queries = jax.lax.scan(add, (jnp.zeros((), jnp.float32), nothing), parts)
     d_queries = d_queries.reshape(-1, *d_queries.shape[2:])[:q]
-    return loss, (d_table.astype(table.dtype), d_queries)
+    return loss, (sums, d_queries)

@@ -13,8 +13,22 @@ from jaxtyping import Array, Bool, Float, Int
 from owkg.keys import seeded
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
+from owkg.train.drawn import drawn_of
 from owkg.train.objective import objective
 from owkg.train.queries import Queries, Sizes, taken
+from owkg.train.rows import (
+    Gathered,
+    added,
+    by_side,
+    gather,
+    joined,
+    moved,
+    named,
+    of_candidates,
+    placed,
+    rows_of,
+)
+from owkg.train.updates import updates_of
 
 
 class State(NamedTuple):
@@ -164,9 +178,10 @@ def _advance(
     numbers: Hyperparameters,
 ) -> State:
     step_key = _keys(numbers)[2]
+    by_rows = updates_of(config, sizes.num_entities).how == "rows"
 
-    def one(carry: tuple[Array, State]) -> tuple[Array, State]:
-        step, state = carry
+    def one(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
+        step, state, slots = carry
         rows = tuple(
             (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
         )
@@ -177,12 +192,16 @@ def _advance(
             for part, order, row, count in zip(parts, orders, rows, counts, strict=True)
         )
         key = jax.random.fold_in(step_key, step)
-        return step + 1, _step(model, config, sizes, state, step, batches, counts, key, numbers)
+        of_step = (model, config, sizes, state, step, batches, counts, key, numbers)
+        if by_rows:
+            return step + 1, *_row_step(*of_step, slots)
+        return step + 1, _dense_step(*of_step), slots
 
-    return jax.lax.while_loop(lambda c: c[0] < stop, one, (step, state))[1]
+    slots = jnp.zeros(sizes.num_entities if by_rows else 0, jnp.int32)
+    return jax.lax.while_loop(lambda c: c[0] < stop, one, (step, state, slots))[1]
 
 
-def _step(
+def _dense_step(
     model: Model,
     config: Training,
     sizes: Sizes,
@@ -197,9 +216,78 @@ def _step(
         return objective(model, config, sizes, params, state.statistics, batches, counts, key, numbers)
 
     (loss, statistics), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.params)
-    updates, optimiser = direction(config).update(gradients, state.optimiser, state.params)
+    way, optimiser = _way(config, sizes, step, numbers, gradients, state.params, state.optimiser)
+    params = jax.tree.map(jnp.add, state.params, way)
+    return _after(state, step, loss, params, statistics, optimiser)
+
+
+def _row_step(
+    model: Model,
+    config: Training,
+    sizes: Sizes,
+    state: State,
+    step: Array,
+    batches: tuple[Queries, ...],
+    counts: tuple[Array, ...],
+    key: Array,
+    numbers: Hyperparameters,
+    slots: Array,
+) -> tuple[State, Array]:
+    """As `_dense_step`, touching only the rows of the entities of the step; `slots` as in `rows.rows_of`."""
+    names = model.entity_params
+    drawn = drawn_of(config, sizes, batches, key)
+    places = [placed(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
+    entity = jnp.concatenate([side.entity for side in places])
+    rows, slots = rows_of(entity, slots)
+    tables = {name: state.params[name] for name in names}
+    shared = {name: x for name, x in state.params.items() if name not in names}
+    whole = Gathered(
+        rows=tuple(gather(tables, side.entity[: side.held]) for side in places),
+        drawn=tuple(side.drawn for side in places),
+        tables=tables,
+        sums={name: jnp.zeros((len(entity), *x.shape[1:]), x.dtype) for name, x in tables.items()},
+        candidates=of_candidates(entity, places),
+        slots=of_candidates(rows.slot, places),
+    )
+
+    def loss_of(shared: Params, own: tuple[Params, ...], sums: Params) -> tuple[Array, Statistics]:
+        gathered, local = whole._replace(rows=own, sums=sums), tuple(side.batch for side in places)
+        return objective(
+            model, config, sizes, shared, state.statistics, local, counts, key, numbers, gathered
+        )
+
+    differentiated = jax.value_and_grad(loss_of, (0, 1, 2), has_aux=True)
+    (loss, statistics), (of_shared, of_own, sums) = differentiated(shared, whole.rows, whole.sums)
+    for slot, side, gradients in zip(by_side(rows.slot, places), places, of_own, strict=True):
+        sums = added(sums, slot[: side.held], gradients)
+
+    def move(gradients: Params, params: Params, optimiser: Any) -> tuple[Params, Any]:
+        return _way(config, sizes, step, numbers, gradients, params, optimiser)
+
+    way, rest = move(of_shared, shared, named(state.optimiser, shared))
+    params, optimiser = moved(tables, named(state.optimiser, names), rows, sums, move)
+    params |= {name: x + way[name] for name, x in shared.items()}
+    return _after(state, step, loss, params, statistics, joined(rest, optimiser)), slots
+
+
+def _way(
+    config: Training,
+    sizes: Sizes,
+    step: Array,
+    numbers: Hyperparameters,
+    gradients: Params,
+    params: Params,
+    optimiser: Any,
+) -> tuple[Params, Any]:
+    """The way that the parameters move in a step, and the optimiser's state after it."""
+    updates, optimiser = direction(config).update(gradients, optimiser, params)
     factor = rate_factor(config, step, total=sizes.total, per_epoch=sizes.per_epoch)
     rate = -numbers.learning_rate * factor
-    params = jax.tree.map(lambda p, u: p + rate * u, state.params, updates)
+    return jax.tree.map(lambda u: rate * u, updates), optimiser
+
+
+def _after(
+    state: State, step: Array, loss: Array, params: Params, statistics: Statistics, optimiser: Any
+) -> State:
     bad = jnp.where((state.bad < 0) & ~jnp.isfinite(loss), step, state.bad)
     return State(params, statistics, optimiser, state.loss + loss, bad)

@@ -1,5 +1,6 @@
 """The sum of the losses of some queries of one side: against all entities, or against negatives."""
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -7,10 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import Model
-from owkg.train import losses, negatives
+from owkg.train import losses
 from owkg.train.config import Training
+from owkg.train.drawn import Drawn
 from owkg.train.queries import Queries
-from owkg.train.sampled import sampled_loss
+from owkg.train.sampled import Total
 
 
 def against_all(
@@ -51,40 +53,33 @@ def answer_sums(
     return total, count.astype(jnp.float32)
 
 
-def against_drawn(
+def against_shared(
     model: Model,
     config: Training,
     table: Float[Array, "n d"],
     queries: Float[Array, "q e"],
     batch: Queries,
-    key: Array,
-    *,
-    most: int,
+    drawn: Drawn,
 ) -> Float[Array, ""]:
-    """As `against_all`, against negatives drawn with `key`; a query has at most `most` known answers."""
-    loss = {
+    """As `against_all`, against negatives that the queries share; `table` holds them and the answers."""
+    positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
+    negative = model.similarity.all(queries, table[drawn.entity]).astype(jnp.float32)
+    return jnp.dot(_loss(config)(positive, negative, drawn.allowed), batch.weight)
+
+
+def sampled_total(config: Training) -> Total:
+    """(scores of the answer and the negatives of each query, weight) to the weighted sum of the losses."""
+
+    def total(scores: Array, weight: Array) -> Array:
+        positive, negative = scores[:, 0].astype(jnp.float32), scores[:, 1:].astype(jnp.float32)
+        return jnp.dot(_loss(config)(positive, negative, jnp.ones(negative.shape, bool)), weight)
+
+    return total
+
+
+def _loss(config: Training) -> Callable[..., Array]:
+    return {
         "margin": partial(losses.margin, margin=config.loss_margin),
         "logistic": losses.logistic,
         "self_adversarial": partial(losses.self_adversarial, temperature=config.temperature),
     }[config.loss]
-    n, q, k = table.shape[0], queries.shape[0], config.num_negatives
-    ranges = (batch.answers, batch.start, batch.stop)
-    if config.shared_negatives:
-        drawn = jax.random.randint(key, (k,), 0, n)
-        allowed = jnp.ones((q, k), bool)
-        if config.filtered_negatives:
-            allowed = ~negatives.known(drawn, *ranges, most=most)
-        positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
-        negative = model.similarity.all(queries, table[drawn]).astype(jnp.float32)
-        return jnp.dot(loss(positive, negative, allowed), batch.weight)
-
-    def total(scores: Array, weight: Array) -> Array:
-        positive, negative = scores[:, 0].astype(jnp.float32), scores[:, 1:].astype(jnp.float32)
-        return jnp.dot(loss(positive, negative, jnp.ones(negative.shape, bool)), weight)
-
-    if config.filtered_negatives:
-        drawn = negatives.unknown(key, *ranges, num_negatives=k, num_entities=n, most=most)
-    else:
-        drawn = jax.random.randint(key, (q, k), 0, n)
-    candidates = jnp.concatenate([batch.answer[:, None], drawn], axis=1)
-    return sampled_loss(model.similarity.one, total, table, queries, candidates, batch.weight)

@@ -121,6 +121,22 @@ def test_a_model_is_named_in_capitals_or_not(call, folder, tmp_path):
         assert call("train", folder, "--out", out, "--model", name, "--resume")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "dense: a step of 1vsall compares with all entities"),
+        (("--updates", "rows"), "rows: as the setting updates says"),
+    ],
+)
+def test_how_updates_were_made_is_told(call, folder, tmp_path, arguments, why):
+    sampled = ("--training-loop", "negatives", "--loss", "logistic") if arguments else ()
+    out = tmp_path / "run"
+    code, text, _ = call("train", folder, "--out", out, *SMALL, *sampled, *arguments, "--format", "json")
+    assert (code, json.loads(text)["updates"]) == (0, why)
+    _, text, _ = call("train", folder, "--out", out, *SMALL, *sampled, *arguments, "--overwrite")
+    assert f"updates: {why}\n" in text
+
+
 def test_where_nothing_was_validated_nothing_is_best(call, folder, tmp_path):
     settings = ("--dim", 4, "--epochs", 60, "--valid-every", 0)
     text = call("train", folder, "--out", tmp_path / "run", *settings)[1]

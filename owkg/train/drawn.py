@@ -1,0 +1,52 @@
+"""The negatives of a step: which entities, and for which queries they count."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from owkg.models import SIDES
+from owkg.train import negatives
+from owkg.train.config import Training
+from owkg.train.queries import Queries, Sizes
+
+
+class Drawn(NamedTuple):
+    """The negatives of the queries of one side.
+
+    Attributes:
+        entity: [q, k], or [k] if the queries share them.
+        allowed: whether each counts for each query.
+    """
+
+    entity: Int[Array, "*q k"]
+    allowed: Bool[Array, "q k"]
+
+
+def drawn_of(config: Training, sizes: Sizes, batches: tuple[Queries, ...], key: Array) -> tuple[Drawn, ...]:
+    """The negatives of a step by side; nothing of the size of the graph is made."""
+    keys = (negative_key for _, negative_key in side_keys(key))
+    each = zip(batches, keys, sizes.most, strict=True)
+    return tuple(_drawn(config, batch, own, sizes.num_entities, most) for batch, own, most in each)
+
+
+def side_keys(key: Array) -> list[tuple[Array, Array]]:
+    """Of each side, the key of its dropout and that of its negatives."""
+    pairs = (jax.random.split(own) for own in jax.random.split(key, len(SIDES)))
+    return [(pair[0], pair[1]) for pair in pairs]
+
+
+def _drawn(config: Training, batch: Queries, key: Array, num_entities: int, most: int) -> Drawn:
+    k = config.num_negatives
+    ranges = (batch.answers, batch.start, batch.stop)
+    allowed = jnp.ones((len(batch.entity), k), bool)
+    if config.shared_negatives:
+        entity = jax.random.randint(key, (k,), 0, num_entities)
+        if config.filtered_negatives:
+            allowed = ~negatives.known(entity, *ranges, most=most)
+    elif config.filtered_negatives:
+        entity = negatives.unknown(key, *ranges, num_negatives=k, num_entities=num_entities, most=most)
+    else:
+        entity = jax.random.randint(key, allowed.shape, 0, num_entities)
+    return Drawn(entity, allowed)
