@@ -104,7 +104,9 @@ def show_estimates(
             found.values.write_csv(aside)
     shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
     if form is Format.JSON:
-        print(json.dumps({"results": rows_of(found.values), **shares, "notes": notes}, indent=2))
+        print(
+            json.dumps({"results": rows_of(found.values, renamed=False), **shares, "notes": notes}, indent=2)
+        )
         return
     cells = [
         [

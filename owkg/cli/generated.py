@@ -59,7 +59,11 @@ def generated(
     if out is not None:
         found.table.write(out)
     if form is Format.JSON:
-        shown = {"metrics": rows_of(values), "report": found.report, "filtered_before": test._asdict()}
+        shown = {
+            "metrics": rows_of(values, renamed=False),
+            "report": found.report,
+            "filtered_before": test._asdict(),
+        }
         print(json.dumps(shown | {"notes": notes}, indent=2, allow_nan=False))
         return
     cells = [[name, *(f"{value:.4f}" for value in row)] for name, *row in values.rows()]

@@ -92,8 +92,9 @@ def save_table(table: Any, path: Path) -> Path:
 _KEYS = {"qrels": "labels", "queries": "questions", "tau_with_first_qrels": "tau_with_first_labels"}
 
 
-def rows_of(table: Any) -> list[dict[str, Any]]:
-    """Rows with the keys of JSON, without what it has no word for."""
+def rows_of(table: Any, *, renamed: bool = True) -> list[dict[str, Any]]:
+    """Rows without what JSON has no word for, by default with the keys that the first commands had."""
     import polars.selectors as cs
 
-    return table.rename(_KEYS, strict=False).with_columns(cs.float().fill_nan(None)).to_dicts()
+    named = table.rename(_KEYS, strict=False) if renamed else table
+    return named.with_columns(cs.float().fill_nan(None)).to_dicts()

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import owkg.evaluation
 import owkg.kg
 import owkg.train
 from owkg.cli.main import main
@@ -448,3 +449,36 @@ def test_the_size_of_blocks_is_an_option(call, graph):
     assert call(f"{OF_FILE} --block-mib 1")[0] == 0
     assert read_ranks("new/out.parquet").frame.equals(ranks(MODEL, PARAMS, {}, graph[0]))
     assert call(f"{OF_FILE} --block-mib 0")[0] == 2
+
+
+def test_sampled(call, graph):
+    """The library's estimates, in each format and as a file; a share of one is full evaluation."""
+    sampled = owkg.evaluation.sampled(MODEL, PARAMS, {}, graph[0], ["mrr", "hits@3"], share=0.5, seed=4)
+    asked = OF_FILE.replace("out.parquet", "out.csv") + " --sample 0.5 --metric mrr,hits@3 --seed 4"
+    code, out, err = call(f"{asked} --format json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["results"] == sampled.values.to_dicts()
+    assert Path("new/out.csv").read_text() == sampled.values.write_csv()
+    code, out, _ = call(f"{asked} --sides tail --ties optimistic")
+    assert code == 0
+    assert "unbiased estimates, optimistic ranks, test" in out
+    assert "scores: " in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--sample 0", "--sample"),
+        ("--sample 1.5", "--sample"),
+        ("--sample 0.1 --metric mr", "--metric"),
+        ("--sample 0.1 --typical -1", "--typical"),
+        ("--sample 0.1 --lists x.run", "--lists has no effect with --sample"),
+        ("--sample 0.1 --out new/out.parquet", "--out must end in .csv"),
+        ("--metric mrr", "--metric has no effect without --sample"),
+    ],
+)
+def test_bad_samples(call, line, message):
+    code, out, err = call(f"{OF_FILE.replace('.parquet', '.csv')} {line}")
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not Path("new").exists()

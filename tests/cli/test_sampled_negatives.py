@@ -1,0 +1,77 @@
+"""`owkg metrics --sampled-negatives` as its users meet it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg.metrics
+from owkg.ranks import read_ranks
+
+PUBLISHED = "mrr=0.98,hits@1=0.97,hits@10=0.99"
+
+
+@pytest.fixture
+def sampled(tmp_path):
+    """A file of 300 ranks among 20 negatives."""
+    rng = np.random.default_rng(3)
+    path = tmp_path / "sampled.parquet"
+    rank = 1 + rng.binomial(20, rng.beta(1, 9, 300))
+    columns = {"head": [f"h{i}" for i in range(300)], "relation": "r", "tail": "t", "side": "tail"}
+    columns |= {"optimistic": rank, "pessimistic": rank, "candidates": 21}
+    pl.DataFrame(columns).write_parquet(path)
+    return path
+
+
+def test_published_values(call):
+    """The library's rows, in each format."""
+    asked = ["metrics", "--sampled-negatives", 500, "--num-entities", 2_500_604, "--published", PUBLISHED]
+    expected = owkg.metrics.full_values_of_published(
+        {"mrr": 0.98, "hits@1": 0.97, "hits@10": 0.99},
+        ["mrr", "p-mrr@1/2"],
+        negatives=500,
+        num_entities=2_500_604,
+    )
+    code, out, err = call(*asked, "--metric", "mrr,p-mrr@1/2", "--format", "json")
+    assert (code, err, json.loads(out)) == (0, "", expected.to_dicts())
+    code, out, _ = call(*asked, "--metric", "mrr,p-mrr@1/2", "--format", "csv")
+    assert (code, out) == (0, expected.write_csv())
+    code, out, _ = call(*asked)
+    assert code == 0
+    assert "0.0092      0.9569" in out
+
+
+def test_files_of_ranks(call, sampled):
+    asked = ["metrics", sampled, "--sampled-negatives", 20, "--num-entities", 1000, "--format", "json"]
+    code, out, _ = call(*asked)
+    expected = owkg.metrics.full_values(
+        read_ranks(sampled), ["mrr", "hits@1", "hits@10"], num_entities=1000
+    ).to_dicts()
+    assert code == 0
+    assert json.loads(out) == [{"file": str(sampled)} | row for row in expected]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--num-entities", 100], "--sampled-negatives"),
+        (["--sampled-negatives", 20], "--num-entities"),
+        (["--sampled-negatives", 20, "--num-entities", 100, "--published", "mrr=1"], "not both"),
+        (["--sampled-negatives", 30, "--num-entities", 100], "must rank 31 candidates"),
+        (["--sampled-negatives", 20, "--num-entities", 100, "--format", "latex"], "--format"),
+        (["--sampled-negatives", 20, "--num-entities", 10], "--num-entities"),
+    ],
+)
+def test_bad_input(call, sampled, options, message):
+    code, out, err = call("metrics", sampled, *options)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("values", ["mrr", "mrr=x", "mrr=2", "mr=3", "hits@1=0.9,mrr=0.1"])
+def test_bad_published_values(call, values):
+    """No number, no value of the metric, a metric without one, values that contradict each other."""
+    code, out, err = call("metrics", "--sampled-negatives", 20, "--num-entities", 100, "--published", values)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
