@@ -11,9 +11,7 @@ It writes 3 GB of ranks, and twice as much while it reads them, into the folder 
 
 import csv
 import io
-import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,18 +20,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.metrics import drawn_ranks
-from benchmarks.timing import machine
+from benchmarks.timing import machine, measured_command
 from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 # What is promised: peak memory in GiB, time for each row beside that in memory, relative difference.
 MOST_MEMORY, MOST_TIME, MOST_DIFFERENCE = 2.0, 1.5, 1e-12
-# Runs a command, and writes its peak memory in KiB as the last line of standard error.
-_PEAK = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
-"""
 _ENTITIES, _RELATIONS = 100_000, 237
 
 
@@ -79,11 +71,7 @@ def rank_file(number: int, files: int, rows: int) -> pl.DataFrame:
 
 def metrics_of(source: Path, form: str) -> tuple[str, float, float]:
     """What `owkg metrics` prints of a file or a folder, its seconds, and its peak memory in GiB."""
-    command = [sys.executable, "-m", "owkg", "metrics", str(source), "--format", form]
-    begun = time.perf_counter()
-    # A child begins with the memory of its parent, which is small in between.
-    done = subprocess.run([sys.executable, "-c", _PEAK, *command], check=True, capture_output=True, text=True)  # noqa: S603
-    return done.stdout, time.perf_counter() - begun, float(done.stderr.splitlines()[-1]) / 2**20
+    return measured_command([sys.executable, "-m", "owkg", "metrics", str(source), "--format", form])
 
 
 def largest_difference(one: str, other: str) -> float:

@@ -11,6 +11,13 @@ from typing import Any
 
 import jax
 
+# Runs a command, and writes its peak memory in KiB as the last line of standard error.
+_PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+"""
+
 
 def fastest(call: Callable[[], object], repeats: int) -> float:
     """Seconds of the fastest of `repeats` calls, after one that compiles."""
@@ -47,6 +54,14 @@ def measured_elsewhere(option: str, python: Path, script: Path, *arguments: obje
     if done.returncode:
         raise ValueError(f"`{option}` must be an interpreter that can run {script}: {done.stderr[-300:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def measured_command(command: list[str]) -> tuple[str, float, float]:
+    """What a command prints, its seconds, and its peak memory in GiB."""
+    begun = time.perf_counter()
+    # A child begins with the memory of its parent, which is small in between.
+    done = subprocess.run([sys.executable, "-c", _PEAK, *command], check=True, capture_output=True, text=True)  # noqa: S603
+    return done.stdout, time.perf_counter() - begun, float(done.stderr.splitlines()[-1]) / 2**20
 
 
 def peak_gib() -> float:

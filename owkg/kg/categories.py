@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from owkg import checks
-from owkg.kg.triples import size, triple_frame, triples_checked
+from owkg.kg.triples import changes, distinct_triples, size, triples_checked
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
@@ -29,21 +28,22 @@ def relation_categories(triples: Any, num_relations: int, *, threshold: float = 
     """
     relations = size("num_relations", num_relations)
     limit = checks.scalar("threshold", checks.real("threshold", threshold, 1, np.inf))
-    found = (
-        triple_frame(triples_checked(triples, None, relations))
-        .unique()
-        .group_by("relation")
-        .agg(pl.len().alias("facts"), pl.col("head", "tail").n_unique())
-        .with_columns(head_side=_letter("tail", limit), tail_side=_letter("head", limit))
+    facts = distinct_triples(triples_checked(triples, None, relations))
+    count = np.bincount(facts[:, 1], minlength=relations)
+    head_side, tail_side = (
+        np.where(count / np.maximum(_entities(facts, column, relations), 1) >= limit, "N", "1")
+        for column in (2, 0)
     )
-    categories = np.full(relations, "", dtype="<U3")
-    named = (found["head_side"] + "-" + found["tail_side"]).to_list()
-    if named:
-        categories[found["relation"].to_numpy()] = named
-    return categories
+    joined = np.strings.add(np.strings.add(head_side, "-"), tail_side)
+    return np.where(count > 0, joined, "").astype("<U3")
 
 
-def _letter(queries: str, limit: float) -> pl.Expr:
-    """What a side is called that answers queries about the entities of the other side."""
-    many = pl.col("facts") / pl.col(queries) >= limit
-    return pl.when(many).then(pl.lit("N")).otherwise(pl.lit("1"))
+def _entities(facts: np.ndarray, column: int, relations: int) -> np.ndarray:
+    """How many entities each relation has in a column."""
+    below = int(facts[:, column].max(initial=0)) + 1
+    pairs = facts[:, 1].astype(np.int64)
+    pairs *= below
+    pairs += facts[:, column]
+    pairs.sort()
+    pairs = pairs[changes(pairs)]
+    return np.diff(np.searchsorted(pairs, np.arange(relations + 1) * below))

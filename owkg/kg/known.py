@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64
 
 from owkg import checks
-from owkg.kg.triples import ids, query_parts, side_checked, size, triples_checked
+from owkg.kg.triples import changes, ids, query_parts, side_checked, size, triples_checked
 
 
 class KnownAnswers(NamedTuple):
@@ -46,10 +46,13 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
     side = side_checked(side)
     entities, relations = size("num_entities", num_entities), size("num_relations", num_relations)
     entity, relation, answer = query_parts(triples_checked(triples, entities, relations), side)
-    query, answer = _distinct(entity.astype(np.int64) * relations + relation, answer)
-    keys, counts = np.unique(query, return_counts=True)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return KnownAnswers(side, keys, offsets, answer.astype(np.int32), entities, relations)
+    query = entity.astype(np.int64)
+    query *= relations
+    query += relation
+    query, answer = _distinct(query, answer)
+    begins = np.flatnonzero(changes(query))
+    offsets = np.append(begins, len(query))
+    return KnownAnswers(side, query[begins], offsets, answer, entities, relations)
 
 
 def answer_ranges(
@@ -101,16 +104,21 @@ def _parts(known: KnownAnswers, triples: Any) -> tuple[np.ndarray, np.ndarray, n
 
 
 def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct pairs, ordered by query, then answer."""
+    """The distinct pairs, ordered by query, then answer; `query`, int64, is overwritten."""
     below = int(answer.max(initial=0)) + 1
     if (int(query.max(initial=0)) + 1) * below < 2**63:
         # One number a pair sorts several times faster than two.
-        pairs = np.sort(query * below + answer)
-        return np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], below)
+        query *= below
+        query += answer
+        query.sort()
+        pairs = query[changes(query)]
+        query = pairs // below
+        pairs -= query * below
+        return query, pairs.astype(np.int32)
     order = np.lexsort((answer, query))
     query, answer = query[order], answer[order]
-    new = (np.diff(query, prepend=-1) != 0) | (np.diff(answer, prepend=-1) != 0)
-    return query[new], answer[new]
+    new = changes(query) | changes(answer)
+    return query[new], answer[new].astype(np.int32)
 
 
 def _positions(known: KnownAnswers, entity: Any, relation: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,9 @@
-"""Text files line by line: whatever is wrong is named with its file and line."""
+"""Text files in blocks of lines: whatever is wrong is named with its file and line."""
 
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -12,6 +15,30 @@ _LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
 WHOLE = "0|[1-9][0-9]*"
 # Enough of a bad line to find it by.
 _SHOWN = 80
+# Bytes of a file that are taken apart at a time.
+_BLOCK = 2**27
+
+
+class Block(NamedTuple):
+    """Lines of a text file that follow each other.
+
+    Attributes:
+        first: number of the first of them, from 1.
+        text: of the lines, UTF-8, separated by LF; the last has no end.
+    """
+
+    first: int
+    text: bytes
+
+    @property
+    def num_lines(self) -> int:
+        """Number of lines."""
+        return self.text.count(b"\n") + 1
+
+    @property
+    def lines(self) -> pl.Series:
+        """The lines as text."""
+        return pl.Series("line", self.text.decode().split("\n"), dtype=pl.String)
 
 
 def line_error(path: Path, line: int, message: str) -> ValueError:
@@ -24,8 +51,8 @@ def first_row(bad: pl.Series) -> int | None:
     return int(bad.arg_max() or 0) if bad.any() else None
 
 
-def read_lines(path: Path, data: bytes | None = None) -> pl.Series:
-    """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz".
+def read_blocks(path: Path, data: bytes | None = None) -> Iterator[Block]:
+    """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz", in blocks of bounded size.
 
     `data` is what it holds, if that has been read. Line ends may be LF or CR LF; a byte order mark in front
     and empty lines at the end are left out.
@@ -33,18 +60,42 @@ def read_lines(path: Path, data: bytes | None = None) -> pl.Series:
     Raises:
         ValueError: if the file is empty, no whole gzip file, unpacks to too much, or not UTF-8.
     """
+    number, rest, begun, ended = 1, b"", False, False
     with opened(path, data=data, packed=path.suffix == ".gz") as file:
-        data = file.read()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        byte = error.object[error.start]
-        raise line_error(path, line, f"must be UTF-8 text, got the byte 0x{byte:02x}.") from None
-    text = text.replace("\r\n", "\n").rstrip("\n")
-    if not text:
+        while not ended:
+            more = file.read(_BLOCK)
+            ended = len(more) < _BLOCK
+            text = rest + (more if begun else more.removeprefix(b"\xef\xbb\xbf"))
+            begun = True
+            cut = len(text) if ended else text.rfind(b"\n") + 1
+            whole = text[:cut].replace(b"\r\n", b"\n")
+            body = whole.rstrip(b"\n")
+            # Empty lines are of the next block, and left out if none comes.
+            rest = whole[len(body) + bool(body) :] + text[cut:]
+            if body:
+                block = Block(number, body)
+                _require_text(path, block)
+                yield block
+                number += block.num_lines
+    if number == 1:
         raise line_error(path, 1, "must hold something, got an empty file.")
-    return pl.Series("line", text.split("\n"), dtype=pl.String)
+
+
+def _require_text(path: Path, block: Block) -> None:
+    """Raises ValueError, naming the line, if a block is not UTF-8."""
+    if block.text.isascii():
+        return
+    try:
+        block.text.decode()
+    except UnicodeDecodeError as error:
+        line = block.first + block.text.count(b"\n", 0, error.start)
+        byte = block.text[error.start]
+        raise line_error(path, line, f"must be UTF-8 text, got the byte 0x{byte:02x}.") from None
+
+
+def read_lines(path: Path, data: bytes | None = None) -> pl.Series:
+    """The lines of a UTF-8 file; `data` and errors as of `read_blocks`."""
+    return pl.concat([block.lines for block in read_blocks(path, data)])
 
 
 def split_lines(
@@ -73,10 +124,85 @@ def split_lines(
     return frame
 
 
-def split_labels(path: Path, lines: pl.Series) -> pl.DataFrame:
+def split_labels(path: Path, lines: pl.Series, *, first: int = 1) -> pl.DataFrame:
     """Columns head, relation, tail of labels; ValueError as `split_lines`."""
     expected = "head, relation and tail, none empty, separated by tabs"
-    return split_lines(path, lines, _LABELS, expected, separator="\t")
+    return split_lines(path, lines, _LABELS, expected, separator="\t", first=first)
+
+
+def label_columns(path: Path, block: Block) -> pl.DataFrame:
+    """Columns head, relation, tail of labels; ValueError as `split_lines`."""
+    frame = _table(block, "\t", COLUMNS, pl.String())
+    return split_labels(path, block.lines, first=block.first) if frame is None else frame
+
+
+def id_columns(
+    path: Path,
+    block: Block,
+    columns: tuple[str, ...],
+    expected: str,
+    *,
+    separator: str | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> pl.DataFrame:
+    """Columns of ids, whole numbers as programs write them, in the order in which they stand in the lines.
+
+    Args:
+        path: of the file.
+        block: of it.
+        columns: their names.
+        expected: what a good line is, in words.
+        separator: of the columns, None for any tabs and spaces.
+        sizes: by column, the number of ids.
+
+    Returns:
+        Int64 columns; null, where there are no `sizes`, for a number that does not fit.
+
+    Raises:
+        ValueError: naming the file and the first line that does not fit, or that has an id out of range.
+    """
+    tabs = b"\t" in block.text[: block.text.find(b"\n")]
+    frame = _table(block, "\t" if tabs or separator == "\t" else " ", columns, pl.Int64())
+    if frame is not None and _as_written(frame, block) and _within(frame, sizes):
+        return frame
+    # Slower, for any white space, and able to say which line is wrong.
+    between, around = ("\t", "") if separator == "\t" else ("[ \t]+", "[ \t]*")
+    pattern = around + between.join(f"(?P<{column}>{WHOLE})" for column in columns) + around
+    text = split_lines(path, block.lines, pattern, expected, separator=separator, first=block.first)
+    if sizes is None:
+        return text.cast(pl.Int64, strict=False)
+    return text.select(ids_below(path, text[c], sizes[c], first=block.first).cast(pl.Int64) for c in columns)
+
+
+def _table(block: Block, separator: str, columns: tuple[str, ...], kind: Any) -> pl.DataFrame | None:
+    """The block as columns, if every line has all of them; what this reads is what a pattern would find."""
+    if b"\r" in block.text:
+        return None
+    schema: dict[str, Any] = dict.fromkeys(columns, kind)
+    try:
+        frame = pl.read_csv(block.text, has_header=False, separator=separator, quote_char=None, schema=schema)
+    except pl.exceptions.PolarsError:
+        return None
+    whole = len(frame) == block.num_lines and not sum(frame.null_count().row(0))
+    return frame if whole else None
+
+
+def _as_written(frame: pl.DataFrame, block: Block) -> bool:
+    """Whether the ids have no sign and no zero in front: so written, they are as long as the block."""
+    digits = len(frame) * (len(frame.columns) + len(frame.columns)) - 1
+    for column in frame:
+        least, largest = column.min(), column.max()
+        if least < 0:  # type: ignore[operator]
+            return False
+        power = 10
+        while power <= largest:  # type: ignore[operator]
+            digits += int((column >= power).sum())
+            power *= 10
+    return digits == len(block.text)
+
+
+def _within(frame: pl.DataFrame, sizes: Mapping[str, int] | None) -> bool:
+    return sizes is None or all(frame[name].max() < size for name, size in sizes.items())  # type: ignore[operator]
 
 
 def ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:
@@ -106,11 +232,33 @@ def headed(path: Path, lines: pl.Series, header: str) -> pl.Series:
     Raises:
         ValueError: if it is another one, or no line follows.
     """
-    if lines[0] != header:
-        raise line_error(path, 1, f"must be the header {header!r}, got {lines[0][:_SHOWN]!r}.")
-    if len(lines) == 1:
-        raise line_error(path, 1, "must be followed by lines, got none.")
+    _require_header(path, lines[0], header, more=len(lines) > 1)
     return lines[1:]
+
+
+def headed_blocks(path: Path, blocks: Iterator[Block], header: str) -> Iterator[Block]:
+    """`headed` of blocks."""
+    line, after = first_line(blocks)
+    _require_header(path, line, header, more=after is not None)
+    return after or iter(())
+
+
+def _require_header(path: Path, line: str, header: str, *, more: bool) -> None:
+    if line != header:
+        raise line_error(path, 1, f"must be the header {header!r}, got {line[:_SHOWN]!r}.")
+    if not more:
+        raise line_error(path, 1, "must be followed by lines, got none.")
+
+
+def first_line(blocks: Iterator[Block]) -> tuple[str, Iterator[Block] | None]:
+    """The first line, and the blocks of those after it; None if there are none."""
+    block = next(blocks)
+    line, _, text = block.text.partition(b"\n")
+    after = [Block(block.first + 1, text)] if text else []
+    following = next(blocks, None)
+    if following is not None:
+        after.append(following)
+    return line.decode(), chain(after, blocks) if after else None
 
 
 def counted(path: Path, lines: pl.Series) -> pl.Series:
@@ -119,10 +267,14 @@ def counted(path: Path, lines: pl.Series) -> pl.Series:
     Raises:
         ValueError: if it says something else.
     """
-    said, follow = lines[0].strip(), len(lines) - 1
-    if said != str(follow):
-        message = f"must be the number of lines that follow, {follow}, got {lines[0][:_SHOWN]!r}."
+    require_count(path, lines[0], len(lines) - 1)
+    return lines[1:]
+
+
+def require_count(path: Path, line: str, follow: int) -> None:
+    """Raises ValueError unless the first line is the number of those that follow, and some do (OpenKE)."""
+    if line.strip() != str(follow):
+        message = f"must be the number of lines that follow, {follow}, got {line[:_SHOWN]!r}."
         raise line_error(path, 1, message)
     if not follow:
         raise line_error(path, 1, "must be followed by lines, got none.")
-    return lines[1:]

@@ -3,63 +3,67 @@
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
-from owkg.kg.factory import FIRST, read_factory
+from owkg.kg.factory import FIRST, read_factory, read_triples
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.labels import read_labels
 from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
 from owkg.kg.lines import (
     WHOLE,
-    counted,
+    Block,
+    first_line,
     first_row,
-    ids_below,
+    id_columns,
+    label_columns,
     line_error,
-    read_lines,
-    split_labels,
-    split_lines,
+    read_blocks,
+    require_count,
 )
 from owkg.kg.manifest import read_manifest
-from owkg.kg.triples import COLUMNS, triple_frame
+from owkg.kg.triples import COLUMNS, MOST_IDS, num_distinct, triple_keys
 
 DUPLICATES = ("warn", "keep", "drop", "error")
 
-_IDS, _OPENKE_IDS = (
-    "[ \t]*" + "[ \t]+".join(f"(?P<{column}>{WHOLE})" for column in columns) + "[ \t]*"
-    for columns in (COLUMNS, ("head", "tail", "relation"))
-)
+_IDS = "[ \t]*" + "[ \t]+".join([f"(?:{WHOLE})"] * 3) + "[ \t]*"
+_THREE_IDS = "three ids (whole numbers)"
 _NUMBERS = r"\s*" + r"\s+".join([r"[+-]?[0-9]+(?:\.[0-9]*)?"] * 3) + r"\s*"
 # Lines of a file that are looked at for what it holds.
 _SAMPLE = 1000
-# What each split goes through: read, taken apart, numbered, looked at for duplicates.
-_STEPS = 4
+# Steps of progress, shared out among the splits by the bytes of their files: read, numbered, looked at for
+# duplicates.
+_READ, _NUMBERED, _LOOKED_AT = 700, 200, 100
+_STEPS = 1000
+# Bytes of a file that such lines are looked for in.
+_LOOKED = 2**20
 
-_Value = TypeVar("_Value")
+_Ids = Int32[np.ndarray, "_ 3"]
 
 
-class _Split(NamedTuple):
-    """The lines of a split as they stand in its file: three columns of text."""
+class _File(NamedTuple):
+    """A split's file: its first block, and all blocks."""
 
     path: Path
-    first: int  # number of the first line that holds a triple
-    frame: pl.DataFrame
+    head: Block
+    blocks: Iterator[Block]
 
 
 class _Tables(NamedTuple):
-    """A folder as text; `entities` and `relations` are None where no file gives the ids."""
+    """A folder in ids; by split, its path and the number of the first line that holds a triple."""
 
-    entities: tuple[str, ...] | None
-    relations: tuple[str, ...] | None
-    splits: dict[str, _Split]
-    by_id: bool  # whether the columns hold ids
-    source: str = ""  # of the labels, for messages
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+    splits: dict[str, _Ids]
+    lines: dict[str, tuple[Path, int]]
+    by_label: bool  # whether the files name labels, not ids
 
 
 def read_graph(
@@ -109,193 +113,333 @@ def read_graph(
     if not isinstance(folder, str | PathLike):
         raise ArgumentError("folder", f"must be the path of a folder, got {folder!r}.")
     folder = Path(folder)
-    tell = on_progress or (lambda done, total: None)
-    tables = _tables(folder, layout, tell)
-    graph = _from_ids(tables, tell) if tables.by_id else _from_labels(tables, tell)
-    splits = {
-        name: _without_duplicates(triples, tables.splits[name], duplicates)
-        for name, triples in _told(graph.splits, 3, tell)
-    }
-    return graph._replace(splits=splits)
+    progress = _Progress(on_progress)
+    tables = _tables(folder, layout, progress)
+    splits = {}
+    for name, triples in tables.splits.items():
+        path, first = tables.lines[name]
+        shown = (tables.entities, tables.relations) if tables.by_label else None
+        splits[name] = _without_duplicates(triples, path, first, shown, duplicates)
+        progress.add(_LOOKED_AT, path)
+    progress.end()
+    return KnowledgeGraph(tables.entities, tables.relations, splits)
 
 
-def _told(
-    splits: dict[str, _Value], step: int, tell: Callable[[int, int], None]
-) -> Iterator[tuple[str, _Value]]:
-    """The items of `splits`; tells after each that one more has come through a step (from 0)."""
-    for i, item in enumerate(splits.items(), start=1):
-        yield item
-        tell(step * len(splits) + i, _STEPS * len(splits))
+class _Progress:
+    """Tells how much of the work is done; every file has steps by its bytes."""
+
+    def __init__(self, tell: Callable[[int, int], None] | None) -> None:
+        self._tell, self._done, self._bytes = tell, 0.0, {}
+
+    def expect(self, paths: Iterable[Path]) -> None:
+        self._bytes = {path: path.stat().st_size for path in paths}
+
+    def add(self, steps: float, path: Path, share: float = 1) -> None:
+        """That a share of a file has come through a phase of so many steps."""
+        self._done += steps * share * self._bytes[path] / max(1, sum(self._bytes.values()))
+        if self._tell:
+            self._tell(min(int(self._done), _STEPS), _STEPS)
+
+    def end(self) -> None:
+        if self._tell:
+            self._tell(_STEPS, _STEPS)
+
+    def blocks(self, path: Path, blocks: Iterable[Block]) -> Iterator[Block]:
+        """Blocks of a file that are read."""
+        left = 1.0
+        for block in blocks:
+            yield block
+            # Packed files hold more than their size.
+            share = min(left, len(block.text) / self._bytes[path])
+            left -= share
+            self.add(_READ, path, share)
+        self.add(_READ, path, left)
 
 
-def _tables(folder: Path, layout: str | None, tell: Callable[[int, int], None]) -> _Tables:
+def _tables(folder: Path, layout: str | None, progress: _Progress) -> _Tables:
     found = find_layout(folder) if layout is None else layout
     match found:
         case "openke":
-            return _openke(folder, tell)
+            return _openke(folder, progress)
         case "rotate":
-            return _rotate(folder, tell)
+            return _rotate(folder, progress)
         case "libkge":
-            return _libkge(folder, tell)
+            return _libkge(folder, progress)
         case "pykeen":
-            return _pykeen(folder)
-    lines = {name: (path, read_lines(path)) for name, path in _told(split_files(folder, found), 0, tell)}
-    first_lines = [line[0] for _, line in lines.values()]
+            return _pykeen(folder, progress)
+    files = _files(split_files(folder, found), progress)
+    first_lines = [_first_line(file.head) for file in files.values()]
     are_ids = layout is None and all(re.fullmatch(_IDS, line) for line in first_lines)
-    by_id = are_ids or layout == "integer"
-    if layout is None and not are_ids:
-        _check_labels(lines.values())
-    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in _told(lines, 1, tell)}
-    return _Tables(None, None, splits, by_id)
+    if are_ids or layout == "integer":
+        return _digits(files, progress)
+    if layout is None:
+        _check_labels(files.values())
+    return _sorted(files, progress)
 
 
-def _split(path: Path, lines: pl.Series, *, by_id: bool) -> _Split:
-    if by_id:
-        return _Split(path, 1, split_lines(path, lines, _IDS, "three ids (whole numbers)", separator=None))
-    return _Split(path, 1, split_labels(path, lines))
+def _files(paths: dict[str, Path], progress: _Progress) -> dict[str, _File]:
+    """The files of the splits, each with its first block, which tells what it holds."""
+    progress.expect(paths.values())
+    files = {}
+    for name, path in paths.items():
+        blocks = read_blocks(path)
+        head = next(blocks)
+        files[name] = _File(path, head, progress.blocks(path, chain([head], blocks)))
+    return files
 
 
-def _check_labels(files: Iterable[tuple[Path, pl.Series]]) -> None:
+def _first_line(block: Block) -> str:
+    return block.text.partition(b"\n")[0].decode()
+
+
+def _check_labels(files: Iterable[_File]) -> None:
     """Looks for ids that one line would turn into labels, in some lines of each file.
 
     Raises:
         ValueError: naming a first line of three numbers that are no ids, where most lines are ids.
     """
-    files = list(files)
-    some = pl.concat([lines.gather_every(max(1, len(lines) // _SAMPLE)) for _, lines in files])
+    samples = []
+    for file in files:
+        lines = Block(1, file.head.text[:_LOOKED]).lines
+        samples.append(lines.gather_every(max(1, len(lines) // _SAMPLE)))
+    some = pl.concat(samples)
     if 2 * int(some.str.contains(f"^{_IDS}$").sum()) <= len(some):
         return
-    path, line = next((path, lines[0]) for path, lines in files if not re.fullmatch(_IDS, lines[0]))
+    named = ((file.path, _first_line(file.head)) for file in files)
+    path, line = next((path, line) for path, line in named if not re.fullmatch(_IDS, line))
     said = f"{path}, line 1: is not three ids (whole numbers without a sign or a zero in front), got {line!r}"
     if re.fullmatch(_NUMBERS, line):
         raise ValueError(f"{said}, where most lines are; if all are labels, name the layout labelled.")
     warnings.warn(f"{said}, where most lines are: all of them are read as labels.", UserWarning, stacklevel=2)
 
 
-def _openke(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
+def _openke(folder: Path, progress: _Progress) -> _Tables:
     entities = read_labels(find_file(folder, "entity2id.txt"), openke=True)
     relations = read_labels(find_file(folder, "relation2id.txt"), openke=True)
-    splits = {}
-    for name, path in _told(split_files(folder, "openke"), 1, tell):
-        lines = counted(path, read_lines(path))
-        expected = "the ids of head, tail and relation (whole numbers)"
-        frame = split_lines(path, lines, _OPENKE_IDS, expected, separator=None, first=2)
-        splits[name] = _Split(path, 2, frame)
-    return _Tables(entities, relations, splits, by_id=True)
+    splits, lines = {}, {}
+    for name, (path, _, blocks) in _files(split_files(folder, "openke"), progress).items():
+        said, after = first_line(blocks)
+        columns, expected = ("head", "tail", "relation"), "the ids of head, tail and relation (whole numbers)"
+        splits[name] = _ids(path, after or (), entities, relations, columns, expected)
+        require_count(path, said, len(splits[name]))
+        lines[name] = path, 2
+    return _Tables(entities, relations, splits, lines, by_label=False)
 
 
-def _rotate(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
+def _rotate(folder: Path, progress: _Progress) -> _Tables:
     entities = read_labels(find_file(folder, "entities.dict"), openke=False)
     relations = read_labels(find_file(folder, "relations.dict"), openke=False)
-    files = split_files(folder, "rotate")
-    lines = {name: (path, read_lines(path)) for name, path in _told(files, 0, tell)}
-    line = lines["train"][1][0]
+    files = _files(split_files(folder, "rotate"), progress)
+    line = _first_line(files["train"].head)
     head, relation, tail = [*line.split("\t"), "", ""][:3]
     known = head in entities and relation in relations and tail in entities
-    by_id = not known and re.fullmatch(_IDS, line) is not None
-    splits = {name: _split(path, line, by_id=by_id) for name, (path, line) in _told(lines, 1, tell)}
-    return _Tables(entities, relations, splits, by_id, "entities.dict and relations.dict")
+    lines = {name: (file.path, 1) for name, file in files.items()}
+    if not known and re.fullmatch(_IDS, line) is not None:
+        splits = {name: _ids(file.path, file.blocks, entities, relations) for name, file in files.items()}
+        return _Tables(entities, relations, splits, lines, by_label=False)
+    kinds = pl.Enum(list(entities)), pl.Enum(list(relations))
+    splits = {name: _known_labels(file, *kinds) for name, file in files.items()}
+    return _Tables(entities, relations, splits, lines, by_label=True)
 
 
-def _libkge(folder: Path, tell: Callable[[int, int], None]) -> _Tables:
+def _libkge(folder: Path, progress: _Progress) -> _Tables:
     if (folder / "dataset.yaml").is_file():
-        entity_ids, relation_ids, files, sizes = read_manifest(folder / "dataset.yaml")
+        entity_ids, relation_ids, paths, sizes = read_manifest(folder / "dataset.yaml")
     else:
         entity_ids, relation_ids = find_file(folder, "entity_ids.del"), find_file(folder, "relation_ids.del")
-        files, sizes = split_files(folder, "libkge"), {}
+        paths, sizes = split_files(folder, "libkge"), {}
     entities, relations = (read_labels(path, openke=False) for path in (entity_ids, relation_ids))
-    splits = {name: _split(path, read_lines(path), by_id=True) for name, path in _told(files, 1, tell)}
+    files = _files(paths, progress)
+    splits = {name: _ids(file.path, file.blocks, entities, relations) for name, file in files.items()}
     found = {entity_ids: len(entities), relation_ids: len(relations)}
-    found |= {split.path: len(split.frame) for split in splits.values()}
+    found |= {paths[name]: len(triples) for name, triples in splits.items()}
     for path, (size, line) in sizes.items():
         if size != found[path]:
             message = f"says {size} of {path.name}, which has {found[path]} lines."
             raise line_error(folder / "dataset.yaml", line, message)
-    return _Tables(entities, relations, splits, by_id=True)
+    lines = {name: (path, 1) for name, path in paths.items()}
+    return _Tables(entities, relations, splits, lines, by_label=False)
 
 
-def _pykeen(folder: Path) -> _Tables:
+def _pykeen(folder: Path, progress: _Progress) -> _Tables:
     factories = {name: read_factory(path) for name, path in factory_folders(folder).items()}
+    progress.expect(factory.path for factory in factories.values())
     # Each factory has ids of its own, which the labels join.
-    entities = dict.fromkeys(label for factory in factories.values() for label in factory.entities)
-    relations = dict.fromkeys(label for factory in factories.values() for label in factory.relations)
-    splits = {name: _Split(f.path, FIRST, f.triples) for name, f in factories.items()}
-    return _Tables(tuple(entities), tuple(relations), splits, by_id=False)
-
-
-def _from_labels(tables: _Tables, tell: Callable[[int, int], None]) -> KnowledgeGraph:
-    frames = [split.frame for split in tables.splits.values()]
-    entities, relations = tables.entities, tables.relations
-    if entities is None or relations is None:
-        entities = _sorted_labels([frame[column] for frame in frames for column in ("head", "tail")])
-        relations = _sorted_labels([frame["relation"] for frame in frames])
-    kinds = {"entity": pl.Enum(list(entities)), "relation": pl.Enum(list(relations))}
+    entities, relations = (
+        tuple(dict.fromkeys(label for factory in factories.values() for label in getattr(factory, kind)))
+        for kind in ("entities", "relations")
+    )
     splits = {}
-    for name, split in _told(tables.splits, 2, tell):
-        ids = []
-        for column in COLUMNS:
-            kind = "relation" if column == "relation" else "entity"
-            found = split.frame[column].cast(kinds[kind], strict=False).to_physical()
-            if (row := first_row(found.is_null())) is not None:
-                message = f"the {kind} {split.frame[column][row]!r} is not in {tables.source}."
-                raise line_error(split.path, split.first + row, message)
-            ids.append(found.cast(pl.Int32).to_numpy())
-        splits[name] = np.stack(ids, axis=1)
-    return KnowledgeGraph(entities, relations, splits)
-
-
-def _sorted_labels(columns: list[pl.Series]) -> tuple[str, ...]:
-    return tuple(pl.concat([column.unique() for column in columns]).unique().sort().to_list())
-
-
-def _from_ids(tables: _Tables, tell: Callable[[int, int], None]) -> KnowledgeGraph:
-    entities, relations = tables.entities, tables.relations
-    if entities is None or relations is None:
-        entities = _digits("entity", ("head", "tail"), tables)
-        relations = _digits("relation", ("relation",), tables)
-    sizes = (len(entities), len(relations), len(entities))
-    splits = {}
-    for name, (path, first, frame) in _told(tables.splits, 2, tell):
-        ids = [ids_below(path, frame[c], n, first=first) for c, n in zip(COLUMNS, sizes, strict=True)]
-        splits[name] = np.stack([found.to_numpy() for found in ids], axis=1)
-    return KnowledgeGraph(entities, relations, splits)
-
-
-def _digits(kind: str, columns: tuple[str, ...], tables: _Tables) -> tuple[str, ...]:
-    """The labels 0, 1, 2, ... up to the largest id."""
-    found = [split.frame[column] for split in tables.splits.values() for column in columns]
-    distinct = pl.concat([ids.cast(pl.Int64, strict=False).unique() for ids in found]).unique()
-    # Ids too long for 64 bits are null.
-    largest = 2**63 if distinct.null_count() else int(distinct.max())  # type: ignore[arg-type]
-    if largest + 1 > 2 * len(distinct):
-        raise ValueError(
-            f"{tables.splits['train'].path.parent}: must hold at least half of the {kind} ids up to the "
-            f"largest, {largest}, got {len(distinct)} of them; if they are labels, name the layout labelled."
+    for name, factory in factories.items():
+        entity, relation = (
+            pl.Series(own, dtype=pl.String).cast(pl.Enum(list(joined))).to_physical().to_numpy()
+            for own, joined in ((factory.entities, entities), (factory.relations, relations))
         )
-    return tuple(map(str, range(largest + 1)))
+        splits[name] = _renumbered([_stacked(frame) for frame in read_triples(factory)], entity, relation)
+        progress.add(_READ, factory.path)
+    lines = {name: (factory.path, FIRST) for name, factory in factories.items()}
+    return _Tables(entities, relations, splits, lines, by_label=True)
+
+
+def _ids(
+    path: Path,
+    blocks: Iterable[Block],
+    entities: tuple[str, ...],
+    relations: tuple[str, ...],
+    columns: tuple[str, ...] = COLUMNS,
+    expected: str = _THREE_IDS,
+) -> _Ids:
+    """The triples of a file of ids below the numbers of labels."""
+    sizes = dict.fromkeys(COLUMNS, len(entities)) | {"relation": len(relations)}
+    parts = [_stacked(id_columns(path, block, columns, expected, sizes=sizes)) for block in blocks]
+    return np.concatenate([np.empty((0, 3), np.int32), *parts])
+
+
+def _known_labels(file: _File, entity: Any, relation: Any) -> _Ids:
+    """The triples of a file of labels; `entity` and `relation` are enums of those that are known."""
+    parts = []
+    for block in file.blocks:
+        frame = label_columns(file.path, block)
+        codes = _codes(frame, entity, relation)
+        for column in codes:
+            if (row := first_row(column.is_null())) is not None:
+                kind, label = "relation" if column.name == "relation" else "entity", frame[column.name][row]
+                message = f"the {kind} {label!r} is not in entities.dict and relations.dict."
+                raise line_error(file.path, block.first + row, message)
+        parts.append(_stacked(codes))
+    return np.concatenate(parts)
+
+
+def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
+    """Labels in sorted order. Each block has ids of its own first, so no file is taken apart twice."""
+    own: dict[str, list[tuple[pl.Series, pl.Series, _Ids]]] = {}
+    for name, file in files.items():
+        own[name] = []
+        for block in file.blocks:
+            frame = label_columns(file.path, block)
+            entity = pl.concat([frame["head"], frame["tail"]]).unique()
+            relation = frame["relation"].unique()
+            codes = _codes(frame, pl.Enum(entity), pl.Enum(relation))
+            own[name].append((entity, relation, _stacked(codes)))
+    blocks = [block for parts in own.values() for block in parts]
+    entities = pl.concat([block[0] for block in blocks]).unique().sort()
+    relations = pl.concat([block[1] for block in blocks]).unique().sort()
+    kinds = pl.Enum(entities), pl.Enum(relations)
+    splits = {}
+    for name, file in files.items():
+        parts = own.pop(name)
+        for i, (entity, relation, triples) in enumerate(parts):
+            numbers = (
+                x.cast(kind).to_physical().to_numpy()
+                for x, kind in zip((entity, relation), kinds, strict=True)
+            )
+            parts[i] = (entity[:0], relation[:0], _renumbered([triples], *numbers))
+        splits[name] = np.concatenate([triples for _, _, triples in parts])
+        progress.add(_NUMBERED, file.path)
+    lines = {name: (file.path, 1) for name, file in files.items()}
+    return _Tables(tuple(entities.to_list()), tuple(relations.to_list()), splits, lines, by_label=True)
+
+
+def _codes(frame: pl.DataFrame, entity: Any, relation: Any) -> pl.DataFrame:
+    """The places of labels in two enums; null for those that are not there."""
+    kinds = {"head": entity, "relation": relation, "tail": entity}
+    return frame.select(frame[name].cast(kind, strict=False).to_physical() for name, kind in kinds.items())
+
+
+def _stacked(frame: pl.DataFrame) -> _Ids:
+    """Columns head, relation, tail as int32 rows."""
+    triples = np.empty((len(frame), 3), np.int32)
+    for i, column in enumerate(COLUMNS):
+        triples[:, i] = frame[column].to_numpy()
+    return triples
+
+
+def _renumbered(parts: list[_Ids], entity: np.ndarray, relation: np.ndarray) -> _Ids:
+    """Triples whose id i becomes `entity[i]` or `relation[i]`, in place."""
+    for triples in parts:
+        for column, numbers in enumerate((entity, relation, entity)):
+            triples[:, column] = numbers[triples[:, column]]
+    return np.concatenate([np.empty((0, 3), np.int32), *parts])
+
+
+def _digits(files: dict[str, _File], progress: _Progress) -> _Tables:
+    """Labels 0, 1, 2, ... up to the largest id."""
+    parts: dict[str, list[pl.DataFrame | _Ids]] = {}
+    for name, file in files.items():
+        frames = (id_columns(file.path, block, COLUMNS, _THREE_IDS) for block in file.blocks)
+        parts[name] = [frame if _too_large(frame) else _stacked(frame) for frame in frames]
+    folder = next(iter(files.values())).path.parent
+    every = [part for of in parts.values() for part in of]
+    entities = _number_of_ids("entity", (0, 2), every, folder)
+    relations = _number_of_ids("relation", (1,), every, folder)
+    splits = {}
+    for name, file in files.items():
+        splits[name] = np.concatenate(parts.pop(name))
+        progress.add(_NUMBERED, file.path)
+    lines = {name: (file.path, 1) for name, file in files.items()}
+    names = tuple(map(str, range(max(entities, relations))))
+    return _Tables(names[:entities], names[:relations], splits, lines, by_label=False)
+
+
+def _too_large(frame: pl.DataFrame) -> bool:
+    """Whether some id does not fit, even into 64 bits (null)."""
+    return any(column.null_count() or column.max() >= MOST_IDS for column in frame)  # type: ignore[operator]
+
+
+def _number_of_ids(
+    kind: str, columns: tuple[int, ...], parts: list[pl.DataFrame | _Ids], folder: Path
+) -> int:
+    """One more than the largest id; ValueError if fewer than half of the ids below it are there."""
+    found = [
+        part.to_series(i) if isinstance(part, pl.DataFrame) else pl.Series(part[:, i], dtype=pl.Int64)
+        for part in parts
+        for i in columns
+    ]
+    largest = 2**63 if any(x.null_count() for x in found) else max(int(x.max()) for x in found)  # type: ignore[arg-type]
+    if largest < 2 * sum(map(len, found)):
+        there = np.zeros(largest + 1, bool)
+        for ids in found:
+            there[ids.to_numpy()] = True
+        distinct = np.count_nonzero(there)
+    else:
+        distinct = pl.concat(found).n_unique()
+    if largest + 1 > 2 * distinct:
+        raise ValueError(
+            f"{folder}: must hold at least half of the {kind} ids up to the largest, {largest}, "
+            f"got {distinct} of them; if they are labels, name the layout labelled."
+        )
+    return largest + 1
 
 
 def _without_duplicates(
-    triples: Int32[np.ndarray, "before 3"], split: _Split, duplicates: str
-) -> Int32[np.ndarray, "after 3"]:
+    triples: _Ids,
+    path: Path,
+    first: int,
+    labels: tuple[tuple[str, ...], tuple[str, ...]] | None,
+    duplicates: str,
+) -> _Ids:
     if duplicates == "keep":
         return triples
-    first = triple_frame(triples).select(pl.struct(COLUMNS)).to_series().is_first_distinct()
-    repeated = len(first) - int(first.sum())
+    keys = triple_keys(triples)
+    repeated = len(keys) - num_distinct(np.sort(keys))
     if not repeated:
         return triples
+    if duplicates == "warn":
+        warnings.warn(
+            f"{path}: {repeated} of {len(keys)} lines repeat an earlier triple; all are kept "
+            '(duplicates="drop" keeps one of each).',
+            UserWarning,
+            stacklevel=3,
+        )
+        return triples
+    is_first = pl.Series(keys).is_first_distinct()
     if duplicates == "drop":
-        return triples[first.to_numpy()]
-    if duplicates == "error":
-        row = (~first).arg_max() or 0
-        before = int(np.argmax((triples == triples[row]).all(axis=1)))
-        shown = " ".join(split.frame.select(COLUMNS).row(row))
-        message = f"the triple {shown!r} stands on line {split.first + before} already."
-        raise line_error(split.path, split.first + row, message)
-    warnings.warn(
-        f"{split.path}: {repeated} of {len(first)} lines repeat an earlier triple; all are kept "
-        '(duplicates="drop" keeps one of each).',
-        UserWarning,
-        stacklevel=3,
-    )
-    return triples
+        return triples[is_first.to_numpy()]
+    row = (~is_first).arg_max() or 0
+    before = int(np.argmax(keys == keys[row]))
+    head, relation, tail = triples[row].tolist()
+    shown = (head, relation, tail)
+    if labels is not None:
+        shown = (labels[0][head], labels[1][relation], labels[0][tail])
+    message = f"the triple {' '.join(map(str, shown))!r} stands on line {first + before} already."
+    raise line_error(path, first + row, message)

@@ -10,7 +10,7 @@ from owkg.kg.categories import CATEGORIES, relation_categories
 from owkg.kg.graph import KnowledgeGraph, fact_splits, graph_checked, joined_splits
 from owkg.kg.known import known_answers
 from owkg.kg.popularity import entity_popularity, relation_popularity
-from owkg.kg.triples import COLUMNS, triple_frame
+from owkg.kg.triples import num_distinct, triple_keys
 
 
 def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
@@ -45,7 +45,8 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
         raise ArgumentError("graph", f"must have training triples, got splits {', '.join(facts) or 'none'}.")
     train = facts["train"]
     evaluated = {name: triples for name, triples in facts.items() if not name.startswith("train")}
-    everything = joined_splits(graph, list(facts))
+    everything = train if len(facts) == 1 else joined_splits(graph, list(facts))
+    keys = dict(zip(graph.splits, _keys(graph), strict=True))
     return {
         "entities": graph.num_entities,
         "relations": graph.num_relations,
@@ -55,13 +56,13 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
         },
         "triples": {name: len(triples) for name, triples in graph.splits.items()},
         "duplicates": {
-            name: len(triples) - triple_frame(triples).n_unique() for name, triples in graph.splits.items()
+            name: len(triples) - num_distinct(keys[name]) for name, triples in graph.splits.items()
         },
-        "leakage": {name: _leakage(name, triples, facts) for name, triples in evaluated.items()},
-        "reversed_in_train": {name: _reversed(triples, train) for name, triples in evaluated.items()},
+        "leakage": {name: _leakage(name, keys, facts) for name in evaluated},
+        "reversed_in_train": _reversed(evaluated, train),
         "unseen_in_train": {name: _unseen(triples, train, graph) for name, triples in evaluated.items()},
         "false_triples": {
-            name: {"triples": len(triples), "also_facts": _shared(triples, everything)}
+            name: {"triples": len(triples), "also_facts": _also_facts(keys, name, facts)}
             for name, triples in graph.splits.items()
             if name not in facts
         },
@@ -96,19 +97,42 @@ def _count(mask: np.ndarray) -> int:
     return int(np.count_nonzero(mask))
 
 
-def _shared(triples: np.ndarray, others: np.ndarray) -> int:
-    return len(triple_frame(triples).join(triple_frame(others), on=list(COLUMNS), how="semi"))
+def _keys(graph: KnowledgeGraph) -> list[np.ndarray]:
+    """The numbers of the triples of each split, increasing."""
+    found = triple_keys(*graph.splits.values())
+    found = found if isinstance(found, list) else [found]
+    for keys in found:
+        keys.sort()
+    return found
 
 
-def _leakage(name: str, triples: np.ndarray, facts: dict[str, np.ndarray]) -> dict[str, int]:
+def _among(wanted: np.ndarray, increasing: np.ndarray) -> np.ndarray:
+    """Whether each wanted number is in an array."""
+    if not len(increasing):
+        return np.zeros(len(wanted), bool)
+    at = np.searchsorted(increasing, wanted)
+    return increasing[np.minimum(at, len(increasing) - 1)] == wanted
+
+
+def _leakage(name: str, keys: dict[str, np.ndarray], facts: dict[str, np.ndarray]) -> dict[str, int]:
     earlier = ("train", "valid") if name.startswith("test") else ("train",)
-    return {other: _shared(triples, facts[other]) for other in earlier if other in facts}
+    return {other: _count(_among(keys[name], keys[other])) for other in earlier if other in facts}
 
 
-def _reversed(triples: np.ndarray, train: np.ndarray) -> dict[str, Any]:
-    linked = triple_frame(train).select(head="tail", tail="head")
-    found = len(triple_frame(triples).join(linked, on=["head", "tail"], how="semi"))
-    return {"triples": found, "share": found / len(triples) if len(triples) else None}
+def _also_facts(keys: dict[str, np.ndarray], name: str, facts: dict[str, np.ndarray]) -> int:
+    return _count(np.logical_or.reduce([_among(keys[name], keys[other]) for other in facts]))
+
+
+def _reversed(evaluated: dict[str, np.ndarray], train: np.ndarray) -> dict[str, dict[str, Any]]:
+    if not evaluated:
+        return {}
+    below = 1 + max(int(of.max()) for of in (train, *evaluated.values()) if len(of))
+    linked = np.sort(train[:, 2].astype(np.int64) * below + train[:, 0])
+    found = {}
+    for name, triples in evaluated.items():
+        count = _count(_among(triples[:, 0].astype(np.int64) * below + triples[:, 2], linked))
+        found[name] = {"triples": count, "share": count / len(triples) if len(triples) else None}
+    return found
 
 
 def _unseen(triples: np.ndarray, train: np.ndarray, graph: KnowledgeGraph) -> dict[str, int]:

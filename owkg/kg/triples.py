@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Int32, Int64
+from jaxtyping import Bool, Int32, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -62,6 +62,51 @@ def query_parts(
     """(known entity, relation, answer) of each triple where `side` is predicted."""
     head, relation, tail = triples.T
     return (head, relation, tail) if side == "tail" else (tail, relation, head)
+
+
+def triple_keys(*splits: Int32[np.ndarray, "_ 3"]) -> Any:
+    """A number for each triple, the same for the same triple in all of several arrays.
+
+    Returns:
+        int64 [triples]; of several arrays, a list of them. Ordered by head, relation, tail where 64 bits
+        hold every such number.
+    """
+    most = [max([int(of[:, i].max()) for of in splits if len(of)], default=0) + 1 for i in range(3)]
+    if most[0] * most[1] * most[2] < 2**63:
+        # In place, for graphs of which memory holds few copies.
+        found = []
+        for triples in splits:
+            keys = triples[:, 0].astype(np.int64)
+            for i in (1, 2):
+                keys *= most[i]
+                keys += triples[:, i]
+            found.append(keys)
+    else:
+        parts = np.cumsum([len(triples) for triples in splits])[:-1]
+        frame = triple_frame(np.concatenate(splits))
+        codes = frame.select(pl.struct(COLUMNS)).to_series().rank("dense").to_numpy().astype(np.int64)
+        found = np.split(codes, parts)
+    return found[0] if len(splits) == 1 else found
+
+
+def changes(ordered: Any) -> Bool[np.ndarray, "_"]:
+    """Which values of an array are not equal to the one before; the first is not."""
+    new = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return new
+
+
+def distinct_triples(triples: Int32[np.ndarray, "_ 3"]) -> Int32[np.ndarray, "_ 3"]:
+    """Each triple once, in the order of the first of each."""
+    keys = triple_keys(triples)
+    if num_distinct(np.sort(keys)) == len(keys):
+        return triples
+    return triples[pl.Series(keys).is_first_distinct().to_numpy()]
+
+
+def num_distinct(ordered: Int64[np.ndarray, "_"]) -> int:
+    """How many different numbers an increasing array has."""
+    return int(np.count_nonzero(changes(ordered)))
 
 
 def triple_frame(triples: Int32[np.ndarray, "triples 3"]) -> pl.DataFrame:

@@ -108,11 +108,18 @@ def labels(graph):
     }
 
 
+@pytest.fixture(params=[None, 8], ids=["whole files", "blocks of 8 bytes"])
+def blocks(request, monkeypatch):
+    """Files are read whole, and in blocks of some bytes."""
+    if request.param:
+        monkeypatch.setattr("owkg.kg.lines._BLOCK", request.param)
+
+
 # --- layouts
 
 
 @pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
-def test_every_layout(made, files):
+def test_every_layout(made, blocks, files):
     graph = read_graph(made(files))
     assert labels(graph) == TRIPLES
     assert list(graph.splits) == ["train", "test"]
@@ -123,7 +130,7 @@ def test_every_layout(made, files):
 
 
 @pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
-def test_every_layout_packed_with_other_line_ends_a_mark_and_blank_lines_at_the_end(made, files):
+def test_every_layout_packed_with_other_line_ends_a_mark_and_blank_lines_at_the_end(made, blocks, files):
     def varied(name, text):
         if isinstance(text, bytes):
             return name, text
@@ -173,7 +180,7 @@ def test_joined_splits(made):
         joined_splits(graph, ["valid"])
 
 
-def test_labels_are_kept_to_the_letter(made):
+def test_labels_are_kept_to_the_letter(made, blocks):
     line = 'New York \t"in"\t#1\n\u00a0x\tNULL\tNA\nа,b\t \tx\u2028y\n'
     assert labels(read_graph(made({"train.txt": line})))["train"] == [
         ("New York ", '"in"', "#1"),
@@ -297,6 +304,28 @@ def test_labels_that_pykeen_quotes(made):
     assert graph.entities == ('"q"', 'the "big" one', 'New "York" ', "a\tb")
 
 
+def test_blocks_of_any_size_give_the_same_graph(made, monkeypatch):
+    """Ids that many blocks share, lines longer than a block, and both line ends."""
+    rng = np.random.default_rng(5)
+    parts = [np.char.add("é" * 5, rng.integers(0, n, 400).astype(str)) for n in (50, 4, 60)]
+    lines = ["\t".join(row) for row in zip(*parts, strict=True)]
+    ends = rng.choice(["\n", "\r\n"], 400)
+    text = "".join(f"{line}{end}" for line, end in zip(lines, ends, strict=True))
+    ids = "".join(f"{h} {r}\t{t}\n" for h, r, t in rng.integers(0, 9, (300, 3)))
+    for files in ({"train.txt": text, "test.txt": TEST}, {"train.txt": ids, "valid.txt": "1 2 3"}):
+        folder, found = made(files), []
+        for size in (7, 100, 2**20):
+            monkeypatch.setattr("owkg.kg.lines._BLOCK", size)
+            with pytest.warns(UserWarning, match="repeat an earlier triple"):
+                found.append(read_graph(folder))
+        for graph in found[:-1]:
+            assert graph[:2] == found[-1][:2]
+            assert list(graph.splits) == list(found[-1].splits)
+            for name, triples in graph.splits.items():
+                np.testing.assert_array_equal(triples, found[-1].splits[name])
+        (folder / "test.txt").unlink(missing_ok=True)
+
+
 # --- duplicates
 
 
@@ -319,7 +348,7 @@ def test_duplicates_are_kept_in_silence_or_dropped(made):
     assert len(dropped.splits["test"]) == 2
 
 
-def test_duplicates_are_refused_with_both_lines(made):
+def test_duplicates_are_refused_with_both_lines(made, blocks):
     with pytest.raises(ValueError, match=r"train\.txt, line 3: .*'ann knows bob'.* on line 1"):
         read_graph(made(REPEATED), duplicates="error")
     openke = OPENKE | {"train2id.txt": "3\n1 2 1\n2 0 1\n2 0 1\n"}
@@ -422,7 +451,7 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("files", "file", "line", "message"), BAD_LINES)
-def test_a_bad_line_is_named(made, files, file, line, message):
+def test_a_bad_line_is_named(made, blocks, files, file, line, message):
     folder = made(files)
     with pytest.raises(ValueError, match=message) as caught:
         read_graph(folder)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg.kg import KnowledgeGraph, gini, graph_statistics, read_graph
+from owkg.kg.triples import distinct_triples, triple_keys
 
 
 def _array(*triples):
@@ -131,3 +132,17 @@ def test_the_false_triples_of_codex_are_false(owkg_data):
 def test_anything_but_a_graph_is_refused(graph):
     with pytest.raises(ValueError, match="`graph` must be a KnowledgeGraph, got"):
         graph_statistics(graph)
+
+
+@pytest.mark.parametrize("most", [5, 2**31 - 2])
+def test_keys_are_equal_where_triples_are(most):
+    """Also where 64 bits hold no number for every triple of these sizes."""
+    rng = np.random.default_rng(1)
+    first, second = (rng.choice([0, 1, most - 1, most], (40, 3)).astype(np.int32) for _ in range(2))
+    keys = triple_keys(first, second)
+    both = np.concatenate([first, second]).tolist()
+    numbers = np.concatenate(keys).tolist()
+    assert len(set(numbers)) == len(set(map(tuple, both)))
+    assert len(set(zip(numbers, map(tuple, both), strict=True))) == len(set(numbers))
+    once = distinct_triples(first)
+    assert once.tolist() == [list(x) for x in dict.fromkeys(map(tuple, first.tolist()))]
