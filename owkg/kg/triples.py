@@ -1,5 +1,6 @@
 """Checks of triples and ids at the public boundary."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,17 +69,16 @@ def triple_keys(*splits: Int32[np.ndarray, "_ 3"]) -> Any:
     """A number for each triple, the same for the same triple in all of several arrays.
 
     Returns:
-        int64 [triples]; of several arrays, a list of them. Ordered by head, relation, tail where 64 bits
-        hold every such number.
+        int64 [triples]; of several arrays, a list of them.
     """
-    most = [max([int(of[:, i].max()) for of in splits if len(of)], default=0) + 1 for i in range(3)]
-    if most[0] * most[1] * most[2] < 2**63:
+    sizes = _below(splits)
+    if math.prod(sizes) < 2**63:
         # In place, for graphs of which memory holds few copies.
         found = []
         for triples in splits:
             keys = triples[:, 0].astype(np.int64)
             for i in (1, 2):
-                keys *= most[i]
+                keys *= sizes[i]
                 keys += triples[:, i]
             found.append(keys)
     else:
@@ -89,19 +89,35 @@ def triple_keys(*splits: Int32[np.ndarray, "_ 3"]) -> Any:
     return found[0] if len(splits) == 1 else found
 
 
+def _below(splits: Sequence[np.ndarray]) -> list[int]:
+    """One more than the largest id of each column."""
+    return [max([int(of[:, i].max()) for of in splits if len(of)], default=0) + 1 for i in range(3)]
+
+
+def distinct_triples(triples: Int32[np.ndarray, "_ 3"]) -> Int32[np.ndarray, "_ 3"]:
+    """Each triple once, in any order."""
+    keys = triple_keys(triples)
+    ordered = np.sort(keys)
+    new = changes(ordered)
+    if new.all():
+        return triples
+    sizes = _below([triples])
+    if math.prod(sizes) >= 2**63:
+        return triples[np.unique(keys, return_index=True)[1]]
+    ordered = ordered[new]
+    found = np.empty((len(ordered), 3), np.int32)
+    for i in (2, 1):
+        found[:, i] = ordered % sizes[i]
+        ordered //= sizes[i]
+    found[:, 0] = ordered
+    return found
+
+
 def changes(ordered: Any) -> Bool[np.ndarray, "_"]:
     """Which values of an array are not equal to the one before; the first is not."""
     new = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return new
-
-
-def distinct_triples(triples: Int32[np.ndarray, "_ 3"]) -> Int32[np.ndarray, "_ 3"]:
-    """Each triple once, in the order of the first of each."""
-    keys = triple_keys(triples)
-    if num_distinct(np.sort(keys)) == len(keys):
-        return triples
-    return triples[pl.Series(keys).is_first_distinct().to_numpy()]
 
 
 def num_distinct(ordered: Int64[np.ndarray, "_"]) -> int:
