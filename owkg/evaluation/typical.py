@@ -1,6 +1,6 @@
 """Candidates that are typical of a relation and side: they are all scored, whatever else is sampled."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Int64
@@ -37,7 +37,7 @@ class TypicalCandidates(NamedTuple):
 
 
 def typical_candidates(
-    facts: np.ndarray, *, num_entities: int, num_relations: int, more: float = 0.02
+    facts: Any, *, num_entities: int, num_relations: int, more: float = 0.02
 ) -> TypicalCandidates:
     """The entities that some fact has at a relation and side, and those that are most like them.
 

@@ -237,14 +237,12 @@ def reported(frames: list[pl.DataFrame], sides: Sequence[str]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def wanted_metrics(
-    metrics: Iterable[Metric] | None, group_metrics: Iterable[Metric] | None, *, popularity: bool
-) -> Callable[[Group], list[Metric]]:
+def wanted_metrics(metrics: Any, group_metrics: Any, *, popularity: bool) -> Callable[[Group], list[Metric]]:
     """The metrics of each group, as `report` takes the arguments.
 
     Args:
-        metrics: of the whole table.
-        group_metrics: of its groups.
+        metrics: of the whole table, or None.
+        group_metrics: of its groups, or None.
         popularity: whether the popularity of the answers is known.
     """
     asked = list(metrics) if metrics is not None else None
