@@ -1,6 +1,6 @@
 # make demo   set up, then run the main job end to end; results under out/
 # make test   set up, then run all tests
-# make bench  set up, then measure speed; tables under out/
+# make bench  set up, then measure speed; tables under out/, all of them in docs/performance.md
 # make accelerator  measure what depends on the device, nine minutes at most; go on where it stopped
 #             (ARGS=--quick: tiny sizes; PYTHON_RUN=python3: with that interpreter's packages, nothing is installed)
 # make lint   set up, then check style (ruff) and types (pyright, which fetches itself from npm)
@@ -116,6 +116,11 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/training_rows.py --out $(OUT)
 	@echo "==> speed of entity alignment"
 	@$(BIN)/python benchmarks/alignment.py --out $(OUT)
+	@echo "==> graphs of up to 100 million triples, sampled evaluation of 2.5 million entities"
+	@$(BIN)/python benchmarks/large_graph.py --out $(OUT)
+	@$(BIN)/python benchmarks/sampled_evaluation.py --out $(OUT)
+	@echo "==> docs/performance.md"
+	@$(BIN)/python benchmarks/page.py --out $(OUT) --page docs/performance.md
 
 accelerator: $(if $(PYTHON_RUN),,$(STAMP))
 	@echo "==> speed on the device, each beside its limit"

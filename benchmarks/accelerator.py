@@ -3,7 +3,7 @@
 Limits of the device; Monte Carlo; full evaluation; steps of every model; trainings together; every
 configuration of the paper's preset (`python -m simulations.yang2022 open-world`), projected, and as many of
 its runs as fit into the time that is left. A part is in `accelerator.json` as soon as it is measured, and is
-not measured again: the same command goes on where it stopped. `performance.md` is written from that file.
+not measured again: the same command goes on where it stopped. `accelerator.md` is written from that file.
 
     python benchmarks/accelerator.py --out out
 
@@ -34,7 +34,7 @@ from benchmarks.accelerator_page import page
 from owkg.storage import writable_folder, written_aside
 from simulations.script import Out, run_script
 
-NAME, PAGE = "accelerator.json", "performance.md"
+NAME, PAGE = "accelerator.json", "accelerator.md"
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 _TOGETHER = {"small": {"dim": 32, "batch_size": 256, "num_negatives": 32}, "large": {}}
 # Seconds: what a part is taken to need before one of its kind was measured, what is kept for the end, and

@@ -1,4 +1,4 @@
-"""The page `performance.md`, written from what `benchmarks/accelerator.py` measured."""
+"""The page `accelerator.md`, written from what `benchmarks/accelerator.py` measured."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -10,7 +10,7 @@ from owkg.checks import ArgumentError
 from owkg.kg.triples import triples_checked
 
 # Entries of one [entities, slots] array of affinities.
-_ENTRIES = 2**24
+_ENTRIES = 2**26
 
 
 class TypicalCandidates(NamedTuple):
@@ -74,13 +74,13 @@ def typical_candidates(
     seen.data[:] = 1  # sums of repeated entries
     size = np.asarray(seen.sum(0)).ravel()
     shared = (seen.T @ seen).tocsr()
-    share = sparse.diags(1 / np.maximum(size, 1)) @ shared
+    share = (sparse.diags(1 / np.maximum(size, 1)) @ shared).astype(np.float32)
     columns = seen.tocsc()
     found: list[np.ndarray] = []
     step = max(1, _ENTRIES // num_entities)
     for begin in range(0, 2 * num_relations, step):
         own = slice(begin, min(begin + step, 2 * num_relations))
-        affinity = (seen @ share[:, own]).toarray() if extra else None
+        affinity = seen @ share[:, own].toarray() if extra else None
         for i in range(own.start, own.stop):
             inside = columns.indices[columns.indptr[i] : columns.indptr[i + 1]]
             if affinity is not None:

@@ -57,7 +57,7 @@ def test_every_part_is_measured_beside_its_limit(measured):
         assert {key for key, number in numbers.items() if not number > 0} <= {"products_limit_s"}, name
         if name.split()[0] in ("simulation", "evaluation", "training", "paper"):
             assert all(row["times_the_limit"] > 0 for row in rows)
-    page = (out / "performance.md").read_text()
+    page = (out / "accelerator.md").read_text()
     assert "no number means anything" in page
     assert len(re.findall("^## ", page, re.MULTILINE)) == 6
     assert "GPU days" in page
@@ -74,7 +74,7 @@ def test_what_is_there_is_not_measured_again_and_what_failed_is(measured, tmp_pa
     done = accelerator(tmp_path, "--quick", "--minutes", "0")
     assert done.returncode == 1
     assert {name for name, words in told(done).items() if "no time" in words} == {lost, failed}
-    page = (tmp_path / "performance.md").read_text()
+    page = (tmp_path / "accelerator.md").read_text()
     assert f"- {lost}: no time was left" in page
     assert f"- {failed}: JaxRuntimeError: RESOURCE_EXHAUSTED" in page
     done = accelerator(tmp_path, "--quick")
@@ -85,7 +85,7 @@ def test_what_is_there_is_not_measured_again_and_what_failed_is(measured, tmp_pa
     assert list(now["parts"]) == [lost, *content["parts"]]
     for name, found in content["parts"].items():
         assert (now["parts"][name] == found) == (name not in again)
-    assert "Not measured" not in (tmp_path / "performance.md").read_text()
+    assert "Not measured" not in (tmp_path / "accelerator.md").read_text()
 
 
 def test_files_of_others_are_refused(measured, tmp_path):
@@ -108,7 +108,7 @@ def test_file_and_page_are_published_together(measured, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     for published, name in (
         ("reproduction/accelerator.json", "accelerator.json"),
-        *[("performance.md",) * 2],
+        *[("accelerator.md",) * 2],
     ):
         assert (tmp_path / published).read_text() == (out / name).read_text()
 
@@ -117,5 +117,5 @@ def test_file_and_page_are_published_together(measured, tmp_path):
 def test_the_page_is_that_of_the_file():
     page = runpy.run_path(str(ROOT / "benchmarks" / "accelerator_page.py"))["page"]
     content = json.loads((DOCS / "reproduction" / "accelerator.json").read_text(encoding="utf-8"))
-    assert (DOCS / "performance.md").read_text(encoding="utf-8") == page(content)
+    assert (DOCS / "accelerator.md").read_text(encoding="utf-8") == page(content)
     assert not content["quick"]

@@ -1,0 +1,100 @@
+"""The page `docs/performance.md`: every speed of the project, from the tables that `make bench` wrote.
+
+    python benchmarks/page.py --out out --page docs/performance.md
+
+What was not measured is named at the end.
+"""
+
+import ast
+import json
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from benchmarks.accelerator import NAME
+from benchmarks.accelerator_page import page as accelerator_page
+from benchmarks.timing import machine
+from owkg.storage import written_aside
+from owkg.terminal.markdown import table as markdown_table
+from simulations.script import Out, run_script
+
+# By benchmark, the tables that it writes.
+TABLES = {
+    "startup": ["benchmark_startup"],
+    "simulation": ["benchmark_simulation"],
+    "thinning": ["benchmark_thinning"],
+    "metrics": ["benchmark_metrics"],
+    "streaming": ["benchmark_streaming"],
+    "judge": ["benchmark_judge"],
+    "large_graph": ["benchmark_large_graph"],
+    "family_tree": ["family_tree_speed"],
+    "evaluation": ["evaluation_speed", "evaluation_blocks"],
+    "sampled_evaluation": ["benchmark_sampled_evaluation"],
+    "training": ["training_speed", "training_first_steps"],
+    "training_rows": ["training_rows", "training_rows_memory"],
+    "alignment": ["alignment_speed"],
+}
+_PACKAGES = ("jax", "numpy", "polars", "scipy", "optax")
+_HEAD = """# Performance
+
+Written by `make bench` on {machine}; {versions}. Beside every speed stands a limit of the machine or a peer,
+measured in the same run. `make accelerator` measures what depends on the device.
+"""
+
+
+def described(script: Path) -> str:
+    """What a benchmark says of itself, without how it is called."""
+    text = ast.get_docstring(ast.parse(script.read_text())) or ""
+    paragraphs = re.split(r"\n\n", text)
+    return "\n\n".join(part for part in paragraphs if not part.startswith(("    ", "python ")))
+
+
+def shown(value: Any) -> str:
+    """A cell: four digits of a number."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def page(folder: Path) -> str:
+    """The page as Markdown, of the tables in a folder."""
+    versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    parts, missing = [_HEAD.format(machine=machine(), versions=versions)], []
+    for name, tables in TABLES.items():
+        found = [folder / f"{table}.csv" for table in tables if (folder / f"{table}.csv").is_file()]
+        if not found:
+            missing.append(name)
+            continue
+        title, _, text = described(Path(__file__).with_name(f"{name}.py")).partition("\n\n")
+        parts.append(f"## {name.replace('_', ' ').capitalize()}\n\n{title}\n\n{text}".rstrip() + "\n")
+        for path in found:
+            table = pl.read_csv(path, infer_schema_length=None)
+            heads = [column.replace("_", " ") for column in table.columns]
+            parts.append(markdown_table(heads, [[shown(x) for x in row] for row in table.rows()]))
+    if (measured := folder / NAME).is_file():
+        parts.append(re.sub(r"^#", "##", accelerator_page(json.loads(measured.read_text())), flags=re.M))
+    else:
+        missing.append("accelerator")
+    if missing:
+        parts.append(f"Not measured in this run: {', '.join(missing)}.\n")
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def main(
+    out: Out = Path("out"),
+    to: Annotated[Path, typer.Option("--page", help="Markdown to write.")] = Path("docs/performance.md"),
+) -> None:
+    """Writes the page of all speeds from the tables of the benchmarks."""
+    text = page(out)
+    with written_aside(to) as aside:
+        aside.write_text(text)
+
+
+if __name__ == "__main__":
+    run_script(main)

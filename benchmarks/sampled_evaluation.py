@@ -1,0 +1,100 @@
+"""Unbiased sampled evaluation of 2.5 million entities, beside full ranking of the same triples.
+
+The graph is drawn, of the size of ogbl-wikikg2: 2.5 million entities, 535 relations, 16 million training
+triples by a power law. The model is planted: a test tail is the best of some random candidates. Both
+evaluations are measured on some test triples, on both sides. What the 598,543 test triples of ogbl-wikikg2
+would take in full is projected from them.
+
+    python benchmarks/sampled_evaluation.py --out out
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+import polars as pl
+import typer
+
+import owkg
+from benchmarks.timing import machine, once, peak_gib
+from owkg.evaluation import ranks, sampled
+from owkg.kg import KnowledgeGraph
+from owkg.models import model
+from owkg.storage import writable_folder
+from owkg.terminal.tables import line, printed
+from simulations.script import Out, Quick, run_script, save_table
+
+_ENTITIES, _RELATIONS, _TRAIN, _TEST = 2_500_604, 535, 16_109_182, 598_543
+_METRICS = ["mrr", "hits@10"]
+# Candidates of which a test tail is the best.
+_BEST_OF = 5_000
+
+
+def planted(entities: int, train: int, test: int, seed: int = 0) -> tuple[Any, Any, KnowledgeGraph]:
+    """(model, its parameters, a graph whose test triples it ranks well)."""
+    rng = np.random.default_rng(seed)
+    scorer = model("distmult", dim=32)
+    params, _ = scorer.init(jax.random.key(seed), entities, _RELATIONS)
+    entity, relation = np.asarray(params["entity"]), np.asarray(params["relation"])
+
+    def drawn(count: int) -> np.ndarray:
+        ends = (entities * rng.random((2, count)) ** 2.5).astype(np.int32)
+        through = (_RELATIONS * rng.random(count) ** 2).astype(np.int32)
+        return np.stack([ends[0], through, ends[1]], axis=1)
+
+    tested = drawn(test)
+    for row in tested:
+        some = rng.integers(0, entities, _BEST_OF)
+        row[2] = some[np.argmax(entity[some] @ (entity[row[0]] * relation[row[1]]))]
+    labels = tuple(map(str, range(entities)))
+    return (
+        scorer,
+        params,
+        KnowledgeGraph(labels, labels[:_RELATIONS], {"train": drawn(train), "test": tested}),
+    )
+
+
+def main(
+    tests: Annotated[int, typer.Option(min=10, help="Test triples that are ranked.")] = 20_000,
+    out: Out = Path("out"),
+    quick: Quick = False,
+) -> None:
+    """Times sampled and full evaluation of the same test triples, and projects both."""
+    writable_folder(out)
+    line(machine())
+    entities, train = (50_000, 300_000) if quick else (_ENTITIES, _TRAIN)
+    scorer, params, graph = planted(entities, train, tests)
+    rows = []
+    for share in (0.005, 0.02):
+        found: list[Any] = []
+        seconds = once(partial(_sampled, found, scorer, params, graph, share))
+        row = {"evaluation": f"sampled, share {share:g}"}
+        row |= {"scores": found[0].typical_share + found[0].sampled_share, "seconds": seconds}
+        for of in found[0].values.filter(side="both").iter_rows(named=True):
+            row |= {of["metric"]: of["value"], f"error_of_{of['metric']}": of["sampling_error"]}
+        rows.append(row)
+    found = []
+    seconds = once(lambda: found.append(ranks(scorer, params, {}, graph, split="test")))
+    values = owkg.evaluate(found[0], _METRICS).filter(side="both", ties="realistic")
+    rows.append(
+        {"evaluation": "full", "scores": 1.0, "seconds": seconds}
+        | dict(values.select("metric", "value").rows())
+    )
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    cells = [
+        ["-" if x is None else x if isinstance(x, str) else f"{x:.4g}" for x in row] for row in table.rows()
+    ]
+    printed(f"{tests:,} test triples, {entities:,} entities", table.columns, cells)
+    line(f"full ranking of {_TEST:,} test triples, projected: {seconds * _TEST / tests / 3600:.1f} hours")
+    line(f"peak memory: {peak_gib():.1f} GiB")
+    save_table(table, out / "benchmark_sampled_evaluation.csv")
+
+
+def _sampled(found: list[Any], scorer: Any, params: Any, graph: KnowledgeGraph, share: float) -> None:
+    found.append(sampled(scorer, params, {}, graph, _METRICS, share=share, ties="realistic"))
+
+
+if __name__ == "__main__":
+    run_script(main)
