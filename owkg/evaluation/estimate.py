@@ -131,7 +131,7 @@ def sampled(
     if not len(triples):
         raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
     seen = np.concatenate([facts, triples, graph.splits.get("train", triples[:0])])
-    typical = typical_candidates(seen, more=more, **graph.sizes)
+    typical = typical_candidates(seen, more=more, relations=np.unique(triples[:, 1]), **graph.sizes)
     edges = block_edges(graph.num_entities)
     found, full, some = [], 0, 0
     for i, side in enumerate(sides):

@@ -7,7 +7,7 @@ from jaxtyping import Int32, Int64
 from scipy import sparse
 
 from owkg.checks import ArgumentError
-from owkg.kg.triples import triples_checked
+from owkg.kg.triples import ids, triples_checked
 
 # Entries of one [entities, slots] array of affinities.
 _ENTRIES = 2**26
@@ -37,7 +37,7 @@ class TypicalCandidates(NamedTuple):
 
 
 def typical_candidates(
-    facts: Any, *, num_entities: int, num_relations: int, more: float = 0.02
+    facts: Any, *, num_entities: int, num_relations: int, more: float = 0.02, relations: Any = None
 ) -> TypicalCandidates:
     """The entities that some fact has at a relation and side, and those that are most like them.
 
@@ -49,6 +49,7 @@ def typical_candidates(
         num_entities, num_relations: of the graph.
         more: entities beside those that a fact has there, as a share of all; of equal affinity those with the
             smaller id.
+        relations: ids of those that are asked for; the others have no typical candidates. None: all.
 
     Raises:
         ValueError: if an id or `more` is out of range.
@@ -78,17 +79,21 @@ def typical_candidates(
     columns = seen.tocsc()
     found: list[np.ndarray] = []
     step = max(1, _ENTRIES // num_entities)
-    for begin in range(0, 2 * num_relations, step):
-        own = slice(begin, min(begin + step, 2 * num_relations))
+    asked = np.arange(num_relations) if relations is None else ids("relations", relations, num_relations)
+    slots = np.unique(np.concatenate([asked, asked + num_relations]))
+    sizes = np.zeros(2 * num_relations, np.int64)
+    for begin in range(0, len(slots), step):
+        own = slots[begin : begin + step]
         affinity = seen @ share[:, own].toarray() if extra else None
-        for i in range(own.start, own.stop):
-            inside = columns.indices[columns.indptr[i] : columns.indptr[i + 1]]
+        for i, slot in enumerate(own):
+            inside = columns.indices[columns.indptr[slot] : columns.indptr[slot + 1]]
             if affinity is not None:
-                column = affinity[:, i - begin]
+                column = np.ascontiguousarray(affinity[:, i])
                 column[inside] = -1
                 inside = np.concatenate([inside, _largest(column, min(extra, num_entities - len(inside)))])
             found.append(np.sort(inside).astype(np.int32))
-    offsets = np.concatenate([[0], np.cumsum([len(one) for one in found])]).astype(np.int64)
+            sizes[slot] = len(inside)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
     return TypicalCandidates(
         offsets, np.concatenate([*found, np.empty(0, np.int32)]), num_entities, num_relations
     )

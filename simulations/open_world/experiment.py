@@ -4,17 +4,19 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from owkg import checks
+from owkg.cluster import Where, run_tasks
+from owkg.cluster import told as cluster_told
 from owkg.train import load_run
 from owkg.train.run_lock import interrupts
-from simulations.open_world.needs import reading_needs, training_needs
+from simulations.open_world.needs import Needs, reading_needs, training_needs
 from simulations.open_world.presets import Configuration
 from simulations.open_world.record import RUN, Record, is_recorded, record, some_of
-from simulations.open_world.world import ClosedWorld
+from simulations.open_world.world import ClosedWorld, read_worlds
 
 
 class Done(NamedTuple):
@@ -41,11 +43,12 @@ def require_memory(
     *,
     max_steps: int | None = None,
     most_checkpoints: int | None = None,
+    workers: int = 1,
 ) -> tuple[int, int | None]:
     """(bytes that it takes at most, about, bytes that are free; None where that is not known).
 
-    The most of any run, or of reading all checkpoints of a world, whichever is more. Arguments as in
-    `records`.
+    The most of any run, times `workers` that train at once here, or of reading all checkpoints of a world,
+    whichever is more. Other arguments as in `records`.
 
     Raises:
         ValueError: naming what takes more than is free.
@@ -53,9 +56,11 @@ def require_memory(
     looks = [len(one.looks_until(max_steps)) for one in configurations]
     checkpoints = sum(looks if most_checkpoints is None else [min(n, most_checkpoints) for n in looks])
     most, free = 0, None
+    times = f", {workers} at once," if workers > 1 else ""
     for world in worlds:
         wanted = [
-            (f"{one.label} on {world.name}", training_needs(world, one.training())) for one in configurations
+            (f"{one.label} on {world.name}{times}", _times(workers, training_needs(world, one.training())))
+            for one in configurations
         ]
         wanted.append(
             (f"reading {checkpoints} checkpoints of {world.name}", reading_needs(world, checkpoints))
@@ -68,6 +73,11 @@ def require_memory(
                     "free; choose a smaller preset, or fewer configurations."
                 )
     return most, free
+
+
+def _times(workers: int, needs: Needs) -> Needs:
+    """What so many take at once."""
+    return Needs(workers * needs.bytes, needs.free)
 
 
 def records(
@@ -138,6 +148,78 @@ def records(
         raise KeyboardInterrupt
     size = len(configurations)
     return [found[i : i + size] for i in range(0, len(found), size)]
+
+
+def recorded_elsewhere(
+    worlds: Sequence[ClosedWorld],
+    configurations: Sequence[Configuration],
+    folder: Path,
+    place: Where,
+    worlds_folder: Path,
+    *,
+    seed: int = 0,
+    max_steps: int | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
+    on_done: Callable[[Done], None] | None = None,
+) -> None:
+    """Makes the records that are not there yet on a cluster, one run a task; `records` reads them then.
+
+    Args:
+        worlds, configurations, folder, seed, max_steps: as in `records`.
+        place: of the cluster.
+        worlds_folder: where the worlds are read.
+        on_progress: told steps done in all runs, of how many, and which run was last heard of.
+        on_done: told of each run that was made.
+
+    Raises:
+        ValueError: as `records` and `owkg.cluster.run_tasks`.
+    """
+    pairs = [(world, one) for world in worlds for one in configurations]
+    tasks, places = [], []
+    for number, (world, one) in enumerate(pairs, 1):
+        how, own = one.training(max_steps=max_steps, seed=seed), folder / world.name / one.folder
+        if not is_recorded(world, how, own):
+            tasks.append(
+                (str(worlds_folder.absolute()), world.name, one, max_steps, seed, str(own.absolute()))
+            )
+            places.append((number, world, one))
+    if not tasks:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    steps = [one.looks_until(max_steps)[-1] for _, _, one in places]
+    done = [0] * len(tasks)
+
+    def told(task: int, step: int, total: int, note: str) -> None:
+        done[task] = step
+        _, world, one = places[task]
+        if on_progress:
+            running = sum(0 < at < of for at, of in zip(done, steps, strict=True))
+            label = f"{running} running; {one.label}, d = {world.density:g}: {note}"
+            on_progress(sum(done), sum(steps), label)
+
+    def ended(task: int, seconds: float) -> None:
+        done[task] = steps[task]
+        number, world, one = places[task]
+        if on_done:
+            on_done(Done(number, len(pairs), world, one, seconds))
+
+    run_tasks(_recorded, tasks, place, folder, on_progress=told, on_done=ended)
+
+
+def _recorded(
+    worlds: str, name: str, one: Configuration, max_steps: int | None, seed: int, place: str
+) -> float:
+    """Seconds that one record took, made by a worker."""
+    world, begin = _worlds(worlds)[name], time.perf_counter()
+    how = one.training(max_steps=max_steps, seed=seed)
+    record(world, how, one.looks_until(max_steps), Path(place), on_progress=cluster_told)
+    return time.perf_counter() - begin
+
+
+@cache
+def _worlds(folder: str) -> dict[str, ClosedWorld]:
+    """The worlds in a folder, by name."""
+    return {world.name: world for world in read_worlds(Path(folder))}
 
 
 def training_seconds(folder: Path) -> float:

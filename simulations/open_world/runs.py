@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from owkg.cluster import Where
 from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 
@@ -51,6 +52,22 @@ Configurations = Annotated[
 MostSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Cut every training short, for a dry run.")
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Of a Dask scheduler, such as tcp://host:8786, whose workers train, one run a task. They must "
+        "see the folders of --out and of the worlds, and import this repository. On workers with GPU=1, "
+        "a run takes one.",
+        rich_help_panel="Cluster",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Train in N processes of this machine at once.", rich_help_panel="Cluster"
+    ),
+]
 
 
 class Trained(NamedTuple):
@@ -91,6 +108,7 @@ def trained(
     seed: int = 0,
     configurations: tuple[Any, ...] | None = None,
     name: str | None = None,
+    place: Where | None = None,
 ) -> Trained:
     """Trains what is not there yet, in `out`/runs/`name`.
 
@@ -104,8 +122,9 @@ def trained(
         seed: of every run, and of worlds that are sampled.
         configurations: instead of those of the preset.
         name: of the folder of the runs; None: that of the preset.
+        place: of the cluster that trains; None: this process.
     """
-    from simulations.open_world.experiment import records, require_memory
+    from simulations.open_world.experiment import recorded_elsewhere, records, require_memory
     from simulations.open_world.presets import PRESETS
     from simulations.open_world.world import read_worlds
 
@@ -114,7 +133,10 @@ def trained(
     writable_folder(out)
     folder = _worlds_folder(preset, worlds, out, seed)
     found = read_worlds(folder, wanted)
-    most, free = require_memory(found, chosen, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS)
+    here = place.workers if place is not None and place.scheduler is None else 1
+    most, free = require_memory(
+        found, chosen, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS, workers=here
+    )
     there = "" if free is None else f", {free / 2**30:.1f} GiB are free"
     name = name or preset.value
     print(f"{len(found)} worlds of {folder}, {len(chosen)} configurations of preset {name}", flush=True)
@@ -125,6 +147,11 @@ def trained(
         def on_progress(one: Any, world: Any, done: int, total: int, note: str) -> None:
             update(done, total, f"{one.label}, d = {world.density:g}: {note}")
 
+        if place is not None:
+            recorded_elsewhere(
+                found, chosen, runs, place, folder, seed=seed, max_steps=max_steps, on_progress=update,
+                on_done=_teller(here),
+            )  # fmt: skip
         recorded = records(
             found, chosen, runs, seed=seed, max_steps=max_steps, most_checkpoints=_MOST_CHECKPOINTS,
             on_progress=on_progress, on_done=_teller(),
@@ -141,6 +168,7 @@ def study(
     labels: list[str] | None = None,
     max_steps: int | None = None,
     seed: int = 0,
+    place: Where | None = None,
 ) -> Study:
     """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
     from simulations.open_world.curves import CORRELATED
@@ -149,8 +177,9 @@ def study(
     from simulations.open_world.world import with_correlated
 
     done = trained(
-        preset, out, worlds=worlds, densities=densities, labels=labels, max_steps=max_steps, seed=seed
-    )
+        preset, out, worlds=worlds, densities=densities, labels=labels, max_steps=max_steps, seed=seed,
+        place=place,
+    )  # fmt: skip
     found, chosen, recorded = done.worlds, done.configurations, done.records
     of_complex = next((i for i, one in enumerate(chosen) if one.model == "complex"), 0)
     chooser = chosen[of_complex].label if any(CORRELATED not in world.present for world in found) else None
@@ -166,7 +195,7 @@ def study(
     return Study(found, chosen, recorded, curves, description, chooser)
 
 
-def _teller() -> Callable[[Any], None]:
+def _teller(at_once: int = 1) -> Callable[[Any], None]:
     """Prints a line a run that was trained, and how long the rest may take."""
     took: list[float] = []
 
@@ -174,7 +203,7 @@ def _teller() -> Callable[[Any], None]:
         if done.seconds is None:
             return
         took.append(done.seconds)
-        left = (done.total - done.number) * sum(took) / len(took)
+        left = (done.total - done.number) * sum(took) / len(took) / at_once
         print(
             f"{done.number}/{done.total} {done.configuration.label}, d = {done.world.density:g}: "
             f"{done.seconds:.0f} s; the rest takes about {left / 60:.0f} min",

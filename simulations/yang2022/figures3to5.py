@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
+from owkg.cluster import where
 from owkg.terminal.progress import progress
 from simulations.open_world.runs import (
     Configurations,
@@ -16,7 +17,9 @@ from simulations.open_world.runs import (
     MostSteps,
     Preset,
     PresetOption,
+    Scheduler,
     Study,
+    Workers,
     Worlds,
     study,
 )
@@ -49,6 +52,8 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
         density: Densities = None,
         configuration: Configurations = None,
         max_steps: MostSteps = None,
+        scheduler: Scheduler = None,
+        workers: Workers = None,
         out: Out = Path("out"),
         seed: Seed = 0,
         form: OutputFormat = Format.TABLE,
@@ -65,6 +70,7 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
                 labels=configuration,
                 max_steps=max_steps,
                 seed=seed,
+                place=where(scheduler, workers),
             )
             paths: list[Path] = []
             stale = note(out, done.description)

@@ -1,0 +1,202 @@
+"""Independent tasks on a cluster of Dask, or on processes of this machine."""
+
+import os
+import platform
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from owkg.checks import ArgumentError
+
+# Seconds in which a scheduler answers, and the first worker of it comes.
+TIMEOUT_S = 10.0
+# Workers that may die under a task before it is given up.
+_DEATHS = 5
+_TOPIC = "owkg-progress"
+# A difference in one of these may change a result.
+_PACKAGES = ("owkg", "jax", "jaxlib", "numpy", "polars", "optax")
+
+
+class Where(NamedTuple):
+    """Where tasks run.
+
+    Attributes:
+        scheduler: address of a Dask scheduler, such as tcp://host:8786; None: processes of this machine.
+        workers: how many processes of this machine.
+    """
+
+    scheduler: str | None = None
+    workers: int = 1
+
+
+def where(scheduler: str | None, workers: int | None) -> Where | None:
+    """Where tasks run by two options; None: in this process.
+
+    Raises:
+        ValueError: if both are given, or `workers` is below 1.
+    """
+    if scheduler is not None and workers is not None:
+        raise ArgumentError("workers", "has no effect with --scheduler, which has workers of its own.")
+    if workers is not None and workers < 1:
+        raise ArgumentError("workers", f"must be at least 1, got {workers}.")
+    return None if scheduler is None and workers in (None, 1) else Where(scheduler, workers or 1)
+
+
+def run_tasks(
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    place: Where,
+    folder: Path,
+    *,
+    on_progress: Callable[[int, int, int, str], None] | None = None,
+    on_done: Callable[[int, Any], None] | None = None,
+) -> list[Any]:
+    """Results of `function(*task)` for every task, in their order.
+
+    A task whose worker dies begins again on another one. So `function` must go on from what it left in its
+    folder. On workers that offer the resource GPU, each task takes one. Leaving early, as by Ctrl-C, cancels
+    what has not begun.
+
+    Args:
+        function: that workers can import.
+        tasks: its arguments, small: paths and numbers.
+        place: where.
+        folder: that all workers must see.
+        on_progress: told (task, done, total, note) of what `told` tells inside a task.
+        on_done: told (task, result) when one has come to its end.
+
+    Raises:
+        ValueError: if Dask is not installed, the scheduler does not answer or has no workers, a worker has
+            other versions or does not see `folder`, or too many workers died under one task.
+    """
+    distributed = _dask()
+    with _client(distributed, place) as client:
+        _require_alike(client, folder)
+        offered = [of.get("resources", {}) for of in client.scheduler_info(n_workers=-1)["workers"].values()]
+        needs = {"GPU": 1} if any(of.get("GPU") for of in offered) else None
+
+        def heard(event: tuple[float, dict[str, Any]]) -> None:
+            told = event[1]
+            if on_progress and told.get("of") == name:
+                on_progress(told["task"], told["done"], told["total"], told["note"])
+
+        name = uuid.uuid4().hex
+        client.subscribe_topic(_TOPIC, heard)
+        futures = {
+            client.submit(
+                _task, function, name, i, task, key=f"owkg-{name}-{i}", resources=needs, pure=False
+            ): i
+            for i, task in enumerate(tasks)
+        }
+        found: list[Any] = [None] * len(tasks)
+        try:
+            for future in distributed.as_completed(futures, loop=client.loop):
+                i = futures[future]
+                try:
+                    found[i] = future.result()
+                except distributed.KilledWorker:
+                    raise ValueError(
+                        f"{folder}: {_DEATHS + 1} workers died, one after the other, while they were at task "
+                        f"{i + 1} of {len(tasks)}; too little memory is the usual reason."
+                    ) from None
+                if on_done:
+                    on_done(i, found[i])
+        finally:
+            client.cancel([future for future in futures if not future.done()])
+            client.unsubscribe_topic(_TOPIC)
+    return found
+
+
+def told(done: int, total: int, note: str = "") -> None:
+    """Tells, inside a task, how much of it is done; elsewhere nothing."""
+    from distributed import get_worker
+
+    with suppress(ValueError):
+        worker = get_worker()
+        of, task = getattr(worker, "_owkg_task", (None, 0))
+        worker.log_event(_TOPIC, {"of": of, "task": task, "done": done, "total": total, "note": note})
+
+
+def _task(function: Callable[..., Any], name: str, number: int, arguments: tuple[Any, ...]) -> Any:
+    from distributed import get_worker
+
+    get_worker()._owkg_task = (name, number)  # type: ignore[attr-defined]
+    return function(*arguments)
+
+
+def _dask() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ValueError("a cluster needs Dask: `pip install 'owkg[cluster]'`.") from None
+    return distributed
+
+
+@contextmanager
+def _client(distributed: Any, place: Where) -> Iterator[Any]:
+    """A client of the scheduler, or of one that is made with processes of this machine."""
+    from dask import config
+
+    if place.scheduler is None:
+        options = {"distributed.scheduler.allowed-failures": _DEATHS}
+        with (
+            config.set(options),
+            distributed.LocalCluster(
+                n_workers=place.workers, threads_per_worker=1, dashboard_address=None, memory_limit=None,
+                silence_logs=50,
+            ) as local,
+            distributed.Client(local, set_as_default=False) as client,
+        ):  # fmt: skip
+            yield client
+        return
+    try:
+        client = distributed.Client(place.scheduler, timeout=TIMEOUT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ArgumentError(
+            "scheduler", f"must be the address of a Dask scheduler, got {place.scheduler}: {words}."
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=TIMEOUT_S)
+        except TimeoutError:
+            raise ArgumentError(
+                "scheduler", f"must have workers, got {place.scheduler}, which has none."
+            ) from None
+        yield client
+
+
+def _require_alike(client: Any, folder: Path) -> None:
+    """Raises ValueError, naming the worker, if one has other versions or does not see the folder."""
+    sign = folder.absolute() / f".{uuid.uuid4().hex}"
+    sign.touch()
+    try:
+        own = _looked(str(sign))
+        for address, one in client.run(_looked, str(sign), on_error="return").items():
+            if isinstance(one, Exception):
+                raise ValueError(f"worker {address}: cannot import owkg ({one}).")
+            for package, number in own["versions"].items():
+                if one["versions"][package] != number:
+                    other = one["versions"][package]
+                    raise ValueError(f"worker {address}: has {package} {other}, and here is {number}.")
+            if not one["seen"]:
+                raise ValueError(
+                    f"worker {address}: does not see {folder.absolute()}; all must share a file system."
+                )
+    finally:
+        sign.unlink(missing_ok=True)
+
+
+def _looked(sign: str) -> dict[str, Any]:
+    """Versions, and whether a file is there."""
+    found = {"Python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "of no version" if package in sys.modules else "not installed"
+    return {"versions": found, "seen": os.path.exists(sign)}  # noqa: PTH110
