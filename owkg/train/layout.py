@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -50,16 +50,17 @@ class Layout:
         """By rows if `axes` is `AXIS`; without axes, all on every device."""
         return NamedSharding(self.mesh, P(*axes))
 
+    def spec(self, place: tuple[Any, ...]) -> P:
+        """The `PartitionSpec` of the array at a place of a tree of parameters, or of an optimiser."""
+        return P(AXIS) if getattr(place[-1], "key", None) in self.tables else P()
+
     def specs(self, tree: Any) -> Any:
-        """The `PartitionSpec` of each array of a tree of parameters, or of an optimiser."""
-        return jax.tree_util.tree_map_with_path(lambda at, _: P(AXIS) if self._is_table(at) else P(), tree)
+        """The `PartitionSpec` of each array of a tree."""
+        return jax.tree_util.tree_map_with_path(lambda place, _: self.spec(place), tree)
 
     def shardings(self, tree: Any) -> Any:
         """The `NamedSharding` of each array, as `specs`."""
         return jax.tree.map(partial(NamedSharding, self.mesh), self.specs(tree))
-
-    def _is_table(self, path: tuple[Any, ...]) -> bool:
-        return getattr(path[-1], "key", None) in self.tables
 
 
 def layout_of(config: Training, num_entities: int, devices: int | None) -> Layout | None:
@@ -120,13 +121,13 @@ def everywhere(layout: Layout, tree: Any) -> Any:
     return jax.tree.map(lambda x: _placed(np.asarray(x), layout.sharding()), tree)
 
 
-def placed(layout: Layout, array: np.ndarray, spec: P) -> Array:
-    """An array of the host, without padding, on the devices; each process reads the rows of its own."""
-    if spec == P():
+def placed(layout: Layout, array: np.ndarray, place: tuple[Any, ...]) -> Array:
+    """An array of the host, without padding, on the devices, as it stands at a place of a state."""
+    if layout.spec(place) == P():
         return _placed(array, layout.sharding())
     shape, n = (layout.padded, *array.shape[1:]), len(array)
 
-    def part(index: tuple[slice, ...]) -> np.ndarray:
+    def part(index: Any) -> np.ndarray:
         start, stop, _ = index[0].indices(layout.padded)
         filled = np.zeros((stop - start, *array.shape[1:]), array.dtype)
         filled[: max(0, n - start)] = array[start:stop]
@@ -145,22 +146,29 @@ def whole(layout: Layout | None, params: Any) -> Any:
     return params if layout is None else _whole(layout)(params)
 
 
+@cache
 def _whole(layout: Layout) -> Callable[..., Any]:
     return jax.jit(partial(unpadded, layout), out_shardings=layout.sharding())
 
 
-def host_blocks(layout: Layout | None, array: Array, spec: P) -> Iterator[np.ndarray]:
-    """An array without padding, in blocks of its rows, in the memory of the host.
+def host_blocks(layout: Layout | None, array: Any, place: tuple[Any, ...]) -> Iterator[np.ndarray]:
+    """An array at a place of a state, without padding, in blocks of its rows, in the memory of the host.
 
     All processes ask for the same blocks together. On one device there is one block.
     """
-    if layout is None or spec == P():
+    if layout is None or layout.spec(place) == P():
         yield np.asarray(array)
         return
     n = layout.num_entities
     rows = max(1, min(n, _BLOCK * n // max(1, array.size * array.dtype.itemsize)))
-    take = jax.jit(partial(jax.lax.dynamic_slice_in_dim, slice_size=rows), out_shardings=layout.sharding())
     for start in range(0, n, rows):
         # The last block begins before its turn, and its first rows are not given twice.
         at = min(start, n - rows)
-        yield np.asarray(take(array, at))[start - at :]
+        yield np.asarray(_block(layout, rows)(array, at))[start - at :]
+
+
+@cache
+def _block(layout: Layout, rows: int) -> Callable[..., Array]:
+    """(array, its first row) to so many rows of it, on every device."""
+    call = partial(jax.lax.dynamic_slice_in_dim, slice_size=rows)
+    return jax.jit(call, out_shardings=layout.sharding())

@@ -140,8 +140,9 @@ def _even(layout: Layout, sent: Sent) -> Sent:
     return sent._replace(by_query=tuple(pairs))
 
 
-def _spec_of(sent: Sent) -> Sent:
-    return Sent(tuple((P(), P(AXIS)) for _ in sent.by_query), tuple((P(), P()) for _ in sent.everywhere))
+def _spec_of(sent: Sent) -> Any:
+    """The `PartitionSpec` of each part of `sent`."""
+    return sent._replace(by_query=((P(), P(AXIS)),) * len(sent.by_query), everywhere=P())
 
 
 def _received(layout: Layout, sent: Sent) -> list[tuple[Array, Params]]:

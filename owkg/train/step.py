@@ -317,7 +317,7 @@ def _spread_step(
     slots: Array,
     layout: Layout,
 ) -> tuple[State, Array]:
-    """As `_row_step` or `_dense_step` against negatives, on several devices that share queries and entities."""
+    """As `_row_step` or `_dense_step` against negatives, on devices that share queries and entities."""
     names = model.entity_params
     drawn = drawn_of(config, sizes, batches, key)
     places = [placed(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
@@ -343,20 +343,17 @@ def _spread_step(
     candidates = tuple(rows_by_query(layout, tables, entity) for entity in compared)
     differentiated = jax.value_and_grad(loss_of, (0, 1, 2), has_aux=True)
     (loss, statistics), (of_shared, of_rows, of_candidates) = differentiated(shared, rows, candidates)
-    sent = Sent(
-        tuple(zip(compared, of_candidates, strict=True)), tuple(zip(held, of_rows, strict=True))
-    )
+    sent = Sent(tuple(zip(compared, of_candidates, strict=True)), tuple(zip(held, of_rows, strict=True)))
 
     def move(own: Any, gradients: Params, params: Params, optimiser: Any) -> tuple[Params, Any]:
-        return _way(config, sizes, *own, gradients, params, optimiser)
+        step, numbers = own
+        return _way(config, sizes, step, numbers, gradients, params, optimiser)
 
     way, rest = move((step, numbers), of_shared, shared, named(state.optimiser, shared))
     params = {name: x + way[name] for name, x in shared.items()}
     of_tables = named(state.optimiser, names)
     if updates_of(config, sizes.num_entities).how == "rows":
-        tables, optimiser, slots = moved_rows(
-            layout, tables, of_tables, slots, sent, (step, numbers), move
-        )
+        tables, optimiser, slots = moved_rows(layout, tables, of_tables, slots, sent, (step, numbers), move)
     else:
         gradients = gradients_of_tables(layout, tables, sent)
         way, optimiser = move((step, numbers), gradients, tables, of_tables)
