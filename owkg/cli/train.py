@@ -1,6 +1,7 @@
 """`owkg train`: an embedding model of a graph, into the folder of a run."""
 
 import json
+import os
 import shlex
 import sys
 import warnings
@@ -119,8 +120,8 @@ def train(
         bool,
         typer.Option(
             "--distributed",
-            help="Train together with the other processes of the cluster, as SLURM, Open MPI, Kubernetes or a "
-            "TPU pod started them.",
+            help="Train together with the other processes of the cluster: SLURM, Open MPI, Kubernetes or a "
+            "TPU pod.",
         ),
     ] = False,
     timeout: Annotated[
@@ -218,7 +219,15 @@ def _connected(
     from owkg.train.hosts import connect, is_first
 
     connect(coordinator, **given)
-    yield is_first()
+    # Libraries that carry what devices tell each other write on standard output, which is for results.
+    sys.stdout.flush()
+    output = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield is_first()
+    finally:
+        os.dup2(output, 1)
+        os.close(output)
 
 
 def _unheard(*_: object) -> None:
