@@ -71,8 +71,10 @@ def started(hosts: Hosts, graph: Path, out: Path, settings: dict[str, Any]) -> l
     found = []
     for number in range(hosts.processes):
         own = ["--process-id", str(number)] if hosts.processes > 1 else []
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        found.append(subprocess.Popen(command + own, env=environment, text=True, **pipes))  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603
+            command + own, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        found.append(process)
     return found
 
 

@@ -169,12 +169,19 @@ def train(
         raise ValueError("`overwrite` cannot be combined with --resume.")
     if resume and config is not None:
         raise ValueError("`config` has no effect with --resume: the run has its own.")
+    together = {
+        "devices": devices,
+        "distributed": distributed,
+        "coordinator": coordinator,
+        "num_processes": num_processes,
+        "process_id": process_id,
+    }
     with (
         naming_options((*given, *_OTHERS)),
         warnings.catch_warnings(record=True) as caught,
         _connected(coordinator, num_processes, process_id, timeout, distributed=distributed) as speaks,
         progress("training", "steps") if speaks else nullcontext(_unheard) as on_progress,
-        _stopped(kg, out, on_progress) as told,
+        _stopped(kg, out, together, on_progress) as told,
     ):
         if resume:
             chosen = training.run_config(out, **settings)
@@ -236,9 +243,12 @@ def _unheard(*_: object) -> None:
 
 @contextmanager
 def _stopped(
-    kg: Path, out: Path, on_progress: Callable[..., None]
+    kg: Path, out: Path, together: dict[str, Any], on_progress: Callable[..., None]
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on."""
+    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on.
+
+    `together`: options of the devices and processes, which the run does not hold.
+    """
     at = None
 
     def told(step: int, total: int, note: str) -> None:
@@ -252,7 +262,12 @@ def _stopped(
         from owkg.train import saved_steps
 
         saved = saved_steps(out)
-        command = shlex.join(["owkg", "train", str(kg), "--out", str(out), "--resume"])
+        options = [
+            f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
+            for name, value in together.items()
+            if value is not None and value is not False
+        ]
+        command = shlex.join(["owkg", "train", str(kg), "--out", str(out), "--resume", *options])
         if at is None:
             print("owkg: training stopped before its first step; nothing was written", file=sys.stderr)
         elif saved:

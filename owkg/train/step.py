@@ -224,7 +224,7 @@ def _advance(
     if layout is not None and by_rows:
         slots = no_slots(layout)
     else:
-        slots = jnp.zeros(sizes.num_entities if by_rows else 0, jnp.int32)
+        slots = jnp.zeros(len(state.params["entity"]) if by_rows else 0, jnp.int32)
     return jax.lax.while_loop(lambda c: c[0] < stop, one, (step, state, slots))[1]
 
 

@@ -27,14 +27,13 @@ SAMPLED = {
 # By name: (model, settings).
 CASES = {
     "rows": ("complex", SAMPLED | {"updates": "rows", "init_scale": 0.5, "n3": 0.1, "subsampling": True}),
-    "adagrad": ("complex", SAMPLED | {"updates": "rows", "init_scale": 0.5, "optimiser": "adagrad"}),
     "lazy adam": ("rotate", SAMPLED | {"updates": "rows", "optimiser": "adam", "learning_rate": 0.01}),
     "dense": ("rotate", SAMPLED | {"updates": "dense", "optimiser": "adam", "learning_rate": 0.01}),
     "shared": ("complex", SAMPLED | {"updates": "rows", "init_scale": 0.5, "shared_negatives": True}),
     "all": ("complex", {"valid_every": 0, "dim": 4, "batch_size": 10, "init_scale": 0.5}),
     "labels": (
-        "conve",
-        {"valid_every": 0, "dim": 12, "height": 4, "channels": 2, "batch_size": 10, "optimiser": "sgd"},
+        "distmult",
+        {"training_loop": "kvsall", "loss": "bce", "valid_every": 0, "dim": 4, "batch_size": 10},
     ),
     "biases": ("conve", SAMPLED | {"dim": 12, "height": 4, "channels": 2, "updates": "rows"}),
 }
@@ -95,9 +94,8 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found():
     """What the script finds on four virtual devices."""
-    environment = os.environ | {
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)
-    }  # fmt: skip
+    flags = "--xla_force_host_platform_device_count=4"
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SCRIPT, json.dumps(CASES)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
