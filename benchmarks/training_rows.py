@@ -3,7 +3,8 @@
 ComplEx, d = 64, 1,024 queries a step, 128 negatives for each, self-adversarial loss, Adagrad, ten facts an
 entity. The limit of a step of rows is the time to move, at the bandwidth measured in the same run, what it
 has to move if no cache keeps it. A step names as many entities of a small graph as of a large one, but fewer
-different ones: their number stands beside the time. Sizes take turns, so that a slow moment of the machine
+different ones: their number stands beside the time. So the tables of every size are also measured with the
+queries and negatives of the smallest graph, which name the same rows of them all. Sizes take turns, so that a slow moment of the machine
 meets all; the fastest turn of each counts.
 
 First, a process of its own trains a million entities with ten million facts into the folder of a run: its
@@ -89,13 +90,22 @@ def run_elsewhere(num_entities: int, steps: int) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def stepping(num_entities: int) -> dict[str, Callable[[], object]]:
-    """A call that takes some steps, by how it updates; both go on with one state."""
-    graph = random_graph(num_entities, _RELATIONS, _FACTS_AN_ENTITY * num_entities)
+def stepping(num_entities: int, named: int) -> dict[str, Callable[[], object]]:
+    """A call that takes some steps, by how it updates; all go on with states of one size.
+
+    "few": as "rows", of the first `named` entities alone.
+    """
+    of_all = _stepping(num_entities, num_entities, ("rows", "dense"))
+    return of_all | {"few": _stepping(num_entities, named, ("rows",))["rows"]}
+
+
+def _stepping(num_entities: int, named: int, updates: tuple[str, ...]) -> dict[str, Callable[[], object]]:
+    graph = random_graph(named, _RELATIONS, _FACTS_AN_ENTITY * named)
     parts, sizes = queries(graph, configured("rows", 0))
     numbers = rates(configured("rows", 0))
     orders = ordered(numbers, 0, asked=sizes.queries)
-    state, step = init_state(configured("rows", 0), sizes, numbers), 0
+    state = init_state(configured("rows", 0), sizes._replace(num_entities=num_entities), numbers)
+    step = 0
 
     def steps(how: str) -> Callable[[], object]:
         run = advance(configured(how, 0), sizes)
@@ -108,7 +118,7 @@ def stepping(num_entities: int) -> dict[str, Callable[[], object]]:
         call()  # compiles
         return call
 
-    return {how: steps(how) for how in ("rows", "dense")}
+    return {how: steps(how) for how in updates}
 
 
 def different_rows(num_entities: int) -> int:
@@ -128,7 +138,7 @@ def moved_bytes(num_entities: int) -> int:
 
 def compared(entities: tuple[int, ...], repeats: int) -> list[dict[str, Any]]:
     """Seconds of a step by number of entities."""
-    calls = {n: stepping(n) for n in entities}
+    calls = {n: stepping(n, entities[0]) for n in entities}
     fastest: dict[tuple[int, str], float] = {}
     for _ in range(repeats):
         for n, by_updates in calls.items():
@@ -144,6 +154,8 @@ def compared(entities: tuple[int, ...], repeats: int) -> list[dict[str, Any]]:
                 "entities": n,
                 "rows_s": fastest[n, "rows"],
                 "times_the_fewest": fastest[n, "rows"] / fastest[entities[0], "rows"],
+                "few_s": fastest[n, "few"],
+                "few_times_the_fewest": fastest[n, "few"] / fastest[entities[0], "few"],
                 "dense_s": fastest[n, "dense"],
                 "times_faster": fastest[n, "dense"] / fastest[n, "rows"],
                 "different_rows": different_rows(n),

@@ -1,21 +1,26 @@
 """`owkg train`: an embedding model of a graph, into the folder of a run."""
 
 import json
+import os
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from owkg.checks import ArgumentError
 from owkg.cli.options import Format, OutputFormat, named_values, naming_options
 from owkg.cli.output import number, show
 
 # Options that are no settings of a training.
-_OTHERS = ("config", "resume", "overwrite", "option", "out")
+_OTHERS = (
+    *("config", "resume", "overwrite", "option", "out", "devices"),
+    *("distributed", "coordinator", "num_processes", "process_id", "timeout_s"),
+)
 
 
 def train(
@@ -91,6 +96,38 @@ def train(
             "repeatable.",
         ),
     ] = None,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Devices that share the embeddings of entities, by rows, and the queries of a step.",
+            show_default="1; with several processes: all",
+        ),
+    ] = None,
+    coordinator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Train together with other processes: the address of process 0. Each process is given the "
+            "same command but for --process-id.",
+        ),
+    ] = None,
+    num_processes: Annotated[int | None, typer.Option(metavar="N", help="With --coordinator.")] = None,
+    process_id: Annotated[
+        int | None, typer.Option(metavar="I", help="With --coordinator: of this process, from 0.")
+    ] = None,
+    distributed: Annotated[
+        bool,
+        typer.Option(
+            "--distributed",
+            help="Train together with the other processes of the cluster: SLURM, Open MPI, Kubernetes or a "
+            "TPU pod.",
+        ),
+    ] = False,
+    timeout: Annotated[
+        int | None,
+        typer.Option("--timeout-s", help="Seconds until all processes must be there.", show_default="300"),
+    ] = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Trains an embedding model on the split train; the split valid chooses the best step.
@@ -132,27 +169,86 @@ def train(
         raise ValueError("`overwrite` cannot be combined with --resume.")
     if resume and config is not None:
         raise ValueError("`config` has no effect with --resume: the run has its own.")
-    source = training.config_file(out) if resume else config
+    together = {
+        "devices": devices,
+        "distributed": distributed,
+        "coordinator": coordinator,
+        "num_processes": num_processes,
+        "process_id": process_id,
+    }
     with (
         naming_options((*given, *_OTHERS)),
         warnings.catch_warnings(record=True) as caught,
-        progress("training", "steps") as on_progress,
-        _stopped(kg, out, on_progress) as told,
+        _connected(coordinator, num_processes, process_id, timeout, distributed=distributed) as speaks,
+        progress("training", "steps") if speaks else nullcontext(_unheard) as on_progress,
+        _stopped(kg, out, together, on_progress) as told,
     ):
-        chosen = training.training(**settings) if source is None else training.read_config(source, **settings)
+        if resume:
+            chosen = training.run_config(out, **settings)
+        elif config is not None:
+            chosen = training.read_config(config, **settings)
+        else:
+            chosen = training.training(**settings)
         warnings.simplefilter("always", UserWarning)
         run = training.train(
-            read_graph(kg), chosen, out, graph_folder=kg, resume=resume, overwrite=overwrite, on_progress=told
+            read_graph(kg),
+            chosen,
+            out,
+            graph_folder=kg,
+            devices=devices,
+            resume=resume,
+            overwrite=overwrite,
+            on_progress=told,
         )
+    if not speaks:
+        return
     notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
     _show(run, out, notes, training.updates_of(chosen, len(run.entities)).why, form)
 
 
 @contextmanager
+def _connected(
+    coordinator: str | None,
+    num_processes: int | None,
+    process_id: int | None,
+    timeout_s: int | None,
+    *,
+    distributed: bool,
+) -> Iterator[bool]:
+    """Yields whether this process tells what is done: one of those that train together does."""
+    numbers = {"num_processes": num_processes, "process_id": process_id, "timeout_s": timeout_s}
+    given = {name: number for name, number in numbers.items() if number is not None}
+    if coordinator is None and not distributed:
+        for name in given:
+            raise ArgumentError(name, "has no effect without --coordinator or --distributed.")
+        yield True
+        return
+    from owkg.train.hosts import connect, is_first
+
+    connect(coordinator, **given)
+    # Libraries that carry what devices tell each other write on standard output, which is for results.
+    sys.stdout.flush()
+    output = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield is_first()
+    finally:
+        os.dup2(output, 1)
+        os.close(output)
+
+
+def _unheard(*_: object) -> None:
+    pass
+
+
+@contextmanager
 def _stopped(
-    kg: Path, out: Path, on_progress: Callable[..., None]
+    kg: Path, out: Path, together: dict[str, Any], on_progress: Callable[..., None]
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on."""
+    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on.
+
+    `together`: options of the devices and processes, which the run does not hold.
+    """
     at = None
 
     def told(step: int, total: int, note: str) -> None:
@@ -166,7 +262,12 @@ def _stopped(
         from owkg.train import saved_steps
 
         saved = saved_steps(out)
-        command = shlex.join(["owkg", "train", str(kg), "--out", str(out), "--resume"])
+        options = [
+            f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
+            for name, value in together.items()
+            if value is not None and value is not False
+        ]
+        command = shlex.join(["owkg", "train", str(kg), "--out", str(out), "--resume", *options])
         if at is None:
             print("owkg: training stopped before its first step; nothing was written", file=sys.stderr)
         elif saved:

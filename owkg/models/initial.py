@@ -63,6 +63,9 @@ def _in_blocks(
     def one(i: Array, array: Array) -> Array:
         # The last block begins before its turn, and is written over the end of the one before.
         block = law(jax.random.fold_in(key, i), (rows, *shape[1:]))
-        return jax.lax.dynamic_update_slice_in_dim(array, block, jnp.minimum(i * rows, shape[0] - rows), 0)
+        at = jnp.minimum(i * rows, shape[0] - rows) + jnp.arange(rows)
+        # Row by row: of an array that several devices share, each then writes its own rows, and no device
+        # ever has all.
+        return array.at[at].set(block, mode="promise_in_bounds", unique_indices=True, indices_are_sorted=True)
 
     return jax.lax.fori_loop(0, -(-shape[0] // rows), one, jnp.zeros(shape, jnp.float32))

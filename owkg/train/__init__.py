@@ -3,7 +3,8 @@
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
-from owkg.train.run import Run, config_file, load_run, saved_steps, train
+from owkg.train.hosts import connect
+from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
 from owkg.train.step import state_shape as state_shape
 from owkg.train.sweep import Trained, train_many
 from owkg.train.updates import Updates, updates_of
@@ -18,9 +19,11 @@ __all__ = [
     "changed",
     "config_file",
     "config_text",
+    "connect",
     "facts_checksums",
     "load_run",
     "read_config",
+    "run_config",
     "saved_steps",
     "state_shape",
     "train",

@@ -4,7 +4,11 @@ import re
 import secrets
 import shutil
 import warnings
-from collections.abc import Collection
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +17,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg import storage
+from owkg.train.hosts import by_first
+from owkg.train.layout import Layout, host_blocks, placed, unpadded
 from owkg.train.step import State
 
 _MADE_BY = "owkg train, checkpoint"
 _STATE = "state.npz"
 # A checkpoint that is being written, as `made_folder` names it, or removed.
 _CUT_SHORT = re.compile(r"\.\d+\.[0-9a-f]{8}\.(new|old)")
+
+
+# (array of NumPy, its place in the state) to an array.
+Put = Callable[[np.ndarray, tuple[Any, ...]], Any]
 
 
 class Checkpoint(NamedTuple):
@@ -28,24 +38,63 @@ class Checkpoint(NamedTuple):
     state: State
 
 
-def write_checkpoint(folder: Path, step: int, state: State, path_sha256: str) -> None:
+def write_checkpoint(
+    folder: Path, step: int, state: State, path_sha256: str, layout: Layout | None = None
+) -> None:
     """Writes `state` as `folder`/`step`, atomically, with the checksum of the training path until then.
+
+    All processes take part, and the first one writes: tables block by block of their rows, in the order of
+    the entities, so that a checkpoint does not depend on the `layout`, and no device or host holds a table.
 
     Raises:
         OSError: if it cannot be written; other checkpoints stay as they are.
     """
     path = folder.absolute() / str(step)
-    if path.exists():  # of the same run and step, so the same
-        return
-    with storage.made_folder(path, made_by=_MADE_BY) as new:
-        arrays: dict[str, Any] = {name: np.asarray(x) for name, x in _leaves(state).items()}
-        np.savez(new / _STATE, **arrays)
-        content = {"made_by": _MADE_BY, "shapes": _shapes(state), "path_sha256": path_sha256}
-        storage.write_metadata(new, content | {"sha256": storage.checksums(new)})
+    like = _unpadded(state, layout)
+    blocks = _blocks(state, layout)
+
+    def write() -> None:
+        if path.exists():  # of the same run and step, so the same
+            return
+        with storage.made_folder(path, made_by=_MADE_BY) as new:
+            _save(new / _STATE, like, blocks)
+            content = {"made_by": _MADE_BY, "shapes": _shapes(like), "path_sha256": path_sha256}
+            storage.write_metadata(new, content | {"sha256": storage.checksums(new)})
+
+    by_first(write, made=blocks)
 
 
-def read_checkpoint(folder: Path, step: int, like: State) -> State:
+def _unpadded(state: State, layout: Layout | None) -> State:
+    """The shapes of `state`, without the rows that are of no entity."""
+    if layout is None:
+        return state
+
+    return jax.eval_shape(partial(unpadded, layout), state)
+
+
+def _blocks(state: State, layout: Layout | None) -> Iterator[tuple[str, np.ndarray]]:
+    """(place of an array, some of its rows), array by array."""
+    for at, x in jax.tree_util.tree_leaves_with_path(state):
+        for block in host_blocks(layout, x, at):
+            yield jax.tree_util.keystr(at), block
+
+
+def _save(path: Path, like: State, blocks: Iterator[tuple[str, np.ndarray]]) -> None:
+    """As `numpy.savez`, of arrays that come in blocks of their rows."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, some in groupby(blocks, key=itemgetter(0)):
+            x = _leaves(like)[name]
+            header = np.lib.format.header_data_from_array_1_0(np.empty(0, x.dtype)) | {"shape": x.shape}
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array_header_1_0(file, header)
+                for _, block in some:
+                    file.write(np.ascontiguousarray(block).data)
+
+
+def read_checkpoint(folder: Path, step: int, like: State, put: Put | None = None) -> State:
     """The state in `folder`/`step`; `like` has its shapes, in arrays or `jax.ShapeDtypeStruct`.
+
+    `put` makes of each array, and of its place in the state, what is returned; None: an array of JAX.
 
     Raises:
         ValueError: if the checkpoint is not there, damaged, or of other shapes.
@@ -56,9 +105,16 @@ def read_checkpoint(folder: Path, step: int, like: State) -> State:
         raise ValueError(f"{path}: is not there; `step` must be one of: {there}.")
     _require_whole(path)
     require_like(folder, step, like)
+    put = put or (lambda array, _: jnp.asarray(array))
     with np.load(path / _STATE, allow_pickle=False) as file:
-        leaves = [jnp.asarray(file[name]) for name in _leaves(like)]
+        places = (at for at, _ in jax.tree_util.tree_leaves_with_path(like))
+        leaves = [put(file[jax.tree_util.keystr(at)], at) for at in places]
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def put_by(layout: Layout | None) -> Put | None:
+    """What `read_checkpoint` needs to put a state on the devices of `layout`."""
+    return None if layout is None else partial(placed, layout)
 
 
 def require_like(folder: Path, step: int, like: State) -> None:
@@ -77,8 +133,8 @@ def noted_path(folder: Path, step: int) -> str:
     return noted if isinstance(noted, str) else "none"
 
 
-def newest_checkpoint(folder: Path, like: State) -> Checkpoint | None:
-    """The newest checkpoint that is whole, or None; `like` is a state of its shapes.
+def newest_checkpoint(folder: Path, like: State, put: Put | None = None) -> Checkpoint | None:
+    """The newest checkpoint that is whole, or None; `like` and `put` as in `read_checkpoint`.
 
     Damaged ones are renamed, with a warning; what an interrupted write left is removed.
 
@@ -98,7 +154,7 @@ def newest_checkpoint(folder: Path, like: State) -> Checkpoint | None:
             path.rename(aside)
             warnings.warn(f"{error} It is now {aside.name}.", UserWarning, stacklevel=2)
     whole = checkpoint_steps(folder)
-    return Checkpoint(whole[-1], read_checkpoint(folder, whole[-1], like)) if whole else None
+    return Checkpoint(whole[-1], read_checkpoint(folder, whole[-1], like, put)) if whole else None
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
@@ -133,6 +189,6 @@ def _shapes(state: State) -> dict[str, str]:
     return {name: f"{x.dtype}{list(x.shape)}" for name, x in _leaves(state).items()}
 
 
-def _leaves(state: State) -> dict[str, Any]:
+def _leaves(state: Any) -> dict[str, Any]:
     """The arrays, by their place."""
     return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(state)}

@@ -16,6 +16,8 @@ from owkg.kg.graph import graph_checked
 from owkg.storage import written_aside
 from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, noted_path, write_checkpoint
 from owkg.train.config import Training, config_text
+from owkg.train.hosts import by_first
+from owkg.train.layout import Layout
 from owkg.train.loop import Row, Snapshot, best_step
 
 MADE_BY = "owkg train"
@@ -39,7 +41,13 @@ _KEPT = 2
 
 @contextmanager
 def made_run(
-    folder: Path, graph: kg.KnowledgeGraph, config: Training, graph_folder: Path | None, *, overwrite: bool
+    folder: Path,
+    graph: kg.KnowledgeGraph,
+    config: Training,
+    graph_folder: Path | None,
+    *,
+    overwrite: bool,
+    devices: int,
 ) -> Iterator[Path]:
     """Yields the folder of a run before its first step, beside `folder`, which it becomes when all went well.
 
@@ -57,7 +65,8 @@ def made_run(
         content = {
             "made_by": MADE_BY,
             "versions": storage.versions() | {package: version(package) for package in packages},
-            "device": {"platform": device.platform, "kind": device.device_kind},
+            "device": {"platform": device.platform, "kind": device.device_kind, "count": devices},
+            "processes": jax.process_count(),
             "graph_folder": None if graph_folder is None else str(graph_folder.absolute()),
             "facts_sha256": facts_checksums(graph),
             "run_sha256": {name: storage.checksum(new / name) for name in _FIXED},
@@ -145,14 +154,24 @@ def _rows(path: Path) -> list[Row]:
     return table.to_dicts()
 
 
-def write_snapshot(folder: Path, config: Training, snapshot: Snapshot) -> None:
-    """The path, then the checkpoint if there is to be one, and last the removal of those outlived."""
+def write_snapshot(folder: Path, config: Training, snapshot: Snapshot, layout: Layout | None = None) -> None:
+    """The path, then the checkpoint if there is to be one, and last the removal of those outlived.
+
+    All processes take part, and the first one writes.
+    """
     step, rows = snapshot.step, snapshot.rows
-    if rows:
+
+    def write_path() -> None:
         with written_aside(folder / PATH) as aside:
             path_table(rows).write_parquet(aside)
-    if snapshot.due:
-        checkpoints = folder / CHECKPOINTS
-        write_checkpoint(checkpoints, step, snapshot.state, path_checksum(rows, step))
+
+    def remove() -> None:
         newest = checkpoint_steps(checkpoints)[-_KEPT:]
         keep_checkpoints(checkpoints, [*newest, best_step(config, rows) or step])
+
+    if rows:
+        by_first(write_path)
+    if snapshot.due:
+        checkpoints = folder / CHECKPOINTS
+        write_checkpoint(checkpoints, step, snapshot.state, path_checksum(rows, step), layout)
+        by_first(remove)

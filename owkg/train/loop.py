@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from owkg import kg
 from owkg.checks import ArgumentError
-from owkg.models import Model
+from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
+from owkg.train.hosts import of_first
+from owkg.train.layout import Layout, everywhere, whole
 from owkg.train.queries import Queries, Sizes, queries
 from owkg.train.step import State, advance, all_finite, init_state, ordered, rates
 from owkg.train.updates import updates_of
@@ -47,6 +50,7 @@ def snapshots(
     graph: kg.KnowledgeGraph,
     config: Training,
     *,
+    layout: Layout | None = None,
     start: tuple[int, State] | None = None,
     rows: Sequence[Row] = (),
     chunk_steps: int | None = None,
@@ -61,6 +65,7 @@ def snapshots(
     Args:
         graph: whose split train is learned.
         config: how.
+        layout: of the state on several devices, of the snapshots too; None: on one.
         start: (step, state) to continue from; the state is donated.
         rows: of the path until then.
         chunk_steps: steps a call of the device; None: as many as take half a second.
@@ -80,11 +85,14 @@ def snapshots(
         raise ArgumentError(
             "watched", f"must be whole numbers of steps in [1, {sizes.total}], got {at[0]!r} to {at[-1]!r}."
         )
-    return _walked(config, parts, sizes, measured, start, list(rows), chunk_steps, at, tell, interrupted)
+    return _walked(
+        config, layout, parts, sizes, measured, start, list(rows), chunk_steps, at, tell, interrupted
+    )
 
 
 def _walked(
     config: Training,
+    layout: Layout | None,
     parts: tuple[Queries, ...],
     sizes: Sizes,
     measured: Measure | None,
@@ -95,8 +103,10 @@ def _walked(
     tell: Callable[[int, int, str], None],
     interrupted: Callable[[], int],
 ) -> Iterator[Snapshot]:
-    model, numbers, run = config.built(), rates(config), advance(config, sizes)
-    step, state = start or (0, init_state(config, sizes, numbers))
+    model, numbers, run = config.built(), rates(config), advance(config, sizes, layout)
+    if layout is not None:
+        numbers, parts = everywhere(layout, (numbers, parts))
+    step, state = start or (0, init_state(config, sizes, numbers, layout))
     # To look at all parameters takes as long as a step of rows: only before they are shown or written.
     updates = updates_of(config, sizes.num_entities)
     chunk, epoch, orders = chunk_steps or 1, -1, ordered(numbers, 0, asked=sizes.queries)
@@ -113,7 +123,7 @@ def _walked(
         stop = min(step + chunk, *ends)
         state, took = _timed(run, state, step, stop, orders, parts, numbers)
         if chunk_steps is None:
-            chunk = call_steps(stop - step, took, empty)
+            chunk = of_first(call_steps(stop - step, took, empty))
         step, busy = stop, busy + took
         if stop in ends or updates.how == "dense":
             _require_finite(state, step)
@@ -133,11 +143,11 @@ def _walked(
                 "examples_per_s": speed,
             }
             if measured is not None and validates:
-                found = _measured(measured, model, state, step)
+                found = _measured(measured, model, *whole(layout, (state.params, state.statistics)), step)
                 row |= {f"valid_{name}": value for name, value in found.items()}
             rows.append(row)
             recorded_at, since, busy = step, step, 0.0
-            state = state._replace(loss=jnp.zeros_like(state.loss))
+            state = _from_zero(state, layout)
         last = ended(config, rows, step, sizes.total)
         stopped = interrupted() != 0
         write = last or stopped or due(config.checkpoint_every, sizes, step)
@@ -148,6 +158,12 @@ def _walked(
             yield Snapshot(step, state, rows, write, last)
         if stopped:
             return
+
+
+def _from_zero(state: State, layout: Layout | None) -> State:
+    """`state` with a sum of losses that begins again."""
+    loss = jnp.zeros_like(state.loss) if layout is None else everywhere(layout, np.float32(0))
+    return state._replace(loss=loss)
 
 
 def _timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
@@ -166,9 +182,11 @@ def call_steps(steps: int, took: float, empty: float) -> int:
     return max(1, int(min(max(_CALL_S, empty) / each, steps * _FASTER)))
 
 
-def _measured(measured: Measure, model: Model, state: State, step: int) -> dict[str, float]:
+def _measured(
+    measured: Measure, model: Model, params: Params, statistics: Statistics, step: int
+) -> dict[str, float]:
     try:
-        return measured(model, state.params, state.statistics)
+        return measured(model, params, statistics)
     except ValueError as error:
         message = str(error).replace("`params`", f"the parameters after step {step - 1}")
         raise ValueError(f"{message} Checkpoints written before it stay.") from None

@@ -12,7 +12,8 @@ from owkg.train.drawn import drawn_of, side_keys
 from owkg.train.queries import Queries, Sizes
 from owkg.train.rows import Gathered
 from owkg.train.sampled import row_loss, sampled_loss
-from owkg.train.terms import against_all, against_shared, sampled_total
+from owkg.train.spread import Spread
+from owkg.train.terms import against_all, against_own, against_shared, sampled_total
 
 
 def objective(
@@ -25,7 +26,7 @@ def objective(
     counts: tuple[Bool[Array, "_"], ...],
     key: Array,
     numbers: Any,
-    gathered: Gathered | None = None,
+    gathered: Gathered | Spread | None = None,
 ) -> tuple[Float[Array, ""], Statistics]:
     """The weighted mean loss of the queries of a step with the penalties, and the statistics after it.
 
@@ -54,6 +55,9 @@ def objective(
         asked.append(queries)
         if sampled and config.shared_negatives:
             losses += against_shared(model, config, table, queries, batch, drawn[i])
+        elif isinstance(gathered, Spread):
+            candidates = model.candidates(_narrow(config, params | gathered.candidates[i]))
+            losses += against_own(model, config, candidates, queries, batch)
         elif not sampled:
             most, smoothing = sizes.batch_answers[i], numbers.label_smoothing
             losses += against_all(model, config, table, queries, batch, smoothing, most=most)
@@ -64,7 +68,7 @@ def objective(
                     model, own[i], batch, counts[i], exponent, head=side == "head", answers=answers
                 )
     loss = losses / weight
-    if sampled and not config.shared_negatives:
+    if sampled and not config.shared_negatives and not isinstance(gathered, Spread):
         queries, weights = jnp.concatenate(asked), jnp.concatenate([b.weight for b in batches]) / weight
         compared = model.similarity.one, sampled_total(config)
         if gathered is None:

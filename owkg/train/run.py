@@ -1,25 +1,31 @@
 """Training into the folder of a run, going on with it, and reading it."""
 
+import json
+import re
 import signal
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from owkg import kg
 from owkg.checks import ArgumentError
 from owkg.keys import reproducible
+from owkg.kg.graph import graph_checked
 from owkg.kg.labels import read_labels
 from owkg.models import Model, Params, Statistics
 from owkg.train.checkpoints import (
     Checkpoint,
+    Put,
     checkpoint_steps,
     keep_checkpoints,
     newest_checkpoint,
+    put_by,
     read_checkpoint,
     require_like,
 )
@@ -35,6 +41,8 @@ from owkg.train.folder import (
     require_unchanged,
     write_snapshot,
 )
+from owkg.train.hosts import by_each, by_first, largest, require_equal
+from owkg.train.layout import layout_of, whole
 from owkg.train.loop import Row, best_step, snapshots
 from owkg.train.run_lock import alone, interrupts
 from owkg.train.step import State, state_shape
@@ -70,6 +78,7 @@ def train(
     folder: Path,
     *,
     graph_folder: Path | None = None,
+    devices: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
     chunk_steps: int | None = None,
@@ -80,14 +89,20 @@ def train(
     """Trains a model into the folder of a run.
 
     A run that is cut short at any moment and resumed gives the same parameters to the bit as an undisturbed
-    one, on one machine. SIGINT (Ctrl-C) and SIGTERM write a checkpoint, and then do what they did before, or
-    interrupt. `folder` is not written before the first checkpoint.
+    one, on one machine and as many devices; on others it differs by rounding. SIGINT (Ctrl-C) and SIGTERM
+    write a checkpoint, and then do what they did before, or interrupt. `folder` is not written before the
+    first checkpoint.
+
+    Several devices share out the embeddings of entities by rows, and the queries of a step against negatives.
+    Processes that `owkg.train.connect` has connected call this together; the first one writes `folder`, and
+    all must see it.
 
     Args:
         graph: whose split train is learned; the split valid chooses the best step and when to stop.
         config: how.
         folder: to write.
         graph_folder: where the graph comes from; its checksums are noted.
+        devices: how many of those that JAX sees; None: one, or all where several processes are connected.
         resume: whether to go on with the run in `folder`, from its newest checkpoint.
         overwrite: whether a run that is there may be replaced.
         chunk_steps: steps a call of the device; None: as many as take half a second.
@@ -107,11 +122,28 @@ def train(
     if resume and overwrite:
         raise ArgumentError("overwrite", "must not be given with `resume`: the run is gone on with.")
     moments = frozenset(watched)
-    with alone(folder), interrupts() as interrupted, ExitStack() as making:
-        start, rows = _begin(folder, graph, config) if resume else (None, [])
+    layout = layout_of(config, graph_checked(graph).num_entities, devices)
+    require_equal("configuration or graph", config_text(config) + json.dumps(facts_checksums(graph)))
+    number = 0
+
+    def interrupted() -> int:
+        nonlocal number
+        number = largest(came())
+        return number
+
+    with ExitStack() as held:
+        by_first(lambda: held.enter_context(alone(folder)))
+        came, making = held.enter_context(interrupts()), held.enter_context(ExitStack())
+        start, rows = None, []
+        if resume:
+            # The first process puts aside what is damaged, before the others look.
+            begin = partial(_begin, folder, graph, config, put_by(layout))
+            begun = by_first(begin)
+            start, rows = by_each(lambda: begun or begin())
         walk = snapshots(
             graph,
             config,
+            layout=layout,
             start=start,
             rows=rows,
             chunk_steps=chunk_steps,
@@ -121,19 +153,23 @@ def train(
         )
         place = folder
         if not resume:
-            new = made_run(folder, graph, config, graph_folder, overwrite=overwrite)
-            place = making.enter_context(new)
+            count = 1 if layout is None else layout.mesh.size
+            new = made_run(folder, graph, config, graph_folder, overwrite=overwrite, devices=count)
+            place = by_first(lambda: making.enter_context(new)) or folder
         while (snapshot := next(walk, None)) is not None:
             if watch is not None and snapshot.step in moments:
-                watch(snapshot.step, snapshot.state.params, snapshot.state.statistics)
-            write_snapshot(place, config, snapshot)
+                state = snapshot.state
+                watch(snapshot.step, *whole(layout, (state.params, state.statistics)))
+            write_snapshot(place, config, snapshot, layout)
             if snapshot.due:
-                making.close()
+                by_first(making.close)
                 place = folder
-    if number := interrupted():
+        interrupted()
+    if number:
         signal.raise_signal(number)
         raise KeyboardInterrupt
-    return load_run(folder)
+    # Of tables that one device may not hold, those of the run stay on the host.
+    return by_each(lambda: _loaded(folder, "best", None if layout is None else lambda array, _: array))
 
 
 def config_file(folder: Path) -> Path:
@@ -145,6 +181,22 @@ def config_file(folder: Path) -> Path:
     if not (folder / CONFIG).is_file():
         raise ValueError(f"{folder}: is no folder of a run; it holds no {CONFIG}.")
     return folder / CONFIG
+
+
+def run_config(folder: Path, **settings: Any) -> Training:
+    """The configuration of a run, some of it replaced by `settings`, to go on with it.
+
+    Raises:
+        ValueError: if `folder` is no folder of a run, or its configuration is none.
+    """
+    path = config_file(folder)
+    # Updates of runs that do not say how: there was one way.
+    return read_config(path, **(_updates_of(path) | settings))
+
+
+def _updates_of(path: Path) -> dict[str, Any]:
+    said = re.search(r"^updates\b", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    return {} if said else {"updates": "dense"}
 
 
 def saved_steps(folder: Path) -> list[int]:
@@ -163,8 +215,13 @@ def load_run(folder: Path, *, step: int | str = "best") -> Run:
     Raises:
         ValueError: if it is no such folder, has no such checkpoint, or holds one of another model or shape.
     """
+    return _loaded(folder, step, None)
+
+
+def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
+    """As `load_run`, with arrays as `put` makes them (`owkg.train.checkpoints.read_checkpoint`)."""
     noted = require_unchanged(folder)
-    config = read_config(folder / CONFIG)
+    config = run_config(folder)
     entities, relations = (read_labels(folder / name, openke=False) for name in LABELS.values())
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
@@ -183,7 +240,7 @@ def load_run(folder: Path, *, step: int | str = "best") -> Run:
         step = steps[-1]
     if not isinstance(step, int) or isinstance(step, bool):
         raise ValueError(f'`step` must be "best", "last", or a whole number, got {step!r}.')
-    state: State = read_checkpoint(folder / CHECKPOINTS, step, like)
+    state: State = read_checkpoint(folder / CHECKPOINTS, step, like, put)
     graph_folder = noted["graph_folder"]
     return Run(
         config.built(),
@@ -198,7 +255,9 @@ def load_run(folder: Path, *, step: int | str = "best") -> Run:
     )
 
 
-def _begin(folder: Path, graph: kg.KnowledgeGraph, config: Training) -> tuple[Checkpoint | None, list[Row]]:
+def _begin(
+    folder: Path, graph: kg.KnowledgeGraph, config: Training, put: Put | None
+) -> tuple[Checkpoint | None, list[Row]]:
     """(checkpoint, rows until then) from which the run in `folder` goes on: the newest.
 
     Where the best step until then has no whole checkpoint, it is the newest before that step, so that it is
@@ -208,7 +267,7 @@ def _begin(folder: Path, graph: kg.KnowledgeGraph, config: Training) -> tuple[Ch
         ValueError: if it is not of this graph and configuration, or its path is not as it was written.
     """
     noted = require_unchanged(folder)
-    held, asked = (folder / CONFIG).read_text(encoding="utf-8"), config_text(config)
+    held, asked = config_text(run_config(folder)), config_text(config)
     if held != asked:
         pairs = zip_longest(held.splitlines(), asked.splitlines(), fillvalue="nothing")
         was, now = next(pair for pair in pairs if pair[0] != pair[1])
@@ -220,13 +279,13 @@ def _begin(folder: Path, graph: kg.KnowledgeGraph, config: Training) -> tuple[Ch
         raise ValueError(f"{folder}: was trained on other facts than those of the graph.")
     like = state_shape(config, graph.num_entities, graph.num_relations)
     checkpoints = folder / CHECKPOINTS
-    start = newest_checkpoint(checkpoints, like)
+    start = newest_checkpoint(checkpoints, like, put)
     rows = read_rows(folder, start.step) if start else []
     best, steps = best_step(config, rows), checkpoint_steps(checkpoints)
     if start is None or best is None or best in steps or best > start.step:
         return start, _until(start, rows)
     before = [step for step in steps if step < best]
-    start = Checkpoint(before[-1], read_checkpoint(checkpoints, before[-1], like)) if before else None
+    start = Checkpoint(before[-1], read_checkpoint(checkpoints, before[-1], like, put)) if before else None
     keep_checkpoints(checkpoints, before)
     warnings.warn(
         f"{checkpoints / str(best)}: the best step is not there; trained again from step "

@@ -14,6 +14,7 @@ from owkg.keys import seeded
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.drawn import drawn_of
+from owkg.train.layout import Layout, by_query, padded, unpadded
 from owkg.train.objective import objective
 from owkg.train.queries import Queries, Sizes, taken
 from owkg.train.rows import (
@@ -27,6 +28,15 @@ from owkg.train.rows import (
     of_candidates,
     placed,
     rows_of,
+)
+from owkg.train.spread import (
+    Sent,
+    Spread,
+    gradients_of_tables,
+    moved_rows,
+    no_slots,
+    rows_by_query,
+    rows_everywhere,
 )
 from owkg.train.updates import updates_of
 
@@ -75,9 +85,11 @@ def shape_of(config: Training) -> Training:
     return replace(config, **still, n3=float(config.n3 > 0), l2=float(config.l2 > 0))
 
 
-def init_state(config: Training, sizes: Sizes, numbers: Hyperparameters) -> State:
-    """The state before the first step."""
-    return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations)(numbers)
+def init_state(
+    config: Training, sizes: Sizes, numbers: Hyperparameters, layout: Layout | None = None
+) -> State:
+    """The state before the first step, laid out on the devices of `layout`."""
+    return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations, layout)(numbers)
 
 
 def state_shape(config: Training, num_entities: int, num_relations: int) -> State:
@@ -112,34 +124,43 @@ def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch
 
 
 @cache
-def _beginning(config: Training, num_entities: int, num_relations: int) -> Callable[[Hyperparameters], State]:
+def _beginning(
+    config: Training, num_entities: int, num_relations: int, layout: Layout | None = None
+) -> Callable[[Hyperparameters], State]:
     def state(numbers: Hyperparameters) -> State:
         params, statistics = config.built().init(_keys(numbers)[0], num_entities, num_relations)
+        params = params if layout is None else padded(layout, params)
         return State(params, statistics, direction(config).init(params), jnp.float32(0), jnp.int32(-1))
 
-    return jax.jit(state)
+    if layout is None:
+        return jax.jit(state)
+    return jax.jit(state, out_shardings=layout.shardings(jax.eval_shape(state, rates(config))))
 
 
-def advance(config: Training, sizes: Sizes) -> Callable[..., State]:
+def advance(config: Training, sizes: Sizes, layout: Layout | None = None) -> Callable[..., State]:
     """(state, step, stop, orders, parts, numbers) to the state before step `stop`; `state` is donated.
 
     The steps are of one epoch, asked in its `orders`. The loop is on the device and its length is no part of
-    what is compiled, so that where it is cut changes no bit.
+    what is compiled, so that where it is cut changes no bit. With a `layout`, the state is laid out by it,
+    and everything else is on all devices.
     """
-    return _compiled(shape_of(config), sizes, many=False)
+    return _compiled(shape_of(config), sizes, layout, many=False)
 
 
 def advance_many(config: Training, sizes: Sizes) -> Callable[..., State]:
     """As `advance`, of states, orders and numbers with a leading axis of runs."""
-    return _compiled(shape_of(config), sizes, many=True)
+    return _compiled(shape_of(config), sizes, None, many=True)
 
 
 @cache
-def _compiled(config: Training, sizes: Sizes, *, many: bool) -> Callable[..., State]:
-    run = partial(_advance, config.built(), config, sizes)
+def _compiled(config: Training, sizes: Sizes, layout: Layout | None, *, many: bool) -> Callable[..., State]:
+    run = partial(_advance, config.built(), config, sizes, layout)
     if many:
         run = jax.vmap(run, in_axes=(0, None, None, 0, None, 0))
-    return jax.jit(run, donate_argnums=0)
+    if layout is None:
+        return jax.jit(run, donate_argnums=0)
+    like = state_shape(config, sizes.num_entities, sizes.num_relations)
+    return jax.jit(run, donate_argnums=0, out_shardings=layout.shardings(like))
 
 
 @partial(jax.jit, static_argnames="asked")
@@ -170,6 +191,7 @@ def _advance(
     model: Model,
     config: Training,
     sizes: Sizes,
+    layout: Layout | None,
     state: State,
     step: Array,
     stop: Array,
@@ -193,11 +215,16 @@ def _advance(
         )
         key = jax.random.fold_in(step_key, step)
         of_step = (model, config, sizes, state, step, batches, counts, key, numbers)
+        if layout is not None and config.training_loop == "negatives":
+            return step + 1, *_spread_step(*of_step, slots, layout)
         if by_rows:
             return step + 1, *_row_step(*of_step, slots)
-        return step + 1, _dense_step(*of_step), slots
+        return step + 1, _dense_step(*of_step, layout), slots
 
-    slots = jnp.zeros(sizes.num_entities if by_rows else 0, jnp.int32)
+    if layout is not None and by_rows:
+        slots = no_slots(layout)
+    else:
+        slots = jnp.zeros(len(state.params["entity"]) if by_rows else 0, jnp.int32)
     return jax.lax.while_loop(lambda c: c[0] < stop, one, (step, state, slots))[1]
 
 
@@ -211,8 +238,15 @@ def _dense_step(
     counts: tuple[Array, ...],
     key: Array,
     numbers: Hyperparameters,
+    layout: Layout | None = None,
 ) -> State:
+    """The state after a step that updates whole tables.
+
+    With a `layout`, every device scores its own entities; the rows behind the last are no candidates.
+    """
+
     def loss_of(params: Params) -> tuple[Array, Statistics]:
+        params = params if layout is None else unpadded(layout, params)
         return objective(model, config, sizes, params, state.statistics, batches, counts, key, numbers)
 
     (loss, statistics), gradients = jax.value_and_grad(loss_of, has_aux=True)(state.params)
@@ -268,6 +302,69 @@ def _row_step(
     params, optimiser = moved(tables, named(state.optimiser, names), rows, sums, move)
     params |= {name: x + way[name] for name, x in shared.items()}
     return _after(state, step, loss, params, statistics, joined(rest, optimiser)), slots
+
+
+def _spread_step(
+    model: Model,
+    config: Training,
+    sizes: Sizes,
+    state: State,
+    step: Array,
+    batches: tuple[Queries, ...],
+    counts: tuple[Array, ...],
+    key: Array,
+    numbers: Hyperparameters,
+    slots: Array,
+    layout: Layout,
+) -> tuple[State, Array]:
+    """As `_row_step` or `_dense_step` against negatives, on devices that share queries and entities."""
+    names = model.entity_params
+    drawn = drawn_of(config, sizes, batches, key)
+    places = [placed(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
+    tables = {name: state.params[name] for name in names}
+    shared = {name: x for name, x in state.params.items() if name not in names}
+    held = [side.entity[: side.held] for side in places]
+    compared = [] if config.shared_negatives else [
+        jnp.concatenate([batch.answer[:, None], of_side.entity], axis=1)
+        for batch, of_side in zip(batches, drawn, strict=True)
+    ]  # fmt: skip
+    local = tuple(_divided(layout, side.batch) for side in places)
+    counts = by_query(layout, counts)
+
+    def loss_of(
+        shared: Params, rows: tuple[Params, ...], candidates: tuple[Params, ...]
+    ) -> tuple[Array, Statistics]:
+        gathered = Spread(rows, tuple(side.drawn for side in places), candidates)
+        return objective(
+            model, config, sizes, shared, state.statistics, local, counts, key, numbers, gathered
+        )
+
+    rows = tuple(rows_everywhere(layout, tables, entity) for entity in held)
+    candidates = tuple(rows_by_query(layout, tables, entity) for entity in compared)
+    differentiated = jax.value_and_grad(loss_of, (0, 1, 2), has_aux=True)
+    (loss, statistics), (of_shared, of_rows, of_candidates) = differentiated(shared, rows, candidates)
+    sent = Sent(tuple(zip(compared, of_candidates, strict=True)), tuple(zip(held, of_rows, strict=True)))
+
+    def move(own: Any, gradients: Params, params: Params, optimiser: Any) -> tuple[Params, Any]:
+        step, numbers = own
+        return _way(config, sizes, step, numbers, gradients, params, optimiser)
+
+    way, rest = move((step, numbers), of_shared, shared, named(state.optimiser, shared))
+    params = {name: x + way[name] for name, x in shared.items()}
+    of_tables = named(state.optimiser, names)
+    if updates_of(config, sizes.num_entities).how == "rows":
+        tables, optimiser, slots = moved_rows(layout, tables, of_tables, slots, sent, (step, numbers), move)
+    else:
+        gradients = gradients_of_tables(layout, tables, sent)
+        way, optimiser = move((step, numbers), gradients, tables, of_tables)
+        tables = {name: x + way[name] for name, x in tables.items()}
+    return _after(state, step, loss, params | tables, statistics, joined(rest, optimiser)), slots
+
+
+def _divided(layout: Layout, batch: Queries) -> Queries:
+    """The queries, shared out among the devices; the known answers stay on all."""
+    own = {name: getattr(batch, name) for name in batch._fields if name != "answers"}
+    return batch._replace(**by_query(layout, own))
 
 
 def _way(

@@ -67,6 +67,17 @@ def against_shared(
     return jnp.dot(_loss(config)(positive, negative, drawn.allowed), batch.weight)
 
 
+def against_own(
+    model: Model,
+    config: Training,
+    candidates: Float[Array, "q c d"],
+    queries: Float[Array, "q e"],
+    batch: Queries,
+) -> Float[Array, ""]:
+    """As `against_all`, against candidates of its own for each query: its answer, then its negatives."""
+    return sampled_total(config)(model.similarity.one(queries[:, None], candidates), batch.weight)
+
+
 def sampled_total(config: Training) -> Total:
     """(scores of the answer and the negatives of each query, weight) to the weighted sum of the losses."""
 

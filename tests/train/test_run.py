@@ -1,5 +1,7 @@
 """The folder of a run: resumed to the bit, whatever ended it."""
 
+import hashlib
+import json
 import resource
 import shutil
 import signal
@@ -14,9 +16,20 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg import storage
 from owkg.evaluation import rank_arrays
 from owkg.kg import known_answers, read_graph, write_labelled
-from owkg.train import changed, checkpoints, facts_checksums, load_run, run_lock, train, training
+from owkg.train import (
+    changed,
+    checkpoints,
+    config_text,
+    facts_checksums,
+    load_run,
+    run_config,
+    run_lock,
+    train,
+    training,
+)
 from owkg.train.folder import path_checksum
 from owkg.train.loop import snapshots
 
@@ -425,6 +438,24 @@ def test_a_run_whose_configuration_was_changed_is_not_gone_on_with(ring, tmp_pat
                 read()
     (run / "config.toml").write_text(text)
     assert load_run(run, step="last").step == 24
+
+
+def test_a_run_from_before_updates_of_rows_is_gone_on_with(ring, tmp_path):
+    """Its configuration does not say how updates are made: as they were then, of whole tables."""
+    settings = SMALL | {"training_loop": "negatives", "loss": "logistic", "num_negatives": 2}
+    config, run = training("complex", **settings, updates="dense"), tmp_path / "run"
+    train(ring, config, run)
+    text = (run / "config.toml").read_text().replace('updates = "dense"\n', "")
+    (run / "config.toml").write_text(text)
+    noted = json.loads((run / "metadata.json").read_text())
+    del noted["metadata_sha256"]
+    noted["run_sha256"]["config.toml"] = storage.checksum(run / "config.toml")
+    own = hashlib.sha256(json.dumps(noted, sort_keys=True).encode()).hexdigest()
+    (run / "metadata.json").write_text(json.dumps(noted | {"metadata_sha256": own}))
+    assert config_text(run_config(run)) == config_text(config)
+    assert train(ring, run_config(run), run, resume=True).step == load_run(run).step
+    with pytest.raises(ValueError, match=r"""'updates = "dense"' there, 'updates = "rows"' asked for"""):
+        train(ring, run_config(run, updates="rows"), run, resume=True)
 
 
 def test_checkpoints_of_another_shape_are_refused_and_stay(ring, tmp_path):

@@ -1,0 +1,174 @@
+"""Which rows of the embeddings of entities each device of a mesh holds; everything else is on all of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Array
+
+from owkg import checks
+from owkg.checks import ArgumentError
+from owkg.train.config import Training
+
+AXIS = "devices"
+# Bytes of a table that leave the devices at a time.
+_BLOCK = 2**26
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How tables of entities are shared out by rows.
+
+    Attributes:
+        mesh: the devices, along one axis.
+        num_entities: of the graph.
+        tables: names of the parameters with a row an entity; what an optimiser keeps of them is laid out
+            likewise.
+    """
+
+    mesh: Mesh
+    num_entities: int
+    tables: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of a table on each device; behind the last entity, rows of zeros that nothing reads."""
+        return -(-self.num_entities // self.mesh.size)
+
+    @property
+    def padded(self) -> int:
+        """Rows of a table on all devices together."""
+        return self.rows * self.mesh.size
+
+    def sharding(self, *axes: str) -> NamedSharding:
+        """By rows if `axes` is `AXIS`; without axes, all on every device."""
+        return NamedSharding(self.mesh, P(*axes))
+
+    def spec(self, place: tuple[Any, ...]) -> P:
+        """The `PartitionSpec` of the array at a place of a tree of parameters, or of an optimiser."""
+        return P(AXIS) if getattr(place[-1], "key", None) in self.tables else P()
+
+    def specs(self, tree: Any) -> Any:
+        """The `PartitionSpec` of each array of a tree."""
+        return jax.tree_util.tree_map_with_path(lambda place, _: self.spec(place), tree)
+
+    def shardings(self, tree: Any) -> Any:
+        """The `NamedSharding` of each array, as `specs`."""
+        return jax.tree.map(partial(NamedSharding, self.mesh), self.specs(tree))
+
+
+def layout_of(config: Training, num_entities: int, devices: int | None) -> Layout | None:
+    """How the tables are laid out on so many devices; None where there is one.
+
+    Args:
+        config: of the training.
+        num_entities: of the graph.
+        devices: how many of those that JAX sees; None: one, or all where several processes are connected.
+
+    Raises:
+        ValueError: if there are not so many, some process would have none, or the batch is no multiple.
+    """
+    seen, processes = jax.device_count(), jax.process_count()
+    if devices is None:
+        devices = seen if processes > 1 else 1
+    devices = checks.whole("devices", devices, 1)
+    if processes > 1 and devices != seen:
+        raise ArgumentError(
+            "devices", f"must be all {seen} of the {processes} processes, or not given, got {devices}."
+        )
+    if devices > seen:
+        raise ArgumentError("devices", f"must be at most the {seen} that JAX sees, got {devices}.")
+    if devices == 1:
+        return None
+    if config.training_loop == "negatives" and config.batch_size % devices:
+        raise ArgumentError(
+            "batch_size", f"must be a multiple of the {devices} devices, got {config.batch_size}."
+        )
+    mesh = Mesh(np.array(jax.devices()[:devices]), (AXIS,))
+    return Layout(mesh, num_entities, config.built().entity_params)
+
+
+def padded(layout: Layout, tree: Any) -> Any:
+    """The arrays with as many rows of each table as all devices hold; to be traced."""
+
+    def each(x: Array, spec: P) -> Array:
+        if spec == P():
+            return x
+        return jnp.pad(x, ((0, layout.padded - len(x)),) + ((0, 0),) * (x.ndim - 1))
+
+    return jax.tree.map(each, tree, layout.specs(tree))
+
+
+def unpadded(layout: Layout, params: Any) -> Any:
+    """The arrays with the rows of entities alone; to be traced."""
+    n = layout.num_entities
+    return jax.tree.map(lambda x, spec: x if spec == P() else x[:n], params, layout.specs(params))
+
+
+def by_query(layout: Layout, tree: Any) -> Any:
+    """The arrays, shared out along their first axis, that of queries; to be traced."""
+    return jax.lax.with_sharding_constraint(tree, layout.sharding(AXIS))
+
+
+def everywhere(layout: Layout, tree: Any) -> Any:
+    """Arrays that every process has, each on every device."""
+    return jax.tree.map(lambda x: _placed(np.asarray(x), layout.sharding()), tree)
+
+
+def placed(layout: Layout, array: np.ndarray, place: tuple[Any, ...]) -> Array:
+    """An array of the host, without padding, on the devices, as it stands at a place of a state."""
+    if layout.spec(place) == P():
+        return _placed(array, layout.sharding())
+    shape, n = (layout.padded, *array.shape[1:]), len(array)
+
+    def part(index: Any) -> np.ndarray:
+        start, stop, _ = index[0].indices(layout.padded)
+        filled = np.zeros((stop - start, *array.shape[1:]), array.dtype)
+        filled[: max(0, n - start)] = array[start:stop]
+        return filled
+
+    return jax.make_array_from_callback(shape, layout.sharding(AXIS), part)
+
+
+def _placed(array: np.ndarray, sharding: NamedSharding) -> Array:
+    # Unlike `device_put`, this does not compare the arrays of the processes.
+    return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
+
+
+def whole(layout: Layout | None, params: Any) -> Any:
+    """The parameters without padding, all of them on every device."""
+    return params if layout is None else _whole(layout)(params)
+
+
+@cache
+def _whole(layout: Layout) -> Callable[..., Any]:
+    return jax.jit(partial(unpadded, layout), out_shardings=layout.sharding())
+
+
+def host_blocks(layout: Layout | None, array: Any, place: tuple[Any, ...]) -> Iterator[np.ndarray]:
+    """An array at a place of a state, without padding, in blocks of its rows, in the memory of the host.
+
+    All processes ask for the same blocks together. On one device there is one block.
+    """
+    if layout is None or layout.spec(place) == P():
+        yield np.asarray(array)
+        return
+    n = layout.num_entities
+    rows = max(1, min(n, _BLOCK * n // max(1, array.size * array.dtype.itemsize)))
+    for start in range(0, n, rows):
+        # The last block begins before its turn, and its first rows are not given twice.
+        at = min(start, n - rows)
+        yield np.asarray(_block(layout, rows)(array, at))[start - at :]
+
+
+@cache
+def _block(layout: Layout, rows: int) -> Callable[..., Array]:
+    """(array, its first row) to so many rows of it, on every device."""
+    call = partial(jax.lax.dynamic_slice_in_dim, slice_size=rows)
+    return jax.jit(call, out_shardings=layout.sharding())

@@ -1,0 +1,155 @@
+"""Rows of entities between the devices that hold them and those that ask for them.
+
+A step names entities by places; a place is on the device of its query, its row on the device that holds it.
+Both ways take two collectives of all places: memory of the tables is shared out, that of places is not.
+"""
+
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Array, Int
+
+from owkg.models import Params
+from owkg.train.drawn import Drawn
+from owkg.train.layout import AXIS, Layout
+from owkg.train.rows import added, moved, rows_of
+
+# (what all devices share, gradients, params, optimiser) to the way that rows move, and the optimiser after.
+Move = Callable[[Any, Params, Params, Any], tuple[Params, Any]]
+
+
+class Spread(NamedTuple):
+    """What stands for whole tables in the objective of a step on several devices.
+
+    Attributes:
+        rows: by side, the rows of the tables of entities for the given and the answers, and for the negatives
+            if they are shared; on every device.
+        drawn: by side, the negatives, as places of it.
+        candidates: by side, the rows of the answer and the negatives of each query, [queries, 1 + k, ...],
+            each on the device of its query; none if negatives are shared.
+    """
+
+    rows: tuple[Params, ...]
+    drawn: tuple[Drawn, ...]
+    candidates: tuple[Params, ...]
+
+
+def rows_everywhere(layout: Layout, tables: Params, entity: Int[Array, "places"]) -> Params:
+    """The rows of the entities of each table, on every device."""
+
+    def share(tables: Params, entity: Array) -> Params:
+        return jax.lax.psum(_own(layout, tables, entity), AXIS)
+
+    return _mapped(layout, share, (P(AXIS), P()), P())(tables, entity)
+
+
+def rows_by_query(layout: Layout, tables: Params, entity: Int[Array, "q c"]) -> Params:
+    """The rows of the entities of each table, [q, c, ...], each on the device of its query."""
+    q = len(entity)
+    # Behind the last query, the entity of no device.
+    even = jnp.pad(entity, ((0, -q % layout.mesh.size), (0, 0)), constant_values=-1)
+
+    def share(tables: Params, entity: Array) -> Params:
+        return jax.lax.psum_scatter(_own(layout, tables, entity), AXIS, tiled=True)
+
+    found = _mapped(layout, share, (P(AXIS), P()), P(AXIS))(tables, even)
+    return {name: x[:q] for name, x in found.items()}
+
+
+class Sent(NamedTuple):
+    """Gradients of rows on their way to the devices that hold them, in the order in which they are added up.
+
+    Attributes:
+        by_query: pairs of entities [q, c] and gradients [q, c, ...], each on the device of its query.
+        everywhere: pairs of entities [places] and gradients [places, ...].
+    """
+
+    by_query: tuple[tuple[Array, Params], ...]
+    everywhere: tuple[tuple[Array, Params], ...]
+
+
+def moved_rows(
+    layout: Layout, tables: Params, optimiser: Any, slots: Array, sent: Sent, shared: Any, move: Move
+) -> tuple[Params, Any, Array]:
+    """(tables, what the optimiser keeps of them, slots) after a step that moves the rows of `sent` alone.
+
+    `slots` are of `no_slots`, or of the step before.
+    """
+
+    def share(tables: Params, optimiser: Any, slots: Array, sent: Sent, shared: Any) -> tuple[Any, ...]:
+        entities, gradients = zip(*_received(layout, sent), strict=True)
+        rows, slots = rows_of(jnp.concatenate(entities), slots)
+        sums = {name: jnp.zeros((len(rows.slot), *x.shape[1:]), x.dtype) for name, x in tables.items()}
+        ends = list(accumulate(map(len, entities)))[:-1]
+        for slot, own in zip(jnp.split(rows.slot, ends), gradients, strict=True):
+            sums = added(sums, slot, own)
+        return *moved(tables, optimiser, rows, sums, lambda *arrays: move(shared, *arrays)), slots
+
+    specs = P(AXIS), layout.specs(optimiser), P(AXIS)
+    call = _mapped(layout, share, (*specs, _spec_of(sent), P()), specs)
+    return call(tables, optimiser, slots, _even(layout, sent), shared)
+
+
+def gradients_of_tables(layout: Layout, tables: Params, sent: Sent) -> Params:
+    """The sum of the gradients for each row of the tables, on the device that holds it."""
+
+    def share(tables: Params, sent: Sent) -> Params:
+        sums = jax.tree.map(jnp.zeros_like, tables)
+        for at, own in _received(layout, sent):
+            sums = {name: x.at[at].add(own[name], mode="drop") for name, x in sums.items()}
+        return sums
+
+    return _mapped(layout, share, (P(AXIS), _spec_of(sent)), P(AXIS))(tables, _even(layout, sent))
+
+
+def no_slots(layout: Layout) -> Array:
+    """Memory for `moved_rows`: a number a row, and one for the entities of other devices; to be traced."""
+    slots = jnp.zeros(layout.mesh.size * (layout.rows + 1), jnp.int32)
+    return jax.lax.with_sharding_constraint(slots, layout.sharding(AXIS))
+
+
+def _mapped(layout: Layout, share: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
+    """`share` on each device. Unchecked: loops inside begin with zeros that are the same on all devices."""
+    return jax.shard_map(share, mesh=layout.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
+
+
+def _local(layout: Layout, entity: Array) -> Array:
+    """Where entities are among the rows of this device; behind the last row if they are on another one."""
+    at = entity - jax.lax.axis_index(AXIS) * layout.rows
+    return jnp.where((at >= 0) & (at < layout.rows), at, layout.rows)
+
+
+def _own(layout: Layout, tables: Params, entity: Array) -> Params:
+    """The rows that this device holds, zeros for the others."""
+    at = _local(layout, entity)
+    return {name: x.at[at].get(mode="fill", fill_value=0) for name, x in tables.items()}
+
+
+def _even(layout: Layout, sent: Sent) -> Sent:
+    """`sent` with as many queries on each device; those behind the last are of no entity."""
+
+    def pad(x: Array, value: int) -> Array:
+        widths = ((0, -len(x) % layout.mesh.size),) + ((0, 0),) * (x.ndim - 1)
+        return jnp.pad(x, widths, constant_values=value)
+
+    pairs = ((pad(ids, -1), {k: pad(x, 0) for k, x in own.items()}) for ids, own in sent.by_query)
+    return sent._replace(by_query=tuple(pairs))
+
+
+def _spec_of(sent: Sent) -> Any:
+    """The `PartitionSpec` of each part of `sent`."""
+    return sent._replace(by_query=((P(), P(AXIS)),) * len(sent.by_query), everywhere=P())
+
+
+def _received(layout: Layout, sent: Sent) -> list[tuple[Array, Params]]:
+    """Of each part of `sent`, the places of its entities among the rows of this device, and the gradients."""
+
+    def joined(x: Array) -> Array:
+        return jax.lax.all_gather(x, AXIS, tiled=True).reshape(-1, *x.shape[2:])
+
+    parts = [(ids.ravel(), {k: joined(x) for k, x in own.items()}) for ids, own in sent.by_query]
+    return [(_local(layout, ids), own) for ids, own in [*parts, *sent.everywhere]]
