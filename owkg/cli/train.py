@@ -15,12 +15,15 @@ import typer
 from owkg.checks import ArgumentError
 from owkg.cli.options import Format, OutputFormat, named_values, naming_options
 from owkg.cli.output import number, show
+from owkg.cli.systems import split_list
+from owkg.cluster import Where, where
 
 # Options that are no settings of a training.
 _OTHERS = (
     *("config", "resume", "overwrite", "option", "out", "devices"),
     *("distributed", "coordinator", "num_processes", "process_id", "timeout_s"),
 )
+_SEVERAL = "Several seeds"
 
 
 def train(
@@ -79,6 +82,29 @@ def train(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Equal seeds give equal parameters.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S,S,...",
+            help="A run for each of these seeds, in RUN/seed-S. Called again, it goes on with those that are "
+            "not at their end.",
+            rich_help_panel=_SEVERAL,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --seeds: runs at once on this machine.", rich_help_panel=_SEVERAL
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --seeds: of a Dask scheduler, such as tcp://host:8786, whose workers see DIR and RUN.",
+            rich_help_panel=_SEVERAL,
+        ),
+    ] = None,
     valid_every: Annotated[int | None, typer.Option(help="Epochs between validations; 0: none.")] = None,
     valid_metric: Annotated[
         str | None, typer.Option(help="Chooses the best step: mrr, hits@K, or another mean over ranks.")
@@ -169,6 +195,18 @@ def train(
         raise ValueError("`overwrite` cannot be combined with --resume.")
     if resume and config is not None:
         raise ValueError("`config` has no effect with --resume: the run has its own.")
+    if seeds is not None:
+        others = {"seed": seed, "resume": resume, "overwrite": overwrite, "devices": devices}
+        others |= {"coordinator": coordinator, "distributed": distributed}
+        for name, value in others.items():
+            if value:
+                raise ArgumentError(name, "cannot be combined with --seeds.")
+        chosen = training.training(**settings) if config is None else training.read_config(config, **settings)
+        _train_seeds(kg, chosen, seeds, out, where(scheduler, workers), form)
+        return
+    for name, value in (("workers", workers), ("scheduler", scheduler)):
+        if value is not None:
+            raise ArgumentError(name, "needs --seeds.")
     together = {
         "devices": devices,
         "distributed": distributed,
@@ -235,6 +273,37 @@ def _connected(
     finally:
         os.dup2(output, 1)
         os.close(output)
+
+
+def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: Where | None, form: Format) -> None:
+    """A run for each seed, and a table of them with mean and standard deviation of what was validated."""
+    from owkg.terminal.progress import progress
+    from owkg.terminal.tables import printed
+    from owkg.train.seeds import train_seeds
+
+    numbers = split_list(seeds)
+    if not all(number.isdecimal() for number in numbers):
+        raise ArgumentError("seeds", f"must be whole numbers, separated by commas, got {seeds!r}.")
+    with progress("training", "steps") as update:
+        found = train_seeds(kg, config, [int(x) for x in numbers], out, place=place, on_progress=update)
+    measured = found.drop("seed", "run", "step", "loss")
+    spread = {
+        "mean": {name: number(measured[name].mean()) for name in measured.columns},
+        "standard_deviation": {name: number(measured[name].std()) for name in measured.columns},
+    }
+    if form is Format.JSON:
+        print(
+            json.dumps({"out": str(out), "model": config.model, "runs": found.to_dicts()} | spread, indent=2)
+        )
+        return
+    rows = [{"seed": str(row["seed"])} | row for row in found.drop("run").to_dicts()]
+    rows += [{"seed": name.replace("_", " "), "step": None, "loss": None} | of for name, of in spread.items()]
+    cells = [
+        ["" if x is None else f"{x:.4f}" if isinstance(x, float) else str(x) for x in row.values()]
+        for row in rows
+    ]
+    printed(f"{config.model}: validation metrics of the best step", list(rows[0]), cells)
+    print(f"wrote {out}: {', '.join(f'seed-{x}' for x in numbers)}")
 
 
 def _unheard(*_: object) -> None:

@@ -5,6 +5,7 @@ from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
 from owkg.train.hosts import connect
 from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
+from owkg.train.seeds import train_seeds
 from owkg.train.step import state_shape as state_shape
 from owkg.train.sweep import Trained, train_many
 from owkg.train.updates import Updates, updates_of
@@ -28,6 +29,7 @@ __all__ = [
     "state_shape",
     "train",
     "train_many",
+    "train_seeds",
     "training",
     "updates_of",
 ]

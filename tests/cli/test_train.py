@@ -175,3 +175,63 @@ def test_an_interrupt_before_the_first_step_is_told(call, folder, tmp_path, monk
     code, _, err = call("train", folder, "--out", tmp_path / "run", *SMALL)
     told = "owkg: training stopped before its first step; nothing was written\n"
     assert (code, err) == (130, f"{told}owkg: interrupted\n")
+
+
+def test_seeds_here_and_on_workers(call, folder, tmp_path):
+    """The same runs, to the bit; called again, they are read; mean and deviation are those of the runs."""
+    found = []
+    for name, more in (("one", ()), ("many", ("--workers", 2)), ("one", ())):
+        asked = (
+            "train",
+            folder,
+            "--out",
+            tmp_path / name,
+            *SMALL,
+            "--seeds",
+            "2,5",
+            *more,
+            "--format",
+            "json",
+        )
+        code, text, _ = call(*asked)  # progress comes after a while
+        assert code == 0
+        found.append(json.loads(text))
+    for said in found:
+        assert [row["seed"] for row in said["runs"]] == [2, 5]
+        assert {**said, "out": "", "runs": [row | {"run": ""} for row in said["runs"]]} == {
+            **found[0], "out": "", "runs": [row | {"run": ""} for row in found[0]["runs"]]
+        }  # fmt: skip
+        values = [row["mrr"] for row in said["runs"]]
+        assert said["mean"]["mrr"] == pytest.approx(sum(values) / 2)
+        assert said["standard_deviation"]["mrr"] == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+    for seed in (2, 5):
+        one, many = (load_run(tmp_path / name / f"seed-{seed}") for name in ("one", "many"))
+        assert one.config.seed == seed
+        assert all((one.params[name] == many.params[name]).all() for name in one.params)
+    code, text, _ = call("train", folder, "--out", tmp_path / "one", *SMALL, "--seeds", "2,5")
+    assert code == 0
+    assert "standard deviation" in text
+    assert text.endswith(f"wrote {tmp_path / 'one'}: seed-2, seed-5\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--seeds", "1,1"], "--seeds must be some numbers, each once"),
+        (["--seeds", "1,x"], "--seeds must be whole numbers"),
+        (["--seeds", ","], "--seeds must be some numbers"),
+        (["--seeds", "1", "--seed", "2"], "--seed cannot be combined with --seeds"),
+        (["--seeds", "1", "--resume"], "--resume cannot be combined with --seeds"),
+        (["--workers", "2"], "--workers needs --seeds"),
+        (["--scheduler", "tcp://a:1"], "--scheduler needs --seeds"),
+        (
+            ["--seeds", "1", "--workers", "2", "--scheduler", "tcp://a:1"],
+            "--workers has no effect with --scheduler",
+        ),
+    ],
+)
+def test_bad_seeds(call, folder, tmp_path, options, message):
+    code, text, err = call("train", folder, "--out", tmp_path / "run", *SMALL, *options)
+    assert (code, text) == (2, "")
+    assert message in err
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,85 @@
+"""A training for each of several seeds, here or on a cluster."""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from owkg import cluster
+from owkg.checks import ArgumentError
+from owkg.kg import KnowledgeGraph, read_graph
+from owkg.train.config import Training, changed
+from owkg.train.run import train
+
+_PREFIX = "valid_"
+
+
+def train_seeds(
+    graph_folder: Path,
+    config: Training,
+    seeds: Sequence[int],
+    folder: Path,
+    *,
+    place: cluster.Where | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
+) -> pl.DataFrame:
+    """Trains a run for each seed; those that are there are gone on with, and those at their end are read.
+
+    Args:
+        graph_folder: of the graph, in a layout of `read_graph`; workers read it too.
+        config: what the runs share.
+        seeds: all different.
+        folder: of the runs `seed-0`, `seed-1` and so on.
+        place: of the cluster, one run a task; None: this process, one run after the other.
+        on_progress: told steps done in all runs, of how many, and loss and speed of one in words.
+
+    Returns:
+        A row for each seed: seed, run (its folder), step (the best), loss (of the last record) and the
+        validation metrics of the best step.
+
+    Raises:
+        ValueError: if seeds are none or repeated, a run is of another training, one goes astray, or as
+            `owkg.cluster.run_tasks`.
+    """
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ArgumentError("seeds", f"must be some numbers, each once, got {list(seeds)}.")
+    runs = [folder.absolute() / f"seed-{seed}" for seed in seeds]
+    tasks = [
+        (str(graph_folder.absolute()), changed(config, seed=seed), str(run))
+        for seed, run in zip(seeds, runs, strict=True)
+    ]
+    steps: dict[int, tuple[int, int]] = {}
+
+    def told(task: int, done: int, total: int, note: str) -> None:
+        steps[task] = done, total
+        if on_progress:
+            finished = sum(done for done, _ in steps.values())
+            on_progress(finished, total * len(tasks), f"seed {seeds[task]}: {note}")
+
+    if place is None:
+        found = [_trained(*task, partial(told, i)) for i, task in enumerate(tasks)]
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = cluster.run_tasks(_trained, tasks, place, folder, on_progress=told)
+    rows = [{"seed": seed} | row for seed, row in zip(seeds, found, strict=True)]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _trained(
+    graph: str, config: Training, folder: str, told: Callable[[int, int, str], None] = cluster.told
+) -> dict[str, Any]:
+    """The row of a run, trained or gone on with."""
+    place = Path(folder)
+    run = train(
+        _graph(graph), config, place, graph_folder=Path(graph), resume=place.is_dir(), on_progress=told
+    )
+    rows = run.path.filter(pl.col("step") == run.step).to_dicts()
+    measured = {name.removeprefix(_PREFIX): of for name, of in rows[0].items() if name.startswith(_PREFIX)}
+    return {"run": folder, "step": run.step, "loss": run.path["loss"][-1]} | measured
+
+
+@cache
+def _graph(folder: str) -> KnowledgeGraph:
+    return read_graph(folder)
