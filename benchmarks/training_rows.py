@@ -4,8 +4,9 @@ ComplEx, d = 64, 1,024 queries a step, 128 negatives for each, self-adversarial 
 entity. The limit of a step of rows is the time to move, at the bandwidth measured in the same run, what it
 has to move if no cache keeps it. A step names as many entities of a small graph as of a large one, but fewer
 different ones: their number stands beside the time. So the tables of every size are also measured with the
-queries and negatives of the smallest graph, which name the same rows of them all. Sizes take turns, so that a slow moment of the machine
-meets all; the fastest turn of each counts.
+queries and negatives of the smallest graph (`few`), which name the same rows of all of them. Sizes take
+turns, so that a slow moment of the machine meets all. In each turn the second of two calls is measured, with
+what the caches hold after the first; the fastest turn counts.
 
 First, a process of its own trains a million entities with ten million facts into the folder of a run: its
 seconds, and the most memory that it has had.
@@ -143,6 +144,7 @@ def compared(entities: tuple[int, ...], repeats: int) -> list[dict[str, Any]]:
     for _ in range(repeats):
         for n, by_updates in calls.items():
             for how, call in by_updates.items():
+                call()
                 seconds = once(call) / _STEPS
                 fastest[n, how] = min(seconds, fastest.get((n, how), seconds))
     speed = bandwidth(repeats)

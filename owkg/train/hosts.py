@@ -68,7 +68,10 @@ def connect(
                 coordinator, num_processes, process_id, initialization_timeout=limit + 60
             )
         except (RuntimeError, ValueError) as error:
-            raise ArgumentError("coordinator", f"of {here}: {str(error).splitlines()[0]}") from None
+            why = str(error).splitlines()[0]
+            if coordinator is None:
+                why = f"must be given: JAX finds no whole cluster in the environment ({why})"
+            raise ArgumentError("coordinator", why) from None
 
 
 def _address(coordinator: str) -> tuple[str, int]:

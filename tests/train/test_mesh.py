@@ -169,6 +169,15 @@ def test_refused_connections(arguments, message):
         connect(*arguments, timeout_s=1)
 
 
+def test_no_cluster_is_told(monkeypatch):
+    def undetected(*_, **__):
+        raise ValueError("no address")
+
+    monkeypatch.setattr(jax.distributed, "initialize", undetected)
+    with pytest.raises(ValueError, match="`coordinator` must be given: JAX finds no whole cluster"):
+        connect()
+
+
 def test_refused_devices(ring, tmp_path, monkeypatch):
     config = training("complex", **SAMPLED)
     with pytest.raises(ValueError, match="`devices` must be at most the 1 that JAX sees, got 2"):
