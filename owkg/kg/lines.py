@@ -180,7 +180,9 @@ def _table(block: Block, separator: str, columns: tuple[str, ...], kind: Any) ->
         return None
     schema: dict[str, Any] = dict.fromkeys(columns, kind)
     try:
-        frame = pl.read_csv(block.text, has_header=False, separator=separator, quote_char=None, schema=schema)
+        frame = pl.read_csv(
+            block.text, has_header=False, separator=separator, quote_char=None, schema=schema, glob=False
+        )
     except pl.exceptions.PolarsError:
         return None
     whole = len(frame) == block.num_lines and not sum(frame.null_count().row(0))
