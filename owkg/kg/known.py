@@ -73,11 +73,7 @@ def answer_ranges(
 def is_known(known: KnownAnswers, triples: Any) -> Bool[np.ndarray, "triples"]:
     """Whether each of `triples`, int [triples, 3], is among the facts of `known`."""
     entity, relation, answer = _parts(known, triples)
-    position, found = _positions(known, entity, relation)
-    # A query's number and an answer fit into 64 bits, and so ordered, the facts are increasing.
-    queries = np.repeat(np.arange(len(known.keys), dtype=np.int64), np.diff(known.offsets))
-    facts = queries * known.num_entities + known.answers
-    return found & _contained(facts, position * known.num_entities + answer)[1]
+    return _stands(known.answers, *answer_ranges(known, entity, relation), answer)
 
 
 def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "triples"]:
@@ -93,9 +89,9 @@ def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "trip
         >>> num_candidates(known, [[0, 0, 1], [0, 0, 3], [1, 0, 3]])
         array([4, 3, 5])
     """
-    entity, relation, _ = _parts(known, triples)
+    entity, relation, answer = _parts(known, triples)
     start, stop = answer_ranges(known, entity, relation)
-    return known.num_entities - (stop - start) + is_known(known, triples)
+    return known.num_entities - (stop - start) + _stands(known.answers, start, stop, answer)
 
 
 def _parts(known: KnownAnswers, triples: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,17 +117,34 @@ def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.nda
     return query[new], answer[new].astype(np.int32)
 
 
+def _stands(answers: np.ndarray, start: np.ndarray, stop: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Whether each wanted value stands in its range of `answers`, which increases: bisection of all at once."""
+    if not answers.size:
+        return np.zeros(np.shape(wanted), bool)
+    low, high, last = start, stop, answers.size - 1
+    while (searching := low < high).any():
+        middle = (low + high) // 2
+        below = searching & (answers[np.minimum(middle, last)] < wanted)
+        high = np.where(searching & ~below, middle, high)
+        low = np.where(below, middle + 1, low)
+    return (low < stop) & (answers[np.minimum(low, last)] == wanted)
+
+
 def _positions(known: KnownAnswers, entity: Any, relation: Any) -> tuple[np.ndarray, np.ndarray]:
     """Where the query of each query stands or would stand in `known.keys`, and whether it does."""
     entity = ids("entity", entity, known.num_entities)
     relation = ids("relation", relation, known.num_relations)
     checks.common_shape(entity=entity, relation=relation)
-    return _contained(known.keys, entity * known.num_relations + relation)
-
-
-def _contained(increasing: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each wanted value stands or would stand in an ordered array, and whether it does."""
-    position = np.searchsorted(increasing, wanted)
-    if not increasing.size:
+    wanted = entity * known.num_relations + relation
+    position = _searched(known.keys, wanted)
+    if not known.keys.size:
         return position, np.zeros(np.shape(wanted), bool)
-    return position, increasing[np.minimum(position, increasing.size - 1)] == wanted
+    return position, known.keys[np.minimum(position, known.keys.size - 1)] == wanted
+
+
+def _searched(increasing: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where each wanted value stands or would stand: many times faster in increasing order, by the cache."""
+    order = np.argsort(wanted, axis=None)
+    position = np.empty(wanted.size, np.int64)
+    position[order] = np.searchsorted(increasing, wanted.ravel()[order])
+    return position.reshape(wanted.shape)
