@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from family_tree.people import People, people_checked
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.ordered import distinct
 
 
 def family_numbers(people: Any) -> Int32[np.ndarray, "people"]:
@@ -60,7 +61,7 @@ def couples_of(people: People) -> Int32[np.ndarray, "couples 2"]:
     order = np.argsort(child, kind="stable")
     second = np.flatnonzero(child[order[1:]] == child[order[:-1]]) + 1
     keys = parent[order[second - 1]].astype(np.int64) * len(people.labels) + parent[order[second]]
-    return np.stack(np.divmod(np.unique(keys), len(people.labels)), axis=1).astype(np.int32)
+    return np.stack(np.divmod(distinct(keys), len(people.labels)), axis=1).astype(np.int32)
 
 
 def family(people: Any, tree: Any) -> People:

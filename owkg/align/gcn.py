@@ -17,6 +17,7 @@ from owkg.align.data import Alignment
 from owkg.align.sparse import SparseMatrix, product, sparse_matrix
 from owkg.checks import ArgumentError
 from owkg.keys import reproducible, seeded
+from owkg.ordered import distinct
 
 NORMALISATIONS = ("symmetric", "incoming")
 # No relation counts for less: the authors' code.
@@ -98,7 +99,7 @@ def adjacency(alignment: Alignment, normalisation: str = "symmetric") -> sparse.
 
 def _distinct(relation: np.ndarray, entity: np.ndarray, graph: Any) -> np.ndarray:
     """How many distinct entities each relation has at one end."""
-    pairs = np.unique(relation * graph.num_entities + entity)
+    pairs = distinct(relation * graph.num_entities + entity)
     return np.bincount(pairs // graph.num_entities, minlength=graph.num_relations)
 
 

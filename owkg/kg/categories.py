@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from owkg import checks
-from owkg.kg.triples import changes, distinct_triples, size, triples_checked
+from owkg.kg.triples import distinct_triples, size, triples_checked
+from owkg.ordered import changes
 
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 

@@ -10,6 +10,7 @@ from owkg import checks
 from owkg.kg.categories import relation_categories
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.triples import MOST_IDS, ids, size, triples_checked
+from owkg.ordered import distinct, located, searched
 
 
 def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "entities"]:
@@ -60,7 +61,7 @@ def entity_relation_popularity(
     pairs = np.concatenate([head * relations + through, (tail * relations + through)[other]])
     pairs.sort()
     wanted = entity * relations + relation
-    found = np.searchsorted(pairs, wanted, side="right") - np.searchsorted(pairs, wanted, side="left")
+    found = searched(pairs, wanted, "right") - searched(pairs, wanted)
     return np.asarray(found, np.int64)
 
 
@@ -103,9 +104,8 @@ def half_links(facts: np.ndarray, triples: np.ndarray, num_relations: int) -> pl
     """
     seen = []
     for end in (0, 2):
-        known = np.unique(facts[:, end].astype(np.int64) * num_relations + facts[:, 1])
+        known = distinct(facts[:, end].astype(np.int64) * num_relations + facts[:, 1])
         wanted = triples[:, end].astype(np.int64) * num_relations + triples[:, 1]
-        at = np.searchsorted(known, wanted)
-        seen.append(np.append(known, -1)[at] == wanted)
+        seen.append(located(known, wanted)[1])
     names = ["neither seen", "(r, t) seen", "(h, r) seen", "both seen"]
     return pl.Series("half_link", names, dtype=pl.Enum(names)).gather(2 * seen[0] + seen[1])

@@ -29,7 +29,8 @@ from owkg.kg.lines import (
     require_count,
 )
 from owkg.kg.manifest import read_manifest
-from owkg.kg.triples import COLUMNS, MOST_IDS, num_distinct, triple_keys
+from owkg.kg.triples import COLUMNS, MOST_IDS, triple_keys
+from owkg.ordered import num_distinct
 
 DUPLICATES = ("warn", "keep", "drop", "error")
 

@@ -10,7 +10,8 @@ from owkg.kg.categories import CATEGORIES, relation_categories
 from owkg.kg.graph import KnowledgeGraph, fact_splits, graph_checked, joined_splits
 from owkg.kg.known import known_answers
 from owkg.kg.popularity import entity_popularity, relation_popularity
-from owkg.kg.triples import num_distinct, triple_keys
+from owkg.kg.triples import triple_keys
+from owkg.ordered import located, num_distinct
 
 
 def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
@@ -106,21 +107,13 @@ def _keys(graph: KnowledgeGraph) -> list[np.ndarray]:
     return found
 
 
-def _among(wanted: np.ndarray, increasing: np.ndarray) -> np.ndarray:
-    """Whether each wanted number is in an array."""
-    if not len(increasing):
-        return np.zeros(len(wanted), bool)
-    at = np.searchsorted(increasing, wanted)
-    return increasing[np.minimum(at, len(increasing) - 1)] == wanted
-
-
 def _leakage(name: str, keys: dict[str, np.ndarray], facts: dict[str, np.ndarray]) -> dict[str, int]:
     earlier = ("train", "valid") if name.startswith("test") else ("train",)
-    return {other: _count(_among(keys[name], keys[other])) for other in earlier if other in facts}
+    return {other: _count(located(keys[other], keys[name])[1]) for other in earlier if other in facts}
 
 
 def _also_facts(keys: dict[str, np.ndarray], name: str, facts: dict[str, np.ndarray]) -> int:
-    return _count(np.logical_or.reduce([_among(keys[name], keys[other]) for other in facts]))
+    return _count(np.logical_or.reduce([located(keys[other], keys[name])[1] for other in facts]))
 
 
 def _reversed(evaluated: dict[str, np.ndarray], train: np.ndarray) -> dict[str, dict[str, Any]]:
@@ -130,7 +123,7 @@ def _reversed(evaluated: dict[str, np.ndarray], train: np.ndarray) -> dict[str, 
     linked = np.sort(train[:, 2].astype(np.int64) * below + train[:, 0])
     found = {}
     for name, triples in evaluated.items():
-        count = _count(_among(triples[:, 0].astype(np.int64) * below + triples[:, 2], linked))
+        count = _count(located(linked, triples[:, 0].astype(np.int64) * below + triples[:, 2])[1])
         found[name] = {"triples": count, "share": count / len(triples) if len(triples) else None}
     return found
 

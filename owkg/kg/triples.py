@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Bool, Int32, Int64
+from jaxtyping import Int32, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.ordered import changes
 
 COLUMNS = ("head", "relation", "tail")
 # Ids are int32.
@@ -111,18 +112,6 @@ def distinct_triples(triples: Int32[np.ndarray, "_ 3"]) -> Int32[np.ndarray, "_ 
         ordered //= sizes[i]
     found[:, 0] = ordered
     return found
-
-
-def changes(ordered: Any) -> Bool[np.ndarray, "_"]:
-    """Which values of an array are not equal to the one before; the first is not."""
-    new = np.ones(len(ordered), bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return new
-
-
-def num_distinct(ordered: Int64[np.ndarray, "_"]) -> int:
-    """How many different numbers an increasing array has."""
-    return int(np.count_nonzero(changes(ordered)))
 
 
 def triple_frame(triples: Int32[np.ndarray, "triples 3"]) -> pl.DataFrame:

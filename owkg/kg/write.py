@@ -12,6 +12,7 @@ from owkg.checks import ArgumentError
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.layouts import SPLIT_NAME, graph_files
 from owkg.kg.triples import labelled, triples_checked
+from owkg.ordered import distinct
 from owkg.storage import written_aside
 
 # What would end a column or a line, or be taken for a byte order mark.
@@ -34,7 +35,7 @@ def write_labelled(graph: KnowledgeGraph, folder: str | PathLike[str]) -> None:
     """
     _check(graph)
     for kind, labels, columns in (("entities", graph.entities, [0, 2]), ("relations", graph.relations, [1])):
-        used = np.unique(np.concatenate([triples[:, columns].ravel() for triples in graph.splits.values()]))
+        used = distinct(np.concatenate([triples[:, columns].ravel() for triples in graph.splits.values()]))
         if used.size < len(labels):
             unused = len(labels) - used.size
             warnings.warn(f"{unused} {kind} are in no triple and are not written.", UserWarning, stacklevel=2)

@@ -15,6 +15,7 @@ from owkg.judge.schema import checked, once
 from owkg.kg import KnowledgeGraph, answer_ranges, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg import relation_categories as categories_of
 from owkg.kg.graph import graph_checked
+from owkg.ordered import distinct
 from owkg.pools.pool import POOL
 from owkg.ranks.table import SIDES
 
@@ -154,7 +155,7 @@ def plausible(
     head, relation, tail = train.T.astype(np.int64)
     slots = 2 * num_relations
     pairs = np.concatenate([head * slots + 2 * relation, tail * slots + 2 * relation + 1])
-    of, fills = np.divmod(np.unique(pairs), slots)
+    of, fills = np.divmod(distinct(pairs), slots)
     shape = (num_entities, slots)
     filled = sparse.csr_array((np.ones(len(of), np.int32), (of, fills)), shape=shape)
     common = sparse.csr_array(filled.T @ filled)

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
+from owkg.ordered import distinct, located, searched
+
 
 class Answers(NamedTuple):
     """Answers to queries, in the lists of several systems.
@@ -55,36 +57,28 @@ def counts_in_lists(
     """
     queries = 1 + max((int(a.query.max()) for a in (lists, targets) if len(a.query)), default=0)
     in_list = lists.system * queries + lists.query
-    keys = np.unique(in_list)
-    number = np.searchsorted(keys, in_list)
-    of, asked = _located(keys, targets.system * queries + targets.query)
+    keys = distinct(in_list)
+    number = searched(keys, in_list)
+    of, asked = located(keys, targets.system * queries + targets.query)
     entities = 1 + max((int(a.answer.max()) for a in (lists, targets) if len(a.answer)), default=0)
     facts = number * entities + lists.answer
     order = np.argsort(facts)
-    place, found = _located(facts[order], of * entities + targets.answer)
+    place, found = located(facts[order], of * entities + targets.answer)
     retrieved = asked & found
     own = np.full(len(place), np.inf)
     own[retrieved] = score[order[place[retrieved]]]
     # All lists in one increasing array: a list's number, then the place of the score among all scores.
-    values = np.unique(score[candidate])
+    values = distinct(score[candidate])
     width = len(values) + 1
-    ranked = np.sort(number[candidate] * width + np.searchsorted(values, score[candidate]))
+    ranked = np.sort(number[candidate] * width + searched(values, score[candidate]))
 
     def from_place(place: np.ndarray) -> np.ndarray:
-        return np.where(asked, end - np.searchsorted(ranked, of * width + place), 0)
+        return np.where(asked, end - searched(ranked, of * width + place), 0)
 
-    end = np.searchsorted(ranked, (of + 1) * width)
+    end = searched(ranked, (of + 1) * width)
     everything = from_place(np.zeros(len(of), np.int64))
-    above = from_place(np.searchsorted(values, own + tolerance, side="right"))
-    level = from_place(np.searchsorted(values, own - tolerance, side="left"))
+    above = from_place(searched(values, own + tolerance, side="right"))
+    level = from_place(searched(values, own - tolerance, side="left"))
     return Counts(
         asked, retrieved, np.where(retrieved, above, everything), np.where(retrieved, level, everything)
     )
-
-
-def _located(increasing: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each wanted value stands or would stand in an increasing array, and whether it does."""
-    place = np.searchsorted(increasing, wanted)
-    if not increasing.size:
-        return place, np.zeros(wanted.shape, bool)
-    return place, increasing[np.minimum(place, increasing.size - 1)] == wanted

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Int64
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.kg import KnownAnswers, answer_ranges
+from owkg.ordered import distinct
 
 
 class EntitySets(NamedTuple):
@@ -99,7 +100,7 @@ def members(
     # Counting through all sets, and from there to where each set stands in `ids`.
     place = np.arange(ends[-1]) + np.repeat(start - ends + sizes, sizes)
     keys = np.repeat(np.arange(end - begin) * entities, sizes) + sets.ids[place]
-    return keys if (np.diff(keys) > 0).all() else np.unique(keys)
+    return keys if (np.diff(keys) > 0).all() else distinct(keys)
 
 
 def as_array(value: Any) -> np.ndarray:

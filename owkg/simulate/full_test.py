@@ -3,10 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.ordered import changes
 
 # Scores that differ by less, relative to them, may have been computed in another order.
 _ROUNDING = 1e-5
@@ -151,17 +152,13 @@ def ordered(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "ans
     """The order of the answers, [answers], of one model; answers that tie keep the order they have."""
     answer = np.lexsort((-score, query))
     query, score = query[answer], score[answer]
-    begins = _changes(query)
-    tie_begins = begins | _changes(score)
+    begins = changes(query)
+    tie_begins = begins | changes(score)
     rows = np.arange(len(answer))
     first = np.maximum.accumulate(np.where(tie_begins, rows, 0))
     ends = np.append(np.flatnonzero(tie_begins)[1:], len(rows))
     last = ends[np.cumsum(tie_begins) - 1]
     return Order(answer, np.maximum.accumulate(np.where(begins, rows, 0)), first, last)
-
-
-def _changes(values: np.ndarray) -> Bool[np.ndarray, "rows"]:
-    return np.append(True, values[1:] != values[:-1])
 
 
 def thin(
