@@ -1,9 +1,10 @@
 """All speeds that depend on the device, in one command of at most nine minutes, each beside its limit.
 
-Limits of the device; Monte Carlo; full evaluation; steps of every model; trainings together; every
-configuration of the paper's preset (`python -m simulations.yang2022 open-world`), projected, and as many of
-its runs as fit into the time that is left. A part is in `accelerator.json` as soon as it is measured, and is
-not measured again: the same command goes on where it stopped. `accelerator.md` is written from that file.
+Limits of the device; Monte Carlo; full evaluation; steps of every model; trainings together; steps that touch
+their rows alone; sampled evaluation; every configuration of the paper's preset (`python -m
+simulations.yang2022 open-world`), projected, and as many of its runs as fit into the time that is left. A
+part is in `accelerator.json` as soon as it is measured, and is not measured again: the same command goes on
+where it stopped. `accelerator.md` is written from that file.
 
     python benchmarks/accelerator.py --out out
 
@@ -79,6 +80,11 @@ def planned(
     for size, settings in _TOGETHER.items():
         own = {} if scale is parts.QUICK else settings
         plan[f"together {size}"] = lambda found, own=own: parts.trained_together(scale, "rotate", own)
+    for entities in scale.rows:
+        plan[f"rows {entities}"] = lambda found, entities=entities: parts.steps_of_rows(
+            scale, entities, found["limits"]
+        )
+    plan["sampled"] = lambda found: parts.estimated(scale, found["limits"])
     for one in scale.configurations:
         plan[f"paper {one.label}"] = lambda found, one=one: parts.projected(
             scale, one, world(), found["limits"]
@@ -152,8 +158,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _shown(found: dict[str, Any]) -> str:
     if "failed" in found:
         return f", failed: {found['failed']}"
-    wanted = ("ranks_per_s", "step_s", "compile_s", "projected_s", "seconds", "times_the_limit")
-    wanted += ("times_faster_than_in_turn", "bytes_per_s")
+    wanted = ("ranks_per_s", "step_s", "rows_step_s", "dense_step_s", "sampled_s", "compile_s", "projected_s")
+    wanted += ("seconds", "times_the_limit", "times_faster_than_in_turn", "bytes_per_s")
     return "".join(f", {key} {found[key]:.4g}" for key in wanted if key in found)
 
 

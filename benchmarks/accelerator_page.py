@@ -45,6 +45,17 @@ can be moved faster than that.
 
 RotatE, {together} seeds in one call of the device (`train.train_many`), beside one after the other.
 """,
+    "rows": """## Steps that touch their rows
+
+ComplEx of 64 dimensions, Adagrad, 1,024 queries with 128 negatives each: `updates = "rows"` beside dense
+updates. The limit is to move the rows that the step names, their gradients and their sums.
+""",
+    "sampled": """## Sampled evaluation
+
+DistMult of 128 dimensions, {tests:,} test triples, both sides, {entities:,} entities: full ranking, and an
+unbiased sample of a share of .005 of the scores beside the typical candidates. The limit is that of full
+ranking.
+""",
     "paper": """## The paper's preset
 
 `python -m simulations.yang2022 open-world --preset paper`, one world of density .75: steps in calls from look
@@ -168,6 +179,24 @@ def _together(own: dict[str, Any], _: Any) -> str:
     return _table(columns, rows)
 
 
+def _rows(own: dict[str, Any], _: Any) -> str:
+    columns = ["entities", "compiling, s", "rows, ms", "dense, ms", "limit, ms", "times"]
+    rows = [
+        (
+            *(found["entities"], found["rows_compile_s"], 1e3 * found["rows_step_s"]),
+            *(1e3 * found["dense_step_s"], 1e3 * found["limit_s"], found["times_the_limit"]),
+        )
+        for found in own.values()
+    ]
+    return _table(columns, rows)
+
+
+def _sampled(own: dict[str, Any], _: Any) -> str:
+    columns = ["share of scores", "sampled, s", "MRR", "its error", "full, s", "limit, s", "times"]
+    wanted = ("scores", "sampled_s", "mrr", "sampling_error", "seconds", "limit_s", "times_the_limit")
+    return _table(columns, [[found[name] for name in wanted] for found in own.values()])
+
+
 def _paper(own: dict[str, Any], done: dict[str, Any]) -> str:
     columns = [
         "configuration",
@@ -205,5 +234,7 @@ _TABLES = {
     "evaluation": _evaluation,
     "training": _training,
     "together": _together,
+    "rows": _rows,
+    "sampled": _sampled,
     "paper": _paper,
 }

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import evaluation as speed
-from benchmarks import simulation
+from benchmarks import simulation, training_rows
+from benchmarks.sampled_evaluation import planted
 from benchmarks.timing import fastest, once
 from benchmarks.training import random_graph
 from family_tree import closed_graph, ontology, sample_people
@@ -52,6 +53,8 @@ class Scale:
         sizes: of models that need others.
         steps: in a call of the device.
         together: trainings in one call.
+        rows: entities of the graphs of which a step touches a part.
+        estimated: entities, facts and test triples of the graph that is evaluated by a sample.
         configurations: that are projected.
         families: of the world that the configurations learn, where the published one is not there.
         drawn: asked of that world.
@@ -73,6 +76,8 @@ class Scale:
     sizes: tuple[tuple[str, int], ...] = (("rescal", 200), ("tucker", 200))
     steps: int = 20
     together: int = 8
+    rows: tuple[int, ...] = (10**4, 10**5, 10**6)
+    estimated: tuple[int, int, int] = (2_500_604, 16_109_182, 4000)
     configurations: tuple[Configuration, ...] = PRESETS["paper"]
     families: tuple[tuple[str, int], ...] = ()
     drawn: tuple[int, int] = (500, 10)
@@ -95,6 +100,8 @@ QUICK = Scale(
     sizes=(("rescal", 8),),
     steps=2,
     together=2,
+    rows=(1000,),
+    estimated=(600, 2000, 20),
     configurations=tuple(replace(one, looks=(5, 10)) for one in PRESETS["quick"][1:]),
     families=(("num_trees", 4), ("max_tree_size", 60)),
     drawn=(20, 2),
@@ -285,6 +292,45 @@ def trained_together(scale: Scale, name: str, settings: Numbers) -> Numbers:
         "together_compile_s": all_["compile_s"],
         "times_faster_than_in_turn": scale.together * one["step_s"] / all_["step_s"],
     }
+
+
+def steps_of_rows(scale: Scale, entities: int, limit: Numbers) -> Numbers:
+    """Seconds of a step that updates the rows it names, beside one of all rows and beside moving the rows."""
+    graph, found = training_rows.graph_of(entities), {}
+    for updates in ("rows", "dense"):
+        own = walked(graph, training_rows.configured(updates, 0), scale.steps, scale.repeats)[0]
+        found |= {f"{updates}_{key}": of for key, of in own.items()}
+    moved = training_rows.moved_bytes(entities) / limit["bytes_per_s"]
+    return {"entities": entities} | found | _against(found["rows_step_s"], moved)
+
+
+def estimated(scale: Scale, limit: Numbers) -> Numbers:
+    """Seconds of sampled and of full evaluation of the same test triples, both sides.
+
+    The limit of full evaluation: products, or scores written and read once, whichever takes longer.
+    """
+    entities, facts, tests = scale.estimated
+    scorer, params, graph = planted(entities, facts, tests)
+
+    def full() -> None:
+        evaluation.ranks(scorer, params, {}, graph)
+
+    found: dict[str, Any] = {}
+
+    def by_sample() -> None:
+        found["result"] = evaluation.sampled(scorer, params, {}, graph, ["mrr"], share=0.005)
+
+    numbers = {"entities": entities, "tests": tests, "sampled_first_s": once(by_sample)}
+    numbers |= {"sampled_s": fastest(by_sample, 1), "first_s": once(full), "seconds": fastest(full, 1)}
+    own = found["result"].values.filter(side="both").row(0, named=True)
+    pairs, width = 2 * tests * entities, params["entity"].shape[1]
+    seconds = 2 * width * pairs / limit["float32_product_flop_per_s"], 8 * pairs / limit["bytes_per_s"]
+    return (
+        numbers
+        | {"scores": found["result"].typical_share + found["result"].sampled_share}
+        | {"mrr": own["value"], "sampling_error": own["sampling_error"]}
+        | _against(numbers["seconds"], max(seconds))
+    )
 
 
 def studied_world(scale: Scale, out: Path) -> ClosedWorld:

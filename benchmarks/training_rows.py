@@ -32,6 +32,7 @@ import polars as pl
 
 from benchmarks.timing import machine, once, peak_gib
 from benchmarks.training import bandwidth, random_graph
+from owkg.kg import KnowledgeGraph
 from owkg.storage import writable_folder
 from owkg.train import Training, train, training, updates_of
 from owkg.train.queries import queries
@@ -61,10 +62,15 @@ def configured(updates: str, steps: int) -> Training:
     )
 
 
+def graph_of(num_entities: int) -> KnowledgeGraph:
+    """The random graph of so many entities."""
+    return random_graph(num_entities, _RELATIONS, _FACTS_AN_ENTITY * num_entities)
+
+
 def measured_run(num_entities: int, steps: int) -> dict[str, Any]:
     """Trains a random graph into a folder that is removed: seconds, and the peak memory of this process."""
     began = time.perf_counter()
-    graph = random_graph(num_entities, _RELATIONS, _FACTS_AN_ENTITY * num_entities)
+    graph = graph_of(num_entities)
     config = configured("auto", steps)
     with tempfile.TemporaryDirectory() as folder:
         run = train(graph, config, Path(folder) / "run")
@@ -101,7 +107,7 @@ def stepping(num_entities: int, named: int) -> dict[str, Callable[[], object]]:
 
 
 def _stepping(num_entities: int, named: int, updates: tuple[str, ...]) -> dict[str, Callable[[], object]]:
-    graph = random_graph(named, _RELATIONS, _FACTS_AN_ENTITY * named)
+    graph = graph_of(named)
     parts, sizes = queries(graph, configured("rows", 0))
     numbers = rates(configured("rows", 0))
     orders = ordered(numbers, 0, asked=sizes.queries)

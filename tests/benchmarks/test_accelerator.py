@@ -46,7 +46,7 @@ def test_every_part_is_measured_beside_its_limit(measured):
     out, content = measured
     parts = content["parts"]
     assert {name.split()[0] for name in parts} == {
-        *("limits", "simulation", "evaluation", "training", "together", "paper", "run")
+        *("limits", "simulation", "evaluation", "training", "together", "rows", "sampled", "paper", "run")
     }
     assert set(content["planned"]) <= set(parts)
     assert content["versions"].keys() >= {"python", "jax", "jaxlib"}
@@ -55,11 +55,11 @@ def test_every_part_is_measured_beside_its_limit(measured):
         numbers = {key: number for key, number in found.items() if isinstance(number, float)}
         # A model without matrices has no products.
         assert {key for key, number in numbers.items() if not number > 0} <= {"products_limit_s"}, name
-        if name.split()[0] in ("simulation", "evaluation", "training", "paper"):
+        if name.split()[0] in ("simulation", "evaluation", "training", "rows", "sampled", "paper"):
             assert all(row["times_the_limit"] > 0 for row in rows)
     page = (out / "accelerator.md").read_text()
     assert "no number means anything" in page
-    assert len(re.findall("^## ", page, re.MULTILINE)) == 6
+    assert len(re.findall("^## ", page, re.MULTILINE)) == 8
     assert "GPU days" in page
 
 
