@@ -65,7 +65,7 @@ def run_tasks(
         function: that workers can import.
         tasks: its arguments, small: paths and numbers.
         place: where.
-        folder: that all workers must see.
+        folder: that all workers must see; made when the scheduler answers.
         on_progress: told (task, done, total, note) of what `told` tells inside a task.
         on_done: told (task, result) when one has come to its end.
 
@@ -154,6 +154,8 @@ def _client(distributed: Any, place: Where) -> Iterator[Any]:
             yield client
         return
     try:
+        # A client of a malformed address speaks of it when it is collected as well.
+        distributed.comm.get_address_host_port(place.scheduler)
         client = distributed.Client(place.scheduler, timeout=TIMEOUT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -172,6 +174,7 @@ def _client(distributed: Any, place: Where) -> Iterator[Any]:
 
 def _require_alike(client: Any, folder: Path) -> None:
     """Raises ValueError, naming the worker, if one has other versions or does not see the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     sign = folder.absolute() / f".{uuid.uuid4().hex}"
     sign.touch()
     try:

@@ -2,7 +2,6 @@
 
 import operator
 import platform
-import time
 from pathlib import Path
 
 import pytest
@@ -91,13 +90,12 @@ def test_a_scheduler_that_does_not_answer_or_has_no_workers(tmp_path, monkeypatc
     from distributed import LocalCluster
 
     monkeypatch.setattr(cluster, "TIMEOUT_S", 1)
-    begin = time.monotonic()
     for address in ("tcp://127.0.0.1:9", "nowhere"):
         with pytest.raises(
             ValueError, match=f"`scheduler` must be the address of a Dask scheduler, got {address}"
         ):
-            run_tasks(operator.add, [(1, 1)], Where(scheduler=address), tmp_path)
-    assert time.monotonic() - begin < 60
+            run_tasks(operator.add, [(1, 1)], Where(scheduler=address), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
     with LocalCluster(n_workers=0, dashboard_address=None) as local:
         place = Where(scheduler=local.scheduler_address)
         with pytest.raises(ValueError, match="`scheduler` must have workers"):

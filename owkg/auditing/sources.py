@@ -14,6 +14,7 @@ from owkg.judge.schema import RUN, checked
 from owkg.judge.systems import Qrels, System, qrels_ranks, tie_rule
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankTable, ranks_from_run
+from owkg.ranks.dataset import is_dataset
 from owkg.ranks.delimited import is_rank_table
 from owkg.ranks.trec import read_run
 
@@ -37,6 +38,8 @@ def systems_of(
     """
     if isinstance(systems, Iterable) and not isinstance(systems, Mapping | str | pl.DataFrame):
         systems = list(systems)
+        if folders := [s for s in systems if isinstance(s, str | PathLike) and is_dataset(s)]:
+            raise ArgumentError("systems", f"must be files, and {folders[0]} is a folder or a pattern.")
         paths = [
             path for path in systems if isinstance(path, str | PathLike) and not is_rank_table(Path(path))
         ]

@@ -23,6 +23,7 @@ _OPTIONS = {
     "sizes": "--size",
     "metrics": "--metric",
     "tables": "FILE",
+    "ranks": "FILE",
     "systems": "FILE",
     "graph": "--kg",
     "k": "K",

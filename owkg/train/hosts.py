@@ -48,6 +48,9 @@ def connect(
     limit = checks.whole("timeout_s", timeout_s, 1)
     if coordinator is not None:
         place = _address(coordinator)
+        if num_processes is None or process_id is None:
+            missing = "num_processes" if num_processes is None else "process_id"
+            raise ArgumentError(missing, f"must be given with the coordinator {coordinator!r}.")
         count = checks.whole("num_processes", num_processes, 1)
         number = checks.whole("process_id", process_id, 0)
         if number >= count:

@@ -61,7 +61,6 @@ def train_seeds(
     if place is None:
         found = [_trained(*task, partial(told, i)) for i, task in enumerate(tasks)]
     else:
-        folder.mkdir(parents=True, exist_ok=True)
         found = cluster.run_tasks(_trained, tasks, place, folder, on_progress=told)
     rows = [{"seed": seed} | row for seed, row in zip(seeds, found, strict=True)]
     return pl.DataFrame(rows, infer_schema_length=None)

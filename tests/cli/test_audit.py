@@ -160,3 +160,9 @@ def test_missing_of_a_pool(call, tmp_path):
     code, _, err = call("missing", pool, "--kg", "graph")
     assert code == 2
     assert "pool.tsv: must say the depth of each candidate." in err
+
+
+def test_a_dataset_is_read_by_other_commands(call, tmp_path):
+    assert call("audit", tmp_path) == (
+        *(2, "", f"owkg: error: FILE must be files, and {tmp_path} is a folder or a pattern.\n"),
+    )

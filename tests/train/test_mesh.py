@@ -159,8 +159,8 @@ def test_a_missing_process_is_told(ring, tmp_path):
     [
         (("localhost", 2, 1), "`coordinator` must be HOST:PORT, got 'localhost'"),
         (("localhost:0", 2, 1), "`coordinator` must be HOST:PORT"),
-        (("localhost:99", None, 1), "`num_processes` must be a whole number"),
-        (("localhost:99", 2, None), "`process_id` must be a whole number"),
+        (("localhost:99", None, 1), "`num_processes` must be given with the coordinator"),
+        (("localhost:99", 2, None), "`process_id` must be given with the coordinator"),
         (("localhost:99", 2, 2), "`process_id` must be below 2, the number of processes, got 2"),
     ],
 )
