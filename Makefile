@@ -115,6 +115,8 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/training.py --out $(OUT)
 	@$(BIN)/python benchmarks/training_rows.py --out $(OUT)
 	@$(BIN)/python benchmarks/training_mesh.py --quick --out $(OUT)
+	@echo "==> runs at once, on a cluster"
+	@$(BIN)/python benchmarks/cluster.py --quick --out $(OUT)
 	@echo "==> speed of entity alignment"
 	@$(BIN)/python benchmarks/alignment.py --out $(OUT)
 	@echo "==> graphs of up to 100 million triples, sampled evaluation of 2.5 million entities"

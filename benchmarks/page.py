@@ -36,6 +36,8 @@ TABLES = {
     "sampled_evaluation": ["benchmark_sampled_evaluation"],
     "training": ["training_speed", "training_first_steps"],
     "training_rows": ["training_rows", "training_rows_memory"],
+    "training_mesh": ["training_mesh"],
+    "cluster": ["cluster_speed"],
     "alignment": ["alignment_speed"],
 }
 _PACKAGES = ("jax", "numpy", "polars", "scipy", "optax")
