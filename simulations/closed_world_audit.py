@@ -11,6 +11,7 @@ from scipy import special
 
 from owkg.auditing import Answers, Pair, breakdown, implied
 from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, order_probability
+from owkg.cluster import Where, where
 from owkg.kg import num_candidates
 from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.simulate import FullTest, thin
@@ -18,10 +19,11 @@ from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 from simulations.implied_full_test import CURVES
-from simulations.open_world.experiment import records
+from simulations.open_world.experiment import recorded_elsewhere, records
 from simulations.open_world.presets import Configuration
 from simulations.open_world.query_values import joined
 from simulations.open_world.record import Record
+from simulations.open_world.runs import Scheduler, Workers
 from simulations.open_world.world import ClosedWorld, read_world, read_worlds
 from simulations.script import Out, Quick, command_line, data_folder, run_package, save_table
 
@@ -110,8 +112,10 @@ def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration,
     return tuple(found)
 
 
-def trained(name: str, setting: Setting, out: Path, *, quick: bool) -> list[tuple[ClosedWorld, list[Record]]]:
-    """The worlds of a setting with the records of its models; what is there is read."""
+def trained(
+    name: str, setting: Setting, out: Path, *, quick: bool, place: Where | None = None
+) -> list[tuple[ClosedWorld, list[Record]]]:
+    """The worlds of a setting with the records of its models, trained on a cluster or here, or read."""
     from family_tree import closed_graph, ontology, sample_people
     from owkg.sampling import sample, write_worlds
 
@@ -126,11 +130,14 @@ def trained(name: str, setting: Setting, out: Path, *, quick: bool) -> list[tupl
         )
         write_worlds(drawn, folder)
     worlds = read_worlds(folder)
+    chosen, runs = configurations(setting.labels, quick), out / "runs" / name
     with progress(f"training on {name}", "steps") as update:
+        if place is not None:
+            recorded_elsewhere(worlds, chosen, runs, place, folder, seed=setting.seed, on_progress=update)
         found = records(
             worlds,
-            configurations(setting.labels, quick),
-            out / "runs" / name,
+            chosen,
+            runs,
             seed=setting.seed,
             on_progress=lambda one, world, done, total, note: update(
                 done, total, f"{one.label}, d = {world.density:g}: {note}"
@@ -340,13 +347,15 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def calibrate(out: Out = Path("out"), quick: Quick = False) -> None:
+def calibrate(
+    out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
+) -> None:
     """Trains models on closed worlds and writes the table of errors that owkg audit uses; twenty minutes."""
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
-    rows, told = [], []
+    rows, told, place = [], [], where(scheduler, workers)
     for name, setting in CALIBRATION.items():
-        worlds = trained(name, setting, folder, quick=quick)
+        worlds = trained(name, setting, folder, quick=quick, place=place)
         rows.append(points(name, worlds, setting.labels))
         for world, recorded in worlds:
             sizes = {"entities": world.graph.num_entities, "queries": world.num_queries}
@@ -395,11 +404,16 @@ def published() -> pl.DataFrame:
     return pl.concat(parts) if parts else pl.DataFrame()
 
 
-def check(out: Out = Path("out"), quick: Quick = False) -> None:
+def check(
+    out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
+) -> None:
     """Intervals and probabilities of an audit on worlds, models and densities that the table has not seen."""
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
-    unseen_worlds = [trained(name, setting, folder, quick=quick) for name, setting in CHECK.items()]
+    place = where(scheduler, workers)
+    unseen_worlds = [
+        trained(name, setting, folder, quick=quick, place=place) for name, setting in CHECK.items()
+    ]
     rows = pl.concat(
         points(name, worlds, setting.labels)
         for (name, setting), worlds in zip(CHECK.items(), unseen_worlds, strict=True)
@@ -538,7 +552,7 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
         world = (own["setting"] + "/" + own["density"].cast(pl.String)).to_list() * 2
         told = pl.DataFrame({"world": world, "tenth": np.minimum((p * 10).astype(int), 9), "said": p})
         told = told.with_columns(right=pl.Series(right).cast(pl.Float64), weight=1 / pl.len().over("world"))
-        by_world = told.group_by("world", "tenth").agg(
+        by_world = told.group_by("world", "tenth", maintain_order=True).agg(
             pl.len().alias("pairs"),
             pl.col("weight").sum(),
             *((pl.col(key) * pl.col("weight")).sum() for key in ("said", "right")),
@@ -547,7 +561,7 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
         apart = pl.col("right") - pl.col("weight") * pl.col("right").sum().over("tenth") / whole
         parts.append(
             by_world.with_columns(square=(apart / whole) ** 2 * worlds / (worlds - 1))
-            .group_by("tenth")
+            .group_by("tenth", maintain_order=True)
             .agg(
                 pl.col("pairs").sum(),
                 *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right")),

@@ -10,8 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.options import Format, OutputFormat
+from owkg.cluster import Where, where
 from owkg.terminal.progress import progress
-from simulations.open_world.runs import Configurations, Densities, MostSteps, Preset, Worlds, trained
+from simulations.open_world.runs import (
+    Configurations,
+    Densities,
+    MostSteps,
+    Preset,
+    Scheduler,
+    Workers,
+    Worlds,
+    trained,
+)
 from simulations.script import Out, Seed
 
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "macro-mrr", "macro-hits@10", "macro-map@20", "macro-ndcg@20")
@@ -44,6 +54,8 @@ def pooling(
     density: Densities = None,
     configuration: Configurations = None,
     max_steps: MostSteps = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     depth: Annotated[int, typer.Option(min=1, help="Of the deepest pool.")] = 10,
     replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap over queries.")] = 1000,
     out: Out = Path("out"),
@@ -55,7 +67,8 @@ def pooling(
     Cut short, the same command goes on where it stopped.
     """
     with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
-        numbers = _run(preset, out, worlds, density, configuration, max_steps, depth, replicates, seed)
+        place = where(scheduler, workers)
+        numbers = _run(preset, out, worlds, density, configuration, max_steps, place, depth, replicates, seed)
     if form is Format.JSON:
         print(json.dumps(numbers, indent=2, allow_nan=False))
 
@@ -67,6 +80,7 @@ def _run(
     density: str | None,
     labels: list[str] | None,
     max_steps: int | None,
+    place: Where | None,
     depth: int,
     replicates: int,
     seed: int,
@@ -93,6 +107,7 @@ def _run(
         seed=seed,
         configurations=PRESETS["pool"] if quick else None,
         name="pool" if quick else None,
+        place=place,
     )
     asked = [
         (world, of_world, test_set)

@@ -7,7 +7,12 @@ from simulations.open_world.world import read_world
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def world(worlds_folder):
+    return read_world(worlds_folder / "d1.0")
+
+
+@pytest.fixture(scope="module")
+def worlds_folder(tmp_path_factory):
     rng = np.random.default_rng(1)
     facts = np.unique(rng.integers(0, (9, 2, 9), (140, 3)), axis=0)
     rng.shuffle(facts)
@@ -16,7 +21,7 @@ def world(tmp_path_factory):
     folder.mkdir()
     for name, triples in parts.items():
         (folder / f"{name}.txt").write_text("".join(f"e{h}\tr{r}\te{t}\n" for h, r, t in triples))
-    return read_world(folder)
+    return folder.parent
 
 
 @pytest.fixture

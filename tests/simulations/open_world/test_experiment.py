@@ -4,8 +4,9 @@ import signal
 
 import pytest
 
+from owkg.cluster import Where
 from simulations.open_world import experiment, needs
-from simulations.open_world.experiment import records, require_memory
+from simulations.open_world.experiment import recorded_elsewhere, records, require_memory
 from simulations.open_world.presets import Configuration
 
 SETTINGS = {"dim": 4, "batch_size": 20, "training_loop": "1vsall", "n3": 0.0}
@@ -31,6 +32,21 @@ def test_every_run_once(world, tmp_path):
     assert [d.seconds for d in done] == [None, None]
     for a, b in zip(found[0], again[0], strict=True):
         assert all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+def test_runs_at_once_are_those_of_one_process(world, worlds_folder, tmp_path):
+    here, there, done = tmp_path / "here", tmp_path / "there", []
+    expected = records([world], TWO, here)[0]
+    of = (TWO, there, Where(workers=2), worlds_folder)
+    recorded_elsewhere([world], *of, on_done=done.append)
+    assert {(d.number, d.total, d.configuration.label) for d in done} == {(1, 2, "Dist 4"), (2, 2, "Com 4")}
+    done.clear()
+    found = records([world], TWO, there, on_done=done.append)[0]
+    assert [d.seconds for d in done] == [None, None]
+    for a, b in zip(expected, found, strict=True):
+        assert all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+    # Nothing is left to do: no worker is started.
+    recorded_elsewhere([world], TWO, there, Where(scheduler="nowhere"), worlds_folder)
 
 
 def test_training_can_be_cut_short(world, tmp_path):
