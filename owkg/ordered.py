@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int64
 
+# Values that are sorted at a time before they are searched.
+_BLOCK = 2**20
+
 
 def changes(ordered: Any) -> Bool[np.ndarray, "_"]:
     """Which values of an array are not equal to the one before; the first is not."""
@@ -29,9 +32,11 @@ def distinct(values: Any) -> np.ndarray:
 
 def searched(increasing: np.ndarray, wanted: np.ndarray, side: Any = "left") -> Int64[np.ndarray, "..."]:
     """Where each wanted value stands or would stand in an increasing array, as `np.searchsorted`."""
-    order = np.argsort(wanted, axis=None)
-    place = np.empty(wanted.size, np.int64)
-    place[order] = np.searchsorted(increasing, wanted.ravel()[order], side)
+    asked, place = wanted.ravel(), np.empty(wanted.size, np.int64)
+    for begin in range(0, wanted.size, _BLOCK):
+        own = slice(begin, begin + _BLOCK)
+        order = np.argsort(asked[own])
+        place[own][order] = np.searchsorted(increasing, asked[own][order], side)
     return place.reshape(wanted.shape)
 
 

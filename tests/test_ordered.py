@@ -37,3 +37,9 @@ def test_shapes_are_kept():
     place, found = located(np.array([1, 3]), np.array([[3, 2], [1, 4]]))
     assert place.tolist() == [[1, 1], [0, 2]]
     assert found.tolist() == [[True, False], [True, False]]
+
+
+def test_blocks_change_nothing(monkeypatch):
+    monkeypatch.setattr("owkg.ordered._BLOCK", 3)
+    values, wanted = np.arange(0, 40, 2), np.random.default_rng(0).integers(-2, 44, (4, 5))
+    assert (searched(values, wanted) == np.searchsorted(values, wanted)).all()
