@@ -5,7 +5,7 @@ that of reading the bytes of the file, and, of known answers, that of sorting a 
 
     python benchmarks/large_graph.py --out out
 
-It writes 2 GB of triples into the folder that TMPDIR names.
+It writes 4 GB of triples into the folder that TMPDIR names.
 """
 
 import json

@@ -40,11 +40,13 @@ TABLES = {
     "cluster": ["cluster_speed"],
     "alignment": ["alignment_speed"],
 }
-_PACKAGES = ("jax", "numpy", "polars", "scipy", "optax")
+_PACKAGES = ("numpy", "polars", "scipy", "optax")
+_UNITS = {"_s": "s", "_gib": "GiB", "_gb": "GB", "_hours": "h"}
 _HEAD = """# Performance
 
-Written by `make bench` on {machine}; {versions}. Beside every speed stands a limit of the machine or a peer,
-measured in the same run. `make accelerator` measures what depends on the device.
+Written by `make bench` with {machine};
+{versions}. Beside every speed stands a limit of the machine or a peer, measured in the same
+run. `make accelerator` measures what depends on the device.
 """
 
 
@@ -64,6 +66,14 @@ def shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
+def headed(column: str) -> str:
+    """The head of a column, its unit after a comma."""
+    for end, unit in _UNITS.items():
+        if column.endswith(end) and not column.endswith("_per" + end):
+            return column.removesuffix(end).replace("_", " ") + f", {unit}"
+    return column.replace("_", " ")
+
+
 def page(folder: Path) -> str:
     """The page as Markdown, of the tables in a folder."""
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
@@ -77,7 +87,7 @@ def page(folder: Path) -> str:
         parts.append(f"## {name.replace('_', ' ').capitalize()}\n\n{title}\n\n{text}".rstrip() + "\n")
         for path in found:
             table = pl.read_csv(path, infer_schema_length=None)
-            heads = [column.replace("_", " ") for column in table.columns]
+            heads = [headed(column) for column in table.columns]
             parts.append(markdown_table(heads, [[shown(x) for x in row] for row in table.rows()]))
     if (measured := folder / NAME).is_file():
         parts.append(re.sub(r"^#", "##", accelerator_page(json.loads(measured.read_text())), flags=re.M))

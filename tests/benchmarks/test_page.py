@@ -10,11 +10,11 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def test_what_is_there_is_shown_and_what_is_not_is_named(tmp_path):
-    pl.DataFrame({"what_it_is": ["a|b"], "seconds": [0.123456], "rows": [12345]}).write_csv(
+    pl.DataFrame({"what_it_is": ["a|b"], "first_s": [0.123456], "rows": [12345]}).write_csv(
         tmp_path / "benchmark_judge.csv"
     )
     text = page(tmp_path)
-    assert "| what it is | seconds | rows |" in text
+    assert "| what it is | first, s | rows |" in text
     assert "| a\\|b | 0.1235 | 12,345 |" in text
     assert "## Judge\n\nSpeed of rankings on parts of the queries" in text
     last = text.splitlines()[-1]
