@@ -318,27 +318,37 @@ def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
         own[name] = []
         for block in file.blocks:
             frame = label_columns(file.path, block)
-            entity = pl.concat([frame["head"], frame["tail"]]).unique()
-            relation = frame["relation"].unique()
-            codes = _codes(frame, pl.Enum(entity), pl.Enum(relation))
-            own[name].append((entity, relation, _stacked(codes)))
+            entity, ends = _numbered(pl.concat([frame["head"], frame["tail"]]))
+            relation, through = _numbered(frame["relation"])
+            triples = np.stack([ends[: len(frame)], through, ends[len(frame) :]], axis=1)
+            own[name].append((entity, relation, triples))
     blocks = [block for parts in own.values() for block in parts]
     entities = pl.concat([block[0] for block in blocks]).unique().sort()
     relations = pl.concat([block[1] for block in blocks]).unique().sort()
-    kinds = pl.Enum(entities), pl.Enum(relations)
+    places = [pl.DataFrame({"label": labels}).with_row_index("id") for labels in (entities, relations)]
     splits = {}
     for name, file in files.items():
         parts = own.pop(name)
         for i, (entity, relation, triples) in enumerate(parts):
             numbers = (
-                x.cast(kind).to_physical().to_numpy()
-                for x, kind in zip((entity, relation), kinds, strict=True)
+                x.to_frame("label")
+                .join(place, on="label", how="left", maintain_order="left")["id"]
+                .to_numpy()
+                for x, place in zip((entity, relation), places, strict=True)
             )
             parts[i] = (entity[:0], relation[:0], _renumbered([triples], *numbers))
         splits[name] = np.concatenate([triples for _, _, triples in parts])
         progress.add(_NUMBERED, file.path)
     lines = {name: (file.path, 1) for name, file in files.items()}
     return _Tables(tuple(entities.to_list()), tuple(relations.to_list()), splits, lines, by_label=True)
+
+
+def _numbered(labels: pl.Series) -> tuple[pl.Series, np.ndarray]:
+    """The distinct labels, and the number of each label among them, int32."""
+    groups = labels.to_frame("label").with_row_index("row").group_by("label").agg("row")
+    rows, numbers = groups["row"], np.empty(len(labels), np.int32)
+    numbers[rows.explode().to_numpy()] = np.repeat(np.arange(len(groups), dtype=np.int32), rows.list.len())
+    return groups["label"], numbers
 
 
 def _codes(frame: pl.DataFrame, entity: Any, relation: Any) -> pl.DataFrame:
