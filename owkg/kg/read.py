@@ -330,12 +330,7 @@ def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
     for name, file in files.items():
         parts = own.pop(name)
         for i, (entity, relation, triples) in enumerate(parts):
-            numbers = (
-                x.to_frame("label")
-                .join(place, on="label", how="left", maintain_order="left")["id"]
-                .to_numpy()
-                for x, place in zip((entity, relation), places, strict=True)
-            )
+            numbers = (_ids_of(x, place) for x, place in zip((entity, relation), places, strict=True))
             parts[i] = (entity[:0], relation[:0], _renumbered([triples], *numbers))
         splits[name] = np.concatenate([triples for _, _, triples in parts])
         progress.add(_NUMBERED, file.path)
@@ -349,6 +344,12 @@ def _numbered(labels: pl.Series) -> tuple[pl.Series, np.ndarray]:
     rows, numbers = groups["row"], np.empty(len(labels), np.int32)
     numbers[rows.explode().to_numpy()] = np.repeat(np.arange(len(groups), dtype=np.int32), rows.list.len())
     return groups["label"], numbers
+
+
+def _ids_of(labels: pl.Series, place: pl.DataFrame) -> np.ndarray:
+    """The id of each label, by a table of all of them."""
+    frame = labels.to_frame("label").join(place, on="label", how="left", maintain_order="left")
+    return frame["id"].to_numpy()
 
 
 def _codes(frame: pl.DataFrame, entity: Any, relation: Any) -> pl.DataFrame:
