@@ -53,8 +53,11 @@ def test_every_part_is_measured_beside_its_limit(measured):
     for name, found in parts.items():
         rows = found.get("rows", [found])
         numbers = {key: number for key, number in found.items() if isinstance(number, float)}
-        # A model without matrices has no products.
-        assert {key for key, number in numbers.items() if not number > 0} <= {"products_limit_s"}, name
+        # A model without matrices has no products. Of few candidates the sample may hold none that counts.
+        zero_allowed = {"products_limit_s", "sampling_error"}
+        assert all(number > 0 or (number == 0 and key in zero_allowed) for key, number in numbers.items()), (
+            name
+        )
         if name.split()[0] in ("simulation", "evaluation", "training", "rows", "sampled", "paper"):
             assert all(row["times_the_limit"] > 0 for row in rows)
     page = (out / "accelerator.md").read_text()
