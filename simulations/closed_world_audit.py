@@ -545,7 +545,7 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
         own = pairs.filter(metric=name)
         first, second = (own[f"implied_{which}"].to_numpy() for which in ("first", "second"))
         error = difference_error(name, own["sparsity_first"].to_numpy(), first, second)
-        p = order_probability(name, (first - second) / np.maximum(error, 1e-9))
+        p = order_probability(name, first - second, 0.0, error)
         right = (own["full_first"] > own["full_second"]).to_numpy()
         # Each pair is told from both sides.
         p, right = np.concatenate([p, 1 - p]), np.concatenate([right, ~right])

@@ -78,7 +78,7 @@ def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, 
             a, b = full.full[first][:, :, one], full.full[second][:, :, other]
             slope = (full.slope[first][:, :, one] + full.slope[second][:, :, other]) / 2
             model = difference_error("mrr", betas, a, b)
-            ends.append(order_probability("mrr", (a - b) / np.hypot(slope * error[:, None], model)))
+            ends.append(order_probability("mrr", a - b, slope * error[:, None], model))
         both = np.stack(ends)
         found |= {f"low_{d:g}": both.min((0, 2)), f"high_{d:g}": both.max((0, 2))}
     names = {"first": [systems[i] for i in first], "second": [systems[i] for i in second]}
@@ -226,9 +226,21 @@ def judged_sample(data: Path) -> Sample:
 
 
 def judgements(data: Data, out: Out = Path("out")) -> None:
-    """Writes FB-Test-S and FB-Test-S-C as qrels, for owkg missing and owkg audit."""
+    """Writes FB-Test-S and FB-Test-S-C as qrels, for owkg missing and owkg audit; FB-Test-S by itself."""
     writable_folder(out)
     sample = judged_sample(data)
+    # As a test of its own, of which nothing but training facts is known.
+    splits = {name: sample.graph.splits[name] for name in ("train", "test")}
+    alone, rows = sample.graph._replace(splits=splits), []
+    for unit, by in (("answer", ()), ("triple", ()), ("triple", "category")):
+        told = missing_share(sample.judged, alone, unit=unit, by=by)
+        for row in told.iter_rows(named=True):
+            share = f"{row['sparsity_at_least']:.3f} [{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
+            counts = [f"{row[name]:,}" for name in ("known", "found")]
+            rows.append([unit, row.get("category", "all"), *counts, share])
+    printed(
+        "FB-Test-S as a test of its own", ["unit", "category", "known", "found", "at least missing"], rows
+    )
     for name, qrels in (("fb15k237_sample", sample.drawn), ("fb15k237_judged", sample.judged)):
         write_judgements(qrels, out / f"{name}.qrels")
         line(f"wrote {out / name}.qrels: {len(qrels):,} answers", "dim")

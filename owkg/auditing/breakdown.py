@@ -27,14 +27,16 @@ class Pair(NamedTuple):
     """What two systems, A and B, make of the same queries; padded to [queries, ...].
 
     The rank of a candidate or an answer is 1 more than the number of unlabelled candidates above it. Of a
-    candidate that a system does not list it is known to lie between two numbers.
+    candidate that is tied, or that a system does not list, it is known to lie between two numbers.
 
     Attributes:
-        known: ranks of the known answers by A and by B, [2, queries, answers]; 0 where there is none.
+        known: ranks of the known answers by A and by B, [2, queries, answers]; 0 where there is none. Of tied
+            ones the optimistic rank.
         low, high: bounds of the ranks of unlabelled candidates, [2, queries, candidates]; 0 where none.
         beyond: of candidates that neither lists: the lowest rank that they can have by A and by B, [2,
             queries]; 0 where both list all.
         largest: number of unlabelled candidates of each query, [queries].
+        pessimistic: pessimistic ranks of the known answers, as `known`; None where nothing is tied.
     """
 
     known: Int[np.ndarray, "2 queries answers"]
@@ -42,6 +44,12 @@ class Pair(NamedTuple):
     high: Int[np.ndarray, "2 queries candidates"]
     beyond: Int[np.ndarray, "2 queries"]
     largest: Int[np.ndarray, "queries"]
+    pessimistic: Int[np.ndarray, "2 queries answers"] | None = None
+
+    @property
+    def latest(self) -> Int[np.ndarray, "2 queries answers"]:
+        """The ranks of the known answers with all ties against them."""
+        return self.known if self.pessimistic is None else self.pessimistic
 
 
 class Breakdown(NamedTuple):
@@ -58,27 +66,48 @@ class Breakdown(NamedTuple):
     facts: Bool[np.ndarray, "queries candidates"]
 
 
-def breakdown(pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False) -> Breakdown:
+def breakdown(
+    pair: Pair,
+    weights: Float[np.ndarray, "ranks"],
+    *,
+    macro: bool = False,
+    values: Float[np.ndarray, "queries answers"] | None = None,
+) -> Breakdown:
     """The breakdown number of "A is ahead of B"; 0 where it is not so as labelled.
+
+    Where ranks are tied, both numbers hold for every tie rule: the certificate takes the ties of B in its
+    favour and the demonstration those of A in its favour, and the other's against it. With many ties
+    they are far apart.
 
     Args:
         pair: the ranks.
         weights: h at index rank, from 0 (which means nothing) to one more than the unlabelled candidates.
         macro: whether queries weigh alike and not their answers.
+        values: h of the known answers by A under the tie rule, for a sharper certificate; None: h of their
+            pessimistic ranks.
 
     Raises:
-        ValueError: if weights rise with the rank, are not finite or too few.
+        ValueError: if weights rise with the rank, are not finite or too few, or the pair is malformed.
     """
-    largest = int(max(pair.largest.max(initial=0) + 1, pair.known.max(initial=0)))
+    latest = pair.latest
+    largest = int(max(pair.largest.max(initial=0) + 1, latest.max(initial=0)))
     if len(weights) <= largest or not np.isfinite(weights[1:]).all() or (np.diff(weights[1:]) > 0).any():
         raise ArgumentError("weights", f"must fall or stay from rank 1 to {largest}, and be finite.")
     if (pair.low > pair.high).any() or ((pair.known[0] > 0) != (pair.known[1] > 0)).any():
         raise ArgumentError("pair", "must have low at most high, and the same answers for both systems.")
+    if (latest < pair.known).any() or ((latest > 0) != (pair.known > 0)).any():
+        raise ArgumentError("pair", "must have pessimistic ranks that are not below the optimistic ones.")
     bounds, tail = lower_bounds(pair, weights, macro=macro)
     certified = _certified(bounds, tail)
+    if values is not None and (latest > pair.known).any():
+        sharper = _certified(*lower_bounds(pair, weights, macro=macro, values=values))
+        certified = -1 if -1 in (certified, sharper) else max(certified, sharper)
     facts = np.zeros(pair.low.shape[1:], bool)
+    start = _labelled(pair, weights)
+    if macro:
+        start = start / np.maximum((pair.known[0] > 0).sum(1), 1)
     if not facts.size:
-        return Breakdown(certified, 0 if certified == 0 else -1, facts)
+        return Breakdown(certified, 0 if start.sum() <= _EQUAL else -1, facts)
     # A demonstration needs but the queries where facts may do most.
     promise = (bounds[:, :1] - np.minimum.accumulate(bounds, axis=1)) / np.maximum(
         np.arange(bounds.shape[1]), 1
@@ -87,7 +116,7 @@ def breakdown(pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = 
     size = 2 * max(certified, 0) + 16
     while True:
         rows = np.sort(ranked[:size])
-        rest = bounds[:, 0].sum() - bounds[rows, 0].sum()
+        rest = start.sum() - start[rows].sum()
         attained, order = demonstrations(_part(pair, rows), weights, macro=macro)
         chosen = _chosen(attained, rest)
         if chosen is not None or size >= len(ranked):
@@ -103,11 +132,21 @@ def breakdown(pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = 
 def _part(pair: Pair, rows: Int[np.ndarray, "some"]) -> Pair:
     """The pair on some queries."""
     known, low, high, beyond = (part[:, rows] for part in pair[:4])
-    return Pair(known, low, high, beyond, pair.largest[rows])
+    return Pair(known, low, high, beyond, pair.largest[rows], pair.latest[:, rows])
+
+
+def _labelled(pair: Pair, weights: Float[np.ndarray, "ranks"]) -> Float[np.ndarray, "queries"]:
+    """The sum of h by A less h by B of the known answers, at most: ties for A and against B."""
+    there = pair.known[0] > 0
+    return np.where(there, weights[pair.known[0]] - weights[pair.latest[1]], 0.0).sum(1)
 
 
 def lower_bounds(
-    pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False
+    pair: Pair,
+    weights: Float[np.ndarray, "ranks"],
+    *,
+    macro: bool = False,
+    values: Float[np.ndarray, "queries answers"] | None = None,
 ) -> tuple[Float[np.ndarray, "queries k"], "Tail"]:
     """At most what k facts can leave of each query's sum of h by A less h by B.
 
@@ -122,7 +161,7 @@ def lower_bounds(
     largest_of_all = max(int(pair.largest.max(initial=0)), 1)
     most = min(largest_of_all, _MOST)
     levels = [level for level in _LEVELS if level < most] + [most, largest_of_all]
-    terms = _Terms(pair, weights)
+    terms = _Terms(pair, weights, values)
     start = terms.start
     bounds = np.empty((len(start), most + 1))
     bounds[:, 0] = start
@@ -166,11 +205,19 @@ def single_changes(
 class _Terms:
     """Terms of the bounds: what a fact changes at least, when there are so many of its query."""
 
-    def __init__(self, pair: Pair, weights: Float[np.ndarray, "ranks"]) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        weights: Float[np.ndarray, "ranks"],
+        values: Float[np.ndarray, "queries answers"] | None = None,
+    ) -> None:
         self.pair, self.weights = pair, weights
-        known_a, known_b = pair.known
-        self.start = np.where(known_a > 0, weights[known_a] - weights[known_b], 0.0).sum(1)
-        self.by_a, self.by_b = (_Below(pair.known[x]) for x in (0, 1))
+        (known_a, known_b), last = pair.known, pair.latest[0]
+        own = weights[last] if values is None else values
+        self.start = np.where(known_a > 0, own - weights[known_b], 0.0).sum(1)
+        # What ties hold back of A does not fall; that it rises is not counted where `values` stand.
+        moves = last if values is None else np.where(last > known_a, 0, known_a)
+        self.by_a, self.by_b = _Below(moves), _Below(known_b)
         # Whether each candidate is surely above an answer by A; and whether it may be by B.
         self.at_a, self.at_b = self.by_a.at(pair.high[0]), self.by_b.at(pair.low[1])
         self.other_b = self.by_b.at(pair.beyond[1][:, None])
@@ -260,26 +307,26 @@ def demonstrations(
     Returns:
         (the sums, infinite where there are no more candidates; the candidates in the order of their choice).
     """
-    (known_a, known_b), is_known = pair.known, pair.known[0] > 0
+    known, is_known = (pair.known[0], pair.latest[1]), pair.known[0] > 0
     is_candidate = pair.low[0] > 0
     queries, candidates = is_candidate.shape
     most = min(most, candidates)
-    # The worst for the adversary: what A does not list stands high, what B does not list stands low.
+    # The worst for the adversary: ties and what A does not list stand high by A, and low by B.
     place = np.stack([pair.low[0], pair.high[1]])
     sign = np.array([1.0, -1.0])
     taken = np.zeros((queries, candidates), bool)
-    ranks = [known_a.copy(), known_b.copy()]
+    ranks = [known[0].copy(), known[1].copy()]
     moved = [place[0].copy(), place[1].copy()]
     sums = np.full((queries, most + 1), np.inf)
     order = np.zeros((queries, most), np.int64)
     rows = np.arange(queries)
-    value = np.where(is_known, weights[known_a] - weights[known_b], 0.0).sum(1)
+    value = _labelled(pair, weights)
     sums[:, 0] = value
     for k in range(most):
         gain = np.zeros((queries, candidates))
         for x in (0, 1):
             up = np.where(is_known, weights[np.maximum(ranks[x] - 1, 1)] - weights[ranks[x]], 0.0)
-            above = place[x][:, :, None] < pair.known[x][:, None]
+            above = place[x][:, :, None] < known[x][:, None]
             gain += sign[x] * np.einsum("qcs,qs->qc", above, up)
             of_taken = np.where(taken, weights[np.maximum(moved[x] - 1, 1)] - weights[moved[x]], 0.0)
             gain += sign[x] * _sum_below(place[x], of_taken, taken)
@@ -292,9 +339,7 @@ def demonstrations(
         there = np.isfinite(gained)
         for x in (0, 1):
             at = place[x][rows, best]
-            ranks[x] = np.where(
-                there[:, None] & is_known & (pair.known[x] > at[:, None]), ranks[x] - 1, ranks[x]
-            )
+            ranks[x] = np.where(there[:, None] & is_known & (known[x] > at[:, None]), ranks[x] - 1, ranks[x])
             moved[x] = np.where(
                 there[:, None] & is_candidate & (place[x] > at[:, None]), moved[x] - 1, moved[x]
             )

@@ -17,6 +17,10 @@ TABLE = Path(__file__).with_name("calibration.csv")
 WORLDS = Path(__file__).with_name("calibration_worlds.csv")
 # Least full (1 - full) that errors are in proportion to the root of.
 _LEAST = 0.01
+# Errors this small are rounding.
+_NOTHING = 1e-6
+# Degrees of freedom from which on Student's t is normal.
+_MANY = 1e9
 
 
 class _Errors(NamedTuple):
@@ -60,9 +64,22 @@ def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any
     return own.share * np.interp(sparsity, own.sparsity, own.error) * both
 
 
-def order_probability(metric: str, ratio: Any) -> Any:
-    """P(the first is better), from the implied difference over its error."""
-    return special.stdtr(_errors(calibrated(metric)).freedom, ratio)
+def order_probability(metric: str, difference: Any, sampling: Any, model: Any) -> Any:
+    """P(the first is better), from the implied difference and its errors.
+
+    By Student's t with the degrees of freedom of Satterthwaite: as few as the calibration has where the error
+    of the model decides, and many where that of the queries does.
+
+    Args:
+        metric: its name.
+        difference: of the implied full-test metrics.
+        sampling: its standard error over queries.
+        model: of `difference_error`.
+    """
+    sampling, model = np.asarray(sampling, float), np.asarray(model, float)
+    variance = np.maximum(sampling**2 + model**2, _NOTHING**2)
+    freedom = _errors(calibrated(metric)).freedom * (variance / np.maximum(model, _NOTHING) ** 2) ** 2
+    return special.stdtr(np.minimum(freedom, _MANY), difference / np.sqrt(variance))
 
 
 def calibrated(metric: str) -> str:

@@ -115,11 +115,12 @@ def audit(
         raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
     runs = None if lists is None else lists_of(lists, tuple(tables))
     try:
-        ready = Prepared(tables, graph, runs)
+        ready = Prepared(tables, graph, runs, rule)
     except ArgumentError as error:
         if error.name not in tables:
             raise
-        raise ArgumentError("systems", f"must suit each other: {error.name} {error.message}") from None
+        text = f"must rank the same answers among the same candidates: {error.name!r} {error.message}"
+        raise ArgumentError("systems", text) from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
     box, seen = _box(ready, stated, own, (judged, sample), graph, ci)
@@ -139,7 +140,7 @@ def audit(
         **whole,
         weights=pl.concat(weights),
         judged=seen,
-        assumptions=_assumptions(of, tables, box, ci, rule, test, ready),
+        assumptions=_assumptions(of, tables, box, ci, rule, test, ready, _refuted(whole["models"])),
     )
 
 
@@ -214,7 +215,14 @@ def _box(
 
 
 def _assumptions(
-    of: Scores, tables: Mapping[str, RankTable], box: Box, ci: float, rule: str, test: str, ready: Prepared
+    of: Scores,
+    tables: Mapping[str, RankTable],
+    box: Box,
+    ci: float,
+    rule: str,
+    test: str,
+    ready: Prepared,
+    refuted: list[str],
 ) -> dict[str, Any]:
     """What the numbers rest on."""
     frame = next(iter(tables.values())).frame
@@ -237,8 +245,18 @@ def _assumptions(
         "lists": ready.depth,
         "calibration": worlds(),
         "versions": versions(),
-        "notes": _notes(box, ready),
+        "notes": [*_notes(box, ready), *refuted],
     }
+
+
+def _refuted(models: pl.DataFrame) -> list[str]:
+    """In sentences, which values the stated box does not allow."""
+    some = models.filter(pl.col("refuted") > 0)
+    return [
+        f"A {metric} of {value:.3f} ({model}) is not possible in {share:.0%} of the stated box; that part is "
+        "left out."
+        for model, metric, value, share in some.select("model", "metric", "value", "refuted").rows()
+    ]
 
 
 def _notes(box: Box, ready: Prepared) -> list[str]:
@@ -249,11 +267,18 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
             "No sparsity is stated: no full-test metric is claimed; the grid says what each would imply."
         )
     else:
-        found.append("Full-test metrics rest on the model of Yang et al. (2022) and the stated sparsity.")
+        found.append(
+            "Full-test metrics rest on the model of Yang et al. (2022) and the stated sparsity, a share of "
+            "the answers to the queries of the test. Systems share errors of the model: an order may be sure "
+            "where intervals overlap."
+        )
     if box.correlation is None:
         found.append("No correlation is stated: being missing and being found are taken as independent.")
     if box.source["sparsity"] not in (None, GIVEN):
-        found.append("The sparsity is what judging found: a lower bound.")
+        found.append(
+            "The sparsity is what judging found, a lower bound: what rests on the box holds if no more is "
+            "missing than that."
+        )
     if box.source["correlation"] not in (None, GIVEN):
         found.append(
             "Correlations are of the answers that judging found: too high for systems whose lists were "

@@ -5,16 +5,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from owkg.auditing.breakdown import Pair
 from owkg.checks import ArgumentError
 from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.schema import ASKED, RUN, asked_entity, checked, known_entity, query_text
 from owkg.kg import KnowledgeGraph, fact_splits
+from owkg.metrics.ties import Ties, half_rank_weights
+from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.ranks import RankTable
 
 _ANSWER = ("query", "answer")
+# Known answers that may stand elsewhere in a list than their ranks say: scores are rounded.
+_ASTRAY = 0.01
 
 
 class Prepared:
@@ -32,24 +36,29 @@ class Prepared:
         tables: Mapping[str, RankTable | pl.DataFrame],
         graph: KnowledgeGraph | None = None,
         lists: Mapping[str, pl.DataFrame] | None = None,
+        ties: str = Ties.REALISTIC,
     ) -> None:
         """Reads the ranks and lists.
 
         Args:
             tables: rank tables of the same triples and sides, filtered by all splits of the graph that hold
-                facts. A tied rank counts as the mean of its bounds, rounded down.
+                facts.
             graph: of the ranks: known answers leave the lists.
             lists: of each, a run (columns of `owkg.judge.read_runs`) of its best candidates to the queries;
-                what it leaves out stands below what it lists. None: nothing is listed.
+                what it leaves out stands below what it lists, or is tied with its end where that is tied.
+                None: nothing is listed.
+            ties: optimistic or pessimistic, where ties are resolved; else they are kept.
 
         Raises:
             ValueError: if the tables rank other triples, are not filtered, or have other candidates; if a
-                list answers other queries only; if there are lists and no graph.
+                list answers other queries only, or does not agree with the ranks; if there are lists and no
+                graph.
         """
         one, *others = tables
-        tasks = _tasks(one, tables[one]).rename({"rank": "rank_0"})
+        self._ties = Ties(ties)
+        tasks = _numbered(_tasks(one, tables[one]), 0)
         for i, name in enumerate(others, 1):
-            tasks = _beside(tasks, _tasks(name, tables[name]).rename({"rank": f"rank_{i}"}), one, name)
+            tasks = _beside(tasks, _numbered(_tasks(name, tables[name]), i), one, name)
         spread = tasks.group_by("query").agg(pl.col("candidates").n_unique())
         if (spread["candidates"] > 1).any():
             raise ArgumentError(
@@ -64,8 +73,11 @@ class Prepared:
         self._of = {name: i for i, name in enumerate(tables)}
         self._tasks = tasks
         queries = len(self.queries)
-        ranks = (tasks[f"rank_{i}"].to_numpy() for i in range(len(tables)))
-        self._known = [_padded(row, own, queries) for own in ranks]
+        ends = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("high", "high")}
+        self._known, self._latest = (
+            [_padded(row, tasks[f"{end}_{i}"].to_numpy(), queries) for i in range(len(tables))]
+            for end in ends.get(self._ties, ("low", "high"))
+        )
         first = tasks.group_by("row", maintain_order=True).agg(pl.col("candidates").first() - 1)
         self._largest = first["candidates"].to_numpy().astype(np.int64)
         self.depth: int | None = None
@@ -76,37 +88,60 @@ class Prepared:
         names = [name for name, triples in fact_splits(graph).items() if len(triples)]
         facts = qrels_from_graph(graph, names).select(_ANSWER)
         listed = pl.DataFrame(schema={"query": pl.String, "answer": pl.String})
-        depths = []
+        depths, below = [], []
         for i, name in enumerate(tables):
-            places = _places(name, lists[name], at, facts).rename({"place": f"place_{i}"})
-            depths.append(_depths(places, at))
+            run = checked("lists", lists[name], RUN).join(at, on="query", how="semi")
+            places = _places(name, run.join(facts, on=_ANSWER, how="anti"), at, self._largest)
+            _agrees(name, run, places, tasks.select(*_ANSWER, low=f"low_{i}", high=f"high_{i}"))
+            depths.append(_by_row(places, at, pl.len()))
+            # The last of a list may be tied with what it leaves out.
+            last = pl.col("low").max()
+            tied = (last < pl.len()) & (self._ties is not Ties.PESSIMISTIC)
+            below.append(np.maximum(_by_row(places, at, pl.when(tied).then(last).otherwise(pl.len() + 1)), 1))
+            own = ("place", "low", "listed", "high")
+            places = places.select(*_ANSWER, *own).rename({column: f"{column}_{i}" for column in own})
             listed = listed.join(places, on=_ANSWER, how="full", coalesce=True)
         self.depth = int(max(own.max() for own in depths))
         listed = listed.join(at, on="query").sort("row", "answer")
         self._listed = listed.select("row", "answer")
-        self._place = [
-            listed[f"place_{i}"].fill_null(0).to_numpy().astype(np.int64) for i in range(len(tables))
-        ]
-        self._depth = depths
+        bounds = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("listed", "high")}
+        self._place, self._low, self._high = (
+            [listed[f"{name}_{i}"].fill_null(0).to_numpy().astype(np.int64) for i in range(len(tables))]
+            for name in ("place", *bounds.get(self._ties, ("low", "high")))
+        )
+        self._depth, self._below = depths, below
 
     def pair(self, first: str, second: str) -> Pair:
         """What two systems make of the queries, for `owkg.auditing.breakdown`."""
-        i, j = self._of[first], self._of[second]
+        i, j = both = self._of[first], self._of[second]
         queries = len(self._largest)
-        known = np.stack([self._known[x] for x in (i, j)])
+        known, latest = (np.stack([ranks[x] for x in both]) for ranks in (self._known, self._latest))
         if self.depth is None:
             none = np.zeros((2, queries, 0), np.int64)
-            return Pair(known, none, none, np.ones((2, queries), np.int64), self._largest)
+            return Pair(known, none, none, np.ones((2, queries), np.int64), self._largest, latest)
         some = self._some(i, j)
         row = self._listed["row"].to_numpy().astype(np.int64)[some]
-        low = np.stack([_padded(row, self._place[x][some], queries) for x in (i, j)])
+        low, high = (
+            np.stack([_padded(row, of[x][some], queries) for x in both]) for of in (self._low, self._high)
+        )
         named = _padded(row, np.ones(len(row), np.int64), queries) > 0
-        depths = np.stack([self._depth[i], self._depth[j]])
+        depths, below = (np.stack([of[x] for x in both]) for of in (self._depth, self._below))
         unlisted = (low == 0) & named
-        high = np.where(unlisted, self._largest[:, None], low)
-        low = np.where(unlisted, depths[:, :, None] + 1, low)
-        beyond = np.where((depths < self._largest).all(0), depths + 1, 0)
-        return Pair(known, low, high, beyond, self._largest)
+        high = np.where(unlisted, self._largest[:, None], high)
+        low = np.where(unlisted, below[:, :, None], low)
+        beyond = np.where((depths < self._largest).all(0), below, 0)
+        return Pair(known, low, high, beyond, self._largest, latest)
+
+    def values(self, system: str, weight: RankWeight) -> Float[np.ndarray, "queries answers"]:
+        """Weights of the ranks of a system for the known answers, by the tie rule; padded as in `pair`."""
+        low, high = (of[self._of[system]] for of in (self._known, self._latest))
+        there = low > 0
+        found = np.zeros(low.shape)
+        if self._ties is Ties.EXACT:
+            found[there] = tie_expectation(weight, low[there], high[there])
+        else:
+            found[there] = half_rank_weights(weight, int(high.max()))[(low + high)[there]]
+        return found
 
     def candidates(self, first: str, second: str) -> pl.DataFrame:
         """The candidates of the pair: query and candidate, its indices there, and answer."""
@@ -172,25 +207,27 @@ def joined_ranks(first: RankTable | pl.DataFrame, second: RankTable | pl.DataFra
     Raises:
         ValueError: if the tables rank other triples, are not filtered, or have other candidates.
     """
-    other = _tasks("second", second).rename({"rank": "rank_right"})
+    other = _tasks("second", second).drop("low", "high").rename({"rank": "rank_right"})
     return _beside(_tasks("first", first), other, "first", "second")
 
 
 def _beside(tasks: pl.DataFrame, other: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     """The tasks with the ranks of another system, which ranks the same."""
-    rank = other.columns[-2]  # before the candidates
-    joined = tasks.join(
-        other.select(*_ANSWER, rank, candidates_right="candidates"), on=_ANSWER, how="full", coalesce=True
-    )
+    other = other.drop(ASKED[1:]).rename({"candidates": "candidates_right"})
+    joined = tasks.join(other, on=_ANSWER, how="full", coalesce=True)
     apart = joined.filter(pl.col("candidates").is_null() | pl.col("candidates_right").is_null())
     if len(apart):
         query, answer = apart.select(_ANSWER).row(0)
         raise ArgumentError(
-            second, f"must rank the answers that `{first}` ranks, not so {answer!r} to {query!r}."
+            second, f"must rank the answers that {first!r} ranks, not so {answer!r} to {query!r}."
         )
     if (joined["candidates"] != joined["candidates_right"]).any():
-        raise ArgumentError(second, f"must have the candidates of `{first}`: the same filters and entities.")
+        raise ArgumentError(second, f"must have the candidates of {first!r}: the same filters and entities.")
     return joined.drop("candidates_right")
+
+
+def _numbered(tasks: pl.DataFrame, i: int) -> pl.DataFrame:
+    return tasks.rename({name: f"{name}_{i}" for name in ("rank", "low", "high")})
 
 
 def _tasks(name: str, table: Any) -> pl.DataFrame:
@@ -201,30 +238,90 @@ def _tasks(name: str, table: Any) -> pl.DataFrame:
         raise ArgumentError(name, "must rank heads and tails alone.")
     text = [pl.col(column).cast(pl.String) for column in ("head", "relation", "tail")]
     rank = (pl.col("optimistic") + pl.col("pessimistic")) // 2
+    bounds = {"low": pl.col("optimistic"), "high": pl.col("pessimistic")}
     tasks = frame.with_columns(*text).select(
-        "side", known_entity(), "relation", asked_entity(), rank.alias("rank"), "candidates"
+        "side", known_entity(), "relation", asked_entity(), "candidates", rank=rank, **bounds
     )
-    tasks = tasks.with_columns(query_text()).select(*ASKED, "answer", "rank", "candidates")
+    tasks = tasks.with_columns(query_text()).select(
+        *ASKED, "answer", "candidates", pl.col("rank", "low", "high").cast(pl.Int64)
+    )
     if tasks.select(pl.struct(_ANSWER).is_duplicated().any()).item():
         raise ArgumentError(name, "must be of one model and one seed: a task stands there twice.")
     return tasks
 
 
-def _places(name: str, run: pl.DataFrame, at: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
-    """The place of each unlabelled candidate among those of its list, from 1."""
-    frame = checked("lists", run, RUN).join(at, on="query", how="semi").join(facts, on=_ANSWER, how="anti")
-    if not len(frame):
+def _places(
+    name: str, run: pl.DataFrame, at: pl.DataFrame, largest: Int[np.ndarray, "queries"]
+) -> pl.DataFrame:
+    """Of each unlabelled candidate of a list: its score, place, and what ties make of it.
+
+    Returns:
+        Columns query, answer, score, place; low and listed, the first and the last place of those of its
+        score; and high, the last place that it can have: what a list leaves out may be tied with its end.
+    """
+    if not len(run):
         raise ArgumentError(
-            "lists", f"must list candidates for the ranked queries, and that of {name} has none."
+            "lists", f"must list candidates for the ranked queries, and that of {name!r} has none."
         )
-    ordered = frame.sort("query", "score", descending=[False, True], maintain_order=True)
-    return ordered.select(*_ANSWER, place=pl.int_range(1, pl.len() + 1).over("query"))
+    run = run.select(*_ANSWER, "score").sort("query", "score", descending=[False, True], maintain_order=True)
+    size, tied = pl.len().over("query"), pl.len().over("query", "score")
+    run = run.with_columns(place=pl.int_range(1, pl.len() + 1).over("query"), size=size, tied=tied)
+    run = run.with_columns(listed=pl.col("place").max().over("query", "score"))
+    run = run.join(at.with_columns(largest=largest), on="query", how="left", maintain_order="left")
+    cut = (pl.col("listed") == pl.col("size")) & (pl.col("tied") > 1) & (pl.col("size") < pl.col("largest"))
+    return run.select(
+        *_ANSWER,
+        "score",
+        "place",
+        "listed",
+        low=pl.col("listed") - pl.col("tied").cast(pl.Int64) + 1,
+        high=pl.when(cut).then("largest").otherwise("listed"),
+    )
 
 
-def _depths(places: pl.DataFrame, at: pl.DataFrame) -> np.ndarray:
-    counts = places.group_by("query").agg(pl.len())
-    sizes = at.join(counts, on="query", how="left", maintain_order="left")["len"]
-    return sizes.fill_null(0).to_numpy().astype(np.int64)
+def _agrees(name: str, run: pl.DataFrame, places: pl.DataFrame, tasks: pl.DataFrame) -> None:
+    """Checks that the known answers stand in a list where their ranks say.
+
+    Args:
+        name: of the system.
+        run: its list, known answers among them.
+        places: of the unlabelled candidates of the list.
+        tasks: query, answer, low and high: the optimistic and the pessimistic rank of each known answer.
+
+    Raises:
+        ValueError: if more than a hundredth do not.
+    """
+    sizes = places.group_by("query").agg(size=pl.len())
+    known = tasks.join(sizes, on="query").join(run.select(*_ANSWER, "score"), on=_ANSWER, how="left")
+    last = run.group_by("query").agg(last=pl.col("score").min())
+    known = known.join(last, on="query")
+    of_score = places.group_by("query", "score").agg(pl.len().alias("here"))
+    both = pl.concat([of_score, known.select("query", "score", here=pl.lit(0, pl.UInt32)).drop_nulls()])
+    both = both.group_by("query", "score").agg(pl.col("here").sum())
+    both = both.sort("query", "score", descending=[False, True])
+    both = both.with_columns(listed=pl.col("here").cum_sum().over("query"))
+    known = known.join(both, on=["query", "score"], how="left", maintain_order="left")
+    lacks = pl.col("score").is_null()
+    inside = (pl.col("listed") - pl.col("here") < pl.col("low")) & (
+        (pl.col("high") <= pl.col("listed") + 1) | (pl.col("score") == pl.col("last"))
+    )
+    wrong = known.filter(pl.when(lacks).then(pl.col("high") <= pl.col("size")).otherwise(~inside))
+    if len(wrong) <= _ASTRAY * len(known):
+        return
+    query, answer, low, score = wrong.select(*_ANSWER, "low", "score").row(0)
+    what = "does not list it" if score is None else "lists it elsewhere"
+    raise ArgumentError(
+        "lists",
+        f"must list the known answers where the ranks have them: {name!r} ranks {answer!r} to {query!r} "
+        f"{low:,}, and its list {what} ({len(wrong):,} of {len(known):,} known answers).",
+    )
+
+
+def _by_row(places: pl.DataFrame, at: pl.DataFrame, of: pl.Expr) -> Int[np.ndarray, "queries"]:
+    """An aggregate of the list of each query, 0 where it has none."""
+    found = places.group_by("query").agg(of.alias("of"))
+    found = at.join(found, on="query", how="left", maintain_order="left")["of"]
+    return found.fill_null(0).to_numpy().astype(np.int64)
 
 
 def _padded(

@@ -32,8 +32,9 @@ def missing_share(
 ) -> pl.DataFrame:
     """The sparsity beta of a test set that judgements show: found answers by found and known ones.
 
-    Judged are the queries with a judgement, but for those whose pooled answers are all still open. Known
-    answers are those of the split, and found ones those judged relevant that no split of the graph knows.
+    Judged are the queries with a judgement, but for those whose pooled answers are all still open; where
+    there are such, queries that had nothing to judge count as little as those that had. Known answers
+    are those of the split, and found ones those judged relevant that no split of the graph knows.
     What nobody has judged may be true as well: beta is a lower bound. Queries are the sampling unit of its
     interval, which is for other queries judged in the same way.
 
@@ -166,16 +167,22 @@ def known_and_found(
     seen = judged.filter(pl.col("relevance") != POOLED).join(anywhere, on=_ANSWER, how="anti")
     left = judged.filter(pl.col("relevance") == POOLED).join(seen, on="query", how="anti")
     judged = judged.filter(pl.col("relevance") != POOLED).join(left, on="query", how="anti")
+    if not len(seen):
+        still = ": of all that are pooled nothing is judged yet" if len(left) else " such"
+        raise ArgumentError("qrels", f"must judge answers that are not known already, got none{still}.")
+    # Queries with nothing to judge are done at once. Of the others a share is: so much do they count.
+    at_work = seen.select("query").unique()
+    share = len(at_work) / (len(at_work) + left["query"].n_unique())
     asked = judged.select("query").unique()
     kept = known.join(asked, on="query", how="semi").join(
         judged.filter(pl.col("relevance") == 0), on=_ANSWER, how="anti"
     )
     if not len(kept):
-        still = ": of all that are pooled nothing is judged yet" if len(left) else " such"
-        raise ArgumentError("qrels", f"must judge queries that {split} answers, got none{still}.")
+        raise ArgumentError("qrels", f"must judge queries that {split} answers, got none such.")
     found = judged.filter(pl.col("relevance") > 0).join(anywhere, on=_ANSWER, how="anti")
     found = found.join(kept.select("query").unique(), on="query", how="semi")
-    weights = kept.group_by("query", maintain_order=True).agg(weight=pl.lit(1.0))
+    counts = pl.when(pl.col("query").is_in(at_work["query"].implode())).then(1.0).otherwise(share)
+    weights = kept.select("query").unique(maintain_order=True).with_columns(weight=counts)
     if sample is not None:
         drawn = checked("sample", sample, _ANSWER).select(_ANSWER).unique()
         drawn = drawn.with_columns(pl.col(_ANSWER).cast(pl.String))
@@ -185,7 +192,10 @@ def known_and_found(
             raise ArgumentError("sample", f"must be answers of {split}, got {answer!r} to {query!r}.")
         drawn = kept.join(drawn.with_columns(drawn=1.0), on=_ANSWER, how="left")
         share = pl.col("drawn").fill_null(0).mean().alias("weight")
-        weights = drawn.group_by("query", maintain_order=True).agg(share).filter(pl.col("weight") > 0)
+        drawn = drawn.group_by("query", maintain_order=True).agg(share).filter(pl.col("weight") > 0)
+        weights = drawn.join(weights, on="query", maintain_order="left", suffix="_open").select(
+            "query", pl.col("weight") * pl.col("weight_open")
+        )
         if not len(weights):
             raise ArgumentError("sample", "must hold answers to queries that are judged, got none such.")
         kept, found = (one.join(weights, on="query", how="semi") for one in (kept, found))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 from scipy import special
 
 from owkg.auditing.calibration import difference_error, full_error, order_probability
@@ -39,9 +39,10 @@ class Full(NamedTuple):
     """The full-test metric implied, at each sparsity and correlation of a grid; NaN where none is possible.
 
     Attributes:
-        strength: implied by the value; within the error it may leave [0, 1].
-        full: its full-test metric.
+        strength: implied by the value; that of the end where the value is beyond it within its error.
+        full: its full-test metric; with a sparsity of 0, the value itself.
         slope: change of `full` by change of the value.
+        inside: whether some strength gives the value itself.
         chance: the full-test metric of strength 0.
         best: that of strength 1.
     """
@@ -49,6 +50,7 @@ class Full(NamedTuple):
     strength: Float64[np.ndarray, "systems sparsities correlations"]
     full: Float64[np.ndarray, "systems sparsities correlations"]
     slope: Float64[np.ndarray, "systems sparsities correlations"]
+    inside: Bool[np.ndarray, "systems sparsities correlations"]
     chance: float
     best: float
 
@@ -75,8 +77,8 @@ def full_metrics(
 ) -> Full:
     """The full-test metric that each system's value implies.
 
-    A value somewhat beyond what strength 1 gives, as sampling and the model's error bring about, has a
-    strength above 1; one that is further off refutes the sparsity, and has none.
+    A value somewhat beyond what strength 1 gives, as sampling and the model's error bring about, has
+    strength 1; one that is further off refutes the sparsity, and has none.
 
     Args:
         name: of the metric.
@@ -95,9 +97,12 @@ def full_metrics(
     slope = np.maximum(strength[0] - strength[1], strength[2] - strength[0]) / error * span
     # The full metric changes with strength by no less than the sparse one.
     model = full_error(name, sparsity[:, None], 0.5) / np.maximum(slope, 1)
-    possible = implied.beyond[0] <= _REFUTED * np.hypot(error, model)
-    found = np.where(possible, strength[0], np.nan)
-    return Full(found, chance + found * span, np.where(possible, slope, np.nan), chance, best)
+    beyond, zero = implied.beyond[0], (sparsity == 0)[:, None]
+    possible = zero | (beyond <= _REFUTED * np.hypot(error, model))
+    found = np.where(possible, np.clip(strength[0], 0, 1), np.nan)
+    full = np.where(zero, seen.value[:, None, None], chance + found * span)
+    slope = np.where(zero, 1.0, np.where(possible, slope, np.nan))
+    return Full(found, full, slope, zero | (beyond <= _LEAST), chance, best)
 
 
 def full_intervals(
@@ -107,8 +112,9 @@ def full_intervals(
     model = full_error(name, sparsity[:, None], full.full)
     sampling = full.slope * np.sqrt(np.diag(seen.sampling))[:, None, None]
     half = special.ndtri((1 + level) / 2) * np.sqrt(model**2 + sampling**2)
-    bottom, top = min(full.chance, full.best), max(full.chance, full.best)
-    return np.clip(full.full - half, bottom, top), np.clip(full.full + half, bottom, top)
+    # Below chance is what is observed alone: no strength gives it.
+    bottom = np.where(sparsity[:, None] == 0, min(full.chance, 0.0), full.chance)
+    return np.clip(full.full - half, bottom, full.best), np.clip(full.full + half, bottom, full.best)
 
 
 def probabilities(
@@ -122,6 +128,7 @@ def probabilities(
     """P(the first has the larger full-test metric), of pairs of systems.
 
     Under a flat prior: the difference of the implied metrics over its error, of queries and of the model.
+    Where both are at their best, neither is better: one half.
 
     Args:
         name: of the metric.
@@ -139,8 +146,7 @@ def probabilities(
     of_first, of_second, shared = (x.reshape(-1, 1, *more) for x in own)
     variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
     model = difference_error(name, sparsity.reshape(-1, *more), full[0], full[1])
-    error = np.sqrt(np.maximum(variance, 0) + model**2)
-    return order_probability(name, (full[0] - full[1]) / np.maximum(error, _LEAST))
+    return order_probability(name, full[0] - full[1], np.sqrt(np.maximum(variance, 0)), model)
 
 
 def breaking_sparsity(
@@ -166,24 +172,25 @@ def breaking_correlation(
     own: Float64[np.ndarray, "own"],
     correlation: Float64[np.ndarray, "correlations"],
 ) -> Float64[np.ndarray, "pairs"]:
-    """The least correlation of the second less that of the first at which their full metrics are equal.
+    """The correlation of the second less that of the first at which their full metrics are equal, at least.
 
     Args:
-        first, second: full metrics, larger is better, at each correlation.
+        first, second: full metrics, larger is better, at each correlation; NaN where there is none.
         own, correlation: these correlations, increasing.
 
     Returns:
-        The least over all sparsities and correlations of the first; NaN where none makes them equal.
+        The least over all sparsities and correlations of the first, at least 0; NaN where none makes them
+        equal.
     """
     best = np.full(len(first), np.inf)
     for i, rho in enumerate(own):
         gap = second - first[:, :, i, None]
-        reached = gap >= 0
+        reached = (gap >= 0) & (correlation >= rho - 1e-9)
         at = reached.argmax(2)
         before = np.maximum(at - 1, 0)
         high, low = (np.take_along_axis(gap, x[..., None], 2)[..., 0] for x in (at, before))
-        inside = (at > 0) & np.isfinite(low) & (high > low)
+        inside = (at > 0) & (low < 0) & (high > low)
         share = np.where(inside, -low / np.where(inside, high - low, 1.0), 1.0)
         found = correlation[before] + share * (correlation[at] - correlation[before]) - rho
-        best = np.minimum(best, np.where(reached.any(2), found, np.inf).min(1))
+        best = np.minimum(best, np.where(reached.any(2), np.maximum(found, 0), np.inf).min(1))
     return np.where(np.isfinite(best), best, np.nan)

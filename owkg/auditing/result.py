@@ -21,6 +21,7 @@ MODELS = {
     "full": pl.Float64,
     "full_low": pl.Float64,
     "full_high": pl.Float64,
+    "refuted": pl.Float64,
 }
 """Columns of `Audit.models`."""
 
@@ -130,9 +131,10 @@ VERDICTS = (
     "holds whatever is missing",
     "holds under the stated box",
     "open: judge these candidates first",
+    "open",
     "reversed",
 )
-"""Of a pair; None where nothing was stated that could settle it. docs/audit.md defines them."""
+"""Of a pair; docs/audit.md defines them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +143,15 @@ class Audit:
 
     Attributes:
         models: of each model and metric its value with interval over queries; and of the stated sparsities
-            and correlations the strength and the full-test metric implied. The latter are null where nothing
-            is stated. Best first.
+            and correlations the strength and the full-test metric implied, in the middle of the box and the
+            ends over it, and the share of the box that the value refutes. These are null where nothing is
+            stated, or where the value refutes it. Best first.
         pairs: of each pair, the better one first: the observed difference (above 0 where the first is better,
-            also by a metric that is better small) and its test; how many facts turn the order; the smallest
-            and largest probability over the box that the first is better on the full test; the least
-            sparsity and the least difference of correlations that break it; queries needed; verdict.
+            also by a metric that is better small) and its test; how many facts turn the order (`certified`
+            is null where none do, `demonstrated` where none are shown); the smallest and largest probability
+            over the box that the first is better on the full test; the least sparsity and the least
+            difference of correlations that break it, null where none of the grid does; queries needed;
+            verdict.
         grid: the strength and full-test metric implied at each sparsity of a grid, facts missing
             independently, with intervals.
         box: of each pair, the probability that the first is better on the full test, at each sparsity of the

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from jaxtyping import Float64
 from scipy import special
 
 from owkg.auditing import order
@@ -31,8 +32,8 @@ _SPARSITIES = np.round(np.arange(0, 0.951, 0.05), 2)
 _SHOWN = slice(0, 19, 2)
 # Correlations and differences of them that are tried.
 _CORRELATIONS = np.round(np.arange(-0.6, 0.601, 0.05), 2)
-# Points of a stated interval.
-_POINTS = 5
+# Of a stated interval, points at these distances, and its ends and middle.
+_STEPS = {"sparsity": 0.05, "correlation": 0.05}
 # Queries of the power curve.
 _QUERIES = np.unique(np.geomspace(30, 100_000, 36).round().astype(int))
 # Tolerated probability of the wrong order, of required queries.
@@ -60,8 +61,17 @@ class Box(NamedTuple):
         """Points of the interval of a system."""
         if self.correlation is None:
             return np.zeros(1)
-        low, high = self.correlation[system]
-        return np.linspace(low, high, _POINTS) if high > low else np.array([low])
+        return points_of(*self.correlation[system], _STEPS["correlation"])
+
+
+def points_of(low: float, high: float, step: float) -> Float64[np.ndarray, "points"]:
+    """Points of an interval: the multiples of a step in it, its ends and its middle.
+
+    An interval within another one has its points, up to its own ends and middle: a larger box is not
+    less wide for having been looked at more coarsely.
+    """
+    multiples = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+    return np.unique(np.round(np.append(multiples, [low, (low + high) / 2, high]), 12))
 
 
 class Part(NamedTuple):
@@ -145,6 +155,8 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     apart = np.where(tested.difference > 0, tested.difference, np.nan)
     # Queries at which the error is as large as the difference.
     size = np.nan_to_num((tested.deviation / apart) ** 2, nan=np.inf)
+    # Where all queries differ alike, one shows the order.
+    size = np.maximum(size, 1e-12)
     z = -special.ndtri(_WRONG)
     pairs = pl.DataFrame(
         called
@@ -172,8 +184,8 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
                 {"model": systems} | part.named,
                 {"sparsity": _SPARSITIES[shown]},
                 {
-                    "strength": np.clip(wide.strength[:, shown, zero], 0, 1),
-                    "full": np.clip(wide.full[:, shown, zero], wide.chance, wide.best),
+                    "strength": wide.strength[:, shown, zero],
+                    "full": wide.full[:, shown, zero],
                     "full_low": grid_low[:, shown, zero],
                     "full_high": grid_high[:, shown, zero],
                 },
@@ -187,8 +199,14 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
 
 
 def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
-    """Values with intervals, and where a sparsity is stated what they imply over the box."""
-    seen, name, systems = part.seen, part.metric.name, part.scores.systems
+    """Values with intervals, and where a sparsity is stated what they imply over the box.
+
+    Points of the box that a value refutes are left out.
+
+    Raises:
+        ValueError: if the values of all systems refute the whole box.
+    """
+    seen, systems = part.seen, part.scores.systems
     weight = part.scores.weight[0]
     effective = float(weight.sum() ** 2 / (weight @ weight))
     last = seen.answers.num_entities - seen.answers.counts + 1
@@ -205,35 +223,47 @@ def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
     columns: dict[str, Any] = {"model": list(systems)} | part.named
     columns |= {"queries": len(weight), "answers": part.known, "value": seen.value}
     columns |= {"ci_low": limits[:, 0], "ci_high": limits[:, 1]}
-    if box.sparsity is not None:
-        for i, system in enumerate(systems):
-            low, high = box.sparsity
-            sparsity = np.unique([low, high, (low + high) / 2])
-            own = box.correlations(system)
-            one = seen.only(i)
-            full = order.full_metrics(part.metric.name, part.weight, one, sparsity, own)
-            below, above = order.full_intervals(name, one, full, sparsity, ci)
-            if np.isnan(full.full).all():
-                text = f"{low:g} to {high:g} is not possible for {system}"
-                value = float(seen.value[i])
-                raise ArgumentError(
-                    "sparsity",
-                    f"of {text}: no strength has that correlation, or a {name} of {value:.3f} is beyond what "
-                    "any gives. A lower sparsity, or a correlation nearer to 0, would be possible.",
-                )
-            middle = len(sparsity) // 2, len(own) // 2
-            span = full.best - full.chance
-            row = {
-                "full": np.clip(full.full[0][middle], full.chance, full.best),
-                "full_low": np.nanmin(below),
-                "full_high": np.nanmax(above),
-            }
-            row |= {
-                key.replace("full", "strength"): (value - full.chance) / span for key, value in row.items()
-            }
-            for key, value in row.items():
-                columns.setdefault(key, []).append(float(value))
+    sparsity = _box_sparsities(box)
+    if sparsity is not None:
+        rows = [_over_box(part, box, i, sparsity, ci) for i in range(len(systems))]
+        if all(row["refuted"] == 1 for row in rows):
+            raise ArgumentError("sparsity", _impossible(part, box))
+        for key in rows[0]:
+            columns[key] = [row[key] for row in rows]
     return _framed(pl.DataFrame(columns), MODELS)
+
+
+def _over_box(
+    part: Part, box: Box, system: int, sparsity: Float64[np.ndarray, "sparsities"], ci: float
+) -> dict[str, float]:
+    """Strength and full-test metric of a system in the middle of the box, and their ends over it."""
+    own = box.correlations(part.scores.systems[system])
+    one = part.seen.only(system)
+    full = order.full_metrics(part.metric.name, part.weight, one, sparsity, own)
+    below, above = order.full_intervals(part.metric.name, one, full, sparsity, ci)
+    possible = np.isfinite(full.full[0])
+    middle = tuple(int(np.abs(x - (x[0] + x[-1]) / 2).argmin()) for x in (sparsity, own))
+    row = {"full": full.full[0][middle], "full_low": np.nan, "full_high": np.nan}
+    if possible.any():
+        row |= {"full_low": np.nanmin(below), "full_high": np.nanmax(above)}
+    span = full.best - full.chance
+    strengths = {
+        key.replace("full", "strength"): np.clip((value - full.chance) / span, 0, 1)
+        for key, value in row.items()
+    }
+    refuted = {"refuted": 1 - possible.mean()}
+    return {key: float(value) for key, value in (row | strengths | refuted).items()}
+
+
+def _impossible(part: Part, box: Box) -> str:
+    """Why no point of the box is possible."""
+    low, high = box.sparsity or (0.0, 0.0)
+    stated = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    value = ", ".join(f"{x:.3f}" for x in part.seen.value[:3])
+    why = f"no strength gives a {part.metric.name} of {value}"
+    if box.correlation is not None:
+        why += " with the correlations that are stated"
+    return f"of {stated} is not possible for any system: {why}. A lower sparsity may be."
 
 
 def _of_order(
@@ -247,7 +277,7 @@ def _of_order(
         if sparsity is None:
             continue
         points = np.unique(np.concatenate(own))
-        full = order.full_metrics(part.metric.name, part.weight, seen, sparsity, points)
+        full = order.full_metrics(name, part.weight, seen, sparsity, points)
         longest = max(map(len, own))
         at = np.array([np.resize(np.searchsorted(points, rho), longest) for rho in own])
         chosen, slope = (np.take_along_axis(values, at[:, None, :], 2) for values in (full.full, full.slope))
@@ -274,10 +304,9 @@ def _of_order(
         rows = np.flatnonzero(pairs[0] == i)
         if not rows.size:
             continue
-        mine = order.full_metrics(
-            part.metric.name, part.weight, seen.only(i), _SPARSITIES[inside], own[i]
-        ).full
-        theirs = wide.full[pairs[1][rows]][:, inside]
+        full = order.full_metrics(name, part.weight, seen.only(i), _SPARSITIES[inside], own[i])
+        mine = np.where(full.inside, full.full, np.nan)
+        theirs = np.where(wide.inside, wide.full, np.nan)[pairs[1][rows]][:, inside]
         gap[rows] = order.breaking_correlation(
             np.broadcast_to(mine, (len(rows), *mine.shape[1:])), theirs, own[i], _CORRELATIONS
         )
@@ -285,7 +314,7 @@ def _of_order(
 
 
 def _box_sparsities(box: Box) -> np.ndarray | None:
-    return None if box.sparsity is None else np.unique(np.linspace(*box.sparsity, _POINTS))
+    return None if box.sparsity is None else points_of(*box.sparsity, _STEPS["sparsity"])
 
 
 def _map(
@@ -311,7 +340,7 @@ def _map(
 
 def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float) -> list[str]:
     """The verdict on each pair, by the rules of docs/audit.md."""
-    whatever, under, still_open, reversed_ = VERDICTS
+    whatever, under, judge_first, still_open, reversed_ = VERDICTS
     # At most so many are missing; where a sparsity is a lower bound, there is no such number.
     most = box.sparsity[1] if box.sparsity is not None and box.source["sparsity"] == GIVEN else 1.0
     missing = known * most / (1 - most) if most < 1 else np.inf
@@ -319,7 +348,7 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float) -> list[str]
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
         significant = row["p_value"] <= 1 - ci
-        turned = row["certified"] != -1 and row["certified"] <= missing
+        turned = row["certified"] is not None and row["certified"] <= missing
         if significant and not turned:
             found.append(whatever)
         elif high is not None and high < 1 - ci:
@@ -327,7 +356,7 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float) -> list[str]
         elif significant and low is not None and low >= ci:
             found.append(under)
         else:
-            found.append(still_open)
+            found.append(judge_first if row["demonstrated"] else still_open)
     return found
 
 
@@ -359,13 +388,14 @@ def _breakdowns(
     facts = []
     for first, second in zip(called["first"], called["second"], strict=True):
         pair = ready.pair(first, second)
-        largest = int(max(pair.largest.max(initial=0) + 2, pair.known.max(initial=0) + 1))
+        largest = int(max(pair.largest.max(initial=0) + 2, pair.latest.max(initial=0) + 1))
         weights = np.concatenate([[0.0], rank_weights(part.weight, np.arange(1, largest + 1))]).astype(
             np.float64
         )
-        one = breakdown(pair, weights, macro=part.average == "queries")
+        values = ready.values(first, part.weight)
+        one = breakdown(pair, weights, macro=part.average == "queries", values=values)
         certified, shown = one.certified, one.demonstrated
-        found["certified"].append(certified)
+        found["certified"].append(certified if certified >= 0 else None)
         found["demonstrated"].append(shown if shown >= 0 else None)
         found["share"].append(certified / (certified + part.known) if certified >= 0 else None)
         gamma = sensitivity(pair, weights, macro=part.average == "queries").gamma if ready.depth else None

@@ -45,7 +45,8 @@ def audit(
     sparsity: Annotated[
         str | None,
         typer.Option(
-            metavar="LOW,HIGH", help="Share of true answers that the test lacks: a number, or its range."
+            metavar="LOW,HIGH",
+            help="Share of the true answers to the queries of the test that it lacks: a number, or a range.",
         ),
     ] = None,
     correlation: Annotated[
@@ -84,7 +85,9 @@ def audit(
     seed: Seed = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Also write all tables as CSV, and the facts to judge first."),
+        typer.Option(
+            metavar="DIR", help="Also write all tables as CSV, and a sheet of the facts to judge first."
+        ),
     ] = None,
     report: Annotated[
         list[Path] | None,
@@ -161,11 +164,15 @@ def _range(name: str, text: str | None) -> Any:
 
 
 def _write(found: Any, out: Path) -> None:
-    """All tables, and what they rest on."""
+    """All tables, what they rest on, and the facts that turn orders as a sheet for annotators."""
+    from owkg.pools import write_sheet
+
     with written_together(out) as aside:
         for name, table in found.items():
             if len(table):
                 table.write_csv(aside / f"audit_{name}.csv")
+        if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
+            write_sheet(facts, aside / "audit_sheet.tsv", seed=0)
         (aside / "audit.json").write_text(json.dumps(found.payload(), indent=2, allow_nan=False) + "\n")
 
 
@@ -229,14 +236,13 @@ def _show(found: Any) -> None:
         ]
         printed("what judgements say", heads, rows)
     for key in ("sparsity", "correlation"):
-        limits = assumed[key]
-        line(f"{key}: {'not stated' if limits is None else limits}", "dim")
+        line(f"{key}: {_limits(assumed[key])}", "dim")
     for text in assumed["notes"]:
         line(text, "dim")
 
 
 def _pair(row: dict[str, Any], stated: bool) -> list[str]:
-    if row["certified"] == -1:
+    if row["certified"] is None:
         facts = "none turn it"
     else:
         shown = row["demonstrated"]
@@ -244,17 +250,24 @@ def _pair(row: dict[str, Any], stated: bool) -> list[str]:
     cells = [f"{row['first']} > {row['second']}", f"{row['difference']:+.4f}", f"{row['p_value']:.3f}", facts]
     cells.append(_number(row["share"]))
     if stated:
-        cells.append(f"{row['probability_low']:.3f} to {row['probability_high']:.3f}")
+        low, high = row["probability_low"], row["probability_high"]
+        cells.append("not possible" if low is None else f"{low:.3f} to {high:.3f}")
     queries = row["required_queries"]
-    cells += [_number(row["breakdown_sparsity"]), _number(row["breakdown_correlation"])]
+    cells += [_number(row[key], "none") for key in ("breakdown_sparsity", "breakdown_correlation")]
     return [*cells, "-" if queries is None else f"{queries:,.0f}", row["verdict"]]
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _number(value: float | None, absent: str = "-") -> str:
+    return absent if value is None else f"{value:.3f}"
+
+
+def _limits(stated: Any) -> str:
+    """An interval of the box, or those of each system."""
+    if isinstance(stated, dict):
+        return "; ".join(f"{name} {_limits(own)}" for name, own in stated.items())
+    return "not stated" if stated is None else f"{stated[0]:.3g} to {stated[1]:.3g}"
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if low is None else f"{value:.4f} [{low:.4f}, {high:.4f}]"
+    shown = "-" if value is None else f"{value:.4f}"
+    return shown if low is None else f"{shown} [{low:.4f}, {high:.4f}]"

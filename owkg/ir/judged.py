@@ -123,7 +123,8 @@ def judge(run: Any, qrels: Any, *, relevance_level: Any = 1) -> Judged:
 
 def _ranks(query: Int[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
     """1, 2, 3, ... within each run of equal, ascending queries."""
-    return np.arange(query.size) - np.searchsorted(query, query) + 1
+    counts = np.bincount(query)
+    return np.arange(1, query.size + 1) - (np.cumsum(counts) - counts)[query]
 
 
 def with_names_of_today(frame: pl.DataFrame) -> pl.DataFrame:

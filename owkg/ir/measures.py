@@ -30,9 +30,14 @@ def _ratio(over: Any, under: Any) -> Float[np.ndarray, "..."]:
     return np.divide(over, under, out=np.zeros(np.shape(over)), where=np.asarray(under) > 0)
 
 
-def _total(judged: Judged, values: Any) -> Float[np.ndarray, "queries"]:
-    """The sum over each query's list."""
-    return np.bincount(judged.query, values, len(judged.retrieved))
+def _total(judged: Judged, values: Any, row: Any = slice(None)) -> Float[np.ndarray, "queries"]:
+    """The sum over each query's list, or over some rows of it."""
+    return _sums(judged, judged.query[row], values)
+
+
+def _sums(judged: Judged, query: Int[np.ndarray, "n"], values: Any) -> Float[np.ndarray, "queries"]:
+    """The sum over each query; of no values at all, NumPy's are whole numbers."""
+    return np.bincount(query, values, len(judged.retrieved)).astype(float)
 
 
 def _so_far(judged: Judged, flag: Bool[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
@@ -40,6 +45,13 @@ def _so_far(judged: Judged, flag: Bool[np.ndarray, "answers"]) -> Int[np.ndarray
     counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(flag)])
     first = np.cumsum(judged.retrieved) - judged.retrieved
     return counted[1:] - counted[first][judged.query]
+
+
+def _relevant_rows(judged: Judged) -> tuple[Int[np.ndarray, "relevant"], Int[np.ndarray, "relevant"]]:
+    """(row of each relevant answer in a list, its number among those of its list: 1, 2, ...)."""
+    row = np.flatnonzero(_is_relevant(judged))
+    query = judged.query[row]
+    return row, np.arange(1, len(row) + 1) - np.searchsorted(query, query)
 
 
 def _is_relevant(judged: Judged) -> Bool[np.ndarray, "answers"]:
@@ -97,9 +109,10 @@ def average_precision(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"
         [0.8333]
     """
     judged, k = _checked(judged), _cut(k)
-    relevant = _is_relevant(judged)
-    precision = _so_far(judged, relevant) / judged.rank
-    return _ratio(_total(judged, np.where(relevant & (judged.rank <= k), precision, 0.0)), judged.relevant)
+    row, number = _relevant_rows(judged)
+    rank = judged.rank[row]
+    precision = np.where(rank <= k, number / rank, 0.0)
+    return _ratio(_total(judged, precision, row), judged.relevant)
 
 
 def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
@@ -120,11 +133,11 @@ def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
     judged, k = _checked(judged), _cut(k)
 
     def discounted(relevance: np.ndarray, rank: np.ndarray) -> np.ndarray:
-        return np.where(rank <= k, np.maximum(relevance, 0) / np.log2(1.0 + rank), 0.0)
+        return np.where(rank <= k, relevance / np.log2(1.0 + rank), 0.0)
 
-    ideal = discounted(judged.ideal_relevance, judged.ideal_rank)
-    best = np.bincount(judged.ideal_query, ideal, len(judged.retrieved))
-    return _ratio(_total(judged, discounted(judged.relevance, judged.rank)), best)
+    row = np.flatnonzero(judged.relevance > 0)
+    best = _sums(judged, judged.ideal_query, discounted(judged.ideal_relevance, judged.ideal_rank))
+    return _ratio(_total(judged, discounted(judged.relevance[row], judged.rank[row]), row), best)
 
 
 def precision(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
@@ -203,9 +216,9 @@ def reciprocal_rank(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
         ValueError: if `k` is no whole number of at least 1.
     """
     judged, k = _checked(judged), _cut(k)
-    relevant = _is_relevant(judged)
-    first = relevant & (_so_far(judged, relevant) == 1) & (judged.rank <= k)
-    return _total(judged, first / judged.rank)
+    row, number = _relevant_rows(judged)
+    row = row[(number == 1) & (judged.rank[row] <= k)]
+    return _total(judged, 1 / judged.rank[row], row)
 
 
 def rbp(judged: Any, persistence: Any, *, largest_relevance: Any = None) -> Float[np.ndarray, "queries"]:

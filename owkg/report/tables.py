@@ -53,8 +53,10 @@ def pairs(audit: Audit) -> Table:
         "P(first better)": [
             chance(*row) for row in frame.select("probability_low", "probability_high").rows()
         ],
-        "breaking sparsity": [number(value, 3) for value in frame["breakdown_sparsity"]],
-        "breaking correlation": [number(value, 3) for value in frame["breakdown_correlation"]],
+        "breaking sparsity": ["none" if x is None else number(x, 3) for x in frame["breakdown_sparsity"]],
+        "breaking correlation": [
+            "none" if x is None else number(x, 3) for x in frame["breakdown_correlation"]
+        ],
         "queries required": [
             NONE if value is None else f"{value:,.0f}" for value in frame["required_queries"]
         ],

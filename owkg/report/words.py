@@ -62,12 +62,12 @@ def chance(low: float | None, high: float | None) -> str:
 
 def certified(value: int | None) -> str:
     """A certified breakdown number."""
-    return "unknown" if value is None else "no number turns it" if value < 0 else f"{value:,}"
+    return "no number turns it" if value is None else f"{value:,}"
 
 
 def demonstrated(value: int | None) -> str:
     """A demonstrated breakdown number."""
-    return "none found" if value is None or value < 0 else f"{value:,}"
+    return "none found" if value is None else f"{value:,}"
 
 
 def rests(audit: Audit) -> dict[str, str]:
@@ -137,13 +137,11 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
         said: the assumptions.
     """
     found = []
-    if row["certified"] is not None:
-        found.append(
-            "No number of missing facts turns it."
-            if row["certified"] < 0
-            else f"Fewer than {row['certified']:,} missing facts do not turn it, whatever they are."
-        )
-    if (row["demonstrated"] or -1) > 0:
+    if row["certified"] is None:
+        found.append("No number of missing facts turns it.")
+    elif row["certified"]:
+        found.append(f"Fewer than {row['certified']:,} missing facts do not turn it, whatever they are.")
+    if row["demonstrated"]:
         found.append(f"{row['demonstrated']:,} facts are at hand that would turn it.")
     low, high = row["probability_low"], row["probability_high"]
     if row["verdict"] != VERDICTS[0] and low is not None and high is not None:

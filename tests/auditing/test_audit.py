@@ -1,6 +1,7 @@
 """The audit of rank tables: the contract, what it shares with other commands, closed worlds, bad input."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -142,7 +143,7 @@ def test_equal_systems():
     assert row["probability_low"] == pytest.approx(0.5)
     assert row["breakdown_sparsity"] == 0
     assert row["breakdown_correlation"] == pytest.approx(0, abs=1e-6)
-    assert row["verdict"] == VERDICTS[2]
+    assert row["verdict"] == "open"
 
 
 def test_required_queries_and_power_agree():
@@ -164,39 +165,33 @@ def test_weights_are_those_of_the_two_tables():
     assert audit(few, "mrr", test="t").weights.is_empty()
 
 
+WHATEVER, UNDER, JUDGE_FIRST, OPEN, REVERSED = VERDICTS
+
+
 @pytest.mark.parametrize(
-    ("row", "sparsity", "index"),
+    ("row", "sparsity", "verdict"),
     [
-        ({"certified": -1, "p_value": 0.001}, None, 0),
-        ({"certified": 60, "p_value": 0.001}, (0.1, 0.3), 0),  # at most 43 of 143 are missing
-        (
-            {"certified": 40, "p_value": 0.001, "probability_low": 0.96, "probability_high": 0.99},
-            (0.1, 0.3),
-            1,
-        ),
-        ({"certified": 40, "p_value": 0.2, "probability_low": 0.96, "probability_high": 0.99}, (0.1, 0.3), 2),
-        (
-            {"certified": 40, "p_value": 0.001, "probability_low": 0.9, "probability_high": 0.99},
-            (0.1, 0.3),
-            2,
-        ),
-        (
-            {"certified": 40, "p_value": 0.001, "probability_low": 0.0, "probability_high": 0.04},
-            (0.1, 0.3),
-            3,
-        ),
-        ({"certified": 40, "p_value": 0.001}, None, 2),
-        ({"certified": -1, "p_value": 0.5}, None, 2),
+        ({"certified": None, "p_value": 0.001}, None, WHATEVER),
+        ({"certified": 60, "p_value": 0.001}, (0.1, 0.3), WHATEVER),  # at most 43 of 143 are missing
+        ({"probability_low": 0.96, "probability_high": 0.99}, (0.1, 0.3), UNDER),
+        ({"p_value": 0.2, "probability_low": 0.96, "probability_high": 0.99}, (0.1, 0.3), OPEN),
+        ({"demonstrated": 50, "probability_low": 0.9, "probability_high": 0.99}, (0.1, 0.3), JUDGE_FIRST),
+        ({"probability_low": 0.9, "probability_high": 0.99}, (0.1, 0.3), OPEN),
+        ({"probability_low": 0.0, "probability_high": 0.04}, (0.1, 0.3), REVERSED),
+        ({"certified": 40}, None, OPEN),
+        ({"certified": 40, "demonstrated": 50}, None, JUDGE_FIRST),
+        ({"certified": None, "p_value": 0.5}, None, OPEN),
     ],
 )
-def test_verdicts(row, sparsity, index):
-    whole = {"probability_low": None, "probability_high": None} | row
+def test_verdicts(row, sparsity, verdict):
+    none = {"probability_low": None, "probability_high": None, "demonstrated": None}
+    whole = none | {"certified": 40, "p_value": 0.001} | row
     box = Box(sparsity, None, {"sparsity": sparsity and GIVEN, "correlation": None})
-    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [VERDICTS[index]]
+    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [verdict]
     # A lower bound of the sparsity says nothing of how many facts are missing at most.
     box = Box(sparsity, None, {"sparsity": sparsity and "judgements", "correlation": None})
     bound = whole["certified"] == 60
-    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [VERDICTS[2 if bound else index]]
+    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [OPEN if bound else verdict]
 
 
 def whole_run(name, scores, path):
@@ -245,11 +240,15 @@ def test_runs_that_do_not(tmp_path):
     [
         ({"a": SYSTEMS["a"]}, {}, "two at least"),
         ({name: table([1]) for name in ("a", "b")}, {}, "`systems` must rank two queries at least"),
-        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "must rank the answers that `a` ranks"),
+        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "must rank the answers that 'a' ranks"),
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"].with_columns(candidates=ENTITIES)}, {}, "candidates"),
         ({k: v.with_columns(filtered=False) for k, v in SYSTEMS.items()}, {}, "filtered"),
         ({k: v.with_columns(weight=2.0) for k, v in SYSTEMS.items()}, {}, "`systems` must not be weighted"),
-        ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "`systems` must suit each other: b must rank"),
+        (
+            {"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]},
+            {},
+            "`systems` must rank the same answers among the same candidates: 'b' must",
+        ),
         (SYSTEMS, {"sparsity": 1}, "sparsity"),
         (SYSTEMS, {"sparsity": (0.5, 0.2)}, "sparsity"),
         (SYSTEMS, {"sparsity": (0.1, 0.2, 0.3)}, "sparsity"),
@@ -271,5 +270,77 @@ def test_bad_input(systems, options, message):
 
 def test_a_refuted_sparsity_is_said():
     sure = {name: table(np.ones(300, int)) for name in ("x", "y")}
-    with pytest.raises(ValueError, match=r"sparsity.*not possible for x"):
+    with pytest.raises(
+        ValueError, match=r"sparsity.*not possible for any system: no strength gives a mrr of 1"
+    ):
         audit(sure, "mrr", sparsity=(0.8, 0.9), test="t")
+
+
+def test_a_system_that_refutes_the_box_does_not_end_the_audit():
+    """Its full-test metric is null, as are probabilities of its pairs; a part that is refuted is left out."""
+    sure = SYSTEMS | {"x": table(np.ones(len(SYSTEMS["a"]), int), SIZES)}
+    one = audit(sure, "mrr", sparsity=(0.7, 0.8), test="t")
+    models = {row["model"]: row for row in one.models.iter_rows(named=True)}
+    assert models["x"]["full"] is models["x"]["full_low"] is models["x"]["strength_high"] is None
+    assert models["x"]["refuted"] == 1
+    assert models["a"]["full_low"] < models["a"]["full"] < models["a"]["full_high"]
+    pairs = {(row["first"], row["second"]): row for row in one.pairs.iter_rows(named=True)}
+    assert pairs["x", "a"]["probability_low"] is pairs["x", "a"]["probability_high"] is None
+    assert pairs["x", "a"]["verdict"] == "open"
+    assert any("(x) is not possible in 100% of the" in note for note in one.assumptions["notes"])
+    part = audit(sure, "mrr", sparsity=(0.0, 0.8), test="t").models.filter(model="x")
+    assert 0 < part["refuted"].item() < 1
+    assert part["full_high"].item() == 1
+
+
+@pytest.mark.parametrize("metric", ["mrr", "hits@10"])
+def test_a_larger_box_has_wider_intervals(metric):
+    boxes = ({"sparsity": 0.3, "correlation": 0.05}, {"sparsity": (0.2, 0.4), "correlation": (-0.1, 0.2)})
+    boxes = (
+        *boxes,
+        {"sparsity": (0.1, 0.6), "correlation": (-0.35, 0.4)},
+        {"sparsity": (0, 0.9), "correlation": (-1, 1)},
+    )
+    found = [audit(SYSTEMS, metric, test="t", **box) for box in boxes]
+    for small, large in pairwise(found):
+        for name in ("full", "strength"):
+            assert (large.models[f"{name}_low"] <= small.models[f"{name}_low"] + 1e-3).all()
+            assert (large.models[f"{name}_high"] >= small.models[f"{name}_high"] - 1e-3).all()
+        assert (large.pairs["probability_low"] <= small.pairs["probability_low"] + 1e-3).all()
+        assert (large.pairs["probability_high"] >= small.pairs["probability_high"] - 1e-3).all()
+
+
+def test_a_sparsity_of_0_is_what_was_observed():
+    """The full test is the test: also below chance, and with the errors of the queries alone."""
+    bad = {"a": table(np.full(len(SYSTEMS["a"]), ENTITIES - 10), SIZES), "b": SYSTEMS["b"]}
+    one = audit(bad, "mrr", sparsity=0, test="t")
+    np.testing.assert_allclose(one.models["full"], one.models["value"])
+    two = audit(SYSTEMS, "mrr", sparsity=0, test="t").pairs.row(0, named=True)
+    assert two["probability_low"] == pytest.approx(1 - two["p_value"] / 2, abs=0.01)
+
+
+def test_what_is_beyond_strength_1_is_no_order():
+    """Two values that a sparsity takes to their best are not told apart, and intervals have a width."""
+    rng = np.random.default_rng(2)
+    both = {name: table(1 + (rng.random(400) < share)) for name, share in (("a", 0.001), ("b", 0.03))}
+    one = audit(both, "mrr", sparsity=(0.0, 0.4), test="t")
+    at_best = one.models.filter(pl.col("full_high") == 1)
+    assert (at_best["full_low"] < 1).all()
+    assert one.pairs["probability_low"].item() < 0.95
+
+
+def test_ties_are_not_in_favour_of_an_order():
+    """Of 90 tied answers 11 facts turn the order; a certificate that ignored the ties said 31."""
+    rows = {"relation": "r", "tail": "t", "side": "tail", "candidates": 99}
+    c, d = (
+        pl.DataFrame([rows | {"head": f"h{i}", "optimistic": low, "pessimistic": 2} for i in range(90)])
+        for low in (1, 2)
+    )
+    # Each fact gives c its last place, and d a first one and the answer's: 1.49 of 15, or of 22.5.
+    for rule, number in (("realistic", 11), ("exact", 16)):
+        row = audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t", ties=rule).pairs.row(0, named=True)
+        assert row["first"] == "c"
+        assert row["certified"] == number
+    assert audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t").pairs["verdict"].item() != WHATEVER
+    row = audit({"c": c, "d": d}, "hits@1", test="t", ties="optimistic").pairs.row(0, named=True)
+    assert row["certified"] > 0

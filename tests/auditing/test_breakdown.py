@@ -121,6 +121,104 @@ def test_bounds_and_demonstrations_of_each_query(name):
     assert all(exact)
 
 
+FUNCTIONS = {
+    "mrr": lambda r: 1 / r,
+    "hits@1": lambda r: np.asarray(r <= 1, float),
+    "hits@3": lambda r: np.asarray(r <= 3, float),
+    "p-mrr@1/2": lambda r: r**-0.5,
+}
+
+
+def of_ties(name, low, high, rule):
+    """h of an answer between its optimistic and its pessimistic rank."""
+    if rule == "exact":
+        return FUNCTIONS[name](np.arange(low, high + 1.0)).mean()
+    return FUNCTIONS[name]({"optimistic": low, "pessimistic": high, "realistic": (low + high) / 2}[rule])
+
+
+def tied_world(rng):
+    """(pair, scores of answers and of candidates): few scores, so that many are equal."""
+    queries, most = int(rng.integers(1, 3)), 5
+    right, score = np.full((2, queries, 2), -1), np.full((2, queries, most), -1)
+    for q in range(queries):
+        answers, candidates = int(rng.integers(1, 3)), int(rng.integers(1, most + 1))
+        for x in (0, 1):
+            score[x, q, :candidates] = rng.integers(0, 3, candidates)
+            right[x, q, :answers] = np.minimum(rng.integers(0, 4, answers) + (1 - x), 3)
+    there = score >= 0
+    above = there[:, :, None] & (score[:, :, None] > right[..., None])
+    equal = there[:, :, None] & (score[:, :, None] == right[..., None])
+    known = np.where(right >= 0, 1 + above.sum(3), 0)
+    latest = np.where(right >= 0, known + equal.sum(3), 0)
+    low = np.where(there, 1 + (there[:, :, None] & (score[:, :, None] > score[..., None])).sum(3), 0)
+    high = np.where(there, (there[:, :, None] & (score[:, :, None] >= score[..., None])).sum(3), 0)
+    none = np.zeros((2, queries), int)
+    return Pair(known, low, high, none, there[0].sum(1), latest), right, score
+
+
+def tied_values(right, score, facts, name, rule):
+    """Of each system and query, h of the answers and of the facts, by the definition."""
+    found = [[[] for _ in right[0]] for _ in right]
+    for x, own in enumerate(found):
+        for q, values in enumerate(own):
+            left = score[x, q][(score[x, q] >= 0) & ~facts[q]]
+            for s in (*right[x, q][right[x, q] >= 0], *score[x, q][facts[q]]):
+                low = 1 + (left > s).sum()
+                values.append(float(of_ties(name, low, low + (left == s).sum(), rule)))
+    return found
+
+
+@pytest.mark.parametrize("macro", [False, True])
+@pytest.mark.parametrize("rule", ["optimistic", "realistic", "pessimistic", "exact"])
+def test_ties_under_every_rule(rule, macro):
+    """No labelling with fewer facts than certified turns the order, and the demonstrated one does."""
+    rng, compared, certified, shown = np.random.default_rng(11), 0, 0, 0
+    for name in list(FUNCTIONS) * 40:
+        pair, right, score = tied_world(rng)
+        queries = len(pair.largest)
+
+        def gap(facts, name=name, right=right, score=score):
+            first, second = tied_values(right, score, facts, name, rule)
+            return sum(
+                (sum(a) - sum(b)) / (len(a) if macro else 1) for a, b in zip(first, second, strict=True)
+            )
+
+        facts = np.zeros(score.shape[1:], bool)
+        if gap(facts) <= 1e-9:
+            continue
+        compared += 1
+        own = tied_values(right, score, facts, name, rule)[0]
+        values = np.zeros(pair.known.shape[1:])
+        for q in range(queries):
+            values[q, : len(own[q])] = own[q]
+        found = breakdown(pair, WEIGHTS[name], macro=macro, values=values)
+        assert found.certified >= breakdown(pair, WEIGHTS[name], macro=macro).certified or found.certified < 0
+        where = np.argwhere(score[0] >= 0)
+        truth = None
+        for m in range(len(where) + 1):
+            for chosen in combinations(where, m):
+                some = facts.copy()
+                some[tuple(np.array(chosen, int).reshape(-1, 2).T)] = True
+                if gap(some) <= 1e-9:
+                    truth = m
+                    break
+            if truth is not None:
+                break
+        if found.certified == -1:
+            assert truth is None
+        elif truth is not None:
+            assert found.certified <= truth
+        if found.demonstrated >= 0:
+            assert truth is not None
+            assert truth <= found.demonstrated == found.facts.sum()
+            assert gap(found.facts) <= 1e-9
+        certified += found.certified != 0
+        shown += found.demonstrated > 0
+    assert compared > 50
+    assert certified > 0.4 * compared
+    assert shown > 0.1 * compared
+
+
 def test_many_facts_of_many_queries():
     """Certificate and demonstration by duality, where dynamic programming is too slow: near each other."""
     rng = np.random.default_rng(9)
@@ -161,3 +259,5 @@ def test_malformed_pairs():
     known[1, 0, 0] = 0
     with pytest.raises(ValueError, match="`pair` must have low at most high, and the same answers"):
         breakdown(pair._replace(known=known), WEIGHTS["mrr"])
+    with pytest.raises(ValueError, match="`pair` must have pessimistic ranks that are not below"):
+        breakdown(pair._replace(pessimistic=pair.known - 1), WEIGHTS["mrr"])

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import special
 
 from owkg.auditing import calibration
 from owkg.auditing.calibration import calibrated, difference_error, full_error, order_probability
@@ -29,8 +30,11 @@ def test_errors(metric):
     assert full_error(metric, 0.3, 0.2) == pytest.approx(full_error(metric, 0.3, 0.8))
     both = np.hypot(full_error(metric, 0.4, 0.3), full_error(metric, 0.4, 0.6))
     assert 0 < difference_error(metric, 0.4, 0.3, 0.6) < 1.5 * both
-    assert order_probability(metric, 0.0) == pytest.approx(0.5)
-    assert order_probability(metric, 2.0) + order_probability(metric, -2.0) == pytest.approx(1)
+    assert order_probability(metric, 0.0, 0.1, 0.1) == pytest.approx(0.5)
+    sure = [order_probability(metric, 0.2, 0.1, model) for model in (0.0, 0.05, 0.1)]
+    assert sure[0] == pytest.approx(special.ndtr(2.0))
+    assert sure[0] > sure[1] > sure[2] > 0.5
+    assert sure[2] + order_probability(metric, -0.2, 0.1, 0.1) == pytest.approx(1)
     assert full_error(metric, np.array([[0.1], [0.2]]), np.array([0.3, 0.4, 0.5])).shape == (2, 3)
 
 

@@ -188,7 +188,7 @@ def test_bad_arguments(data, changed, message):
 
 def test_tables_that_do_not_fit(data):
     first, second = tables(*data)
-    with pytest.raises(ValueError, match="`second` must rank the answers that `first` ranks"):
+    with pytest.raises(ValueError, match="`second` must rank the answers that 'first' ranks"):
         best_weight_of(first, second[1:])
     few = [table.filter(pl.col("head").is_in(["0", "1", "2"])) for table in (first, second)]
     with pytest.raises(ValueError, match="`first` must rank four queries at least, got 3"):

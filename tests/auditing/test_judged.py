@@ -64,13 +64,13 @@ def test_by_hand():
 
 
 def test_what_is_not_listed_is_not_found():
-    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "eg", "c": "gj"})}, JUDGED, GRAPH)
+    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "beg", "c": "dgj"})}, JUDGED, GRAPH)
     assert one["missing_strength"].item() == pytest.approx(1 / 3)
     assert one["test_strength"].item() == 1
 
 
 def test_all_found_has_no_correlation():
-    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "efg", "c": "hj"})}, JUDGED, GRAPH)
+    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "befg", "c": "dhj"})}, JUDGED, GRAPH)
     assert one["missing_strength"].item() == one["test_strength"].item() == 1
     assert one["correlation"].item() is None
 

@@ -6,8 +6,10 @@ import pytest
 
 import owkg
 from owkg.auditing import breakdown, pair_of
-from owkg.judge import run_from_lists
+from owkg.auditing.lists import Prepared
+from owkg.judge import qrels_from_graph, run_from_lists
 from owkg.kg import KnowledgeGraph
+from owkg.rank_weights import MRR
 
 ENTITIES, RELATIONS = tuple(f"e{i:02d}" for i in range(30)), ("r", "s")
 WEIGHTS = 1 / np.maximum(np.arange(40.0), 1)
@@ -96,12 +98,71 @@ def test_without_lists_there_is_a_certificate(world):
     assert alone.demonstrated == -1
 
 
+def test_lists_that_do_not_agree_with_the_ranks(world):
+    """Reversed ones, those of another system, and those from which the known answers were taken."""
+    graph, scores = world
+    tables = [ranked(graph, own) for own in scores]
+    runs = [run(graph, own, 20) for own in scores]
+    pair_of(*tables, graph, tuple(runs))
+    known = graph_answers(graph)
+    for wrong in (
+        (runs[1], runs[0]),
+        tuple(one.with_columns(score=-pl.col("score")) for one in runs),
+        tuple(one.join(known, on=["query", "answer"], how="anti") for one in runs),
+    ):
+        with pytest.raises(ValueError, match="`lists` must list the known answers where the ranks have them"):
+            pair_of(*tables, graph, wrong)
+    # Fewer queries and shorter lists say less, and nothing wrong.
+    some = runs[0]["query"].unique().sort()[:7]
+    pair_of(*tables, graph, tuple(one.filter(pl.col("query").is_in(some.implode())) for one in runs))
+    pair_of(*tables, graph, tuple(run(graph, own, 1) for own in scores))
+
+
+def graph_answers(graph):
+    return qrels_from_graph(graph, "test").select("query", "answer")
+
+
+@pytest.mark.parametrize("ties", ["optimistic", "realistic", "pessimistic", "exact"])
+@pytest.mark.parametrize("depth", [30, 6])
+def test_tied_lists_demonstrate_what_ranking_again_shows(world, depth, ties):
+    """Scores of few values: what is demonstrated turns the order, and no fewer facts than certified do."""
+    graph, scores = world
+    coarse = [np.round(own) for own in scores]
+    tables = [ranked(graph, own) for own in coarse]
+    runs = tuple(run(graph, own, depth) for own in coarse)
+    values = [owkg.evaluate(table, "mrr", ties=ties, ci=None)["value"].item() for table in tables]
+    order = (0, 1) if values[0] > values[1] else (1, 0)
+    named = {str(i): tables[i] for i in order}
+    ready = Prepared(named, graph, {str(i): runs[i] for i in order}, ties)
+    first, second = named
+    pair = ready.pair(first, second)
+    found = breakdown(pair, WEIGHTS, values=ready.values(first, MRR))
+    queries, candidates = ready.queries.with_row_index("at"), ready.candidates(first, second)
+    if found.demonstrated < 0:
+        assert depth < 30 or ties in ("realistic", "exact")
+        return
+    assert 0 <= found.certified <= found.demonstrated
+    chosen = pl.DataFrame(np.argwhere(found.facts), ["query", "candidate"], orient="row")
+    facts = candidates.join(chosen.cast(candidates.schema["query"]), on=["query", "candidate"])
+    facts = facts.join(queries, left_on="query", right_on="at")
+    rows = [
+        (ENTITIES.index(e), RELATIONS.index(r), ENTITIES.index(a))
+        for e, r, a in facts.select("entity", "relation", "answer").rows()
+    ]
+    test = np.concatenate([graph.splits["test"], np.array(rows, np.int32).reshape(-1, 3)])
+    after = KnowledgeGraph(ENTITIES, RELATIONS, graph.splits | {"test": test})
+    again = [
+        owkg.evaluate(ranked(after, coarse[i]), "mrr", ties=ties, ci=None)["value"].item() for i in order
+    ]
+    assert again[0] <= again[1] + 1e-12
+
+
 def test_bad_input(world):
     graph, scores = world
     first, second = (ranked(graph, own).frame for own in scores)
-    with pytest.raises(ValueError, match="`second` must rank the answers that `first` ranks"):
+    with pytest.raises(ValueError, match="`second` must rank the answers that 'first' ranks"):
         pair_of(first, second[:-1], graph)
-    with pytest.raises(ValueError, match="`second` must have the candidates of `first`"):
+    with pytest.raises(ValueError, match="`second` must have the candidates of 'first'"):
         pair_of(first, second.with_columns(pl.col("candidates") + 1), graph)
     with pytest.raises(ValueError, match="`first` must be filtered"):
         pair_of(first.with_columns(filtered=False), second, graph)
@@ -111,6 +172,6 @@ def test_bad_input(world):
         query=pl.lit("x|y|?"), entity=pl.lit("x"), relation=pl.lit("y")
     )
     with pytest.raises(
-        ValueError, match="`lists` must list candidates for the ranked queries, and that of second"
+        ValueError, match="`lists` must list candidates for the ranked queries, and that of 'second'"
     ):
         pair_of(first, second, graph, (run(graph, scores[0], 5), other))

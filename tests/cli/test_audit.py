@@ -7,10 +7,12 @@ import polars as pl
 import pytest
 
 import owkg
+from owkg.pools import read_sheet
 
 INPUT = Path(__file__).parents[1] / "golden" / "input"
 TWO = ("oracle.csv", "frequency.csv")
-LISTED = ("--kg", "graph", "--lists", "one.run", "--lists", "two.run")
+RUNS = ("one.run", "two.run")
+LISTED = ("--qrels", "test", "--kg", "graph", "--lists", "one.run", "--lists", "two.run")
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +27,7 @@ def test_the_table(call):
         "oracle > frequency",
         "P(better)",
         "full-test mrr",
-        "sparsity: [0.2, 0.4]",
+        "sparsity: 0.2 to 0.4",
         "correlation: not",
     ):
         assert said in out
@@ -55,13 +57,13 @@ def test_json_is_what_the_library_gives(call):
 
 def test_files(call, tmp_path):
     out, page, text = tmp_path / "audited", tmp_path / "audit.html", tmp_path / "audit.md"
-    options = ("--metric", "mrr", "--test", "t", *LISTED, "--judged", "full.qrels", "--out", out)
-    code, printed, err = call("audit", *TWO, *options, "--report", page, "--report", text)
+    options = ("--metric", "mrr", "--test", "t", *LISTED, "--judged", "judged.qrels", "--out", out)
+    code, printed, err = call("audit", *RUNS, *options, "--report", page, "--report", text)
     assert code == 0
     assert "what judgements say" in printed
     assert f"wrote {page}" in err
     assert "<!DOCTYPE html>" in page.read_text()[:20]
-    assert "oracle" in text.read_text()
+    assert "one" in text.read_text()
     told = json.loads((out / "audit.json").read_text())
     assert set(told) == {"models", "pairs", "judged", "assumptions"}
     assert told["assumptions"]["sparsity_from"] == "judgements: a lower bound"
@@ -70,6 +72,14 @@ def test_files(call, tmp_path):
     assert pairs["demonstrated"].item() == pair["breakdown"]["demonstrated"]
     facts = pl.read_csv(out / "audit_facts.csv", glob=False)
     assert len(facts) == pair["breakdown"]["demonstrated"]
+    sheet = out / "audit_sheet.tsv"
+    sheet.write_text(sheet.read_text().replace("\t\t\n", "\tyes\t\n"))
+    assert (
+        read_sheet(sheet)
+        .select("query", "answer")
+        .sort("query", "answer")
+        .equals(facts.select("query", "answer").sort("query", "answer"))
+    )
 
 
 def test_neighbours_of_many_systems(call, tmp_path):
@@ -92,11 +102,19 @@ def test_neighbours_of_many_systems(call, tmp_path):
         (("--sparsity", "1"), "--sparsity must be below 1: else no answer is known."),
         (("--sparsity", "0.4,0.2"), "--sparsity must be an interval that is not empty"),
         (("--sparsity", "much"), "--sparsity must be a number, or LOW,HIGH, got 'much'."),
-        (("--sparsity", "0.2", "--correlation", "0.9"), "no strength has that correlation"),
+        (("--sparsity", "0.2", "--correlation", "0.9"), "with the correlations that are stated"),
         (("--metric", "amri"), "--metric must be plain means of weights that fall with the rank"),
         (("--lists", "one.run"), "--lists must be of every system, and there is none of"),
         (("--lists", "one.run", "--lists", "two.run"), "--kg must be given with lists"),
         (("--judged", "full.qrels"), "--kg must be given with judgements"),
+        (
+            ("--judged", "full.qrels", "--kg", "graph"),
+            "--judged must judge answers that are not known already",
+        ),
+        (
+            (*LISTED[2:], "--metric", "mrr"),
+            "--lists must list the known answers where the ranks have them: 'oracle'",
+        ),
         (("--sample", "full.qrels"), "--sample is of judgements, and there are none."),
         (("--judged", "one.run", "--kg", "graph"), "one.run, line 1: must be 4 fields"),
         (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),

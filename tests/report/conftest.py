@@ -62,7 +62,7 @@ def made(names=NAMES, metrics=METRICS, *, sparsities=5, correlations=7, facts=2,
             pairs.append(
                 both
                 | {"difference": gap, "ci_low": gap - 0.015, "ci_high": gap + 0.015, "p_value": 0.0123}
-                | {"certified": (34, None, -1)[i % 3], "demonstrated": (51, None, None)[i % 3]}
+                | {"certified": (34, 0, None)[i % 3], "demonstrated": (51, None, None)[i % 3]}
                 | {"share": (0.0012, None, None)[i % 3], "gamma": float("nan")}
                 | {"probability_low": 0.61, "probability_high": 0.97, "breakdown_sparsity": 0.42}
                 | {"breakdown_correlation": 0.07, "required_queries": 5678.0}

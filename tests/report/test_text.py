@@ -39,7 +39,7 @@ def test_markdown_holds_the_frames(audit):
     verdicts = [row[-1] for row in pairs[2:]]
     assert verdicts == [verdict or "no verdict" for verdict in audit.pairs["verdict"]]
     at = pairs[0].index("certified")
-    assert [row[at] for row in pairs[2:5]] == ["34", "unknown", "no number turns it"]
+    assert [row[at] for row in pairs[2:5]] == ["34", "0", "no number turns it"]
 
 
 def test_columns_without_a_number_are_left_out(audit):
@@ -136,10 +136,10 @@ def test_a_verdict_comes_with_what_it_rests_on(audit):
     assert "Fewer than 34 missing facts do not turn it" in whatever
     assert "probability" not in whatever
     assert "on no model" in whatever
-    never = words.pair_rests(row_of(verdict=VERDICTS[0], certified=-1), said | WITHOUT)
+    never = words.pair_rests(row_of(verdict=VERDICTS[0], certified=None), said | WITHOUT)
     assert never.startswith("No number of missing facts turns it.")
-    unknown = words.pair_rests(row_of(certified=None, demonstrated=None), said)
-    assert "facts" not in unknown
+    none = words.pair_rests(row_of(certified=0, demonstrated=None), said)
+    assert "facts" not in none
     alone = words.pair_rests(row_of(probability_low=None, probability_high=None), said | WITHOUT)
     assert alone.endswith("Rests on the known answers alone, with no stated sparsity.")
 
