@@ -47,6 +47,14 @@ def filtered(
         str | None,
         typer.Option(metavar="COLUMN", help="Column of TASKS with the time at which a known fact must hold."),
     ] = None,
+    query: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="Columns of TASKS that make a query another one and do not filter, such as the time of raw "
+            "and static ranks; several with commas.",
+        ),
+    ] = "",
     candidates: Annotated[
         Path | None,
         typer.Option(
@@ -79,6 +87,7 @@ def filtered(
             known=known,
             key=split_list(key),
             during=during,
+            query=split_list(query),
             candidates=candidates,
             tolerance=tolerance,
             model=model,
@@ -97,6 +106,11 @@ def filtered(
     }
     if known is None and (key or during):
         note("without --known ranks are raw: no fact leaves the candidates.")
+    if known is not None and not found.about["own_facts_known"]:
+        note(
+            "no task's own fact is among the known facts. If they hold the facts of TASKS, labels or the key "
+            "are spelled differently, and nothing is filtered as it should be."
+        )
     if form is Format.JSON:
         print(json.dumps(shown, indent=2))
         return

@@ -1,8 +1,9 @@
 """`owkg ranks generated`: lists that a language model writes, as a rank table between two ends."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,10 +37,14 @@ def generated(
 ) -> None:
     """Ranks of answers by lists that hold a part of all candidates, and metrics as intervals.
 
-    The interval of a metric holds its value however the lists go on, and both ends are attained. Beside it
-    stand four conventions for what is not in the list: it comes next, at a uniform place, last, or gets no
-    credit. A sign test says whether known answers were taken out of the lists before they were ranked.
+    The interval of a metric holds its value however the lists go on, and both ends are attained; an answer
+    outside the vocabulary is taken for no right one, unless --aliases says so. Beside it stand four
+    conventions for what is not in the list: it comes next, at a uniform place, last, or gets no credit. A
+    sign test says whether known answers look as if they had been taken out before the lists were ranked.
     """
+    import polars as pl
+
+    from owkg.checks import ArgumentError
     from owkg.judge.generated import filtered_before, partial_metrics, ranks_of_lists, read_generated
     from owkg.pools.annotation import read_names
     from owkg.terminal.tables import line, printed
@@ -49,44 +54,60 @@ def generated(
     graph, notes = graph_and_notes(kg)
     lists = read_generated(source)
     names = None if aliases is None else read_names(aliases)[0]
+    models, parts = lists["model"].unique(maintain_order=True).to_list(), []
     try:
         found = ranks_of_lists(lists, graph, split=split, aliases=names)
-    except ValueError as error:
-        raise ValueError(str(error).replace("`lists`", "LISTS")) from None
+        for model in models:
+            own = lists.filter(pl.col("model") == model)
+            report = ranks_of_lists(own, graph, split=split, aliases=names).report
+            parts.append((report, filtered_before(own, graph, split=split, aliases=names, seed=seed)))
+    except ArgumentError as error:
+        text = f"LISTS {error.message}" if error.name == "lists" else str(error)
+        raise ValueError(text) from None
     chosen = [part for one in metric or () for part in split_list(one)] or ["mrr", "hits@1", "hits@10"]
     values = partial_metrics(found, chosen)
-    test = filtered_before(lists, graph, split=split, aliases=names, seed=seed)
     if out is not None:
         found.table.write(out)
     if form is Format.JSON:
-        shown = {
-            "metrics": rows_of(values, renamed=False),
-            "report": found.report,
-            "filtered_before": test._asdict(),
-        }
-        print(json.dumps(shown | {"notes": notes}, indent=2, allow_nan=False))
+        shown = [
+            {
+                "model": model,
+                "metrics": rows_of(values.filter(model=model).drop("model"), renamed=False),
+                "report": report,
+                "filtered_before": test._asdict(),
+            }
+            for model, (report, test) in zip(models, parts, strict=True)
+        ]
+        print(json.dumps({"models": shown, "notes": notes}, indent=2, allow_nan=False))
         return
-    cells = [[name, *(f"{value:.4f}" for value in row)] for name, *row in values.rows()]
+    cells = [[model, name, *(f"{value:.4f}" for value in row)] for model, name, *row in values.rows()]
     title = "metrics: the worst and the best that may be; and if what is not listed is"
     printed(title, values.columns, cells)
-    report = found.report
-    line(
+    for model, (report, test) in zip(models, parts, strict=True):
+        begin = f"{model}: " if len(models) > 1 else ""
+        for text in _said(report, test, split):
+            line(begin + text)
+    for note in notes:
+        line(f"note: {note}")
+
+
+def _said(report: dict[str, Any], test: Any, split: str) -> Iterator[str]:
+    """What stands in the lists of a model, in sentences."""
+    yield (
         f"{report['lists']:,} lists ({report['unranked_lists']:,} without an order) of {report['answers']:,} "
         f"answers: {report['duplicates']:,} stand twice, {report['unknown']:,} are outside the vocabulary"
     )
-    line(f"{report['ceiling']:.1%} of the answers are listed: more Hits@K no reranking of what is listed has")
+    yield f"{report['ceiling']:.1%} of the answers are listed: no reranking of the lists has a higher Hits@K"
     if report["unused_lists"]:
-        line(f"{report['unused_lists']:,} lists are of queries that {split} does not have")
+        yield f"{report['unused_lists']:,} lists are of queries that {split} does not have"
     if report["unanswered"]:
-        line(f"{report['unanswered']:,} queries have no list")
-    line(
+        yield f"{report['unanswered']:,} queries have no list"
+    yield (
         f"of {test.queries:,} queries, {test.tested_alone:,} list a tested answer and not a known one, "
         f"{test.known_alone:,} the other way round (p {test.p_value:.2g}): "
         + (
-            "known answers were taken out before ranking"
+            "as if known answers had been taken out before ranking"
             if test.p_value < 0.01
-            else "no sign of filtering before"
+            else "no sign that known answers were taken out before ranking"
         )
     )
-    for note in notes:
-        line(f"note: {note}")

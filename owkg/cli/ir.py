@@ -78,8 +78,13 @@ def ir(
         several = found["system"].n_unique() > 1
         for (system,), own in each.group_by("system", maintain_order=True):
             lead = f"{system}\t" if several else ""
-            for query, name, value in own.select("query", "measure", "value").rows():
+            # As trec_eval -q: query by query.
+            for query, name, value in (
+                own.sort("query", maintain_order=True).select("query", "measure", "value").rows()
+            ):
                 print(f"{lead}{trec_name(name)}\t{query}\t{value:.4f}")
+            print(f"{lead}runid\tall\t{system}")
+            print(f"{lead}num_q\tall\t{own['query'].n_unique()}")
             for name, value in found.filter(system=system).select("metric", "value").rows():
                 print(f"{lead}{trec_name(name)}\tall\t{value:.4f}")
     else:

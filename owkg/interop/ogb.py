@@ -38,9 +38,7 @@ def ranks(
         >>> table.frame.select("optimistic", "pessimistic", "candidates").rows()
         [(2, 2, 3), (1, 2, 3)]
     """
-    one, others = (
-        np.asarray(x.detach().cpu() if hasattr(x, "detach") else x, float) for x in (positive, negative)
-    )
+    one, others = _numbers("positive", positive), _numbers("negative", negative)
     one = one.reshape(-1) if one.ndim == 2 and one.shape[1] == 1 else one
     if one.ndim != 1 or others.ndim != 2 or len(one) != len(others) or not len(one):
         raise ArgumentError(
@@ -49,6 +47,8 @@ def ranks(
         )
     if side not in ("head", "tail"):
         raise ArgumentError("side", f"must be head or tail, got {side!r}.")
+    if not others.shape[1]:
+        raise ArgumentError("negative", "must be one candidate at least, got none.")
     scores = np.concatenate([one[:, None], others], 1)
     found = ranks_from_scores(scores, np.zeros(len(one), np.int64))
     columns: dict[str, Any] = {}
@@ -62,3 +62,11 @@ def ranks(
     for name in ("optimistic", "pessimistic", "candidates"):
         columns[name] = np.broadcast_to(np.asarray(getattr(found, name), np.int64), one.shape)
     return RankTable.trusted(validated(pl.DataFrame(columns).with_columns(filtered=pl.lit(False))))
+
+
+def _numbers(name: str, given: Any) -> np.ndarray:
+    """An array of scores; a tensor of torch, of whatever precision, is taken off its device."""
+    try:
+        return np.asarray(given.detach().cpu().double() if hasattr(given, "detach") else given, float)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, f"must be an array of numbers, got {type(given).__name__}.") from None

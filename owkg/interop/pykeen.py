@@ -76,7 +76,7 @@ def ranks(
         factory: whose triples are ranked: a dataset (its testing), or a triples factory.
         known: the triples factories whose answers leave the candidates, beside those of `factory` itself:
             training and validation. None: the others of the dataset.
-        side: head, tail or both.
+        side: head, tail or both; or several names.
         tolerance: scores that differ from the answer's by at most this are ties.
         name: for the column `model`; None: the class of the model.
         on_progress: called with (done, total) triples.
@@ -105,14 +105,23 @@ def ranks(
         one = hasattr(known, "mapped_triples") or not isinstance(known, Iterable)
         several = [known] if one else list(known)
         if not all(hasattr(each, "mapped_triples") for each in several):
-            raise ArgumentError("known", f"must be triples factories, got {known!r}.")
+            raise ArgumentError(
+                "known", f"must be triples factories, such as dataset.training, got {type(known).__name__}."
+            )
         first, *more = several or [None]
         splits = {} if first is None else {"train": first}
         splits |= {f"known_{i}": one for i, one in enumerate(more)}
         whole = graph(splits | {"test": factory})
     filters = [split for split in whole.splits if len(whole.splits[split])]
     triples = whole.splits["test"]
-    sides = checks.names("side", side)
+    counts = {
+        "entities": (getattr(scorer, "num_entities", None), whole.num_entities),
+        "relations": (getattr(scorer, "num_real_relations", None), whole.num_relations),
+    }
+    for kind, (own, here) in counts.items():
+        if own is not None and own != here:
+            raise ArgumentError("factory", f"must be of the model: it has {here} {kind}, the model {own}.")
+    sides = ["head", "tail"] if side == "both" else checks.names("side", side)
     if not sides or set(sides) - {"head", "tail"}:
         raise ArgumentError("side", f"must be head, tail or both, got {side!r}.")
     size = max(_BYTES // (4 * whole.num_entities), 1)
@@ -183,8 +192,12 @@ def results(path: str | PathLike[str]) -> pl.DataFrame:
         OSError: if it cannot be opened.
     """
     place = checks.path("path", path)
+    if place.is_dir():
+        raise ValueError(f"{place}: must be a file; results.json lies in the folder that PyKEEN saves.")
     try:
         held = json.loads(place.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError(f"{place}: is no results.json: nested too deeply.") from None
     except json.JSONDecodeError as error:
         raise line_error(place, error.lineno, f"is no JSON: {error.msg}.") from None
     except UnicodeDecodeError:

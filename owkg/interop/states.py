@@ -31,7 +31,7 @@ class Library(NamedTuple):
         halves: models whose entities are stored as all real parts, then all imaginary parts.
         pairs: models whose rows are stored as pairs of real and imaginary part.
         phases: what the relations of rotate are: radians, scaled radians, or complex numbers.
-        norm: of the distance of transe and rotate, by default.
+        norm: of the distance of transe and rotate, by default; 0: a setting of the model, to be given.
         matrix: name of the relations of rescal, where it is another one.
         unit: arrays that transe scales to length 1 where it scores, and the norm of that length; 0: that of
             the distance.
@@ -52,7 +52,7 @@ LIBRARIES: dict[str, Library] = {
         tuple(_PYKEEN[0].format(kind) for kind in _PYKEEN[1:]),
         pairs=("complex", "rotate"),
         phases="complex",
-        norm=(1, 2),
+        norm=(0, 2),
     ),
     "pyg": Library(
         ("node_emb.weight", "rel_emb.weight"),
@@ -83,7 +83,7 @@ LIBRARIES: dict[str, Library] = {
         ("_entity_embedder._embeddings.weight", "_relation_embedder._embeddings.weight"),
         halves=("complex", "rotate"),
     ),
-    "dglke": Library(("entity", "relation"), halves=("complex", "rotate"), phases="scaled"),
+    "dglke": Library(("entity", "relation"), halves=("complex", "rotate"), phases="scaled", norm=(2, 1)),
 }
 """Layouts of PyKEEN, PyG's KGEModel, TorchKGE, OpenKE, LibKGE and DGL-KE (its two .npy files)."""
 
@@ -143,6 +143,10 @@ def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
         OSError: if it cannot be opened.
     """
     place = checks.path("path", path)
+    if place.is_dir():
+        raise ValueError(
+            f"{place}: must be a file, such as model.pt of `torch.save(model.state_dict(), ...)`."
+        )
     place.open("rb").close()
     if place.suffix == ".safetensors":
         from safetensors.numpy import load_file
@@ -157,6 +161,11 @@ def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
         raise ValueError(
             f"{place}: torch is needed to read it, and is not installed; a .safetensors file needs none."
         ) from None
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
+        raise ValueError(
+            f"{place}: torch 2.6 or newer is needed to read it, as the loader of {torch.__version__} may run "
+            "code; a .safetensors file needs none."
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -215,6 +224,10 @@ def embeddings_of_state(
         raise ArgumentError("state", f"must be arrays by name, or a file, got {type(state).__name__}.")
     if model == "rotate" and own.phases == "scaled" and "margin" not in options:
         raise ArgumentError("margin", f"must be given: the phases of {library}'s RotatE are scaled by it.")
+    if model == "transe" and not own.norm[0] and "norm" not in options:
+        raise ArgumentError(
+            "norm", f"must be given: a state of {library}'s TransE does not hold it (1, or scoring_fct_norm)."
+        )
     given = {name: _array(one) for name, one in state.items()}
     wanted = own.real
     if own.parts and (model == "complex" or (model == "rotate" and own.parts[1] in given)):

@@ -16,10 +16,9 @@ from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph
 from owkg.kg.graph import graph_checked
 from owkg.kg.lines import line_error, read_lines
-from owkg.metrics import Ties, evaluate, tasks_of
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.metrics.measures import Adjustment, Weighting
-from owkg.rank_weights import RankWeight
+from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable, validated
 from owkg.ranks.build import default_filters
@@ -31,8 +30,9 @@ class Generated(NamedTuple):
     """What generated lists say of the answers of a split.
 
     Attributes:
-        table: optimistic and pessimistic rank: between these the rank is, however the list would go on and
-            whatever is meant by answers outside the vocabulary.
+        table: optimistic and pessimistic rank: between these the rank is, however the list would go on, and
+            whichever wrong candidates the answers outside the vocabulary stand for, if any. That one of them
+            is the right answer in another spelling is for `aliases` to say.
         listed: whether each row's answer is in the list.
         report: numbers of lists, answers, duplicates, unknown (outside the vocabulary), unranked lists,
             unused lists (of queries that the split has not), and unanswered queries; and ceiling, the share
@@ -68,6 +68,8 @@ def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
             held = json.loads(text)
         except json.JSONDecodeError as error:
             raise line_error(place, number, f"is no JSON: {error.msg}.") from None
+        except RecursionError:
+            raise line_error(place, number, "is nested too deeply.") from None
         rows += _rows(place, number, held)
     if not rows:
         raise ValueError(f"{place}: holds no list.")
@@ -239,37 +241,44 @@ def partial_metrics(found: Generated, metrics: MetricNames = ("mrr", "hits@1", "
     """Metrics of partial lists as intervals that are attained, and by four conventions of what is not listed.
 
     Args:
-        found: of `ranks_of_lists`, of one model.
+        found: of `ranks_of_lists`.
         metrics: plain means of rank weights that fall with the rank.
 
     Returns:
-        A row each metric: metric, low and high (the worst and the best that may be), and what is not listed
-        comes next, at a uniform place among the rest, last, or gets no credit (the answer counts 0).
+        A row each model and metric: model, metric, low and high (the worst and the best that may be), and
+        what it is if that which is not listed comes next, at a uniform place among the rest, last, or gets no
+        credit (the answer counts 0). Of what is listed these four take the mean over the places that it may
+        have. Of a query without a list, what comes next is first.
 
     Raises:
         ValueError: if a metric is another one.
     """
     chosen = metrics_named(metrics) or []
-    tasks = tasks_of(found.table)[0]
-    rows = []
     for one in chosen:
         weight = one.measure
         plain = isinstance(weight, RankWeight) and weight.link is None and one.weighting == Weighting()
         plain = plain and one.adjustment is Adjustment.NONE
-        if not isinstance(weight, RankWeight) or not plain or not one.larger_is_better:
+        if not plain or not one.larger_is_better:
             raise ArgumentError(
                 "metrics", f"must be plain means of weights that fall with the rank, got {one.name}."
             )
-        of = {
-            ties: evaluate(tasks, [one], ties=ties)[Ties(ties)][one.name].value
-            for ties in ("optimistic", "exact", "pessimistic")
-        }
-        worst = found.table.frame["pessimistic"].to_numpy().astype(np.int64)
-        none = float(np.where(found.listed, rank_weights(weight, worst), 0.0).mean())
-        row = {"metric": one.name, "low": of["pessimistic"], "high": of["optimistic"]}
-        rows.append(
-            row | {"next": of["optimistic"], "uniform": of["exact"], "last": of["pessimistic"], "none": none}
-        )
+    frame, rows = found.table.frame.with_columns(is_listed=found.listed), []
+    for (model,), part in frame.group_by("model", maintain_order=True):
+        ends = [part[name].to_numpy().astype(np.int64) for name in ("optimistic", "pessimistic")]
+        listed = part["is_listed"].to_numpy()
+        for one in chosen:
+            weight: Any = one.measure
+            best, worst = (rank_weights(weight, end) for end in ends)
+            mean = tie_expectation(weight, *ends)
+            row: dict[str, Any] = {
+                "model": model,
+                "metric": one.name,
+                "low": worst.mean(),
+                "high": best.mean(),
+            }
+            for name, other in (("next", best), ("uniform", mean), ("last", worst), ("none", 0.0)):
+                row[name] = float(np.where(listed, mean, other).mean())
+            rows.append(row)
     return pl.DataFrame(rows)
 
 
@@ -302,18 +311,21 @@ def filtered_before(
     Such a list profits from knowing what is known: every other right answer has left its way. A model that
     has seen the training answers lists them as often as the tested ones, at least. So of each query one
     tested and one other known answer are drawn, and a sign test looks at the queries that list one of the
-    two alone.
+    two alone. Its level holds for such models; lists of one answer, or of a model that was told the known
+    answers, look as if they had been filtered.
 
     Args:
-        lists: of `read_generated`.
+        lists: of `read_generated`, of one model.
         graph: whose other splits are known.
         split: that is tested.
         aliases: labels of the graph, by other names.
         seed: of the draws.
 
     Raises:
-        ValueError: if the graph has no other split.
+        ValueError: if the graph has no other split, or there are lists of several models.
     """
+    if len(models := lists["model"].unique()) > 1:
+        raise ArgumentError("lists", f"must be of one model, got {', '.join(models.sort()[:3])}.")
     others = [name for name in default_filters(graph_checked(graph), split) if name != split]
     if not others:
         raise ArgumentError("graph", f"must have other splits than {split}: nothing else is known.")

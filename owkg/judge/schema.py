@@ -51,7 +51,8 @@ def with_queries(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     Raises:
         ValueError: if an entity holds a bar or is "?", so that its queries could not be read again.
     """
-    bad = frame.filter(pl.col("entity").str.contains("|", literal=True) | (pl.col("entity") == "?"))
+    barred = pl.col("entity").str.contains("|", literal=True) | (pl.col("entity") == "?")
+    bad = frame.filter(barred & (pl.col("relation") != TOPIC))
     if len(bad):
         raise ArgumentError(
             name, f"must name entities without a bar, and none '?', in its queries, got {bad['entity'][0]!r}."

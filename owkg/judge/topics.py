@@ -155,7 +155,9 @@ def evaluate_runs(
         0.5
     """
     checks.level("ci", ci)
-    chosen = measures_named(metrics)
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    # Of lists, MRR is the mean of RR; elsewhere it is the metric of ranks.
+    chosen = measures_named(["RR" + name[3:] if name.lower()[:3] == "mrr" else name for name in names])
     if chosen is None:
         raise ArgumentError("metric", f"must be of {', '.join(EXAMPLES)}, got {metrics!r}.")
     several = [systems] if isinstance(systems, str | PathLike) else systems
@@ -174,7 +176,9 @@ def _runs(systems: Any) -> dict[str, pl.DataFrame]:
         run = read_run(path, topics=True)
         for (name,), part in run.partition_by("tag", as_dict=True, maintain_order=True).items():
             if name in found:
-                raise ValueError(f"{path}: the system {name!r} is in another file too.")
+                raise ValueError(
+                    f"{path}: the system {name!r} is in another file too; the last field of a line names it."
+                )
             found[str(name)] = part.select(_RUN)
     if not found:
         raise ArgumentError("systems", "must name at least one file, got none.")

@@ -12,6 +12,9 @@ from owkg.kg.popularity import half_links, popularity_columns
 from owkg.ranks.build import candidates_of, default_filters, filter_facts
 from owkg.ranks.table import RELATION, SIDES, TRIPLE, validated
 
+# The key of a query behind its relation (`owkg.ranks.rank_queries`).
+_KEY = r"(?:\|[^|=]+=[^|]*)+$"
+
 
 def triple_ids(table: Any, graph: Any) -> np.ndarray:
     """The triples of a rank table by the ids of a graph, int32 [rows, 3].
@@ -31,7 +34,14 @@ def triple_ids(table: Any, graph: Any) -> np.ndarray:
         if series.dtype.is_integer() and not at["label"].str.contains(r"^\d+$").all():
             found = series.set((series < 0) | (series >= len(labels)), None).cast(pl.Int64)
         else:
-            wanted = pl.DataFrame({"label": series.cast(pl.String)})
+            text = series.cast(pl.String)
+            if column == "relation":
+                # That of a query with a key carries it: visits|time=2014.
+                bare = text.str.replace(_KEY, "")
+                text = pl.select(
+                    pl.when(text.is_in(at["label"].implode())).then(text).otherwise(bare)
+                ).to_series()
+            wanted = pl.DataFrame({"label": text})
             found = wanted.join(at, on="label", how="left", maintain_order="left")["id"].cast(pl.Int64)
         if found.null_count():
             row = int(found.is_null().arg_true()[0])

@@ -29,6 +29,7 @@ def rank_queries(
     known: pl.DataFrame | None = None,
     key: str | Sequence[str] = (),
     during: str | None = None,
+    query: str | Sequence[str] = (),
     candidates: pl.DataFrame | None = None,
     tolerance: float = 0.0,
     model: str | None = None,
@@ -48,6 +49,8 @@ def rank_queries(
             included; null is open. The answer of a task stays a candidate. None: raw ranks.
         key: columns that a known fact shares with the task, beside entity and relation.
         during: column of `tasks` with the time at which a known fact must hold.
+        query: further columns of `tasks` that make a query another one and do not filter: so raw and static
+            ranks of temporal facts have the time.
         candidates: entity, and any of relation, side and the columns of `key`: the candidates of the tasks
             that share these, such as those of a type. The answer is always one. None: all entities.
         tolerance: scores that differ from the answer's by at most this are ties.
@@ -58,8 +61,8 @@ def rank_queries(
         are other queries for macro metrics, comparisons and pools.
 
     Raises:
-        ValueError: if a column is missing, a label is no entity, a task has no candidates, or an argument is
-            out of range.
+        ValueError: if a column is missing, a label is no entity, a task stands there twice or has no
+            candidates, or an argument is out of range.
 
     Examples:
         >>> facts = {"head": ["a"] * 2, "relation": ["r"] * 2, "tail": ["b", "c"], "time": [1, 2]}
@@ -70,7 +73,8 @@ def rank_queries(
         [1, 2]
     """
     keys = _keys(key)
-    needed = [*_TRIPLE, "side", *keys, *([] if during is None else [during])]
+    further = _keys(query, "query")
+    needed = list(dict.fromkeys([*_TRIPLE, "side", *keys, *([] if during is None else [during]), *further]))
     frame = _checked("tasks", tasks, needed)
     for name, other in (("known", known), ("candidates", candidates)):
         if not isinstance(other, pl.DataFrame):
@@ -114,9 +118,16 @@ def rank_queries(
     left = None if known is None else _known(asked, known, keys, during, place)
     among = None if candidates is None else _candidates(asked, candidates, keys, place, answer)
     found = ranks_from_scores(scores, answer, known=left, candidates=among, tolerance=tolerance)
-    named = [*keys, *([during] if during is not None and during not in keys else [])]
+    named = needed[4:]
     shown = [pl.col("relation"), *(pl.format(f"|{name}={{}}", pl.col(name)) for name in named)]
     table = frame.select("head", pl.concat_str(shown, ignore_nulls=True).alias("relation"), "tail", "side")
+    if len(twice := table.filter(table.is_duplicated())):
+        head, relation, tail, which = twice.row(0)
+        raise ArgumentError(
+            "tasks",
+            f"must be different: the {which} of ({head}, {relation}, {tail}) is asked for twice. Columns "
+            "that tell such queries apart, as a time, are named in `query`.",
+        )
     columns: dict[str, Any] = {
         name: np.asarray(getattr(found, name), np.int64)
         for name in ("optimistic", "pessimistic", "candidates")
@@ -124,7 +135,10 @@ def rank_queries(
     columns["filtered"] = [known is not None] * len(frame)
     if model is not None:
         columns["model"] = [model] * len(frame)
-    return RankTable.trusted(validated(pl.concat([table, pl.DataFrame(columns)], how="horizontal")))
+    about = {"filter": ["known", *keys, *([] if during is None else [during])] if left is not None else []}
+    if left is not None:
+        about["own_facts_known"] = int(_holds(left, answer).sum())
+    return RankTable.trusted(validated(pl.concat([table, pl.DataFrame(columns)], how="horizontal")), about)
 
 
 def rank_query_files(
@@ -134,6 +148,7 @@ def rank_query_files(
     known: str | PathLike[str] | None = None,
     key: str | Sequence[str] = (),
     during: str | None = None,
+    query: str | Sequence[str] = (),
     candidates: str | PathLike[str] | None = None,
     tolerance: float = 0.0,
     model: str | None = None,
@@ -143,10 +158,12 @@ def rank_query_files(
     Args:
         scores: .npz with arrays scores, [tasks, entities], and entity_labels.
         tasks: Parquet, CSV or TSV, as `rank_queries` takes frames; so are `known` and `candidates`. Times are
-            compared as numbers where all of them are numbers, else as text, such as 2014-03-01.
+            compared as numbers where all of them are numbers; as times where some column holds times or
+            dates; else as text, such as 2014-03-01.
         known: known facts. None: raw ranks.
         key: columns that a known fact shares with the task.
         during: column of `tasks` with the time at which a known fact must hold.
+        query: further columns of `tasks` that make a query another one.
         candidates: candidates of the tasks. None: all entities.
         tolerance: scores that differ from the answer's by at most this are ties.
         model: for the column `model`.
@@ -173,6 +190,7 @@ def rank_query_files(
         known=tables.get("known"),
         key=keys,
         during=during,
+        query=query,
         candidates=tables.get("candidates"),
         tolerance=tolerance,
         model=model,
@@ -189,16 +207,29 @@ def _read(name: str, path: str | PathLike[str], keys: list[str]) -> pl.DataFrame
         if column in table.columns and table[column].null_count():
             row = int(table[column].is_null().arg_true()[0])
             raise ValueError(f"{place}, row {row + 1}: {column} must not be missing.")
-    return table.with_columns(pl.col(column).cast(pl.String) for column in keys if column in table.columns)
+    there = [name for name in keys if name in table.columns and not table[name].dtype.is_temporal()]
+    return table.with_columns(pl.col(name).cast(pl.String) for name in there)
 
 
 def _alike(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]], *, times: bool = False) -> None:
     """Makes a column of all tables comparable, in place: numbers where all are, so that 2014 is 2014.0.
 
+    Where some column holds dates or times, text is read as such.
+
     Raises:
-        ValueError: of times, if some table has numbers and another has none.
+        ValueError: of times, if some table has numbers and another has none; if what stands beside dates is
+            none.
     """
     there = [(name, column) for name, column in columns if column in tables[name].columns]
+    if any(tables[name][column].dtype in (pl.Date, pl.Datetime) for name, column in there):
+        moments = {at: _moments(*at, tables[at[0]][at[1]]) for at in there}
+        midnight = all(
+            (each.drop_nulls() == each.drop_nulls().dt.truncate("1d")).all() for each in moments.values()
+        )
+        for (name, column), each in moments.items():
+            kept = each.cast(pl.Date) if midnight else each
+            tables[name] = tables[name].with_columns(kept.alias(column))
+        return
     texts = {at: tables[at[0]][at[1]].cast(pl.String) for at in there}
     found = texts
     # 007 is no number, but a name.
@@ -215,11 +246,43 @@ def _alike(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]], *, t
         tables[name] = tables[name].with_columns(found[name, column].alias(column))
 
 
-def _keys(key: str | Sequence[str]) -> list[str]:
+def _moments(name: str, column: str, values: pl.Series) -> pl.Series:
+    """Dates and times, in microseconds and without a zone."""
+    if values.dtype == pl.Datetime:
+        if getattr(values.dtype, "time_zone", None):
+            values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return values.cast(pl.Datetime("us"))
+    if values.dtype in (pl.Date, pl.Null):
+        return values.cast(pl.Datetime("us"))
+    text = values.cast(pl.String)
+    found = pl.select(
+        pl.coalesce(
+            text.str.to_datetime(form, time_unit="us", strict=False)
+            for form in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
+        )
+    ).to_series()
+    if found.null_count() > text.null_count():
+        row = int((found.is_null() & text.is_not_null()).arg_true()[0])
+        raise ArgumentError(
+            name,
+            f"must hold dates or times in {column}, as other tables do, got {text[row]!r} in row {row + 1}.",
+        )
+    return found
+
+
+def _holds(sets: EntitySets, answer: np.ndarray) -> np.ndarray:
+    """Whether the set of each row holds an answer."""
+    row = np.repeat(np.arange(len(answer)), sets.stop - sets.start)
+    found = np.zeros(len(answer), bool)
+    found[row[sets.ids == answer[row]]] = True
+    return found
+
+
+def _keys(key: str | Sequence[str], name: str = "key") -> list[str]:
     """The columns of the key; ValueError if one means something else in these tables."""
-    keys = list(dict.fromkeys(checks.names("key", key)))
-    if taken := [name for name in keys if name in _TAKEN]:
-        raise ArgumentError("key", f"must be other columns than {', '.join(_TAKEN)}, got {taken[0]}.")
+    keys = list(dict.fromkeys(checks.names(name, key)))
+    if taken := [one for one in keys if one in _TAKEN]:
+        raise ArgumentError(name, f"must be other columns than {', '.join(_TAKEN)}, got {taken[0]}.")
     return keys
 
 

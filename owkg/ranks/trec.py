@@ -75,7 +75,8 @@ def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
 def _queries(path: Path, frame: pl.DataFrame, topics: Topics) -> pl.DataFrame:
     if topics is True:
         return frame
-    if topics and not frame["query"].str.contains("|", literal=True).any():
+    query = frame["query"]
+    if topics and not (query.str.ends_with("|?") | query.str.starts_with("?|")).any():
         return frame.with_columns(side=pl.lit("tail"), entity="query", relation=pl.lit(TOPIC))
     return _parsed(path, frame)
 

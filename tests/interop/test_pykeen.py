@@ -93,7 +93,9 @@ def test_ranks_of_a_model_and_factories(trained):
     for scorer in (result, result.model):
         with pytest.raises(ValueError, match="`known` must be given with a factory"):
             pykeen.ranks(scorer, dataset.testing)
-    with pytest.raises(ValueError, match="`known` must be triples factories, got 'train'"):
+    with pytest.raises(
+        ValueError, match=r"`known` must be triples factories, such as dataset\.training, got str"
+    ):
         pykeen.ranks(result, dataset.testing, known="train")
     # The validation's answers stay candidates without it.
     less = pykeen.ranks(result, dataset.testing, known=dataset.training).frame

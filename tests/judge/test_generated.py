@@ -135,7 +135,7 @@ def crowd(rng, queries, strength_known, strength_tested, *, filtered):
 
 def test_power_and_false_alarms_of_the_test_of_filtering():
     rng = np.random.default_rng(1)
-    power = [filtered_before(*crowd(rng, 500, 0.4, 0.3, filtered=True)).p_value < 0.01 for _ in range(40)]
+    power = [filtered_before(*crowd(rng, 500, 0.4, 0.3, filtered=True)).p_value < 0.01 for _ in range(300)]
     alarms = [filtered_before(*crowd(rng, 500, 0.3, 0.3, filtered=False)).p_value < 0.01 for _ in range(120)]
     assert np.mean(power) >= 0.99
     # At most 1 %, within the error of 120 draws.
@@ -143,6 +143,29 @@ def test_power_and_false_alarms_of_the_test_of_filtering():
     better = filtered_before(*crowd(rng, 500, 0.6, 0.3, filtered=False))
     assert better.p_value > 0.5
     assert better.queries == 500
+
+
+def test_models_are_kept_apart(tmp_path, capsys):
+    """Each model has metrics, a report and a test of its own."""
+    graph = world()
+    write_labelled(graph, tmp_path / "graph")
+    rows = [
+        {"head": f"e{q}", "relation": "r", "answers": [answer], "model": name}
+        for name, answer in (("good", "e1"), ("bad", "zzz"))
+        for q in range(6)
+    ]
+    source = written(tmp_path / "lists.jsonl", rows)
+    line = ["ranks", "generated", str(source), "--kg", str(tmp_path / "graph"), "--format", "json"]
+    assert main(line) == 0
+    together = {one["model"]: one for one in json.loads(capsys.readouterr().out)["models"]}
+    for name in ("good", "bad"):
+        written(source, [row for row in rows if row["model"] == name])
+        assert main(line) == 0
+        assert json.loads(capsys.readouterr().out)["models"] == [together[name]]
+    assert together["bad"]["report"]["ceiling"] == 0
+    written(source, rows)
+    with pytest.raises(ValueError, match="`lists` must be of one model, got bad, good"):
+        filtered_before(read_generated(source), graph)
 
 
 def written(path, rows):
@@ -162,7 +185,7 @@ def test_the_command(tmp_path, capsys):
     (tmp_path / "names.tsv").write_text("who\te3\n")
     line = ["ranks", "generated", str(source), "--kg", str(tmp_path / "graph")]
     assert main([*line, "--format", "json", "--aliases", str(tmp_path / "names.tsv")]) == 0
-    told = json.loads(capsys.readouterr().out)
+    (told,) = json.loads(capsys.readouterr().out)["models"]
     assert told["report"]["lists"] == 8
     assert told["report"]["unknown"] == 0
     assert [row["metric"] for row in told["metrics"]] == ["mrr", "hits@1", "hits@10"]

@@ -1,6 +1,7 @@
 """TREC runs whatever their topics are called: trec_eval's values, names, files, bad input."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -80,10 +81,26 @@ def test_the_command_prints_what_trec_eval_prints(tmp_path, capsys):
     names = ",".join(THEIRS.values())
     assert main(["ir", str(run), "--qrels", str(qrels), "--metric", names, "--format", "trec"]) == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert len(lines) == 40 * len(THEIRS)
+    assert len(lines) == 40 * len(THEIRS) + 2
+    assert lines[-len(THEIRS) - 1] == ["num_q", "all", "39"]
+    # Query by query, as trec_eval -q has it.
+    assert [query for _, query, _ in lines[: len(THEIRS)]] == [lines[0][1]] * len(THEIRS)
     for name, query, value in lines:
         if query in expected:
             assert float(value) == pytest.approx(expected[query][name], abs=1e-4)
+
+
+def test_topics_may_hold_a_bar_and_mrr_is_the_mean_of_rr(tmp_path, capsys):
+    run, qrels = written(tmp_path)
+    first = run.read_text().split()[0]
+    for path in (run, qrels):
+        path.write_text(re.sub(rf"^{first}\b", "Oslo|capital", path.read_text(), flags=re.MULTILINE))
+    assert main(["ir", str(run), "--qrels", str(qrels), "--metric", "MRR,MRR@10", "--format", "json"]) == 0
+    values = json.loads(capsys.readouterr().out)["values"]
+    assert [row["metric"] for row in values] == ["RR", "RR@10"]
+    pool = ["pool", str(run), "--depth", "3", "--out", str(tmp_path / "pool"), "--format", "json"]
+    assert main(pool) == 0
+    assert "Oslo|capital" in (tmp_path / "pool" / "pool.tsv").read_text()
 
 
 def test_forms_and_files(tmp_path, capsys):

@@ -7,6 +7,8 @@ import pytest
 import owkg
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import rank_queries
+from owkg.ranks.annotate import annotated
+from owkg.ranks.keyed import rank_query_files
 
 ENTITIES = tuple("abcdef")
 
@@ -72,8 +74,9 @@ def test_against_brute_force(part):
             if typed is None
             else pl.DataFrame(sorted(typed), ["relation", "side", "entity"], orient="row")
         )
+        numbered = tasks.with_row_index("number")  # a task may stand there twice
         table = rank_queries(
-            scores, tasks, ENTITIES, known=known, key=key, during=during, candidates=given
+            scores, numbered, ENTITIES, known=known, key=key, during=during, query="number", candidates=given
         ).frame
         assert table.select("optimistic", "pessimistic", "candidates").rows() == brute(
             tasks, known, scores, key, during, typed
@@ -139,3 +142,55 @@ def test_bad_input(change, message):
     } | change
     with pytest.raises(ValueError, match=message):
         rank_queries(given.pop("scores"), given.pop("tasks"), given.pop("entities"), **given)
+
+
+def test_dates_and_times_are_alike_whatever_holds_them(tmp_path):
+    """Text in one file, dates or times in another: the same ranks."""
+    from datetime import date, datetime
+
+    tasks = pl.DataFrame(
+        {"head": ["a"], "relation": ["r"], "tail": ["b"], "side": ["tail"], "time": ["2014-01-01"]}
+    )
+    tasks.write_csv(tmp_path / "tasks.csv")
+    np.savez(tmp_path / "scores.npz", scores=np.arange(6.0)[None], entity_labels=np.array(ENTITIES))
+    facts = pl.DataFrame({"head": ["a"] * 2, "relation": ["r"] * 2, "tail": ["b", "f"]})
+    found = []
+    for time in ("2014-01-01", date(2014, 1, 1), datetime(2014, 1, 1)):
+        known = tmp_path / "known.parquet"
+        facts.with_columns(time=pl.lit(time)).write_parquet(known)
+        spans = tmp_path / "spans.parquet"
+        facts.with_columns(pl.lit(time).alias("from"), pl.lit(time).alias("to")).write_parquet(spans)
+        files = (tmp_path / "scores.npz", tmp_path / "tasks.csv")
+        for options in ({"known": known, "key": "time"}, {"known": spans, "during": "time"}):
+            table = rank_query_files(*files, **options)
+            found.append(table.frame.select("relation", "optimistic", "candidates").row(0))
+            assert table.about["own_facts_known"] == 1
+    assert set(found) == {("r|time=2014-01-01", 4, 5)}
+    facts.with_columns(time=pl.Series([date(2014, 1, 1), date(2014, 1, 2)])).write_parquet(known)
+    tasks.with_columns(time=pl.lit("soon")).write_csv(tmp_path / "tasks.csv")
+    with pytest.raises(
+        ValueError, match="`tasks` must hold dates or times in time, as other tables do, got 'soon'"
+    ):
+        rank_query_files(*files, known=known, key="time")
+
+
+def test_static_and_raw_queries_are_told_apart():
+    tasks = pl.DataFrame({"head": "a", "relation": "r", "tail": "b", "side": "tail", "time": [1, 2]})
+    known = tasks.drop("side")
+    scores = np.arange(12.0).reshape(2, 6)
+    with pytest.raises(
+        ValueError, match="`tasks` must be different: the tail of \\(a, r, b\\) is asked for twice"
+    ):
+        rank_queries(scores, tasks, ENTITIES, known=known)
+    for facts in (known, None):
+        table = rank_queries(scores, tasks, ENTITIES, known=facts, query="time")
+        assert table.frame["relation"].to_list() == ["r|time=1", "r|time=2"]
+        assert table.frame["optimistic"].to_list() == [5, 5]
+        owkg.evaluate(table, "mrr", ci=None)
+
+
+def test_a_graph_knows_the_relation_without_the_key():
+    graph = KnowledgeGraph(tuple(ENTITIES), ("r",), {"train": np.array([[0, 0, 2]], np.int32)})
+    tasks = pl.DataFrame({"head": "a", "relation": "r", "tail": "b", "side": "tail", "time": [1, 2]})
+    table = rank_queries(np.arange(12.0).reshape(2, 6), tasks, ENTITIES, known=tasks.drop("side"), key="time")
+    assert annotated(table.frame, graph)["category"].to_list() == ["1-1", "1-1"]
