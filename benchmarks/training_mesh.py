@@ -1,6 +1,6 @@
 """Losses of two processes of two devices each beside those of one process on one device, killed and resumed.
 
-A hundred steps of `owkg train` on a random graph, by updates of whole tables and of rows. Devices are virtual
+Steps of `owkg train` on a random graph, by updates of whole tables and of rows. Devices are virtual
 ones of the CPU, processes are connected by JAX over localhost, and what they tell each other goes by gloo.
 Every run is made undisturbed, and once more killed (SIGKILL, all processes) and resumed: on as many devices,
 where it must end with the same parameters to the bit, and from two processes on to one, where losses must

@@ -46,6 +46,13 @@ def where(scheduler: str | None, workers: int | None) -> Where | None:
     return None if scheduler is None and workers in (None, 1) else Where(scheduler, workers or 1)
 
 
+def check_scheduler(place: Where | None) -> None:
+    """ArgumentError where a scheduler that is named does not answer or has no workers."""
+    if place is not None and place.scheduler is not None:
+        with _client(_dask(), place):
+            pass
+
+
 def run_tasks(
     function: Callable[..., Any],
     tasks: Sequence[tuple[Any, ...]],

@@ -11,7 +11,7 @@ from scipy import special
 
 from owkg.auditing import Answers, Pair, breakdown, implied
 from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, order_probability
-from owkg.cluster import Where, where
+from owkg.cluster import Where, check_scheduler, where
 from owkg.kg import num_candidates
 from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.simulate import FullTest, thin
@@ -354,6 +354,7 @@ def calibrate(
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
     rows, told, place = [], [], where(scheduler, workers)
+    check_scheduler(place)
     for name, setting in CALIBRATION.items():
         worlds = trained(name, setting, folder, quick=quick, place=place)
         rows.append(points(name, worlds, setting.labels))
@@ -411,6 +412,7 @@ def check(
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
     place = where(scheduler, workers)
+    check_scheduler(place)
     unseen_worlds = [
         trained(name, setting, folder, quick=quick, place=place) for name, setting in CHECK.items()
     ]

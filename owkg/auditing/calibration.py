@@ -64,22 +64,26 @@ def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any
     return own.share * np.interp(sparsity, own.sparsity, own.error) * both
 
 
-def order_probability(metric: str, difference: Any, sampling: Any, model: Any) -> Any:
+def order_probability(
+    metric: str, difference: Any, sampling: Any, model: Any, of_sampling: float = np.inf
+) -> Any:
     """P(the first is better), from the implied difference and its errors.
 
-    By Student's t with the degrees of freedom of Satterthwaite: as few as the calibration has where the error
-    of the model decides, and many where that of the queries does.
+    By Student's t with the degrees of freedom of Satterthwaite: those of the calibration where the error of
+    the model decides, and those of the queries where theirs does.
 
     Args:
         metric: its name.
         difference: of the implied full-test metrics.
         sampling: its standard error over queries.
         model: of `difference_error`.
+        of_sampling: degrees of freedom of `sampling`.
     """
     sampling, model = np.asarray(sampling, float), np.asarray(model, float)
     variance = np.maximum(sampling**2 + model**2, _NOTHING**2)
-    freedom = _errors(calibrated(metric)).freedom * (variance / np.maximum(model, _NOTHING) ** 2) ** 2
-    return special.stdtr(np.minimum(freedom, _MANY), difference / np.sqrt(variance))
+    parts = model**4 / _errors(calibrated(metric)).freedom + sampling**4 / of_sampling
+    freedom = variance**2 / np.maximum(parts, variance**2 / _MANY)
+    return special.stdtr(freedom, difference / np.sqrt(variance))
 
 
 def calibrated(metric: str) -> str:

@@ -23,11 +23,13 @@ class Observed(NamedTuple):
         value: of each system.
         sampling: covariance of the values over samples of queries.
         answers: the known answers of the queries.
+        freedom: degrees of freedom of `sampling`: effective queries (Kish) less one.
     """
 
     value: Float64[np.ndarray, "systems"]
     sampling: Float64[np.ndarray, "systems systems"]
     answers: Answers
+    freedom: float = np.inf
 
     def only(self, system: int) -> "Observed":
         """The value of one system."""
@@ -65,7 +67,8 @@ def observed(
     total, queries = weight.sum(), len(weight)
     mean = value.sum(1) / total
     apart = value - mean[:, None] * weight
-    return Observed(mean, apart @ apart.T * queries / max(queries - 1, 1) / total**2, answers)
+    freedom = max(float(total**2 / (weight @ weight)) - 1, 1.0)
+    return Observed(mean, apart @ apart.T * queries / max(queries - 1, 1) / total**2, answers, freedom)
 
 
 def full_metrics(
@@ -146,7 +149,7 @@ def probabilities(
     of_first, of_second, shared = (x.reshape(-1, 1, *more) for x in own)
     variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
     model = difference_error(name, sparsity.reshape(-1, *more), full[0], full[1])
-    return order_probability(name, full[0] - full[1], np.sqrt(np.maximum(variance, 0)), model)
+    return order_probability(name, full[0] - full[1], np.sqrt(np.maximum(variance, 0)), model, seen.freedom)
 
 
 def breaking_sparsity(

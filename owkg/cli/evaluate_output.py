@@ -123,8 +123,11 @@ def show_estimates(
     title = f"{source.path}: unbiased estimates, {options['ties']} ranks, {options['split']}"
     printed(title, heads, cells)
     line(
-        f"scores: {found.typical_share:.1%} of all are of typical candidates, "
-        f"{found.sampled_share:.2%} of others"
+        f"scores: {found.typical_share + found.sampled_share:.1%} of all; {found.typical_share:.1%} are of "
+        f"typical candidates, {found.sampled_share:.2%} of others"
     )
+    if len(none := found.values.filter(found.values["sampling_error"] == 0)):
+        cells = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())
+        line(f"a sampling error of 0 says that nothing was found, not that it is small: {cells}")
     for note in notes:
         line(f"note: {note}")

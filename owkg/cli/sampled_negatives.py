@@ -1,6 +1,7 @@
 """`owkg metrics --sampled-negatives`: values of full evaluation that agree with ranks among negatives."""
 
 import json
+import re
 from pathlib import Path
 
 from owkg.cli.inputs import check_readable
@@ -40,8 +41,10 @@ def print_full_values(
         raise ValueError(f"`format` must be table, json or csv with --sampled-negatives, got {form}.")
     names = [part for one in metric or () for part in split_list(one)] or list(_USUAL)
     if published is not None:
-        values = _values(published)
-        found = full_values_of_published(values, names, negatives=negatives, num_entities=num_entities)
+        values, rounding = _values(published)
+        found = full_values_of_published(
+            values, names, negatives=negatives, num_entities=num_entities, rounding=rounding
+        )
     else:
         check_readable(files)
         parts = []
@@ -68,13 +71,18 @@ def print_full_values(
     line("any value between full_low and full_high is that of some ranks that would look the same")
 
 
-def _values(text: str) -> dict[str, float]:
-    """Values by metric."""
-    found = {}
+def _values(text: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Values by metric, and half a unit of the last digit of each."""
+    found, rounding = {}, {}
     for part in split_list(text):
         name, _, value = part.partition("=")
+        digits = re.fullmatch(r"\d*\.?(\d*)", value.strip())
         try:
-            found[name.strip()] = float(value)
+            number = float(value) if digits else None
         except ValueError:
-            raise ValueError(f"`published` must be METRIC=VALUE, such as mrr=0.98, got {part!r}.") from None
-    return found
+            number = None
+        if number is None or digits is None:
+            raise ValueError(f"`published` must be METRIC=VALUE, such as mrr=0.98, got {part!r}.")
+        found[name.strip()] = number
+        rounding[name.strip()] = 0.5 * 10.0 ** -len(digits[1]) if "." in value else 0.5
+    return found, rounding

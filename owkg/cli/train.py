@@ -198,8 +198,9 @@ def train(
     if seeds is not None:
         others = {"seed": seed, "resume": resume, "overwrite": overwrite, "devices": devices}
         others |= {"coordinator": coordinator, "distributed": distributed}
+        others |= {"num_processes": num_processes, "process_id": process_id}
         for name, value in others.items():
-            if value:
+            if value is not None and value is not False:
                 raise ArgumentError(name, "cannot be combined with --seeds.")
         chosen = training.training(**settings) if config is None else training.read_config(config, **settings)
         _train_seeds(kg, chosen, seeds, out, where(scheduler, workers), form)

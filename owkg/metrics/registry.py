@@ -188,6 +188,8 @@ _SYNONYMS = {
     "power-mean@inf": "max-rank",
     "power-mean@-inf": "min-rank",
     "aamr": "amr",
+    "adjusted-hits-at-k": "ahits@10",  # PyKEEN's K, where its key names none
+    "z-hits-at-k": "zhits@10",
     "aamri": "amri",
     "gmri": "agmri",
     "zamr": "zmr",

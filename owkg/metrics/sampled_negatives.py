@@ -34,13 +34,13 @@ def full_values(
     negatives. All distributions of r whose distribution of sampled ranks is within the
     Dvoretzky-Kiefer-Wolfowitz band of the one that was seen are possible; a linear program finds the least
     and the largest value of a metric among them. The set holds the value of the population with probability
-    `ci` at least.
+    `ci`, at least where queries have as many answers.
 
     Args:
         ranks: among the answer and K negatives: `candidates` is K + 1 in every row. Half ranks count down.
         metrics: means over ranks.
         num_entities: N, candidates of full evaluation.
-        ci: level of the band, on the number of distinct queries.
+        ci: level of the band, on the effective number of queries (Kish).
 
     Returns:
         A row each metric: metric, sampled (its value among the negatives), full_low, full_high.
@@ -59,8 +59,11 @@ def full_values(
     rank = (table["optimistic"].to_numpy() + table["pessimistic"].to_numpy()) // 2
     seen = np.bincount(rank - 1, minlength=negatives + 1) / len(rank)
     entity = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
-    queries = table.select("side", "relation", entity=entity).n_unique()
-    band = np.sqrt(np.log(2 / (1 - ci)) / (2 * queries))
+    if "weight" in table.columns and (table["weight"] != 1).any():
+        raise ArgumentError("ranks", "must not be weighted: the band is of ranks that count alike.")
+    counts = table.group_by("side", "relation", entity=entity).len()["len"].to_numpy().astype(float)
+    # Answers to one query stand or fall together: as many queries as have the same error (Kish).
+    band = np.sqrt(np.log(2 / (1 - ci)) / 2 * (counts**2).sum()) / counts.sum()
     grid = _grid(size)
     # A band at some of the places is a set that is no smaller, and a program that is.
     places = np.unique(
@@ -83,7 +86,7 @@ def full_values_of_published(
     *,
     negatives: int,
     num_entities: int,
-    rounding: float = 0.0005,
+    rounding: float | Mapping[str, float] = 0.0005,
 ) -> pl.DataFrame:
     """Values of full evaluation that agree with published metrics of ranks among uniform negatives.
 
@@ -92,7 +95,7 @@ def full_values_of_published(
         metrics: of full evaluation.
         negatives: K, for each answer.
         num_entities: N, candidates of full evaluation.
-        rounding: half a unit of the last digit of the published values.
+        rounding: half a unit of the last digit of the published values, one number or one of each metric.
 
     Returns:
         A row each metric: metric, full_low, full_high.
@@ -112,11 +115,13 @@ def full_values_of_published(
     grid = _grid(size)
     chances = _chances(grid, size, negatives)
     names = list(published)
-    values = np.array([float(published[name]) for name in names])
+    values = checks.real("published", [float(published[name]) for name in names], -np.inf, np.inf)
+    halves = [rounding[name] for name in names] if isinstance(rounding, Mapping) else rounding
+    apart = checks.real("rounding", halves, 0, np.inf)
     drawn = np.stack([rank_weights(one, np.arange(1.0, negatives + 2)) for one in _weights(names)])
     rows = []
     for weight in _weights(metrics):
-        low, high = _ends(weight, grid, drawn @ chances, values - rounding, values + rounding)
+        low, high = _ends(weight, grid, drawn @ chances, values - apart, values + apart)
         rows.append({"metric": weight.name, "full_low": low, "full_high": high})
     return pl.DataFrame(rows)
 

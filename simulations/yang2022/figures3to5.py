@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
-from owkg.cluster import where
+from owkg.cluster import check_scheduler, where
 from owkg.terminal.progress import progress
 from simulations.open_world.runs import (
     Configurations,
@@ -61,6 +61,8 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
         from simulations.open_world.note import note
 
         numbers: dict[str, Any] = {}
+        place = where(scheduler, workers)
+        check_scheduler(place)
         with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
             done = study(
                 preset,
@@ -70,7 +72,7 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
                 labels=configuration,
                 max_steps=max_steps,
                 seed=seed,
-                place=where(scheduler, workers),
+                place=place,
             )
             paths: list[Path] = []
             stale = note(out, done.description)

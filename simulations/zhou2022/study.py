@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.options import Format, OutputFormat
-from owkg.cluster import Where, where
+from owkg.cluster import Where, check_scheduler, where
 from owkg.terminal.progress import progress
 from simulations.open_world.runs import (
     Configurations,
@@ -68,6 +68,7 @@ def pooling(
     """
     with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
         place = where(scheduler, workers)
+        check_scheduler(place)
         numbers = _run(preset, out, worlds, density, configuration, max_steps, place, depth, replicates, seed)
     if form is Format.JSON:
         print(json.dumps(numbers, indent=2, allow_nan=False))

@@ -57,7 +57,7 @@ def test_json_is_what_the_library_gives(call):
 
 def test_files(call, tmp_path):
     out, page, text = tmp_path / "audited", tmp_path / "audit.html", tmp_path / "audit.md"
-    options = ("--metric", "mrr", "--test", "t", *LISTED, "--judged", "judged.qrels", "--out", out)
+    options = ("--metric", "mrr", "--test", "t", *LISTED, "--judged", "judgements.qrels", "--out", out)
     code, printed, err = call("audit", *RUNS, *options, "--report", page, "--report", text)
     assert code == 0
     assert "what judgements say" in printed

@@ -32,12 +32,17 @@ def test_published_values(call):
         ["mrr", "p-mrr@1/2"],
         negatives=500,
         num_entities=2_500_604,
+        rounding=0.005,  # of two digits
     )
     code, out, err = call(*asked, "--metric", "mrr,p-mrr@1/2", "--format", "json")
     assert (code, err, json.loads(out)) == (0, "", expected.to_dicts())
     code, out, _ = call(*asked, "--metric", "mrr,p-mrr@1/2", "--format", "csv")
     assert (code, out) == (0, expected.write_csv())
     code, out, _ = call(*asked)
+    assert code == 0
+    assert "0.0065      0.9750" in out
+    # A digit more says more.
+    code, out, _ = call(*asked[:-1], "mrr=0.980,hits@1=0.970,hits@10=0.990")
     assert code == 0
     assert "0.0092      0.9569" in out
 
@@ -75,3 +80,12 @@ def test_bad_published_values(call, values):
     code, out, err = call("metrics", "--sampled-negatives", 20, "--num-entities", 100, "--published", values)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", ["nan", "1e-3x", "", "high"])
+def test_published_values_are_numbers(call, value):
+    code, out, err = call(
+        "metrics", "--sampled-negatives", 5, "--num-entities", 99, "--published", f"mrr={value}"
+    )
+    assert (code, out) == (2, "")
+    assert "--published must be METRIC=VALUE" in err

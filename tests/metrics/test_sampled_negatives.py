@@ -111,3 +111,31 @@ def test_chances_are_hypergeometric():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_band_is_of_whole_queries():
+    """Populations of easy queries with many answers and hard ones with one: the set holds the true value."""
+    rng = np.random.default_rng(4)
+
+    def drawn(queries):
+        easy = rng.random(queries) < 0.3
+        head = np.repeat(np.arange(queries), np.where(easy, 40, 1))
+        rank = np.where(np.repeat(easy, np.where(easy, 40, 1)), 1, rng.integers(1, SIZE + 1, len(head)))
+        above = rng.hypergeometric(rank - 1, SIZE - rank, NEGATIVES)
+        return head, rank, above + 1
+
+    truth = (1 / drawn(100_000)[1]).mean()
+    held = []
+    for _ in range(60):
+        head, _, seen = drawn(50)
+        frame = table(seen, NEGATIVES + 1).with_columns(head=pl.Series(head.astype(str)), tail=pl.lit("t"))
+        frame = frame.with_columns(tail=pl.int_range(pl.len()).cast(pl.String))
+        low, high = full_values(frame, "mrr", num_entities=SIZE).select("full_low", "full_high").row(0)
+        held.append(low - 1e-9 <= truth <= high + 1e-9)
+    assert np.mean(held) >= 0.95
+
+
+def test_weighted_ranks_are_refused():
+    frame = table([1, 2], 9).with_columns(weight=pl.Series([1.0, 3.0]))
+    with pytest.raises(ValueError, match="`ranks` must not be weighted"):
+        full_values(frame, num_entities=99)
