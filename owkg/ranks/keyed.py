@@ -74,7 +74,9 @@ def rank_queries(
     """
     keys = _keys(key)
     further = _keys(query, "query")
-    needed = list(dict.fromkeys([*_TRIPLE, "side", *keys, *([] if during is None else [during]), *further]))
+    more: list[str] = [*keys, *([] if during is None else [during]), *further]
+    named = list(dict.fromkeys(more))
+    needed = [*_TRIPLE, "side", *named]
     frame = _checked("tasks", tasks, needed)
     for name, other in (("known", known), ("candidates", candidates)):
         if not isinstance(other, pl.DataFrame):
@@ -118,7 +120,6 @@ def rank_queries(
     left = None if known is None else _known(asked, known, keys, during, place)
     among = None if candidates is None else _candidates(asked, candidates, keys, place, answer)
     found = ranks_from_scores(scores, answer, known=left, candidates=among, tolerance=tolerance)
-    named = needed[4:]
     shown = [pl.col("relation"), *(pl.format(f"|{name}={{}}", pl.col(name)) for name in named)]
     table = frame.select("head", pl.concat_str(shown, ignore_nulls=True).alias("relation"), "tail", "side")
     if len(twice := table.filter(table.is_duplicated())):
@@ -135,7 +136,9 @@ def rank_queries(
     columns["filtered"] = [known is not None] * len(frame)
     if model is not None:
         columns["model"] = [model] * len(frame)
-    about = {"filter": ["known", *keys, *([] if during is None else [during])] if left is not None else []}
+    about: dict[str, Any] = {
+        "filter": ["known", *keys, *([] if during is None else [during])] if left is not None else []
+    }
     if left is not None:
         about["own_facts_known"] = int(_holds(left, answer).sum())
     return RankTable.trusted(validated(pl.concat([table, pl.DataFrame(columns)], how="horizontal")), about)
