@@ -12,8 +12,6 @@ from owkg.keys import checked_key, generator
 
 # Signs in memory at a time.
 _SIGNS = 2**19
-# The eight bits of every byte, the highest first: signs come ready for the product.
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
 # Signs of one step of the enumeration.
 _STEP = 2**20
 # Statistics this near to the observed one, relative to the sums they are differences of, count as equal.
@@ -72,17 +70,14 @@ def randomisation(
     first, second = np.triu_indices(len(each), 1)
     total = each.sum(1)
     observed = np.abs(total[first] - total[second]) - _tolerance(each.T)
-    rng, size, num_bytes = generator(key), max(1, _SIGNS // queries), -(-queries // 8)
-    columns = np.zeros((8 * num_bytes, len(each)))
-    columns[:queries] = each.T
-    stays = np.empty((min(size, draws), num_bytes, 8))
+    rng, size = generator(key), max(1, _SIGNS // queries)
     found = np.zeros(len(first), np.int64)
     for start in range(0, draws, size):
         count = min(size, draws - start)
         # The queries whose sign stays; those that are flipped count as often with the other sign.
-        drawn = rng.integers(0, 256, (count, num_bytes), np.uint8)
-        np.take(_BITS, drawn, axis=0, out=stays[:count], mode="clip")
-        sums = 2 * (stays[:count].reshape(count, -1) @ columns) - total
+        drawn = rng.integers(0, 256, (count, -(-queries // 8)), np.uint8)
+        stays = np.unpackbits(drawn, axis=1, count=queries).astype(np.float64)
+        sums = 2 * (stays @ each.T) - total
         found += (np.abs(sums[:, first] - sums[:, second]) >= observed).sum(0)
         if on_progress is not None:
             on_progress(start + count, draws)
