@@ -32,8 +32,8 @@ _SPARSITIES = np.round(np.arange(0, 0.951, 0.05), 2)
 _SHOWN = slice(0, 19, 2)
 # Correlations and differences of them that are tried.
 _CORRELATIONS = np.round(np.arange(-0.6, 0.601, 0.05), 2)
-# Of a stated interval, points at these distances, and its ends and middle.
-_STEPS = {"sparsity": 0.05, "correlation": 0.05}
+# Distance of the points of a stated interval.
+_STEP = 0.05
 # Queries of the power curve.
 _QUERIES = np.unique(np.geomspace(30, 100_000, 36).round().astype(int))
 # Tolerated probability of the wrong order, of required queries.
@@ -61,16 +61,16 @@ class Box(NamedTuple):
         """Points of the interval of a system."""
         if self.correlation is None:
             return np.zeros(1)
-        return points_of(*self.correlation[system], _STEPS["correlation"])
+        return points_of(*self.correlation[system])
 
 
-def points_of(low: float, high: float, step: float) -> Float64[np.ndarray, "points"]:
-    """Points of an interval: the multiples of a step in it, its ends and its middle.
+def points_of(low: float, high: float) -> Float64[np.ndarray, "points"]:
+    """Points of an interval: the multiples of `_STEP` in it, its ends and its middle.
 
     An interval within another one has its points, up to its own ends and middle: a larger box is not
     less wide for having been looked at more coarsely.
     """
-    multiples = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+    multiples = np.arange(np.ceil(low / _STEP), np.floor(high / _STEP) + 1) * _STEP
     return np.unique(np.round(np.append(multiples, [low, (low + high) / 2, high]), 12))
 
 
@@ -314,7 +314,7 @@ def _of_order(
 
 
 def _box_sparsities(box: Box) -> np.ndarray | None:
-    return None if box.sparsity is None else points_of(*box.sparsity, _STEPS["sparsity"])
+    return None if box.sparsity is None else points_of(*box.sparsity)
 
 
 def _map(

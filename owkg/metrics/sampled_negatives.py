@@ -116,6 +116,8 @@ def full_values_of_published(
     chances = _chances(grid, size, negatives)
     names = list(published)
     values = checks.real("published", [float(published[name]) for name in names], -np.inf, np.inf)
+    if isinstance(rounding, Mapping) and (lacking := [name for name in names if name not in rounding]):
+        raise ArgumentError("rounding", f"must be of every published metric, and has no {lacking[0]!r}.")
     halves = [rounding[name] for name in names] if isinstance(rounding, Mapping) else rounding
     apart = checks.real("rounding", halves, 0, np.inf)
     drawn = np.stack([rank_weights(one, np.arange(1.0, negatives + 2)) for one in _weights(names)])

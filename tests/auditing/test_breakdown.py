@@ -56,17 +56,21 @@ def turned(known, place, facts, weights, *, macro):
     return (total / count if macro else total).sum() <= 1e-9
 
 
-def smallest(known, place, weights, *, macro):
+def fewest(there, is_turned):
     """How many facts the smallest labelling has that turns the order, by trying all; None if none does."""
-    where = np.argwhere(place[0] > 0)
+    where = np.argwhere(there)
     for m in range(len(where) + 1):
         for chosen in combinations(where, m):
-            facts = np.zeros(place.shape[1:], bool)
+            facts = np.zeros(there.shape, bool)
             for q, c in chosen:
                 facts[q, c] = True
-            if turned(known, place, facts, weights, macro=macro):
+            if is_turned(facts):
                 return m
     return None
+
+
+def smallest(known, place, weights, *, macro):
+    return fewest(place[0] > 0, lambda facts: turned(known, place, facts, weights, macro=macro))
 
 
 @pytest.mark.parametrize("macro", [False, True])
@@ -193,17 +197,7 @@ def test_ties_under_every_rule(rule, macro):
             values[q, : len(own[q])] = own[q]
         found = breakdown(pair, WEIGHTS[name], macro=macro, values=values)
         assert found.certified >= breakdown(pair, WEIGHTS[name], macro=macro).certified or found.certified < 0
-        where = np.argwhere(score[0] >= 0)
-        truth = None
-        for m in range(len(where) + 1):
-            for chosen in combinations(where, m):
-                some = facts.copy()
-                some[tuple(np.array(chosen, int).reshape(-1, 2).T)] = True
-                if gap(some) <= 1e-9:
-                    truth = m
-                    break
-            if truth is not None:
-                break
+        truth = fewest(score[0] >= 0, lambda facts, gap=gap: gap(facts) <= 1e-9)
         if found.certified == -1:
             assert truth is None
         elif truth is not None:

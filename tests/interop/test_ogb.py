@@ -44,3 +44,17 @@ def test_bad_input(change, message):
     given = {"positive": [0.5], "negative": [[0.1, 0.9]]} | change
     with pytest.raises(ValueError, match=message):
         ogb.ranks(**given)
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "message"),
+    [
+        (["high"], [[0.1]], "`positive` must be an array of numbers, got list"),
+        ({"a": 1}, [[0.1]], "`positive` must be an array of numbers, got dict"),
+        ([0.1, 0.2], [[0.1], [0.1, 0.2]], "`negative` must be an array of numbers, got list"),
+        ([0.1], np.zeros((1, 0)), "`negative` must be one candidate at least"),
+    ],
+)
+def test_what_is_no_array_of_scores(positive, negative, message):
+    with pytest.raises(ValueError, match=message):
+        ogb.ranks(positive, negative)

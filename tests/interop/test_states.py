@@ -160,3 +160,8 @@ def test_file_to_ranks(tmp_path):
     state = {"node_emb.weight": normal(N, D), "rel_emb.weight": normal(R, D)}
     save_file(state, tmp_path / "pyg.safetensors")
     assert found(tmp_path / "pyg.safetensors", "pyg", "distmult") == found(state, "pyg", "distmult")
+
+
+def test_a_folder_is_no_state(tmp_path):
+    with pytest.raises(ValueError, match=r"must be a file, such as model\.pt"):
+        read_state(tmp_path)

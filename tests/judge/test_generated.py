@@ -201,6 +201,7 @@ def test_the_command(tmp_path, capsys):
     [
         ("{", "line 1: is no JSON"),
         ("[1]", "line 1: must be an object, got list"),
+        ("[" * 100_000, "line 1: is nested too deeply"),
         ('{"answers": "a", "query": "a|r|?"}', "line 1: must have answers, a list of text"),
         ('{"answers": [], "query": "a r"}', "line 1: a query must be 'head"),
         (

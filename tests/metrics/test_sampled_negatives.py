@@ -135,6 +135,11 @@ def test_the_band_is_of_whole_queries():
     assert np.mean(held) >= 0.95
 
 
+def test_rounding_of_every_metric():
+    with pytest.raises(ValueError, match="`rounding` must be of every published metric, and has no 'mrr'"):
+        full_values_of_published({"mrr": 0.9}, negatives=5, num_entities=99, rounding={"hits@1": 0.1})
+
+
 def test_weighted_ranks_are_refused():
     frame = table([1, 2], 9).with_columns(weight=pl.Series([1.0, 3.0]))
     with pytest.raises(ValueError, match="`ranks` must not be weighted"):
