@@ -1,5 +1,6 @@
 """Independent tasks on a cluster of Dask, or on processes of this machine."""
 
+import hashlib
 import os
 import platform
 import sys
@@ -7,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,7 +84,7 @@ def run_tasks(
     """
     distributed = _dask()
     with _client(distributed, place) as client:
-        _require_alike(client, folder)
+        _require_alike(client, folder, ("owkg", function.__module__.partition(".")[0]))
         offered = [of.get("resources", {}) for of in client.scheduler_info(n_workers=-1)["workers"].values()]
         needs = {"GPU": 1} if any(of.get("GPU") for of in offered) else None
 
@@ -179,14 +181,14 @@ def _client(distributed: Any, place: Where) -> Iterator[Any]:
         yield client
 
 
-def _require_alike(client: Any, folder: Path) -> None:
-    """Raises ValueError, naming the worker, if one has other versions or does not see the folder."""
+def _require_alike(client: Any, folder: Path, packages: tuple[str, ...]) -> None:
+    """Raises ValueError, naming the worker, if one has other code or does not see the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     sign = folder.absolute() / f".{uuid.uuid4().hex}"
     sign.touch()
     try:
-        own = _looked(str(sign))
-        for address, one in client.run(_looked, str(sign), on_error="return").items():
+        own = _looked(str(sign), packages)
+        for address, one in client.run(_looked, str(sign), packages, on_error="return").items():
             if isinstance(one, Exception):
                 raise ValueError(f"worker {address}: cannot import owkg ({one}).")
             for package, number in own["versions"].items():
@@ -201,12 +203,24 @@ def _require_alike(client: Any, folder: Path) -> None:
         sign.unlink(missing_ok=True)
 
 
-def _looked(sign: str) -> dict[str, Any]:
-    """Versions, and whether a file is there."""
+def _looked(sign: str, packages: tuple[str, ...]) -> dict[str, Any]:
+    """Versions, checksums of the source code of packages, and whether a file is there."""
     found = {"Python": platform.python_version()}
     for package in _PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "of no version" if package in sys.modules else "not installed"
+    for package in packages:
+        found[f"source code of {package}"] = _checksum(package)
     return {"versions": found, "seen": os.path.exists(sign)}  # noqa: PTH110
+
+
+def _checksum(package: str) -> str:
+    """Twelve digits of the SHA-256 of the source files of a package; a module by itself has none."""
+    digest = hashlib.sha256()
+    with suppress(ImportError, ValueError):
+        for root in ((spec := find_spec(package)) and spec.submodule_search_locations) or ():
+            for file in sorted(Path(root).rglob("*.py")):
+                digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]

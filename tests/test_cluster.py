@@ -81,6 +81,10 @@ def test_a_scheduler_by_its_address_and_gpus(tasks, tmp_path):
             with pytest.raises(ValueError, match=r"worker tcp://.*: has Python 3\..*, and here is 2\.7\.18"):
                 run_tasks(operator.add, [(1, 1)], place, tmp_path)
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cluster, "_checksum", lambda package: "0" * 12)
+            with pytest.raises(ValueError, match=r"has source code of owkg [0-9a-f]{12}, and here is 0{12}"):
+                run_tasks(operator.add, [(1, 1)], place, tmp_path)
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Path, "touch", lambda _: None)
             with pytest.raises(ValueError, match=f"does not see {tmp_path}; all must share a file system"):
                 run_tasks(operator.add, [(1, 1)], place, tmp_path)

@@ -7,7 +7,7 @@ import typer
 
 from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
 from owkg.cli.inputs import check_readable, check_writable
-from owkg.cli.options import Format, OutputFormat
+from owkg.cli.options import Format, OutputFormat, refuse_given
 from owkg.cli.scorers import (
     EmbeddingsFile,
     GraphFolder,
@@ -24,10 +24,15 @@ from owkg.cli.scorers import (
 from owkg.terminal.progress import progress
 
 _SAMPLING = "Without all scores"
+# Options that only rank tables and lists have.
+_OF_TABLES = (
+    "queries", "unseen", "tolerance", "name", "popularity", "score", "lists", "depth", "block_mib",
+)  # fmt: skip
 _ONLY_PARQUET = "only .parquet keeps by which splits"
 
 
 def evaluate(
+    context: typer.Context,
     run: RunFolder = None,
     out: Annotated[
         Path | None,
@@ -138,8 +143,10 @@ def evaluate(
         if out is None:
             raise ValueError("`out` must say where to write the rank table; --sample needs none.")
         out = path_checked(out)
-        if metric:
-            raise ValueError("`metric` has no effect without --sample; owkg metrics has all of rank tables.")
+        refuse_given(context, ["metric"], "without --sample; owkg metrics has all of rank tables")
+        refuse_given(context, ["ties", "typical", "seed"], "without --sample")
+    else:
+        refuse_given(context, _OF_TABLES, "with --sample")
     unseen = unseen_checked(unseen)
     if raw and filter_ is not None:
         raise ValueError(f"`filter` has no effect with --raw, got {filter_!r}.")
@@ -148,12 +155,6 @@ def evaluate(
     check_readable([queries])
     check_writable([out, lists])
     if sample is not None:
-        others = {"queries": queries, "lists": lists, "popularity": popularity, "score": score}
-        others |= {"tolerance": tolerance, "name": name, "block_mib": block_mib}
-        others |= {"unseen": None if unseen == "error" else unseen}
-        for option_name, value in others.items():
-            if value:
-                raise ValueError(f"`{option_name}` has no effect with --sample.")
         chosen = [part for one in metric or ["mrr,hits@1,hits@10"] for part in _names(one)]
         options = {"share": sample, "more": typical, "ties": ties, "seed": seed, "split": split}
         options |= {"filter_splits": filters, "sides": _names(sides)}

@@ -11,6 +11,7 @@ import typer
 
 from owkg.cli.errors import renamed
 from owkg.cli.inputs import check_readable, graph_in
+from owkg.cli.options import refuse_given
 from owkg.cli.systems import noted
 from owkg.terminal.progress import progress
 
@@ -38,10 +39,16 @@ _SAMPLED = "Ranks among sampled negatives"
 _REPLICATES = 1000
 # Arguments of the library that come from an option of another name.
 _FROM = {"num_entities": "probe_entities", "shares": "reweight", "level": "ci"}
+# Options that have no meaning for ranks among sampled negatives.
+_OF_FULL_RANKS = (
+    "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
+    "mean_of_sides",
+)  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link")
 
 
 def metrics(
+    context: typer.Context,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -145,6 +152,7 @@ def metrics(
     if sampled_negatives is None and (num_entities is not None or published is not None):
         raise ValueError("`num_entities` and --published need --sampled-negatives.")
     if sampled_negatives is not None:
+        refuse_given(context, _OF_FULL_RANKS, "with --sampled-negatives")
         from owkg.cli.sampled_negatives import print_full_values
 
         print_full_values(files or [], metric, sampled_negatives, num_entities, published, ci, form.value)

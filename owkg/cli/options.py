@@ -148,6 +148,14 @@ def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, A
     return values
 
 
+def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """Raises ValueError if one of the options was given: it has no effect, `why`."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"`{name.rstrip('_')}` has no effect {why}.")
+
+
 @contextmanager
 def naming_options(flags: Collection[str]) -> Iterator[None]:
     """Errors name what is set by `--option NAME=VALUE` so, and only `flags` as options of their own."""

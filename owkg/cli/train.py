@@ -264,6 +264,8 @@ def _connected(
         return
     from owkg.train.hosts import connect, is_first
 
+    if distributed and coordinator is not None:
+        raise ArgumentError("coordinator", "cannot be combined with --distributed, which finds its own.")
     connect(coordinator, **given)
     # Libraries that carry what devices tell each other write on standard output, which is for results.
     sys.stdout.flush()

@@ -80,7 +80,10 @@ def weights_named(names: Sequence[str]) -> list[Weight]:
     if not names:
         raise ArgumentError("metrics", f"must name at least one of {NAMES}, got none.")
     for name in names:
-        one = rank_weight(name)
+        try:
+            one = rank_weight(name)
+        except ValueError:
+            raise ArgumentError("metrics", f"must be of {NAMES}, got {name!r}.") from None
         if one.name == "log-mrr":
             found.append(Weight(one.name))
         elif one.name == "mrr":
@@ -93,7 +96,7 @@ def weights_named(names: Sequence[str]) -> list[Weight]:
             raise ArgumentError(
                 "metrics", f"must be of {NAMES}, which have an unbiased estimate of samples, got {name}."
             )
-    return found
+    return list(dict.fromkeys(found))
 
 
 def block_edges(num_entities: int) -> Int[np.ndarray, "edges"]:
@@ -131,7 +134,7 @@ def reach_chances(
         else:
             worth += weight.below(1 - begin, ranks[:, None]) ** 2
     score = np.sqrt(worth / (begin + _FIRST / size))[of]
-    survives = (1 - begin) ** (rank[:, None] - 1)
+    survives = np.stack([_survives(weight, begin, ranks[:, None]) for weight in weights]).max(0)[of]
 
     def cost(factor: float) -> float:
         return float((np.minimum(1, factor * score) * survives @ width).mean())
@@ -143,6 +146,22 @@ def reach_chances(
         middle = (low + high) / 2
         low, high = (middle, high) if cost(middle) < budget else (low, middle)
     return np.minimum(1, high * score)
+
+
+def _survives(
+    weight: Weight, begin: Float[np.ndarray, "blocks"], ranks: Float[np.ndarray, "ranks 1"]
+) -> Float[np.ndarray, "ranks blocks"]:
+    """The chance that a search that has come to `begin` still goes on, for lack of candidates found.
+
+    As if as many others as typical ones scored higher. A mixture ends with the first of them, Hits@K with the
+    one behind which the answer is at rank K + 1; a rank above K needs no search.
+    """
+    if not weight.hits:
+        return (1 - begin) ** (ranks - 1)
+    allowed = np.maximum(weight.hits - ranks, 0)  # that may be found, and the answer is still a hit
+    beyond = np.maximum(ranks - 1 - allowed, 0)
+    going = np.where(beyond > 0, special.betainc(np.maximum(beyond, 1e-9), allowed + 1, 1 - begin), 1.0)
+    return np.where(ranks <= weight.hits, going, 0.0)
 
 
 class Clocks(NamedTuple):

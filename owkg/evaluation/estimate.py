@@ -22,6 +22,7 @@ from owkg.kg.triples import query_parts
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.ranks.build import default_filters, filter_facts
 from owkg.stats.interval import student
+from owkg.storage import free_memory
 
 _TIED = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}
 
@@ -114,7 +115,7 @@ def sampled(
 
     Raises:
         ValueError: if a metric has no such estimate, an argument is out of range, the parameters are not of
-            the graph's size, or a score is no finite number.
+            the graph's size, typical candidates do not fit in memory, or a score is no finite number.
     """
     graph = graph_checked(graph)
     check_sizes(model, params, graph)
@@ -131,6 +132,7 @@ def sampled(
     if not len(triples):
         raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
     seen = np.concatenate([facts, triples, graph.splits.get("train", triples[:0])])
+    _require_memory(graph, triples, more)
     typical = typical_candidates(seen, more=more, relations=np.unique(triples[:, 1]), **graph.sizes)
     edges = block_edges(graph.num_entities)
     found, full, some = [], 0, 0
@@ -158,6 +160,18 @@ def sampled(
             parts = [(tasks.query, tasks.batch, halves[:, m]) for _, tasks, halves in group]
             rows.append({"side": name, "ties": ties, "metric": weight.name} | summary(parts, ci))
     return SampledEvaluation(pl.DataFrame(rows), full / total, some / total)
+
+
+def _require_memory(graph: Any, triples: np.ndarray, more: float) -> None:
+    """Raises ValueError if there is no room for the typical candidates, as lists and as bits."""
+    slots, free = len(SIDES) * len(np.unique(triples[:, 1])), free_memory()
+    needed = slots * int(more * graph.num_entities) * 4 + graph.num_relations * graph.num_entities // 8
+    if free is not None and needed > free:
+        raise ArgumentError(
+            "more",
+            f"must be small enough for the memory: typical candidates of {slots:,} relations and sides take "
+            f"{needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} are free; got {more:g}.",
+        )
 
 
 def _told(on_progress: Callable[[int, int], None] | None, part: int, parts: int, done: float) -> None:

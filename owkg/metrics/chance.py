@@ -14,7 +14,7 @@ from scipy import special
 
 from owkg.checks import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight
-from owkg.rank_weights.tables import kept_by_size, padded_size, prefix_sums, rank_weights
+from owkg.rank_weights.tables import has_table, kept_by_size, padded_size, prefix_sums, rank_weights, sums_at
 
 
 class Chance(NamedTuple):
@@ -30,24 +30,31 @@ class Chance(NamedTuple):
 
 
 def _new_moments(metric: RankWeight, size: int) -> Float[np.ndarray, "2 ranks"]:
-    first, second = prefix_sums(metric, size)[:, : size + 1] / np.maximum(np.arange(size + 1), 1)
-    variance = second - first**2
-    # What is left of equal weights is rounding.
-    moments = np.stack([first, np.where(variance > 1e-13 * second, variance, 0.0)])
+    moments = _of_sums(prefix_sums(metric, size)[:, : size + 1], np.maximum(np.arange(size + 1), 1))
     moments.flags.writeable = False
     return moments
+
+
+def _of_sums(sums: Float[np.ndarray, "2 n"], sizes: Int[np.ndarray, "n"]) -> Float[np.ndarray, "2 n"]:
+    first, second = sums / sizes
+    variance = second - first**2
+    # What is left of equal weights is rounding.
+    return np.stack([first, np.where(variance > 1e-13 * second, variance, 0.0)])
 
 
 _moments = kept_by_size(_new_moments)
 
 
-def rank_moments(metric: RankWeight, largest: int) -> Float[np.ndarray, "2 candidates"]:
-    """Mean and variance of h(rank), rank uniform on 1 .. N, at index N = 1 .. `largest` or beyond.
+def rank_moments(metric: RankWeight, sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "2 sizes"]:
+    """Mean and variance of h(rank), rank uniform on 1 .. N, for each size N.
 
     E = S1(N) / N and V = S2(N) / N - E^2 with S_i(N) the sum of h^i over 1 .. N (Hoyt et al. 2022,
     appendix B, has them for h = r, 1/r and [r <= k]; this is any h).
     """
-    return _moments(metric, padded_size(largest))
+    largest = int(sizes.max())
+    if has_table(largest):
+        return _moments(metric, padded_size(largest))[:, sizes]
+    return _of_sums(sums_at(metric, sizes), sizes)
 
 
 # Below this share of the whole weight a task's cumulant series is exact: 0.01^9 / 9 is 1e-19.
@@ -225,7 +232,7 @@ def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chanc
             f"must weigh all {len(ranks):,} ranks with numbers above 1e-300 for its chance level, "
             f"got {lowest:g} from {metric.name}.",
         )
-    mean = float(np.dot(counts, rank_moments(metric, int(sizes[-1]))[0][sizes])) / total
+    mean = float(np.dot(counts, rank_moments(metric, sizes)[0])) / total
 
     largest = float(weights.max())
     cumulants, ninth = _weight_cumulants(weights / largest, sizes, counts)

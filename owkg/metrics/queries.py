@@ -16,7 +16,7 @@ from scipy import special
 from owkg.metrics.blocks import Block, Cases, whole_block
 from owkg.metrics.list_gains import GAINS
 from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain
-from owkg.metrics.ties import RankTables, Ties, half_rank_weights, rank_tables
+from owkg.metrics.ties import RankTables, Ties, rank_tables
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
 from owkg.ranks.tasks import Tasks
@@ -49,7 +49,7 @@ def best_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
 def worst_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
     """What a ranking with all answers at the end gets."""
     if isinstance(measure, BestAnswer):
-        return half_rank_weights(measure.metric, int(cases.candidates.max()))[2 * cases.candidates]
+        return rank_weights(measure.metric, cases.candidates)
     gain = _block_gain(measure, 0, cases.candidates - 1, cases.answers, cases.answers)
     return gain / _ideal(measure, cases.answers)
 
@@ -98,7 +98,7 @@ def values(
     else:  # another order, perhaps, than that of the optimistic ranks
         halves = lists.sorted_halves(ties, 2 * high if ties is Ties.PESSIMISTIC else low + high)
     if isinstance(measure, BestAnswer) and tables is not None:
-        return tables.halves[halves[lists.first]]
+        return tables.at(halves[lists.first])
     measure = cast(AveragePrecision | DiscountedGain, measure)
     position = halves / 2 + lists.place - 1
     near = np.flatnonzero(position <= measure.cutoff)
@@ -112,9 +112,10 @@ def _exact(measure: Macro, lists: Block, tables: RankTables | None) -> np.ndarra
     if tables is not None:
         leading = np.flatnonzero(before == 0)
         ahead, size, block_answers = ahead[leading], size[leading], block_answers[leading]
-        value = tables.halves[2 * (ahead + 1)]
+        value = tables.at(2 * (ahead + 1))
         tied = np.flatnonzero(size > 1)
-        value[tied] = _first_place(tables.sums[None], ahead[tied], size[tied], block_answers[tied])[0]
+        sums = prefix_sums(tables.metric, padded_size((ahead + size).max()))[:1]
+        value[tied] = _first_place(sums, ahead[tied], size[tied], block_answers[tied])[0]
         return value
     measure = cast(AveragePrecision | DiscountedGain, measure)
     gains = _block_gain(measure, before, ahead, size, block_answers)

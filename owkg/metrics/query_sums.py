@@ -16,6 +16,7 @@ from owkg.metrics.measures import MACRO, Measure, Probe, Weighting, probe_loss
 from owkg.metrics.median import rank_histogram
 from owkg.metrics.ties import Ties, half_rank_weights, rank_tables, weights_of_ranks
 from owkg.rank_weights.rank_weight import RankWeight
+from owkg.rank_weights.tables import has_table, rank_weights
 from owkg.ranks.tasks import Tasks
 
 
@@ -120,18 +121,17 @@ def reader(
         raise ArgumentError("measure", f"must be an averaged one, got {measure!r}.")
     metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
     sizes = whole.cases.candidates
-    mean, variance = rank_moments(metric, int(sizes.max()))[:, sizes]
+    mean, variance = rank_moments(metric, sizes)
     tables = rank_tables(metric, int(sizes.max()))
-    first, scale, offset = float(tables.halves[2]), None, 0.0
+    first, scale, offset = float(tables.at(np.array([2]))[0]), None, 0.0
     if isinstance(measure, Probe):
         # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
         scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
         mean, variance = offset + scale * mean, scale**2 * variance
     weight = task_weight(whole.tasks, weighting, scaled=scaled)
-    by_size = np.bincount(whole.tasks.candidates, weight)
-    present, one = np.unique(sizes, return_index=True)
-    last = tables.halves[2 * present] * (1.0 if scale is None else scale[one]) + offset
-    worst = float(np.dot(by_size[present], last))
+    of_case = np.bincount(whole.case, whole.weights(weighting, weight)[1], len(sizes))
+    last = tables.at(2 * sizes.astype(np.int64)) * (1.0 if scale is None else scale) + offset
+    worst = float(np.dot(of_case, last))
     rules = rules if whole.tasks.tied else rules[:1]
 
     def read(block: Block) -> dict[Ties, QuerySums]:
@@ -203,10 +203,8 @@ def _probe_scale(loss: RankWeight, sizes: np.ndarray, num_entities: int | None) 
                 f"must be at least the candidates of every task, {int(sizes.max())}, got {num_entities}.",
             )
         sizes = np.full(len(sizes), num_entities)
-    last = np.ascontiguousarray(half_rank_weights(loss, int(sizes.max()))[::2])
-    scale = np.zeros_like(last)
-    scale[2:] = -1 / last[2:]
-    return scale[sizes]
+    last = rank_weights(loss, sizes)
+    return np.divide(-1.0, last, out=np.zeros_like(last), where=sizes > 1)
 
 
 def query_sums_by_ties(
@@ -233,8 +231,8 @@ def query_sums_by_ties(
     Returns:
         None where the measure is macro and the queries have no one list (`queries.answers_of`).
     """
-    if not by_query and isinstance(measure, RankWeight):
-        own = tasks.tasks if isinstance(tasks, Block) else tasks
+    own = tasks.tasks if isinstance(tasks, Block) else tasks
+    if not by_query and isinstance(measure, RankWeight) and has_table(own.candidates.max()):
         return _in_all(measure, weighting, own, rules, {} if histograms is None else histograms)
     whole = tasks if isinstance(tasks, Block) else whole_block(tasks)
     read = reader(measure, weighting, whole, rules, num_entities=num_entities)
@@ -270,7 +268,7 @@ def _in_all(
         counted = histogram(squared, lambda: np.bincount(tasks.candidates, power, size).astype(np.float64))
         return _total(counted * table[:size])
 
-    mean, variance = rank_moments(metric, size - 1)
+    mean, variance = rank_moments(metric, np.arange(size))
     halves = half_rank_weights(metric, size - 1)
     whole = np.array([float(len(tasks.optimistic)) if weight is None else weight.sum()])
     shared = {

@@ -4,10 +4,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from owkg.rank_weights.rank_weight import RankWeight
-from owkg.rank_weights.tables import kept_by_size, mean_over_tie, padded_size, prefix_sums, rank_weights
+from owkg.rank_weights.tables import has_table, kept_by_size, padded_size, rank_weights, tie_expectation
 from owkg.ranks.tasks import Tasks
 
 
@@ -41,20 +41,24 @@ def half_rank_weights(metric: RankWeight, largest_rank: int) -> Float[np.ndarray
 
 
 class RankTables(NamedTuple):
-    """A rank weight over the ranks: made once, looked up for every task.
+    """A rank weight at ranks: from a table that is made once, or computed where that would be too long.
 
     Attributes:
-        halves: h(k / 2) at index k.
-        sums: the sum of h over 1 .. x at index x.
+        metric: h.
+        halves: h(k / 2) at index k; None: too many.
     """
 
-    halves: Float[np.ndarray, "halves"]
-    sums: Float[np.ndarray, "ranks"]
+    metric: RankWeight
+    halves: Float[np.ndarray, "halves"] | None
+
+    def at(self, twice: Int[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """h of ranks and half ranks, given twice."""
+        return rank_weights(self.metric, twice / 2) if self.halves is None else self.halves[twice]
 
 
 def rank_tables(metric: RankWeight, largest_rank: int) -> RankTables:
-    """The tables of a metric up to a rank."""
-    return RankTables(half_rank_weights(metric, largest_rank), prefix_sums(metric, largest_rank)[0])
+    """The table of a metric up to a rank."""
+    return RankTables(metric, half_rank_weights(metric, largest_rank) if has_table(largest_rank) else None)
 
 
 def weights_of_ranks(tables: RankTables, tasks: Tasks, ties: Ties) -> Float[np.ndarray, "tasks"]:
@@ -67,12 +71,12 @@ def weights_of_ranks(tables: RankTables, tasks: Tasks, ties: Ties) -> Float[np.n
     """
     low, high = tasks.optimistic, tasks.pessimistic
     if ties is Ties.REALISTIC and low is not high:
-        return tables.halves[low + high]
+        return tables.at(low + high)
     if ties is Ties.PESSIMISTIC:
-        return tables.halves[2 * high]
-    weights = tables.halves[2 * low]
+        return tables.at(2 * high)
+    weights = tables.at(2 * low)
     if ties is Ties.EXACT and low is not high:
         tied = np.flatnonzero(low < high)
         if tied.size:
-            weights[tied] = mean_over_tie(tables.sums, low[tied], high[tied])
+            weights[tied] = tie_expectation(tables.metric, low[tied], high[tied])
     return weights

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -82,6 +82,8 @@ def _new_prefix_sums(metric: RankWeight, largest_rank: int) -> np.ndarray:
 
 # Sizes up to which that many tables are kept; what is greater is made anew each time.
 _KEPT = ((2**15, 1024), (2**18, 16), (2**23, 2))
+# Ranks that are summed up at a time where there is no table.
+_PART = 2**20
 
 
 def kept_by_size(build: Callable[[RankWeight, int], np.ndarray]) -> Callable[[RankWeight, int], np.ndarray]:
@@ -113,6 +115,27 @@ def prefix_sums(metric: RankWeight, largest_rank: Any) -> Float[np.ndarray, "2 r
     return _prefix_sums(metric, largest_rank)
 
 
+def has_table(largest_rank: Any) -> bool:
+    """Whether tables over so many ranks are worth their memory; beyond, ranks are looked at one by one."""
+    return bool(largest_rank <= _KEPT[-1][0])
+
+
+def sums_at(metric: RankWeight, ranks: Int[np.ndarray, "*shape"]) -> Float[np.ndarray, "2 *shape"]:
+    """S1 and S2 of `prefix_sums` at some ranks, from 0: read from the table, or summed up in parts."""
+    largest = int(ranks.max(initial=1))
+    if has_table(largest):
+        return prefix_sums(metric, padded_size(largest))[:, ranks]
+    places, inverse = np.unique(ranks, return_inverse=True)
+    found, total = np.zeros((2, len(places))), np.zeros(2)
+    for begin in range(0, largest, _PART):
+        weight = rank_weights(metric, np.arange(begin + 1, min(begin + _PART, largest) + 1))
+        sums = total[:, None] + np.cumsum(np.stack([weight, weight**2]), axis=1)
+        here = (places > begin) & (places <= begin + _PART)
+        found[:, here] = sums[:, places[here] - begin - 1]
+        total = sums[:, -1]
+    return found[:, inverse.reshape(ranks.shape)]
+
+
 def tie_expectation(metric: RankWeight, optimistic: Any, pessimistic: Any) -> Float[np.ndarray, "*tasks"]:
     """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
 
@@ -131,9 +154,5 @@ def tie_expectation(metric: RankWeight, optimistic: Any, pessimistic: Any) -> Fl
             "pessimistic", f"must have the shape of `optimistic`, {low.shape}, got {high.shape}."
         )
     checks.require("pessimistic", high, low <= high, "at least the optimistic rank")
-    return mean_over_tie(prefix_sums(metric, padded_size(np.max(high, initial=1)))[0], low, high)
-
-
-def mean_over_tie(sums: np.ndarray, optimistic: np.ndarray, pessimistic: np.ndarray) -> np.ndarray:
-    """The mean of h over the ranks of each tie, from the prefix sums of h."""
-    return (sums[pessimistic] - sums[optimistic - 1]) / (pessimistic - optimistic + 1)
+    before, until = sums_at(metric, np.stack([low - 1, high]))[0]
+    return (until - before) / (high - low + 1)

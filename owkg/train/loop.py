@@ -17,6 +17,7 @@ from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.hosts import of_first
 from owkg.train.layout import Layout, everywhere, whole
+from owkg.train.memory import require_memory
 from owkg.train.queries import Queries, Sizes, queries
 from owkg.train.step import State, advance, all_finite, init_state, ordered, rates
 from owkg.train.updates import updates_of
@@ -74,10 +75,12 @@ def snapshots(
         interrupted: asked after each call whether to end.
 
     Raises:
-        ValueError: at once if the graph does not suit the configuration; later if loss or parameters are no
-            longer finite, saying at which step.
+        ValueError: at once if the graph does not suit the configuration, or the model does not fit in memory;
+            later if loss or parameters are no longer finite, saying at which step.
     """
     parts, sizes = queries(graph, config)
+    if start is None:
+        require_memory(config, sizes, layout)
     measured = validator(graph, config) if config.valid_every else None
     tell = on_progress or (lambda *_: None)
     at = sorted(watched)

@@ -187,9 +187,11 @@ def run_config(folder: Path, **settings: Any) -> Training:
     """The configuration of a run, some of it replaced by `settings`, to go on with it.
 
     Raises:
-        ValueError: if `folder` is no folder of a run, or its configuration is none.
+        ValueError: if `folder` is no folder of a run, its configuration is none, or it is of another model.
     """
     path = config_file(folder)
+    if "model" in settings and (held := read_config(path).model) != str(settings["model"]).lower():
+        raise ArgumentError("model", f"must be {held} as in the run {folder}, got {settings['model']}.")
     # Updates of runs that do not say how: there was one way.
     return read_config(path, **(_updates_of(path) | settings))
 

@@ -15,6 +15,7 @@ from owkg.keys import reproducible
 from owkg.models import Params, Statistics
 from owkg.train.config import Training, changed
 from owkg.train.loop import Row, best_step, due, next_stop
+from owkg.train.memory import require_memory
 from owkg.train.queries import queries
 from owkg.train.step import Hyperparameters, State, advance_many, all_finite, init_state, ordered, rates
 from owkg.train.validation import validator
@@ -63,12 +64,14 @@ def train_many(
         **varied: `seed`, `learning_rate`, `n3`, `l2` or `label_smoothing`, each a value a run.
 
     Raises:
-        ValueError: if a name is another one, if the numbers of values differ, or a value is out of range.
+        ValueError: if a name is another one, if the numbers of values differ, a value is out of range, or the
+            runs do not fit in memory together.
     """
     configs = _configs(config, varied)
     # One that penalises makes all compute the penalty.
     widest = replace(config, n3=max(c.n3 for c in configs), l2=max(c.l2 for c in configs))
     parts, sizes = queries(graph, config)
+    require_memory(widest, sizes, None, runs=len(configs))
     measured = validator(graph, config) if config.valid_every else None
     numbers = jax.tree.map(lambda *x: jnp.stack(x), *map(rates, configs))
     run, model = advance_many(widest, sizes), config.built()

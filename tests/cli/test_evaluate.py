@@ -474,7 +474,10 @@ def test_sampled(call, graph):
         ("--sample 0.1 --typical -1", "--typical"),
         ("--sample 0.1 --lists x.run", "--lists has no effect with --sample"),
         ("--sample 0.1 --out new/out.parquet", "--out must end in .csv"),
+        ("--sample 0.1 --depth 5", "--depth has no effect with --sample"),
+        ("--sample 0.1 --metric amrr", "--metric must be of mrr, p-mrr@P, log-mrr, hits@K, got 'amrr'"),
         ("--metric mrr", "--metric has no effect without --sample"),
+        ("--seed 0", "--seed has no effect without --sample"),
     ],
 )
 def test_bad_samples(call, line, message):

@@ -66,6 +66,7 @@ def test_files_of_ranks(call, sampled):
         (["--sampled-negatives", 30, "--num-entities", 100], "must rank 31 candidates"),
         (["--sampled-negatives", 20, "--num-entities", 100, "--format", "latex"], "--format"),
         (["--sampled-negatives", 20, "--num-entities", 10], "--num-entities"),
+        (["--sampled-negatives", 20, "--num-entities", 100, "--by", "side"], "--by has no effect with"),
     ],
 )
 def test_bad_input(call, sampled, options, message):

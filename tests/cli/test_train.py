@@ -79,6 +79,7 @@ def test_options_stand_above_the_file(call, folder, tmp_path):
         (("--config", "nowhere.toml"), "nowhere.toml"),
         (("--resume",), "is no folder of a run"),
         (("--resume", "--config", "run.toml"), "--config has no effect with --resume"),
+        (("--coordinator", "a:1", "--distributed"), "--coordinator cannot be combined with --distributed"),
         (("--model", "conve", "--dim", 7), "--dim"),
         (("--optimiser", "sgd", "--learning-rate", 1e30, "--option", "init_scale=1.0"), "not finite at step"),
     ],
@@ -95,6 +96,8 @@ def test_a_run_is_not_overwritten_unasked(call, folder, tmp_path):
     out = tmp_path / "run"
     assert call("train", folder, "--out", out, *SMALL)[0] == 0
     assert "is there already" in call("train", folder, "--out", out, *SMALL)[2]
+    other = call("train", folder, "--out", out, "--resume", "--model", "rotate")[2]
+    assert f"--model must be complex as in the run {out}, got rotate" in other
     assert call("train", folder, "--out", out, *SMALL, "--seed", 9, "--overwrite")[0] == 0
     assert load_run(out).config.seed == 9
 

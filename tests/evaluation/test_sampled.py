@@ -145,3 +145,11 @@ def test_scores_must_be_finite(scorer, graph):
         broken = params | {"entity": params["entity"].at[entity].set(jnp.nan)}
         with pytest.raises(ValueError, match="`params` must give scores that are finite"):
             sampled(own, broken, statistics, graph, share=0.1)
+
+
+def test_too_little_memory_is_told_before_scoring(scorer, graph, monkeypatch):
+    monkeypatch.setattr("owkg.evaluation.estimate.free_memory", lambda: 2**10)
+    with pytest.raises(ValueError, match=r"`more` must be small enough for the memory: .* got 0\.02"):
+        sampled(*scorer, graph)
+    monkeypatch.setattr("owkg.evaluation.estimate.free_memory", lambda: None)
+    assert sampled(*scorer, graph, share=0.02).values.height

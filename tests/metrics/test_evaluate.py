@@ -6,10 +6,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
+import owkg
 from owkg.metrics import Adjustment, Ties, adjusted, evaluate, metric, part_of, queries, tasks, tasks_of
 from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain, Dispersion, Median
-from owkg.rank_weights import MR, MRR, hits_at
+from owkg.rank_weights import MR, MRR, hits_at, tables
 
 # Every measure, each adjustment of it; medians apart, as their chance level takes long to draw.
 AVERAGED = [
@@ -368,3 +370,26 @@ def test_one_metric_needs_no_list():
     assert one == evaluate(ranks, [metric("mrr")], ties=[Ties.EXACT])
     with pytest.raises(ValueError, match="metrics"):
         evaluate(ranks, None)
+
+
+@pytest.mark.parametrize("ties", ["realistic", "pessimistic", "exact"])
+def test_without_tables_over_all_candidates_the_same(monkeypatch, ties):
+    """As of graphs of a hundred million entities: no table has a row for each."""
+    rng = np.random.default_rng(2)
+    candidates = rng.integers(300, 400, 50)
+    low = rng.integers(1, 200, 50)
+    frame = pl.DataFrame(
+        {
+            "head": [f"h{i % 20}" for i in range(50)], "relation": ["r"] * 50, "side": ["tail"] * 50,
+            "tail": [f"t{i}" for i in range(50)], "optimistic": low, "filtered": [True] * 50,
+            "pessimistic": low + rng.integers(0, 90, 50), "candidates": candidates[np.arange(50) % 20],
+        }
+    )  # fmt: skip
+    names = ["mrr", "mr", "hits@10", "amri", "probe@1,0", "macro-mrr"]
+    for ci in (0.95, None):
+        expected = owkg.evaluate(frame, names, ties=ties, ci=ci)
+        with monkeypatch.context() as patch:
+            patch.setattr(tables, "_KEPT", ((100, 1),))
+            patch.setattr(tables, "_PART", 64)
+            found = owkg.evaluate(frame, names, ties=ties, ci=ci)
+        assert_frame_equal(found, expected, abs_tol=1e-12, rel_tol=1e-12)

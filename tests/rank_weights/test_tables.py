@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, power_mean
-from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
+from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, power_mean, tables
+from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights, sums_at
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,16 @@ def test_prefix_sums_are_sums(metric, largest):
         np.testing.assert_allclose(sums[0, x], weight[:x].sum(), rtol=1e-13)
         np.testing.assert_allclose(sums[1, x], (weight[:x] ** 2).sum(), rtol=1e-13)
     assert not sums.flags.writeable
+
+
+@pytest.mark.parametrize("metric", [MRR, MR, hits_at(3)], ids=str)
+def test_sums_without_a_table_are_those_of_one(metric, monkeypatch):
+    ranks = np.array([[0, 1, 7], [999, 1000, 7]])
+    expected = sums_at(metric, ranks)
+    np.testing.assert_array_equal(expected, prefix_sums(metric, 1000)[:, ranks])
+    monkeypatch.setattr(tables, "_KEPT", ((100, 1),))
+    monkeypatch.setattr(tables, "_PART", 64)
+    np.testing.assert_allclose(sums_at(metric, ranks), expected, rtol=1e-13)
 
 
 def test_rank_weights_are_in_double_precision():

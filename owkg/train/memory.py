@@ -1,0 +1,33 @@
+"""Memory that training takes at least, asked for before it starts."""
+
+import jax
+
+from owkg.checks import ArgumentError
+from owkg.evaluation.memory import free_bytes
+from owkg.train.config import Training
+from owkg.train.layout import Layout
+from owkg.train.queries import Sizes
+from owkg.train.step import state_shape
+from owkg.train.updates import updates_of
+
+
+def least_bytes(config: Training, sizes: Sizes, *, runs: int = 1) -> int:
+    """Bytes of parameters and optimiser of so many runs; of gradients where whole tables are updated."""
+    state = state_shape(config, sizes.num_entities, sizes.num_relations)
+    parts = [state] if updates_of(config, sizes.num_entities).how == "rows" else [state, state.params]
+    return runs * sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(parts))
+
+
+def require_memory(config: Training, sizes: Sizes, layout: Layout | None, *, runs: int = 1) -> None:
+    """Raises ValueError if the devices of this process have no room for `least_bytes`."""
+    own = [jax.local_devices()[0]] if layout is None else list(layout.mesh.local_devices)
+    share = least_bytes(config, sizes, runs=runs) // (1 if layout is None else layout.mesh.size)
+    # Virtual devices of a processor share its memory.
+    needed, free = share * (len(own) if own[0].platform == "cpu" else 1), free_bytes(own[0])
+    if free is not None and needed > free:
+        raise ArgumentError(
+            "model",
+            f"must fit in memory: with {sizes.num_entities:,} entities, parameters, optimiser and gradients "
+            f"take at least {needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} are free; fewer dimensions "
+            "take less.",
+        )

@@ -1,0 +1,40 @@
+"""Memory that training takes at least: sums by hand, and what is refused."""
+
+import pytest
+
+from owkg.train import train, train_many, training
+from owkg.train.memory import least_bytes
+from owkg.train.queries import queries
+
+
+@pytest.mark.parametrize(
+    ("options", "copies"),
+    [
+        ({"optimiser": "sgd"}, 2),
+        ({"optimiser": "adagrad"}, 3),
+        ({"optimiser": "adam"}, 4),
+        ({"optimiser": "adagrad", "training_loop": "negatives", "loss": "logistic", "updates": "rows"}, 2),
+        ({"optimiser": "adagrad", "training_loop": "negatives", "loss": "logistic", "updates": "dense"}, 3),
+    ],
+)
+def test_parameters_optimiser_gradients(ring, options, copies):
+    config = training("distmult", dim=7, reciprocal=True, batch_size=4, **options)
+    found, numbers = least_bytes(config, queries(ring, config)[1]), 7 * (20 + 2 * 3)
+    assert copies * 4 * numbers <= found <= copies * 4 * numbers + 64
+    assert least_bytes(config, queries(ring, config)[1], runs=5) == 5 * found
+
+
+def test_too_little_memory_is_told_before_anything_is_written(ring, tmp_path, monkeypatch):
+    config = training("distmult", dim=1000, steps=2)
+    monkeypatch.setattr("owkg.train.memory.free_bytes", lambda device: 100_000)
+    for call in (
+        lambda: train(ring, config, tmp_path / "run"),
+        lambda: train_many(ring, config, seed=[1, 2]),
+    ):
+        with pytest.raises(
+            ValueError, match=r"`model` must fit in memory: with 20 entities, .* at least 0\.0 GiB"
+        ):
+            call()
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr("owkg.train.memory.free_bytes", lambda device: None)
+    assert train(ring, config, tmp_path / "run").step == 2
