@@ -50,14 +50,15 @@ def full(scorer, graph, names, ties, **options):
 def test_the_mean_over_seeds_is_full_evaluation(scorer, graph, ties):
     names = ["mrr", "hits@3", "hits@10", "p-mrr@0.5"]
     truth = full(scorer, graph, names, ties)
-    found = [sampled(*scorer, graph, names, share=0.05, ties=ties, seed=seed).values for seed in range(25)]
+    found = [sampled(*scorer, graph, names, share=0.1, ties=ties, seed=seed).values for seed in range(25)]
     for (side, metric), value in truth.items():
         own = [table.filter(side=side, metric=metric) for table in found]
         values = np.array([row["value"].item() for row in own])
         error = values.std(ddof=1) / np.sqrt(len(values))
         assert abs(values.mean() - value) < 4.5 * error + 1e-9, (side, metric)
         told = np.sqrt(np.mean([row["sampling_error"].item() ** 2 for row in own]))
-        assert 0.5 < told / values.std(ddof=1) < 2, (side, metric)
+        spread = values.std(ddof=1)
+        assert told == spread == 0 or spread / 2 < told < 2 * spread, (side, metric)
 
 
 def test_hits_are_those_of_full_evaluation_where_all_is_looked_at(scorer, graph, monkeypatch):
@@ -148,7 +149,7 @@ def test_scores_must_be_finite(scorer, graph):
 
 
 def test_too_little_memory_is_told_before_scoring(scorer, graph, monkeypatch):
-    monkeypatch.setattr("owkg.evaluation.estimate.free_memory", lambda: 2**10)
+    monkeypatch.setattr("owkg.evaluation.estimate.free_memory", lambda: 2**9)
     with pytest.raises(ValueError, match=r"`more` must be small enough for the memory: .* got 0\.02"):
         sampled(*scorer, graph)
     monkeypatch.setattr("owkg.evaluation.estimate.free_memory", lambda: None)
