@@ -1,9 +1,10 @@
 """Unbiased sampled evaluation beside full evaluation and beside sampled negatives at the same cost.
 
 A model is ranked in full once. Then many seeds of `owkg.evaluation.sampled` are replayed from the lists of
-candidates that score higher: bias, error, and how often an interval of the sampling error alone holds the
-metric of full evaluation. Beside it, at the same number of scores a task: uniform negatives as they are;
-ranks scaled up to all candidates; the most likely distribution of ranks (expectation-maximisation).
+candidates that score higher: bias, error, how often an interval of the sampling error alone holds the metric
+of full evaluation, and how often that of both errors does when queries are drawn with replacement. Beside
+it, at the same number of scores a task: uniform negatives as they are; ranks scaled up to all candidates; the
+most likely distribution of ranks (expectation-maximisation).
 
     python simulations/unbiased_evaluation.py --run runs/complex --kg data/fb15k237 --seeds 10000 --out out
     python simulations/unbiased_evaluation.py --quick --out out
@@ -98,8 +99,8 @@ def lists_of(scorer: Any, graph: KnowledgeGraph, typical: TypicalCandidates, sid
 
 def replayed(
     sides: list[Lists], chances: list[np.ndarray], weights: list[Weight], size: int, rng: np.random.Generator
-) -> tuple[list[dict[str, Any]], float]:
-    """(summary of each metric, share of other candidates looked at) of one seed."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
+    """(summary of each metric; the same of queries drawn with replacement; share of others looked at)."""
     edges = block_edges(size)
     parts: list[list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = [[] for _ in weights]
     looked = 0.0
@@ -122,7 +123,21 @@ def replayed(
         for m, part in enumerate(parts):
             part.append((own.query, own.batch, np.array(halves)[:, m]))
     tasks = sum(len(own.rank) for own in sides)
-    return [summary(part, 0.95) for part in parts], looked / tasks
+    drawn = [_drawn(query, rng) for query, *_ in parts[0]]
+    again = [
+        [(copy, batch[at], halves[:, at]) for (at, copy), (_, batch, halves) in zip(drawn, part, strict=True)]
+        for part in parts
+    ]
+    return [summary(part, 0.95) for part in parts], [summary(part, 0.95) for part in again], looked / tasks
+
+
+def _drawn(query: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """(tasks of as many queries, drawn with replacement; the number of the copy that each is of)."""
+    begin, size = np.searchsorted(query, np.arange(query[-1] + 1)), np.bincount(query)
+    chosen = np.sort(rng.integers(len(size), size=len(size)))
+    copy = np.repeat(np.arange(len(chosen)), size[chosen])
+    within = np.arange(len(copy)) - np.repeat(np.cumsum(size[chosen]) - size[chosen], size[chosen])
+    return begin[chosen[copy]] + within, copy
 
 
 def _first(own: Lists, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -149,14 +164,15 @@ def run(
     """A row each metric and method: full, mean, bias, errors, coverage; and the scores, as a share of all."""
     weights = weights_named(METRICS)
     chances = [reach_chances(weights, own.rank, block_edges(size), share / 2) for own in sides]
-    found, looked = [], []
+    found, looked, bounds = [], [], []
     with progress("replaying", "seeds") as update:
         for seed in range(seeds):
-            summaries, cost = replayed(sides, chances, weights, size, rng)
+            summaries, again, cost = replayed(sides, chances, weights, size, rng)
+            bounds.append([[one["ci_low"], one["ci_high"]] for one in again])
             found.append([[one[k] for k in ("value", "sampling_error", "query_error")] for one in summaries])
             looked.append(cost)
             update(seed + 1, seeds)
-    values = np.array(found)
+    values, intervals = np.array(found), np.array(bounds)
     cost = float(np.mean(looked)) + float(np.concatenate([own.typical for own in sides]).mean()) / size
     rank = np.concatenate([own.rank + own.others for own in sides])
     rows = []
@@ -170,6 +186,7 @@ def run(
             | {"bias": float(apart.mean()), "bias_error": float(apart.std() / np.sqrt(seeds))}
             | {"rmse": float(np.sqrt((apart**2).mean())), "told": float(np.sqrt((error**2).mean()))}
             | {"coverage": float((np.abs(apart) < 1.96 * error).mean()), "total_ratio": float(total)}
+            | {"interval_coverage": float(((intervals[:, m] - full) * [1, -1] <= 0).all(1).mean())}
         )
         for method, estimate in baselines(weight, rank, size, round(cost * size), rng).items():
             apart = estimate - full

@@ -95,9 +95,8 @@ def evaluate(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Estimate metrics without bias from about this share of the scores, such as 0.01 (twice "
-            "that where Hits@K is asked for), and those of candidates typical of each relation, which may "
-            "be more; no rank table.",
+            help="Estimate metrics without bias from about this share of the scores, such as 0.01, "
+            "and those of candidates typical of each relation, which may be more; no rank table.",
             rich_help_panel=_SAMPLING,
         ),
     ] = None,

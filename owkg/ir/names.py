@@ -56,6 +56,8 @@ _FAMILIES = (
 )
 _BY_NAME = {name: one for one in _FAMILIES for name in (one.name.lower(), *one.others)}
 _PATTERN = re.compile(r"(?P<name>[a-z]+(?:_[a-z]+)*)(?:(?:@|[._])(?P<k>\d*\.?\d+)|\(p=(?P<p>\d*\.?\d+)\))?")
+_CUTOFF = re.compile(r"\(cutoff=(\d+)\)")
+_LEVEL = re.compile(r"\(rel=(\d+)\)")
 _PERSISTENCE = 0.8
 
 EXAMPLES = (
@@ -79,10 +81,10 @@ def measure(name: str) -> Measure | None:
     """The measure of a name: AP, nDCG@10, RBP(p=0.8), or trec_eval's map, ndcg_cut_10; None if none has it.
 
     Examples:
-        >>> [measure(name).name for name in ("map", "P_10", "ndcg_cut_5", "rbp@0.5")]
-        ['AP', 'P@10', 'nDCG@5', 'RBP(p=0.5)']
+        >>> [measure(name).name for name in ("map", "P_10", "ndcg_cut_5", "nDCG(cutoff=5)", "rbp@0.5")]
+        ['AP', 'P@10', 'nDCG@5', 'nDCG@5', 'RBP(p=0.5)']
     """
-    found = _PATTERN.fullmatch(name.strip().lower().replace("_cut_", "_"))
+    found = _PATTERN.fullmatch(_CUTOFF.sub(r"@\1", name.strip().lower().replace("_cut_", "_")))
     family = found and _BY_NAME.get(found["name"])
     if not found or not family:
         return None
@@ -117,11 +119,18 @@ def measures_named(names: Any) -> list[Measure] | None:
     """The measures of one name or several, each once; None where none of them is a measure.
 
     Raises:
-        ValueError: if some are and others are not.
+        ValueError: if some are and others are not, or one has a relevance level of its own.
     """
     if names is None or not isinstance(names, str | Iterable):
         return None
     several = [names] if isinstance(names, str) else list(names)
+    for one in several:
+        if isinstance(one, str) and (level := _LEVEL.search(one)) and measure(_LEVEL.sub("", one)):
+            raise ArgumentError(
+                "metrics",
+                f"must be without a relevance level, which is one for all (owkg ir --level {level[1]}), "
+                f"got {one!r}.",
+            )
     found = [measure(one) if isinstance(one, str) else None for one in several]
     if not any(found):
         return None

@@ -179,6 +179,8 @@ def test_examples_are_names():
     assert [measure(name).name for name in EXAMPLES] == list(EXAMPLES)
     assert measures_named("mrr") is None
     assert measures_named(None) is None
+    with pytest.raises(ValueError, match=r"one for all \(owkg ir --level 2\), got 'AP\(rel=2\)@5'"):
+        measures_named(["AP(rel=2)@5"])
     with pytest.raises(ValueError, match="not both; got 'mrr' beside them"):
         measures_named(["AP", "mrr"])
 

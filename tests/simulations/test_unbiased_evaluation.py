@@ -8,7 +8,7 @@ from owkg.checks import ArgumentError
 from owkg.cli.main import main as owkg_main
 from owkg.evaluation.correction import weights_named
 from simulations import unbiased_evaluation as script
-from simulations.unbiased_evaluation import Lists, _first, baselines, run
+from simulations.unbiased_evaluation import Lists, _drawn, _first, baselines, run
 
 SIZE = 60
 
@@ -59,9 +59,20 @@ def test_estimates_are_unbiased_and_know_their_error(lists):
     assert own["full"].to_list() == pytest.approx([(1 / rank).mean(), (rank <= 1).mean()], rel=1e-12)
     assert (own["bias"].abs() < 4 * own["bias_error"]).all()
     assert own["told"].to_list() == pytest.approx(own["rmse"].to_list(), rel=0.25)
+    assert (own["interval_coverage"] - 0.95).abs().max() < 0.04
     assert 0 < cost < 1
     negatives = table.filter(pl.col("method") == "negatives")
     assert (negatives["bias"].to_numpy() > 3 * own["rmse"].to_numpy()).all()
+
+
+def test_queries_are_drawn_with_all_their_tasks():
+    query = np.array([0, 0, 1, 2, 2, 2])
+    at, copy = _drawn(query, np.random.default_rng(3))
+    assert copy[-1] == 2
+    for i in range(3):
+        own = query[at[copy == i]]
+        assert len(set(own)) == 1
+        assert sorted(at[copy == i]) == np.flatnonzero(query == own[0]).tolist()
 
 
 def test_baselines_with_all_negatives_are_full_evaluation():
