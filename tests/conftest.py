@@ -5,6 +5,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,23 @@ def _checked_modules() -> list[str]:
 # which took longer than the functions themselves. Each of these is checked when it is made the first times.
 _TIMES = 10
 _made: Counter[Any] = Counter()
+# A check takes longer than a short function. In each process a function is checked in its first calls.
+_CALLS = 500
+
+
+def _first_calls(plain: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+    left, checked = _CALLS, None
+
+    @wraps(plain)
+    def function(*arguments: Any, **named: Any) -> Any:
+        nonlocal left, checked
+        if not left:
+            return plain(*arguments, **named)
+        left -= 1
+        checked = checked or jaxtyped(plain, **options)
+        return checked(*arguments, **named)
+
+    return function
 
 
 def _jaxtyped(*arguments: Any, **options: Any) -> Callable[..., Any]:
@@ -89,8 +107,10 @@ def _jaxtyped(*arguments: Any, **options: Any) -> Callable[..., Any]:
 
     def decorated(it: Any) -> Any:
         code = getattr(it, "__code__", None)
-        if code is None or "<locals>" not in it.__qualname__:
+        if code is None:
             return jaxtyped(it, **options)
+        if "<locals>" not in it.__qualname__:
+            return _first_calls(it, options)
         _made[code] += 1
         return jaxtyped(it, **options) if _made[code] <= _TIMES else it
 

@@ -3,6 +3,7 @@
 import pickle
 from pathlib import Path
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -98,3 +99,10 @@ def test_names():
         with pytest.raises(checks.ArgumentError) as caught:
             checks.names("by", bad)
         assert caught.value.name == "by"
+
+
+def test_annotations_are_checked_while_tests_run():
+    from owkg.evaluation.correction import block_edges
+
+    with pytest.raises(jaxtyping.TypeCheckError, match="block_edges"):
+        block_edges("many")  # pyright: ignore[reportArgumentType]
