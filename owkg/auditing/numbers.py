@@ -142,9 +142,13 @@ def expectations(
     found = np.empty((len(values), *mean.shape))
     few = mean <= _FEW
     k = np.arange(3 * _FEW + 8)
+    left, among = np.maximum(n - k, 0), _log_choose(n, k)
+    # Where 0 times a logarithm is 0; no probability is changed by more than rounding.
+    certain = np.clip(chance, 1e-300, 1 - 2.0**-53)
+    log_yes, log_no = np.log(certain)[:, None], np.log1p(-certain)[:, None]
     row, column = np.nonzero(few)
     for part in np.array_split(np.arange(len(row)), max(len(row) // 4096, 1)):
-        each = _binomial(k, n[row[part]], chance[column[part]][:, None])
+        each = np.exp(among[row[part]] + k * log_yes[column[part]] + left[row[part]] * log_no[column[part]])
         each /= each.sum(1, keepdims=True)
         found[:, row[part], column[part]] = values[:, np.minimum(k, end)] @ each.T
     nodes, weights = special.roots_hermitenorm(15)
@@ -157,8 +161,12 @@ def expectations(
     return found
 
 
-def _binomial(k: np.ndarray, n: np.ndarray, p: float | np.ndarray) -> np.ndarray:
+def _binomial(k: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
     """P(k of n), 0 where k is above n."""
-    left = np.maximum(n - k, 0)
-    log = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(left + 1)
-    return np.where(k <= n, np.exp(log + special.xlogy(k, p) + special.xlog1py(left, -p)), 0.0)
+    return np.exp(_log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(np.maximum(n - k, 0), -p))
+
+
+def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """The logarithm of n over k, -infinity where k is above n."""
+    log = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(np.maximum(n - k, 0) + 1)
+    return np.where(k <= n, log, -np.inf)
