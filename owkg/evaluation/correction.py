@@ -113,9 +113,9 @@ def reach_chances(
 ) -> Float[np.ndarray, "n blocks"]:
     """The chance with which each block is reached, falling along the order.
 
-    In proportion to what the block can take from the metrics, divided by the square root of its place: near
-    the least error that there is at equal cost. The factor makes the mean share of candidates that are looked
-    at about `budget`.
+    In proportion to what the block can take from the metrics, each counting alike, divided by the square root
+    of its place: near the least error that there is at equal cost. The factor makes the mean share of
+    candidates that are looked at about `budget`.
 
     Args:
         weights: of the metrics.
@@ -125,19 +125,25 @@ def reach_chances(
     """
     size = edges[-1]
     begin, width = edges[:-1] / size, np.diff(edges) / size
-    ranks, of = np.unique(rank, return_inverse=True)
-    worth = np.zeros((len(ranks), len(begin)))
+    ranks, of, count = np.unique(rank, return_inverse=True, return_counts=True)
+    squared, survives = np.zeros((2, len(ranks), len(begin)))
     for weight in weights:
         if weight.hits:
             missing = np.maximum(weight.hits + 1 - ranks, 1)
-            worth += np.where(ranks <= weight.hits, missing**-2.0, 0)[:, None]
+            worth = np.where(ranks <= weight.hits, missing**-2.0, 0)[:, None]
         else:
-            worth += weight.below(1 - begin, ranks[:, None]) ** 2
-    score = np.sqrt(worth / (begin + _FIRST / size))[of]
-    survives = np.stack([_survives(weight, begin, ranks[:, None]) for weight in weights]).max(0)[of]
+            worth = weight.below(1 - begin, ranks[:, None]) ** 2
+        worth = worth / (begin + _FIRST / size)
+        goes_on = _survives(weight, begin, ranks[:, None])
+        # Metrics count alike: each as if it had the whole budget.
+        alone = float(count @ (np.sqrt(worth) * goes_on @ width))
+        if alone > 0:
+            squared += worth / alone**2
+        survives = np.maximum(survives, goes_on)
+    score = np.sqrt(squared / (squared.max() or 1.0))
 
     def cost(factor: float) -> float:
-        return float((np.minimum(1, factor * score) * survives @ width).mean())
+        return float(count @ (np.minimum(1, factor * score) * survives @ width)) / len(rank)
 
     low, high = 0.0, 1.0
     while cost(high) < budget and high < 1e9:
@@ -145,7 +151,7 @@ def reach_chances(
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if cost(middle) < budget else (low, middle)
-    return np.minimum(1, high * score)
+    return np.minimum(1, high * score)[of]
 
 
 def _survives(

@@ -144,3 +144,14 @@ def test_names():
     assert weights_named(["mrr", "p-mrr@0.25", "hits@10"]) == [
         Weight("mrr", power=1.0), Weight("p-mrr@0.25", power=0.25), Weight("hits@10", hits=10),
     ]  # fmt: skip
+
+
+def test_metrics_count_alike():
+    """Beside MRR, Hits@10 still gets what makes its searches long enough; alone, each has what it had."""
+    edges, ranks = block_edges(20_000), np.random.default_rng(0).integers(1, 30, 500).astype(float)
+    mrr, hits = weights_named(["mrr", "hits@10"])
+    alone = [reach_chances([one], ranks, edges, 0.02) for one in (mrr, hits)]
+    both = reach_chances([mrr, hits], ranks, edges, 0.02)
+    for one in alone:
+        some = one > 1e-3
+        assert (both[some] > 0.5 * one[some]).mean() > 0.9
