@@ -17,6 +17,9 @@ from jaxtyping import install_import_hook, jaxtyped
 # An environment variable: subprocesses get it too, and matplotlib is not imported for nothing.
 os.environ["MPLBACKEND"] = "Agg"
 
+# Commands that the tests start read the bytecode that the first of them has written.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # What one worker has compiled, another one, a command and the next run of the tests read.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
