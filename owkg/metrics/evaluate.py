@@ -338,7 +338,7 @@ def _medians(
     for rule in rules if source.tied else rules[:1]:
         by_rank = median.distribution(source.on_ranks(weighting, rule))
         middle = median.quantile(by_rank, 0.5)
-        sums = source.below(weighting, rule, middle)
+        sums = median.ONE_QUERY if options.level is None else source.below(weighting, rule, middle)
         if np.isnan(middle):  # no weight
             found[rule] = {metric.name: Estimate(NAN) for metric in group}
             continue

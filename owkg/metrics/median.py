@@ -127,6 +127,10 @@ class Below(NamedTuple):
         return self.weight**2 / self.weight_squares
 
 
+ONE_QUERY = Below(1, 1.0, 1.0, 1.0, 1.0, 1.0, heaviest=1.0)
+"""Where no interval is asked for, all tasks count as one query, as in means."""
+
+
 def below(tasks: Tasks, ties: Ties, weight: np.ndarray | None, rank: float) -> Below:
     """The sums of `Below` up to a rank; NaN stands for no rank.
 

@@ -393,3 +393,13 @@ def test_without_tables_over_all_candidates_the_same(monkeypatch, ties):
             patch.setattr(tables, "_PART", 64)
             found = owkg.evaluate(frame, names, ties=ties, ci=ci)
         assert_frame_equal(found, expected, abs_tol=1e-12, rel_tol=1e-12)
+
+
+def test_without_intervals_all_tasks_are_one_query():
+    rows = [
+        {"head": f"h{i}", "tail": "t", "relation": "r", "side": "tail", "candidates": 9} for i in range(4)
+    ]
+    frame = pl.DataFrame([row | {"optimistic": 1 + i, "pessimistic": 2 + i} for i, row in enumerate(rows)])
+    found = owkg.evaluate(frame, ["mrr", "median_rank"], ci=None)
+    assert found["value"][1] == 3.0
+    assert found["effective_queries"].to_list() == found["heaviest_query"].to_list() == [1.0, 1.0]
