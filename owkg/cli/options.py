@@ -153,7 +153,7 @@ def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise ValueError(f"`{name.rstrip('_')}` has no effect {why}.")
+            raise ValueError(f"`{name}` has no effect {why}.")
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def full(scorer, graph, names, ties, **options):
 def test_the_mean_over_seeds_is_full_evaluation(scorer, graph, ties):
     names = ["mrr", "hits@3", "hits@10", "p-mrr@0.5"]
     truth = full(scorer, graph, names, ties)
-    found = [sampled(*scorer, graph, names, share=0.1, ties=ties, seed=seed).values for seed in range(25)]
+    found = [sampled(*scorer, graph, names, share=0.05, ties=ties, seed=seed).values for seed in range(50)]
     for (side, metric), value in truth.items():
         own = [table.filter(side=side, metric=metric) for table in found]
         values = np.array([row["value"].item() for row in own])
