@@ -146,15 +146,17 @@ def _first(own: Lists, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
     ends = np.cumsum(own.others)
     bounds = np.searchsorted(own.batch, np.arange(own.batch[-1] + 2))
     for low, high in pairwise(bounds):
-        order = np.empty(size, np.int32)
-        order[rng.permutation(size)] = np.arange(size, dtype=np.int32)
+        order = rng.permutation(np.arange(size, dtype=np.int32))
         begin = ends[low] - own.others[low]
         some = low + np.flatnonzero(own.others[low:high])
         if len(some):
             at = order[own.ids[begin : ends[high - 1]]]
             place[some] = np.minimum.reduceat(at, ends[some] - own.others[some] - begin)
-        clocks = np.append(np.sort(rng.random(size)), np.inf)
-        clock[low:high] = clocks[place[low:high]]
+        # Sums of exponentials: sorted uniform numbers.
+        sums = np.cumsum(rng.standard_exponential(size + 1))
+        sums[:-1] /= sums[-1]
+        sums[-1] = np.inf
+        clock[low:high] = sums[place[low:high]]
     return place, clock
 
 
