@@ -131,6 +131,13 @@ def path(name: str, value: Any) -> Path:
     return Path(value)
 
 
+def memory(name: str, needed: float, free: int | None, what: str) -> None:
+    """ArgumentError if `needed` bytes are more than `free`; never if that is unknown (None)."""
+    if free is not None and needed > free:
+        sizes = f"{needed / 2**30:,.2f} GiB are needed at least, and {free / 2**30:,.2f} are free"
+        raise ArgumentError(name, f"must leave memory for {what}: {sizes}.")
+
+
 def scalar(name: str, array: np.ndarray) -> Any:
     """The one number of `array` as a Python number; ValueError if it has an axis."""
     if array.ndim:

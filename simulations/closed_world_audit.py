@@ -75,6 +75,10 @@ CALIBRATION = {
 CHECK = {
     "other": Setting(10, 110, 1, (0.75,), 7, _OTHER),
     "wide": Setting(6, 200, 8, (0.7,), 8, (*_OTHER, "RotatE 32")),
+    "dense": Setting(15, 70, 2, (0.9,), 9, (*_OTHER, "TransE 32")),
+    "thin": Setting(9, 140, 5, (0.55,), 10, (*_OTHER, "DistMult 32")),
+    "broad": Setting(25, 60, 1, (0.65,), 11, _OTHER),
+    "tall": Setting(4, 350, 10, (0.8,), 12, (*_OTHER, "RotatE 32")),
 }
 """Worlds that it has not seen: other families, densities and models."""
 

@@ -166,12 +166,7 @@ def _require_memory(graph: Any, triples: np.ndarray, more: float) -> None:
     """Raises ValueError if there is no room for the typical candidates, as lists and as bits."""
     slots, free = len(SIDES) * len(np.unique(triples[:, 1])), free_memory()
     needed = slots * int(more * graph.num_entities) * 4 + graph.num_relations * graph.num_entities // 8
-    if free is not None and needed > free:
-        raise ArgumentError(
-            "more",
-            f"must be small enough for the memory: typical candidates of {slots:,} relations and sides take "
-            f"{needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} are free; got {more:g}.",
-        )
+    checks.memory("more", needed, free, f"the typical candidates of {slots:,} relations and sides")
 
 
 def _told(on_progress: Callable[[int, int], None] | None, part: int, parts: int, done: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.judge.schema import known_entity
 from owkg.judge.scores import QUERY, Scores, asked, averaged, checked_rule, ratios
@@ -183,10 +184,6 @@ def _refuse_raw_beside_filtered(parts: Partitions, names: tuple[str, ...]) -> No
 def _require_memory(queries: float, value: np.ndarray) -> None:
     """ValueError if the scores of about so many queries do not fit, like these of some of them."""
     metrics, systems = value.shape[:2]
-    needed, free = 8 * metrics * (systems + 1) * _COPIES * queries, free_memory()
-    if free is not None and needed > free:
-        raise ArgumentError(
-            "systems",
-            f"must leave memory for the scores of about {queries:,.0f} queries: they take "
-            f"{needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} are free; fewer metrics take less.",
-        )
+    needed = 8 * metrics * (systems + 1) * _COPIES * queries
+    what = f"the scores of about {queries:,.0f} queries (fewer metrics take less)"
+    checks.memory("systems", needed, free_memory(), what)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.kg import CATEGORIES
 from owkg.metrics.added import Added
@@ -237,12 +238,7 @@ def rows_of_part(rows: int) -> int:
     if free is None:
         return _ROWS
     needed = _BASE + _ROW * min(rows, _FEWEST_ROWS)
-    if free < needed:
-        raise ArgumentError(
-            "ranks",
-            f"must leave memory to work in: {rows:,} rows in parts of {min(rows, _FEWEST_ROWS):,} take "
-            f"{needed / 2**20:,.0f} MiB, and {free / 2**20:,.0f} are free.",
-        )
+    checks.memory("ranks", needed, free, f"parts of {min(rows, _FEWEST_ROWS):,} of {rows:,} rows")
     return int(np.clip((free - _BASE) // (2 * _ROW), _FEWEST_ROWS, _ROWS))
 
 
@@ -258,10 +254,5 @@ def _require_memory_of_groups(
         # Relations that are numbers are at most as many as the largest of them.
         labels = parts.entries.get(breakdown.value, range(_DECADES))
         needed += table * Added(of_kind[breakdown.value]).tables * len(labels)
-    free = free_memory()
-    if free is not None and needed > free:
-        raise ArgumentError(
-            "by" if breakdowns else "metrics",
-            f"must leave memory for the counts of ranks of all groups: they take {needed / 2**30:,.1f} GiB, "
-            f"and {free / 2**30:,.1f} are free.",
-        )
+    name = "by" if breakdowns else "metrics"
+    checks.memory(name, needed, free_memory(), "the counts of ranks of all groups")

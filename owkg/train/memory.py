@@ -2,7 +2,7 @@
 
 import jax
 
-from owkg.checks import ArgumentError
+from owkg import checks
 from owkg.evaluation.memory import free_bytes
 from owkg.train.config import Training
 from owkg.train.layout import Layout
@@ -24,10 +24,5 @@ def require_memory(config: Training, sizes: Sizes, layout: Layout | None, *, run
     share = least_bytes(config, sizes, runs=runs) // (1 if layout is None else layout.mesh.size)
     # Virtual devices of a processor share its memory.
     needed, free = share * (len(own) if own[0].platform == "cpu" else 1), free_bytes(own[0])
-    if free is not None and needed > free:
-        raise ArgumentError(
-            "model",
-            f"must fit in memory: with {sizes.num_entities:,} entities, parameters, optimiser and gradients "
-            f"take at least {needed / 2**30:,.1f} GiB, and {free / 2**30:,.1f} are free; fewer dimensions "
-            "take less.",
-        )
+    what = f"parameters and optimiser of {sizes.num_entities:,} entities (fewer dimensions take less)"
+    checks.memory("model", needed, free, what)

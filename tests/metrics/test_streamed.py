@@ -283,7 +283,7 @@ def test_too_little_memory_or_disk_is_told_before_the_work(table, tmp_path, monk
     dataset = written(table, tmp_path / "ranks")
     monkeypatch.setattr(streamed, "free_memory", lambda: 2**27)
     refused(
-        dataset, r"`ranks` must leave memory to work in: \d+ rows in parts .* take 256 MiB, and 128 are free"
+        dataset, r"`ranks` must leave memory for parts of \d+ of \d+ rows: 0\.25 GiB .* and 0\.12 are free"
     )
     monkeypatch.setattr(streamed, "free_memory", lambda: 2**28 + 2**20)
     wide = written(table.with_columns(candidates=pl.lit(10**6, pl.Int64)), tmp_path / "wide")

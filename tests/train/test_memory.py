@@ -32,7 +32,7 @@ def test_too_little_memory_is_told_before_anything_is_written(ring, tmp_path, mo
         lambda: train_many(ring, config, seed=[1, 2]),
     ):
         with pytest.raises(
-            ValueError, match=r"`model` must fit in memory: with 20 entities, .* at least 0\.0 GiB"
+            ValueError, match=r"`model` must leave memory for parameters and optimiser of 20 .*: 0\.00 GiB"
         ):
             call()
     assert not (tmp_path / "run").exists()
