@@ -1,10 +1,13 @@
 """States of other libraries: their scores, and so their ranks."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import owkg
-from owkg.interop import LIBRARIES, embeddings_of_state, ranks_of_state, read_state
+from owkg.interop import LIBRARIES, embeddings_of_state, pykeen, ranks_of_state, read_state
 from owkg.kg import KnowledgeGraph
 
 RNG = np.random.default_rng(0)
@@ -165,3 +168,23 @@ def test_file_to_ranks(tmp_path):
 def test_a_folder_is_no_state(tmp_path):
     with pytest.raises(ValueError, match=r"must be a file, such as model\.pt"):
         read_state(tmp_path)
+
+
+def test_a_torch_whose_loader_may_run_code_is_not_used(tmp_path, monkeypatch):
+    (tmp_path / "model.pt").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="2.5.1+cpu"))
+    with pytest.raises(ValueError, match=r"model\.pt: torch 2\.6 or newer is needed .* loader of 2\.5\.1"):
+        read_state(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("kind", ["entities", "relations"])
+def test_a_pykeen_model_of_other_sizes_is_refused(kind):
+    model = SimpleNamespace(predict_t=None, num_entities=N, num_real_relations=R)
+    setattr(model, {"entities": "num_entities", "relations": "num_real_relations"}[kind], 3)
+    triples = SimpleNamespace(detach=lambda: triples, cpu=lambda: triples, numpy=lambda: FACTS)
+    factory = SimpleNamespace(mapped_triples=triples, num_entities=N, num_relations=R)
+    here = {"entities": N, "relations": R}[kind]
+    with pytest.raises(
+        ValueError, match=f"`factory` must be of the model: it has {here} {kind}, the model 3"
+    ):
+        pykeen.ranks(model, factory, known=[])

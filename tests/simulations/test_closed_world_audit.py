@@ -74,3 +74,9 @@ def test_certificates_hold_and_are_put_to_the_test(trained):
     assert len(told.filter("covered")) > 0
     assert told.filter("covered")["reversed"].sum() == 0
     assert told.filter(~pl.col("covered"))["reversed"].sum() > 0
+
+
+def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path):
+    with pytest.raises(ValueError, match="scheduler"):
+        study.check(out=tmp_path, scheduler="tcp://127.0.0.1:1")
+    assert not list(tmp_path.iterdir())
