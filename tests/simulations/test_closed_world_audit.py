@@ -1,5 +1,8 @@
 """The proof of the audit on closed worlds, on one that is small enough for a test."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -80,3 +83,29 @@ def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path):
     with pytest.raises(ValueError, match="scheduler"):
         study.check(out=tmp_path, scheduler="tcp://127.0.0.1:1")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_has_the_committed_tables():
+    docs = Path(__file__).parents[2] / "docs"
+    page = " ".join((docs / "audit.md").read_text(encoding="utf-8").split())
+    kept, orders, boxes = (
+        pl.read_csv(docs / "reproduction" / f"audit_{name}.csv")
+        for name in ("coverage", "probabilities", "boxes")
+    )
+    shown = {"mrr": "MRR", "hits@1": "Hits@1", "hits@10": "Hits@10", "p-mrr@1/2": "p-MRR at 1/2"}
+    for name, words in shown.items():
+        own = kept.filter(metric=name)
+        held = float(own["held"] @ own["checkpoints"]) / own["checkpoints"].sum()
+        assert re.search(rf"{100 * held:.1f} %( of [\d,]+ checkpoints)? for {words}", page), name
+        upper = orders.filter(pl.col("tenth") >= 5, metric=name)
+        cells = [
+            f"{said:.3f}, {right:.3f}".replace("0.", ".")
+            for said, right in upper["said", "right"].iter_rows()
+        ]
+        assert " | ".join(cells) + " |" in page, name
+        if name in ("mrr", "hits@1"):
+            assert ((upper["said"] - upper["right"]).abs() <= 0.03).all()
+    assert f"of {kept.filter(metric='mrr')['checkpoints'].sum():,} checkpoints for MRR" in page
+    of_mrr = boxes.filter(metric="mrr")
+    held, alone = of_mrr["held"].item(), of_mrr["held_if_taken_as_independent"].item()
+    assert f"{100 * held:.1f} % of the checkpoints; taken as independent it is {100 * alone:.1f} %" in page
