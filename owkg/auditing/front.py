@@ -23,12 +23,16 @@ from owkg.kg import KnowledgeGraph
 from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.metrics.measures import Weighting
+from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 from owkg.storage import versions
 
 DEFAULT = ("mrr", "hits@10")
 """The metrics of an audit that names none."""
+
+
+_AVERAGES = {"micro": "answers", "macro": "queries"}
 
 
 def audit(
@@ -102,8 +106,10 @@ def audit(
     checked_key(seed, "seed")
     if on_progress is not None and not callable(on_progress):
         raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
+    if ties is not None and ties not in tuple(Ties):
+        raise ArgumentError("ties", f"must be of {', '.join(Ties)}, got {ties!r}.")
     chosen = _decreasing(metrics)
-    averages = checks.names("average", average)
+    averages = [_AVERAGES.get(one, one) for one in checks.names("average", average)]
     if not averages or set(averages) - set(AVERAGES):
         raise ArgumentError(
             "average", f"must be of {', '.join(AVERAGES)}, got {', '.join(map(str, averages)) or 'none'}."
@@ -245,8 +251,20 @@ def _assumptions(
         "lists": ready.depth,
         "calibration": worlds(),
         "versions": versions(),
-        "notes": [*_notes(box, ready), *refuted],
+        "notes": [*_notes(box, ready), *_of_candidates(frame["candidates"]), *refuted],
     }
+
+
+def _of_candidates(candidates: pl.Series) -> list[str]:
+    """A sentence where queries have so different numbers of candidates that the model of all alike is off."""
+    few, many = (candidates.quantile(q, "nearest") or 0 for q in (0.1, 0.9))
+    if 2 * few >= many:
+        return []
+    return [
+        f"The model takes as many candidates for every query, and here they are {few:,.0f} to {many:,.0f} "
+        "(of eight tenths of the answers): implied full-test metrics and probabilities of orders are rough. "
+        "Observed values, their intervals and breakdown numbers are not concerned."
+    ]
 
 
 def _refuted(models: pl.DataFrame) -> list[str]:

@@ -12,6 +12,7 @@ from owkg.ir import POOLED
 from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
 from owkg.judge.schema import QRELS, checked
 from owkg.kg import KnowledgeGraph, fact_splits, relation_categories
+from owkg.pools.annotation import is_sheet, read_sheet
 from owkg.pools.read_back import pool_judgements
 from owkg.stats.interval import share_limits
 
@@ -92,7 +93,7 @@ def missing_share(
 
 
 def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """The judgements of a file of qrels, or of a pool with the sheet that is filled in in its folder.
+    """The judgements of a file of qrels, of a filled-in sheet, or of a pool with the sheet in its folder.
 
     Returns:
         (qrels; of a pool, its candidates with the column depth, else None).
@@ -102,7 +103,9 @@ def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
         OSError: if it cannot be opened.
     """
     path = checks.path("qrels", source)
-    return pool_judgements(path) if path.is_dir() else (read_judgements(path), None)
+    if path.is_dir():
+        return pool_judgements(path)
+    return read_sheet(path).select(QRELS) if is_sheet(path) else read_judgements(path), None
 
 
 def found_by_depth(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from scipy import special
 
 from owkg.auditing import order
@@ -84,6 +84,7 @@ class Part(NamedTuple):
         scores: by query; their ratio of sums is the metric.
         seen: values, covariance and answers.
         known: number of known answers.
+        largest: most candidates of an answer.
     """
 
     metric: Metric
@@ -92,6 +93,7 @@ class Part(NamedTuple):
     scores: Scores
     seen: order.Observed
     known: int
+    largest: int
 
     @property
     def named(self) -> dict[str, str]:
@@ -130,7 +132,7 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     entities = int(np.median(candidates) + np.median(np.repeat(sizes, sizes))) - 1
     answers = Answers(counts, share / share.sum(), max(entities, int(counts.max()) + 2), queries)
     seen = order.observed(one.value[0], weight, answers)
-    return Part(metric, weight_of, average, one, seen, int(sizes.sum()))
+    return Part(metric, weight_of, average, one, seen, int(sizes.sum()), int(candidates.max()))
 
 
 def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: Any) -> dict[str, pl.DataFrame]:
@@ -175,7 +177,11 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     wrong = special.ndtr(-np.sqrt(_QUERIES / size[:, None]))
     shown = _SHOWN
     grid_low, grid_high = order.full_intervals(part.metric.name, part.seen, wide, _SPARSITIES, ci)
-    zero = int(np.argmin(np.abs(_CORRELATIONS)))
+    rho = _middles(part, box)[:, None, None]
+
+    def at_middle(values: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(values[:, shown], rho, 2)[..., 0]
+
     return {
         "models": models,
         "pairs": _framed(pairs, PAIRS),
@@ -184,10 +190,10 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
                 {"model": systems} | part.named,
                 {"sparsity": _SPARSITIES[shown]},
                 {
-                    "strength": wide.strength[:, shown, zero],
-                    "full": wide.full[:, shown, zero],
-                    "full_low": grid_low[:, shown, zero],
-                    "full_high": grid_high[:, shown, zero],
+                    "strength": at_middle(wide.strength),
+                    "full": at_middle(wide.full),
+                    "full_low": at_middle(grid_low),
+                    "full_high": at_middle(grid_high),
                 },
             ),
             GRID,
@@ -209,11 +215,8 @@ def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
     seen, systems = part.seen, part.scores.systems
     weight = part.scores.weight[0]
     effective = float(weight.sum() ** 2 / (weight @ weight))
-    last = seen.answers.num_entities - seen.answers.counts + 1
-    best, worst = (
-        float(np.sum(seen.answers.weights * rank_weights(part.weight, np.broadcast_to(rank, last.shape))))
-        for rank in (np.int64(1), last)
-    )
+    # What every rank gives at least and at most.
+    best, worst = rank_weights(part.weight, np.array([1, part.largest])).tolist()
     error = np.sqrt(np.diag(seen.sampling))
     means = [
         BoundedMean(value, e, worst, best, effective, True)
@@ -246,7 +249,8 @@ def _over_box(
     row = {"full": full.full[0][middle], "full_low": np.nan, "full_high": np.nan}
     if possible.any():
         row |= {"full_low": np.nanmin(below), "full_high": np.nanmax(above)}
-    span = full.best - full.chance
+    # Of a metric that reads the same at every strength, none is implied.
+    span = full.best - full.chance or np.nan
     strengths = {
         key.replace("full", "strength"): np.clip((value - full.chance) / span, 0, 1)
         for key, value in row.items()
@@ -263,6 +267,7 @@ def _impossible(part: Part, box: Box) -> str:
     why = f"no strength gives a {part.metric.name} of {value}"
     if box.correlation is not None:
         why += " with the correlations that are stated"
+    why += f" among {part.seen.answers.num_entities:,} candidates"
     return f"of {stated} is not possible for any system: {why}. A lower sparsity may be."
 
 
@@ -317,13 +322,18 @@ def _box_sparsities(box: Box) -> np.ndarray | None:
     return None if box.sparsity is None else points_of(*box.sparsity)
 
 
+def _middles(part: Part, box: Box) -> Int64[np.ndarray, "systems"]:
+    """Of each system, which of the correlations is nearest to the middle of its interval."""
+    middle = [float(np.median(box.correlations(system))) for system in part.scores.systems]
+    return np.array([np.argmin(np.abs(_CORRELATIONS - rho)) for rho in middle])
+
+
 def _map(
     part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], called: dict[str, Any], wide: order.Full
 ) -> pl.DataFrame:
     """Probabilities by sparsity and difference of correlations, the first's in the middle of its interval."""
-    middle = [float(np.median(box.correlations(system))) for system in part.scores.systems]
     shown = np.arange(len(_SPARSITIES))[_SHOWN]
-    first = np.array([np.argmin(np.abs(_CORRELATIONS - rho)) for rho in middle])[pairs[0]]
+    first = _middles(part, box)[pairs[0]]
     zero = int(np.argmin(np.abs(_CORRELATIONS)))
     second = first[:, None] + np.arange(len(_CORRELATIONS)) - zero
     inside = (second >= 0) & (second < len(_CORRELATIONS))

@@ -12,16 +12,23 @@ from owkg.cli.compare import TestName
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import written_together
-from owkg.cli.systems import Files, Graph, graph_of, noted, split_list
+from owkg.cli.systems import Graph, graph_of, noted, split_list
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 
+_SHEET = "audit_sheet.tsv"
 # Pairs that the table shows; of more, those of neighbours in the order.
 _PAIRS = 15
 
 
 def audit(
-    files: Files,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Rank tables (.parquet, .csv, .tsv; a column model tells systems apart) or TREC runs.",
+        ),
+    ],
     qrels: Annotated[
         str | None,
         typer.Option(metavar="QRELS", help="Which answers are relevant, for TREC runs: a file or a split."),
@@ -60,9 +67,10 @@ def audit(
     judged: Annotated[
         Path | None,
         typer.Option(
-            metavar="QRELS|POOL",
-            help="Judgements: they give the sparsity, at least, in place of --sparsity, and with --lists the "
-            "correlations. They need --kg.",
+            metavar="QRELS|SHEET|POOL",
+            help="Judgements, as qrels, as the filled-in sheet that --out wrote, or of a pool: they "
+            "give the sparsity, at least, in place of --sparsity, and with --lists the correlations. They "
+            "need --kg.",
         ),
     ] = None,
     sample: Annotated[
@@ -118,6 +126,10 @@ def audit(
         from owkg.storage import writable_folder
 
         writable_folder(out)
+        if (sheet := out / _SHEET).exists():
+            raise ValueError(
+                f"`out` must be another folder: {sheet} is of an earlier audit, and may have been filled in."
+            )
     names = [part.strip() for given in metric or () for part in split_list(given)]
     with noted(), progress("Auditing", "metrics") as update:
         found = audited(
@@ -172,12 +184,14 @@ def _write(found: Any, out: Path) -> None:
             if len(table):
                 table.write_csv(aside / f"audit_{name}.csv")
         if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
-            write_sheet(facts, aside / "audit_sheet.tsv", seed=0)
+            write_sheet(facts, aside / _SHEET, seed=0)
         (aside / "audit.json").write_text(json.dumps(found.payload(), indent=2, allow_nan=False) + "\n")
 
 
 def _show(found: Any) -> None:
     """The verdicts, with the assumptions."""
+    import polars as pl
+
     assumed = found.assumptions
     stated = assumed["sparsity"] is not None
     for (metric, average), models in found.models.group_by("metric", "average", maintain_order=True):
@@ -205,7 +219,13 @@ def _show(found: Any) -> None:
             pairs = pairs.filter(
                 [pair in next_to for pair in zip(pairs["first"], pairs["second"], strict=True)]
             )
-        rows = [_pair(row, stated) for row in pairs.iter_rows(named=True)]
+        # Where no sparsity goes with a value, none can be said to break an order.
+        possible = found.grid.filter(pl.col("sparsity") > 0, pl.col("full").is_not_null(), metric=metric)
+        told = set(possible.filter(average=average)["model"])
+        rows = [
+            _pair(row, stated, "none" if {row["first"], row["second"]} <= told else "-")
+            for row in pairs.iter_rows(named=True)
+        ]
         heads = ["pair", "difference", "p", "facts", "share"]
         heads += ["P(better)"] if stated else []
         printed(
@@ -241,7 +261,7 @@ def _show(found: Any) -> None:
         line(text, "dim")
 
 
-def _pair(row: dict[str, Any], stated: bool) -> list[str]:
+def _pair(row: dict[str, Any], stated: bool, absent: str) -> list[str]:
     if row["certified"] is None:
         facts = "none turn it"
     else:
@@ -253,7 +273,7 @@ def _pair(row: dict[str, Any], stated: bool) -> list[str]:
         low, high = row["probability_low"], row["probability_high"]
         cells.append("not possible" if low is None else f"{low:.3f} to {high:.3f}")
     queries = row["required_queries"]
-    cells += [_number(row[key], "none") for key in ("breakdown_sparsity", "breakdown_correlation")]
+    cells += [_number(row[key], absent) for key in ("breakdown_sparsity", "breakdown_correlation")]
     return [*cells, "-" if queries is None else f"{queries:,.0f}", row["verdict"]]
 
 
@@ -270,4 +290,4 @@ def _limits(stated: Any) -> str:
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
     shown = "-" if value is None else f"{value:.4f}"
-    return shown if low is None else f"{shown} [{low:.4f}, {high:.4f}]"
+    return shown if low is None or high is None else f"{shown} [{low:.4f}, {high:.4f}]"

@@ -144,6 +144,8 @@ def evaluate(
         out = path_checked(out)
         refuse_given(context, ["metric"], "without --sample; owkg metrics has all of rank tables")
         refuse_given(context, ["ties", "typical", "seed"], "without --sample")
+        if lists is None:
+            refuse_given(context, ["depth"], "without --lists")
     else:
         refuse_given(context, _OF_TABLES, "with --sample")
     unseen = unseen_checked(unseen)

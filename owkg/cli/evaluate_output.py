@@ -102,6 +102,12 @@ def show_estimates(
     if out is not None:
         with written_aside(out) as aside:
             found.values.write_csv(aside)
+    none = found.values.filter(found.values["sampling_error"] == 0)
+    if len(none) and found.sampled_share:
+        named = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())
+        notes.append(f"a sampling error of 0 says that nothing was found, not that it is small: {named}")
+    if found.typical_share + found.sampled_share > 1:
+        notes.append("more scores than full evaluation takes: leave out --sample, or take a smaller share")
     shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
     if form is Format.JSON:
         print(
@@ -126,8 +132,5 @@ def show_estimates(
         f"scores: {found.typical_share + found.sampled_share:.1%} of all; {found.typical_share:.1%} are of "
         f"typical candidates, {found.sampled_share:.2%} of others"
     )
-    if len(none := found.values.filter(found.values["sampling_error"] == 0)):
-        cells = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())
-        line(f"a sampling error of 0 says that nothing was found, not that it is small: {cells}")
     for note in notes:
         line(f"note: {note}")

@@ -19,7 +19,11 @@ def check_writable(paths: Iterable[Path | None]) -> None:
     """Stops where a file cannot be written; nothing is made, but the nearest folder is tried."""
     from owkg.storage import writable_folder
 
+    seen: set[Path] = set()
     for out in filter(None, paths):
+        if out.absolute() in seen:
+            raise ValueError(f"{out}: cannot be written twice: two options name it.")
+        seen.add(out.absolute())
         if out.is_dir():
             raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
         there = next(folder for folder in out.absolute().parents if folder.exists())

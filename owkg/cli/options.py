@@ -9,7 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from owkg.checks import ArgumentError
 from owkg.cli.errors import renamed
+
+NODE_SPREAD, POPULARITY_EXPONENT = 0.2, 1.0
+"""Of missing facts by node and by popularity, where none is given."""
 
 
 class Format(StrEnum):
@@ -109,6 +113,12 @@ def missing_model(name: Missing, node_spread: float, popularity_exponent: float)
     """The missing-fact model that the options describe."""
     from owkg.openworld import Independent, NodeBased, PopularityBased
 
+    for one, option, value, default in (
+        (Missing.NODE, "node_spread", node_spread, NODE_SPREAD),
+        (Missing.POPULARITY, "popularity_exponent", popularity_exponent, POPULARITY_EXPONENT),
+    ):
+        if name is not one and value != default:
+            raise ArgumentError(option, f"has no effect without --missing {one.value}, got {value:g}.")
     if name is Missing.NODE:
         return NodeBased(node_spread)
     if name is Missing.POPULARITY:

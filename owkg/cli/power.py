@@ -45,8 +45,8 @@ def power(
         typer.Option(metavar="FILE", help="With --all-metrics: draw queries against focus: .png."),
     ] = None,
     missing: options.MissingFacts = options.Missing.INDEPENDENT,
-    node_spread: options.NodeSpread = 0.2,
-    popularity_exponent: options.PopularityExponent = 1.0,
+    node_spread: options.NodeSpread = options.NODE_SPREAD,
+    popularity_exponent: options.PopularityExponent = options.POPULARITY_EXPONENT,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """How many queries it takes to see which of two models is stronger.
@@ -92,7 +92,8 @@ def power(
         show("Queries required to tell two models apart", shown, results, form)
         return
     with ended_at_once():
-        metrics = options.metrics_named(_registered())
+        named = [*options.metrics_named(_registered()), *options.metrics_named(metric)]
+        metrics = list({one.name: one for one in named}.values())
         results = queries_to_tell_apart(metrics, **given)
         del given["num_queries"], given["answer_weights"]
         beside = _weights(metrics, results, given)

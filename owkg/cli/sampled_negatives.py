@@ -83,6 +83,8 @@ def _values(text: str) -> tuple[dict[str, float], dict[str, float]]:
             number = None
         if number is None or digits is None:
             raise ValueError(f"`published` must be METRIC=VALUE, such as mrr=0.98, got {part!r}.")
+        if name.strip() in found:
+            raise ValueError(f"`published` must have one value for each metric, got {name.strip()} twice.")
         found[name.strip()] = number
         rounding[name.strip()] = 0.5 * 10.0 ** -len(digits[1]) if "." in value else 0.5
     return found, rounding

@@ -19,8 +19,8 @@ def simulate(
     trials: Annotated[int, typer.Option(help="Queries to draw, at least 2.")] = 200_000,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0, max=2**32 - 1)] = 0,
     missing: options.MissingFacts = options.Missing.INDEPENDENT,
-    node_spread: options.NodeSpread = 0.2,
-    popularity_exponent: options.PopularityExponent = 1.0,
+    node_spread: options.NodeSpread = options.NODE_SPREAD,
+    popularity_exponent: options.PopularityExponent = options.POPULARITY_EXPONENT,
     prediction: options.Predictions = options.Prediction.CLASSIFICATION,
     other_strength: Annotated[
         float | None, typer.Option(help="Strength of a second model measured on the same queries.")

@@ -13,8 +13,8 @@ def theory(
     metric: options.Metrics = ["mrr"],  # noqa: B006 - typer copies it
     correlation: options.Correlation = 0.0,
     missing: options.MissingFacts = options.Missing.INDEPENDENT,
-    node_spread: options.NodeSpread = 0.2,
-    popularity_exponent: options.PopularityExponent = 1.0,
+    node_spread: options.NodeSpread = options.NODE_SPREAD,
+    popularity_exponent: options.PopularityExponent = options.POPULARITY_EXPONENT,
     prediction: options.Predictions = options.Prediction.CLASSIFICATION,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:

@@ -207,6 +207,12 @@ def sheet_rows(path: Any) -> tuple[pl.DataFrame, Callable[[int], str]]:
     return table.with_columns(_as_it_was(table[name]) for name in _WORDED), place
 
 
+def is_sheet(path: Path) -> bool:
+    """Whether the first line of a file has the columns of a sheet."""
+    with path.open("rb") as file:
+        return set(_NEEDED) <= set(file.readline(2**16).decode("utf-8", "replace").strip().split("\t"))
+
+
 def has_source(path: Any) -> bool:
     """Whether a sheet has the column source."""
     return SOURCE in header(checks.path("path", path))

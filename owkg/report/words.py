@@ -83,6 +83,7 @@ def rests(audit: Audit) -> dict[str, str]:
     rest = f"on {sparsity}, {correlation}, and {_MODEL} ({error})"
     box = "No box is stated." if said.get("sparsity") is None else f"Outlined: {sparsity}, {correlation}."
     band = " Shaded: the stated sparsity." if said.get("sparsity") is not None else ""
+    middle = correlation if said.get("correlation") is None else f"the middle of {correlation}"
     depth = said.get("lists")
     lists = (
         "There are no lists: the certificate is for the worst ones, and nothing is demonstrated."
@@ -94,8 +95,7 @@ def rests(audit: Audit) -> dict[str, str]:
         "Each sentence says which.",
         "models": f"Rests on {known}; {over}. Nothing is assumed of what is missing."
         + f" Strength and full test rest {rest}." * audit.models["full"].is_not_null().any(),
-        "grid": f"Rests on {_MODEL} with the sparsity of the axis, facts missing independently of the "
-        f"predictions (correlation 0); {error}.{band}",
+        "grid": f"Rests on {_MODEL} with the sparsity of the axis and {middle}; {error}.{band}",
         "box": f"Rests on {_MODEL} with the sparsity and correlations of the axes; {error}. {box}",
         "breakdown": f"Rests on {known}; on no model of what is missing. {lists}",
         "facts": f"Rests on no model of what is missing. {lists}",

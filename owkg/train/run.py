@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg import kg
+from owkg import checks, kg
 from owkg.checks import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
@@ -217,7 +217,7 @@ def load_run(folder: Path, *, step: int | str = "best") -> Run:
     Raises:
         ValueError: if it is no such folder, has no such checkpoint, or holds one of another model or shape.
     """
-    return _loaded(folder, step, None)
+    return _loaded(checks.path("folder", folder), step, None)
 
 
 def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:

@@ -80,6 +80,46 @@ def test_files(call, tmp_path):
         .sort("query", "answer")
         .equals(facts.select("query", "answer").sort("query", "answer"))
     )
+    # The sheet is judgements, and no later audit writes over it.
+    code, printed, _ = call("missing", sheet, "--kg", "graph", "--format", "json")
+    assert code == 0
+    assert json.loads(printed)["sparsity"][0]["found"] == len(facts.unique(["query", "answer"]))
+    code, _, err = call("audit", *RUNS, "--metric", "mrr", "--out", out)
+    assert code == 2
+    assert "audit_sheet.tsv is of an earlier audit, and may have been filled in." in err
+
+
+def test_the_grid_is_at_the_stated_correlations():
+    grids = [owkg.audit(list(TWO), "mrr", test="t", correlation=rho).grid for rho in (None, 0.0, (0.1, 0.3))]
+    assert grids[0].equals(grids[1])
+    at = [grid.filter(sparsity=0.4)["full"].to_numpy() for grid in grids[1:]]
+    assert (at[0] > at[1]).all()
+
+
+def test_few_and_different_candidates(call, tmp_path):
+    """Observed intervals are those of the ranks; that the model is off is said."""
+    few = pl.DataFrame({"head": [f"h{i}" for i in range(60)], "relation": "r", "tail": "t", "side": "tail"})
+    many = pl.Series([6] * 40 + [10_000] * 20)
+    for name, far in (("a", 3), ("b", 40)):
+        rank = pl.Series([1, 2] * 20 + [far, 1] * 10)
+        table = few.with_columns(candidates=many, optimistic=rank, pessimistic=rank)
+        table.write_parquet(tmp_path / f"{name}.parquet")
+        table[:40].write_parquet(tmp_path / f"{name}_few.parquet")
+    both = [tmp_path / f"{name}.parquet" for name in "ab"]
+    found = owkg.audit(both, ["mrr", "hits@10"], test="t")
+    alone = owkg.evaluate(both[1], ["mrr", "hits@10"], side="tail")
+    own = found.models.filter(model="b")
+    for end in ("ci_low", "ci_high"):
+        assert own.sort("metric")[end].to_list() == pytest.approx(
+            alone.sort("metric")[end].to_list(), rel=1e-3
+        )
+    assert "here they are 6 to 10,000" in " ".join(found.assumptions["notes"])
+    # With six candidates every system has Hits@10 of 1, whatever its strength.
+    few_of = [tmp_path / f"{name}_few.parquet" for name in "ab"]
+    for sparsity in ("0", "0,0.3"):
+        code, out, _ = call("audit", *few_of, "--metric", "hits@10", "--sparsity", sparsity, "--test", "t")
+        assert code == 0
+        assert "1.0000" in out
 
 
 def test_neighbours_of_many_systems(call, tmp_path):
@@ -101,6 +141,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
     [
         (("--sparsity", "1"), "--sparsity must be below 1: else no answer is known."),
         (("--sparsity", "0.4,0.2"), "--sparsity must be an interval that is not empty"),
+        (("--ties", "random"), "--ties must be of optimistic, realistic, pessimistic, exact, got 'random'."),
         (("--sparsity", "much"), "--sparsity must be a number, or LOW,HIGH, got 'much'."),
         (("--sparsity", "0.2", "--correlation", "0.9"), "with the correlations that are stated"),
         (("--metric", "amri"), "--metric must be plain means of weights that fall with the rank"),

@@ -476,7 +476,10 @@ def test_sampled(call, graph):
         ("--sample 0.1 --out new/out.parquet", "--out must end in .csv"),
         ("--sample 0.1 --depth 5", "--depth has no effect with --sample"),
         ("--sample 0.1 --metric amrr", "--metric must be of mrr, p-mrr@P, log-mrr, hits@K, got 'amrr'"),
+        ("--sample 0.1 --typical nan", "--typical"),
         ("--metric mrr", "--metric has no effect without --sample"),
+        ("--depth 5", "--depth has no effect without --lists"),
+        ("--out new/out.csv --lists new/out.csv", "new/out.csv: cannot be written twice"),
         ("--seed 0", "--seed has no effect without --sample"),
     ],
 )

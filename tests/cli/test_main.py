@@ -182,15 +182,15 @@ def test_simulate_agrees_with_theory(answer):
 
 
 @pytest.mark.parametrize("option", ["--node-spread 0.5", "--node-spread 0.05"])
-def test_the_node_spread_matters_only_under_missing_node(answer, option):
-    assert answer(f"{THEORY} {option}") == answer(THEORY)
+def test_the_node_spread_needs_missing_node(answer, call, option):
+    assert "--node-spread has no effect without --missing node" in call(f"{THEORY} {option}")[2]
     default, other = answer(f"{THEORY} --missing node"), answer(f"{THEORY} --missing node {option}")
     assert default["expectation"] != other["expectation"]
 
 
-def test_the_popularity_exponent_matters_only_under_missing_popularity(answer):
+def test_the_popularity_exponent_needs_missing_popularity(answer, call):
     line = f"{THEORY} --popularity-exponent 3"
-    assert answer(line) == answer(THEORY)
+    assert "--popularity-exponent has no effect without --missing popularity" in call(line)[2]
     popular = answer(f"{line} --missing popularity")
     assert popular["expectation"] != answer(f"{THEORY} --missing popularity")["expectation"]
 
@@ -755,6 +755,8 @@ def test_all_metrics_and_the_least_over_all_rank_weights(answer, call):
         "any_weight_paired": 13,
         "decreasing_weight_paired": 16,
     }
+    more = answer(f"{POWER} --all-metrics --metric p-mrr@0.3,mrr")["results"]
+    assert [row["metric"] for row in more] == [*needed, "p-mrr@0.3"]
     _, out, _ = call(f"{POWER} --all-metrics")
     assert (
         "least over all rank weights 14 (paired 13), over those that fall with the rank 16 (paired 16)" in out

@@ -75,7 +75,7 @@ def test_bad_input(call, sampled, options, message):
     assert message in err
 
 
-@pytest.mark.parametrize("values", ["mrr", "mrr=x", "mrr=2", "mr=3", "hits@1=0.9,mrr=0.1"])
+@pytest.mark.parametrize("values", ["mrr", "mrr=x", "mrr=2", "mr=3", "hits@1=0.9,mrr=0.1", "mrr=0.5,mrr=0.6"])
 def test_bad_published_values(call, values):
     """No number, no value of the metric, a metric without one, values that contradict each other."""
     code, out, err = call("metrics", "--sampled-negatives", 20, "--num-entities", 100, "--published", values)
