@@ -84,7 +84,7 @@ class Part(NamedTuple):
         scores: by query; their ratio of sums is the metric.
         seen: values, covariance and answers.
         known: number of known answers.
-        largest: most candidates of an answer.
+        worst: what the metric is where every answer stands last.
     """
 
     metric: Metric
@@ -93,7 +93,7 @@ class Part(NamedTuple):
     scores: Scores
     seen: order.Observed
     known: int
-    largest: int
+    worst: float
 
     @property
     def named(self) -> dict[str, str]:
@@ -128,11 +128,17 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
         weight=weight[None],
     )
     # The candidates of a task lack the other answers to its query.
-    candidates = next(iter(tables.values())).frame["candidates"].to_numpy()
+    frame = next(iter(tables.values())).frame
+    candidates = frame["candidates"].to_numpy()
     entities = int(np.median(candidates) + np.median(np.repeat(sizes, sizes))) - 1
     answers = Answers(counts, share / share.sum(), max(entities, int(counts.max()) + 2), queries)
     seen = order.observed(one.value[0], weight, answers)
-    return Part(metric, weight_of, average, one, seen, int(sizes.sum()), int(candidates.max()))
+    last = frame.with_columns(last=pl.Series(rank_weights(weight_of, candidates)))
+    if average == "queries":
+        given = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
+        last = last.group_by("side", given, "relation").agg(pl.mean("last"))
+    worst = float(last["last"].to_numpy().mean())
+    return Part(metric, weight_of, average, one, seen, int(sizes.sum()), worst)
 
 
 def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: Any) -> dict[str, pl.DataFrame]:
@@ -215,11 +221,10 @@ def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
     seen, systems = part.seen, part.scores.systems
     weight = part.scores.weight[0]
     effective = float(weight.sum() ** 2 / (weight @ weight))
-    # What every rank gives at least and at most.
-    best, worst = rank_weights(part.weight, np.array([1, part.largest])).tolist()
+    best = float(rank_weights(part.weight, np.array([1]))[0])
     error = np.sqrt(np.diag(seen.sampling))
     means = [
-        BoundedMean(value, e, worst, best, effective, True)
+        BoundedMean(value, e, part.worst, best, effective, True)
         for value, e in zip(seen.value.tolist(), error.tolist(), strict=True)
     ]
     limits = intervals(means, ci)
