@@ -85,7 +85,7 @@ def in_double(result: Any, splits: list[Any]) -> dict[str, float]:
         model=result.model.double(),
         mapped_triples=splits[2].mapped_triples,
         additional_filter_triples=[one.mapped_triples for one in splits[:2]],
-        batch_size=64,
+        batch_size=8,
         use_tqdm=False,
     )
     return found.to_flat_dict()

@@ -79,11 +79,10 @@ def strengths_of(
         raise ArgumentError("by", f"must be of {', '.join(_BY)}, got {', '.join(names)}.")
     checks.level("ci", ci)
     kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
-    known = kept.join(ready.queries.select("query"), on="query", how="semi")
-    found = found.join(known.select("query").unique(), on="query", how="semi")
-    if not len(known):
+    known, found = (one.join(ready.queries.select("query"), on="query", how="semi") for one in (kept, found))
+    if not len(known) + len(found):
         raise ArgumentError("qrels", "must judge queries that the systems answer, got none such.")
-    of = with_categories(known.select("query", "side", "relation").unique("query"), graph)
+    of = with_categories(pl.concat([known, found]).select("query", "side", "relation").unique("query"), graph)
     of = of.join(weights, on="query")
     rows = []
     for system in ready.systems:
@@ -109,12 +108,12 @@ def _by_query(ready: Prepared, system: str, known: pl.DataFrame, found: pl.DataF
         pl.len().alias("found"), ahead.fill_null(False).sum().alias("first")
     )
     joined = known.select("query", "answer").join(ranks, on=["query", "answer"])
-    joined = joined.join(missing, on="query", how="left").with_columns(pl.col("found", "first").fill_null(0))
+    joined = joined.join(missing, on="query", how="full", coalesce=True)
     return joined.group_by("query").agg(
-        known=pl.len(),
-        known_first=(pl.col("rank") <= pl.col("first") + 1).sum(),
-        found=pl.col("found").first(),
-        found_first=pl.col("first").first(),
+        known=pl.col("rank").is_not_null().sum(),
+        known_first=(pl.col("rank") <= pl.col("first").fill_null(0) + 1).sum(),
+        found=pl.col("found").first().fill_null(0),
+        found_first=pl.col("first").first().fill_null(0),
     )
 
 
@@ -149,7 +148,7 @@ def _correlation(
 ) -> _Correlation | None:
     """Correlation of being missing and being found, by the delta method over queries, on Fisher's scale."""
     total = float((known + found).sum())
-    if not found.sum() or not 0 < (known_first + found_first).sum() < total:
+    if not found.sum() or not known.sum() or not 0 < (known_first + found_first).sum() < total:
         return None
     beta, l1, l2 = found.sum() / total, found_first.sum() / found.sum(), known_first.sum() / known.sum()
     strength = beta * l1 + (1 - beta) * l2

@@ -35,7 +35,8 @@ def missing_share(
 
     Judged are the queries with a judgement, but for those whose pooled answers are all still open; where
     there are such, queries that had nothing to judge count as little as those that had. Known answers
-    are those of the split, and found ones those judged relevant that no split of the graph knows.
+    are those of the split but those judged not relevant, and found ones those judged relevant that no split
+    of the graph knows.
     What nobody has judged may be true as well: beta is a lower bound. Queries are the sampling unit of its
     interval, which is for other queries judged in the same way.
 
@@ -143,7 +144,7 @@ def known_and_found(
     """What judgements say of the answers to the queries of a split.
 
     Returns:
-        (answers of the split to judged queries that nobody judged not relevant; answers to the same queries
+        (answers of the split to judged queries, but those judged not relevant; answers to the same queries
         that judging found; query and weight, how much each of these queries counts).
 
     Raises:
@@ -176,16 +177,16 @@ def known_and_found(
     # Queries with nothing to judge are done at once. Of the others a share is: so much do they count.
     at_work = seen.select("query").unique()
     share = len(at_work) / (len(at_work) + left["query"].n_unique())
-    asked = judged.select("query").unique()
-    kept = known.join(asked, on="query", how="semi").join(
-        judged.filter(pl.col("relevance") == 0), on=_ANSWER, how="anti"
-    )
-    if not len(kept):
+    asked = known.join(judged.select("query").unique(), on="query", how="semi")
+    if not len(asked):
         raise ArgumentError("qrels", f"must judge queries that {split} answers, got none such.")
+    kept = asked.join(judged.filter(pl.col("relevance") == 0), on=_ANSWER, how="anti")
     found = judged.filter(pl.col("relevance") > 0).join(anywhere, on=_ANSWER, how="anti")
-    found = found.join(kept.select("query").unique(), on="query", how="semi")
+    found = found.join(asked, on="query", how="semi")
+    if not len(kept) + len(found):
+        raise ArgumentError("qrels", f"must leave true answers of {split}, got all judged not relevant.")
     counts = pl.when(pl.col("query").is_in(at_work["query"].implode())).then(1.0).otherwise(share)
-    weights = kept.select("query").unique(maintain_order=True).with_columns(weight=counts)
+    weights = asked.select("query").unique(maintain_order=True).with_columns(weight=counts)
     if sample is not None:
         drawn = checked("sample", sample, _ANSWER).select(_ANSWER).unique()
         drawn = drawn.with_columns(pl.col(_ANSWER).cast(pl.String))
@@ -193,7 +194,7 @@ def known_and_found(
         if len(other):
             query, answer = other.row(0)
             raise ArgumentError("sample", f"must be answers of {split}, got {answer!r} to {query!r}.")
-        drawn = kept.join(drawn.with_columns(drawn=1.0), on=_ANSWER, how="left")
+        drawn = asked.join(drawn.with_columns(drawn=1.0), on=_ANSWER, how="left")
         share = pl.col("drawn").fill_null(0).mean().alias("weight")
         drawn = drawn.group_by("query", maintain_order=True).agg(share).filter(pl.col("weight") > 0)
         weights = drawn.join(weights, on="query", maintain_order="left", suffix="_open").select(

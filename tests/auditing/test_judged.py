@@ -69,6 +69,17 @@ def test_what_is_not_listed_is_not_found():
     assert one["test_strength"].item() == 1
 
 
+def test_known_answers_judged_not_relevant_leave_what_is_found():
+    lists = {"m": run({"a": "ebfg", "c": "gdh"})}
+    one = judged_strengths({"m": ranks(2, 2)}, lists, pl.concat([JUDGED, judged([("a", "b", 0)])]), GRAPH)
+    assert one.select("queries", "known", "found").rows() == [(2, 1, 3)]
+    none = judged([("a", "b", 0), ("c", "d", 0)])
+    one = judged_strengths({"m": ranks(2, 2)}, lists, pl.concat([JUDGED, none]), GRAPH)
+    assert one["sparsity"].item() == 1
+    assert one["test_strength"].item() is None
+    assert one["correlation"].item() is None
+
+
 def test_all_found_has_no_correlation():
     one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "befg", "c": "dhj"})}, JUDGED, GRAPH)
     assert one["missing_strength"].item() == one["test_strength"].item() == 1

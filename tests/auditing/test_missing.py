@@ -51,6 +51,17 @@ def test_by_hand():
     assert missing_share(wrong, graph())["known"].to_list() == [2]
 
 
+def test_queries_whose_known_answers_are_all_judged_not_relevant_count_by_what_is_found():
+    rows = [("b", "s", "e", 0), ("b", "s", "f", 1), ("b", "s", "d", 1), ("a", "r", "e", 1)]
+    found = missing_share(judgements(rows), graph())
+    assert found.select("queries", "known", "found").rows() == [(2, 2, 3)]
+    assert found["sparsity_at_least"].to_list() == [3 / 5]
+    drawn = judgements([("b", "s", "e", 1)])
+    assert missing_share(judgements(rows), graph(), sample=drawn)["found"].to_list() == [2]
+    with pytest.raises(ValueError, match="`qrels` must leave true answers of test, got all judged not relevant"):
+        missing_share(judgements([("b", "s", "e", 0), ("b", "s", "f", 0)]), graph())
+
+
 def test_triples_count_once():
     whole = graph(test=[*TEST, (0, 0, 4)])
     both = qrels_from_graph(whole, "test")
