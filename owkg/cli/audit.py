@@ -12,7 +12,7 @@ from owkg.cli.compare import TestName
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import written_together
-from owkg.cli.systems import Graph, graph_of, noted, split_list
+from owkg.cli.systems import Graph, graph_of, names_given, noted, split_list
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 
@@ -130,7 +130,7 @@ def audit(
             raise ValueError(
                 f"`out` must be another folder: {sheet} is of an earlier audit, and may have been filled in."
             )
-    names = [part.strip() for given in metric or () for part in split_list(given)]
+    names = names_given("metric", metric, ())
     with noted(), progress("Auditing", "metrics") as update:
         found = audited(
             files,

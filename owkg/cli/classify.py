@@ -61,7 +61,8 @@ def classify(
         ),
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw the ROC and precision-recall curves: .png.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw the ROC and precision-recall curves: .png, .pdf, .svg."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="For the column model of RUN.")] = None,
     embeddings: EmbeddingsFile = None,

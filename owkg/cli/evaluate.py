@@ -203,7 +203,9 @@ def evaluate(
             name=name or source.name.partition(".")[0],
             queries=asked,
         )
-        written.append(f"wrote {lists}: the best {depth} answers to {count:,} queries")
+        written.append(
+            f"wrote {lists}: the best {min(depth, scorer.seen.num_entities):,} answers to {count:,} queries"
+        )
     notes += filter_note(table, split, filters) + unseen_note(about.get("unseen", {}), split)
     show_ranks(source, table, out, about, notes, form)
     if form is Format.TABLE:

@@ -1,6 +1,7 @@
 """`owkg ranks generated`: lists that a language model writes, as a rank table between two ends."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ import typer
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import rows_of
-from owkg.cli.systems import split_list
+from owkg.cli.systems import names_given
 
 
 def generated(
@@ -64,10 +65,11 @@ def generated(
     except ArgumentError as error:
         text = f"LISTS {error.message}" if error.name == "lists" else str(error)
         raise ValueError(text) from None
-    chosen = [part for one in metric or () for part in split_list(one)] or ["mrr", "hits@1", "hits@10"]
+    chosen = names_given("metric", metric, ("mrr", "hits@1", "hits@10"))
     values = partial_metrics(found, chosen)
     if out is not None:
         found.table.write(out)
+        print(f"wrote {out}: {len(found.table.frame):,} ranks", file=sys.stderr)
     if form is Format.JSON:
         shown = [
             {

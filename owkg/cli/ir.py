@@ -9,7 +9,7 @@ import typer
 
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.output import rows_of
-from owkg.cli.systems import noted, split_list
+from owkg.cli.systems import names_given, noted
 from owkg.terminal.tables import printed
 
 
@@ -56,7 +56,7 @@ def ir(
 
     check_readable([*runs, qrels])
     check_writable([per_query])
-    names = [part for one in measure or () for part in split_list(one)] or list(DEFAULT)
+    names = names_given("measure", measure, DEFAULT)
     with noted():
         found, each = evaluate_runs(runs, qrels, names, intersect=intersect, level=level, ci=ci)
     if per_query is not None:

@@ -153,6 +153,7 @@ def metrics(
         raise ValueError("`num_entities` and --published need --sampled-negatives.")
     if sampled_negatives is not None:
         refuse_given(context, _OF_FULL_RANKS, "with --sampled-negatives")
+        refuse_given(context, ["ci"] if published else [], "with --published, which has no queries")
         from owkg.cli.sampled_negatives import print_full_values
 
         print_full_values(files or [], metric, sampled_negatives, num_entities, published, ci, form.value)

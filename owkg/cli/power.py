@@ -42,7 +42,9 @@ def power(
     ] = False,
     figure: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With --all-metrics: draw queries against focus: .png."),
+        typer.Option(
+            metavar="FILE", help="With --all-metrics: draw queries against focus: .png, .pdf, .svg."
+        ),
     ] = None,
     missing: options.MissingFacts = options.Missing.INDEPENDENT,
     node_spread: options.NodeSpread = options.NODE_SPREAD,

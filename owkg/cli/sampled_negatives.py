@@ -6,7 +6,7 @@ from pathlib import Path
 
 from owkg.cli.inputs import check_readable
 from owkg.cli.output import rows_of
-from owkg.cli.systems import split_list
+from owkg.cli.systems import names_given, split_list
 
 _USUAL = ("mrr", "hits@1", "hits@10")
 
@@ -39,7 +39,7 @@ def print_full_values(
         raise ValueError("FILE or --published must be given with --sampled-negatives, and not both.")
     if form not in ("table", "json", "csv"):
         raise ValueError(f"`format` must be table, json or csv with --sampled-negatives, got {form}.")
-    names = [part for one in metric or () for part in split_list(one)] or list(_USUAL)
+    names = names_given("metric", metric, _USUAL)
     if published is not None:
         values, rounding = _values(published)
         found = full_values_of_published(

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,6 +73,16 @@ def graph_of(folder: Path | None) -> Any:
 def split_list(text: str) -> list[str]:
     """The names of a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def names_given(option: str, given: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
+    """The names of a repeatable option of lists with commas; the usual ones where it is absent."""
+    if given is None:
+        return list(usual)
+    names = [name for text in given for name in split_list(text)]
+    if not names:
+        raise ValueError(f"`{option}` must name something, got {given[0]!r}.")
+    return names
 
 
 def note(text: str) -> None:

@@ -1,6 +1,6 @@
 """The rank table of a model over a graph."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,8 +166,14 @@ def sides_checked(sides: Any) -> list[str]:
     return names
 
 
-def check_sizes(model: Model, params: Params, graph: KnowledgeGraph) -> None:
-    """ValueError if the parameters are of another number of entities or relations than the graph."""
+def check_sizes(model: Any, params: Any, graph: KnowledgeGraph) -> None:
+    """ValueError unless a model's parameters are of the graph's number of entities and relations."""
+    if not isinstance(model, Model):
+        raise ArgumentError("model", f"must be a model, as `owkg.models.model` makes it, got {model!r}.")
+    if not isinstance(params, Mapping) or not {"entity", "relation"} <= params.keys():
+        raise ArgumentError(
+            "params", "must have the arrays of the model by name, entity and relation among them."
+        )
     relations = graph.num_relations * (2 if model.config.reciprocal else 1)
     for array, rows in (("entity", graph.num_entities), ("relation", relations)):
         if len(params[array]) != rows:

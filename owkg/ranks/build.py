@@ -286,11 +286,11 @@ def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndar
     Raises:
         ValueError: if the graph has no facts under such a name; the message lists the splits.
     """
-    facts = fact_splits(graph)
-    for name in filter_splits:
+    facts, names = fact_splits(graph), checks.names("filter_splits", filter_splits)
+    for name in names:
         if name not in facts:
             raise ArgumentError("filter_splits", f"must be among {', '.join(facts)}, got {name!r}.")
-    return joined_splits(graph, list(filter_splits))
+    return joined_splits(graph, names)
 
 
 def _known(

@@ -58,7 +58,9 @@ def test_queries_whose_known_answers_are_all_judged_not_relevant_count_by_what_i
     assert found["sparsity_at_least"].to_list() == [3 / 5]
     drawn = judgements([("b", "s", "e", 1)])
     assert missing_share(judgements(rows), graph(), sample=drawn)["found"].to_list() == [2]
-    with pytest.raises(ValueError, match="`qrels` must leave true answers of test, got all judged not relevant"):
+    with pytest.raises(
+        ValueError, match="`qrels` must leave true answers of test, got all judged not relevant"
+    ):
         missing_share(judgements([("b", "s", "e", 0), ("b", "s", "f", 0)]), graph())
 
 

@@ -156,6 +156,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
             (*LISTED[2:], "--metric", "mrr"),
             "--lists must list the known answers where the ranks have them: 'oracle'",
         ),
+        (("--metric", " ,"), "--metric must name something, got ' ,'."),
         (("--sample", "full.qrels"), "--sample is of judgements, and there are none."),
         (("--judged", "one.run", "--kg", "graph"), "one.run, line 1: must be 4 fields"),
         (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from owkg.evaluation import ranks
+from owkg.evaluation.table import check_sizes
 from owkg.kg import KnowledgeGraph
 from owkg.models import model, score_all
 from owkg.ranks import rank_table
@@ -88,6 +89,25 @@ def test_parameters_of_another_graph():
         params = PARAMS | {name: PARAMS[name][:-1]}
         with pytest.raises(ValueError, match=f"`params` must have {rows} rows in {name} .* got {rows - 1}"):
             ranks(MODEL, params, {}, GRAPH)
+
+
+@pytest.mark.parametrize(
+    ("model", "params", "words"),
+    [
+        ("transe", PARAMS, "`model` must be a model, as `owkg.models.model` makes it, got 'transe'"),
+        (MODEL, None, "`params` must have the arrays of the model by name"),
+        (MODEL, {"entity": PARAMS["entity"]}, "`params` must have .* entity and relation among them"),
+    ],
+)
+def test_what_is_no_model(model, params, words):
+    with pytest.raises(ValueError, match=words):
+        check_sizes(model, params, GRAPH)
+
+
+def test_one_split_that_filters_may_be_text():
+    assert ranks(MODEL, PARAMS, {}, GRAPH, filter_splits="train").equals(
+        ranks(MODEL, PARAMS, {}, GRAPH, filter_splits=["train"])
+    )
 
 
 def test_no_graph():

@@ -190,10 +190,11 @@ def test_the_command(tmp_path, capsys):
     assert told["report"]["unknown"] == 0
     assert [row["metric"] for row in told["metrics"]] == ["mrr", "hits@1", "hits@10"]
     assert main([*line, "--out", str(tmp_path / "ranks.parquet"), "--metric", "mrr"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out, err = (" ".join(text.split()) for text in capsys.readouterr())
     assert "8 lists (3 without an order) of 19 answers" in out
     assert "6 are outside the vocabulary" in out
-    assert len(owkg.read_ranks(tmp_path / "ranks.parquet").frame)
+    count = len(owkg.read_ranks(tmp_path / "ranks.parquet").frame)
+    assert err == f"wrote {tmp_path / 'ranks.parquet'}: {count} ranks"
 
 
 @pytest.mark.parametrize(
