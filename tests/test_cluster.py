@@ -60,7 +60,7 @@ def test_a_killed_worker_is_replaced_and_progress_is_told(tasks, tmp_path):
 
 
 def test_a_task_that_kills_its_workers_is_given_up(tasks, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "_DEATHS", 0)
+    monkeypatch.setattr(cluster.workers, "_DEATHS", 0)
     with pytest.raises(
         ValueError, match="1 workers died, one after the other, while they were at task 1 of 1"
     ):
@@ -81,7 +81,7 @@ def test_a_scheduler_by_its_address_and_gpus(tasks, tmp_path):
             with pytest.raises(ValueError, match=r"worker tcp://.*: has Python 3\..*, and here is 2\.7\.18"):
                 run_tasks(operator.add, [(1, 1)], place, tmp_path)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cluster, "_checksum", lambda package: "0" * 12)
+            patch.setattr(cluster.workers, "_checksum", lambda package: "0" * 12)
             with pytest.raises(ValueError, match=r"has source code of owkg [0-9a-f]{12}, and here is 0{12}"):
                 run_tasks(operator.add, [(1, 1)], place, tmp_path)
         with pytest.MonkeyPatch.context() as patch:
@@ -93,7 +93,7 @@ def test_a_scheduler_by_its_address_and_gpus(tasks, tmp_path):
 def test_a_scheduler_that_does_not_answer_or_has_no_workers(tmp_path, monkeypatch):
     from distributed import LocalCluster
 
-    monkeypatch.setattr(cluster, "TIMEOUT_S", 1)
+    monkeypatch.setattr(cluster.workers, "TIMEOUT_S", 1)
     for address in ("tcp://127.0.0.1:9", "nowhere"):
         with pytest.raises(
             ValueError, match=f"`scheduler` must be the address of a Dask scheduler, got {address}"

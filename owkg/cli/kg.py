@@ -70,7 +70,7 @@ def sample(
     their queries on both sides, for owkg evaluate --queries; qrels.txt, the triples as TREC judgements,
     for owkg pool --truth --covered and owkg compare --qrels; metadata.json.
     """
-    from owkg.judge.triple_sample import write_triple_sample
+    from owkg.pools.triple_sample import write_triple_sample
 
     graph, notes = graph_and_notes(folder, duplicates="keep")
     card = write_triple_sample(graph, out, split=split, share=share, seed=seed, overwrite=overwrite)

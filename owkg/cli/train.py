@@ -262,7 +262,7 @@ def _connected(
             raise ArgumentError(name, "has no effect without --coordinator or --distributed.")
         yield True
         return
-    from owkg.train.hosts import connect, is_first
+    from owkg.cluster.hosts import connect, is_first
 
     if distributed and coordinator is not None:
         raise ArgumentError("coordinator", "cannot be combined with --distributed, which finds its own.")

@@ -2,7 +2,6 @@
 
 from owkg.judge.agreement import agreement, agreement_of_values
 from owkg.judge.compare import Comparison, compare
-from owkg.judge.discrimination import discriminative_power
 from owkg.judge.generated import filtered_before, partial_metrics, ranks_of_lists, read_generated
 from owkg.judge.pair_ranking import PairRanking, pair_ranking
 from owkg.judge.qrels import binary, merged, qrels_from_graph, read_judgements, write_judgements
@@ -12,6 +11,7 @@ from owkg.judge.scores import Scores, scores
 from owkg.judge.significance import difference_intervals, pairwise
 from owkg.judge.stability import stability, stability_by_triple
 from owkg.judge.topics import evaluate_runs
+from owkg.stats.discrimination import discriminative_power
 
 __all__ = [
     "Comparison",

@@ -15,6 +15,7 @@ import polars as pl
 
 from owkg import checks, kg
 from owkg.checks import ArgumentError
+from owkg.cluster.hosts import by_each, by_first, largest, require_equal
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
 from owkg.kg.labels import read_labels
@@ -41,7 +42,6 @@ from owkg.train.folder import (
     require_unchanged,
     write_snapshot,
 )
-from owkg.train.hosts import by_each, by_first, largest, require_equal
 from owkg.train.layout import layout_of, whole
 from owkg.train.loop import Row, best_step, snapshots
 from owkg.train.run_lock import alone, interrupts

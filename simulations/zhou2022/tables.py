@@ -9,9 +9,9 @@ import polars as pl
 from jaxtyping import Float64
 from scipy import stats
 
-from owkg.judge.discrimination import asl_area, discriminative_power
 from owkg.stats import divergence as divergence_of_counts
 from owkg.stats.corrections import benjamini_hochberg, holm
+from owkg.stats.discrimination import asl_area, discriminative_power
 from owkg.stats.rank_correlation import COEFFICIENTS, kendall_tau
 from simulations.zhou2022.published import CATEGORIES, POOLED, PRINTED_POOL, PRINTED_TAU, SC, O, S, Study
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from owkg.judge.discrimination import asl_area, asl_curve, discriminative_power
+from owkg.stats.discrimination import asl_area, asl_curve, discriminative_power
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=9)
 
