@@ -171,7 +171,8 @@ def run(
         for seed in range(seeds):
             summaries, again, cost = replayed(sides, chances, weights, size, rng)
             bounds.append([[one["ci_low"], one["ci_high"]] for one in again])
-            found.append([[one[k] for k in ("value", "sampling_error", "query_error")] for one in summaries])
+            kept = ("value", "sampling_error", "query_error", "full_low", "full_high")
+            found.append([[one[k] for k in kept] for one in summaries])
             looked.append(cost)
             update(seed + 1, seeds)
     values, intervals = np.array(found), np.array(bounds)
@@ -180,14 +181,17 @@ def run(
     rows = []
     for m, weight in enumerate(weights):
         full = float(weight.at(rank).mean())
-        value, error, of_queries = values[:, m].T
+        value, error, of_queries, *alone = values[:, m].T
         apart = value - full
         total = np.sqrt(1 + apart.var() / (of_queries**2).mean())
         rows.append(
             {"metric": weight.name, "method": "unbiased", "full": full, "mean": float(value.mean())}
             | {"bias": float(apart.mean()), "bias_error": float(apart.std() / np.sqrt(seeds))}
             | {"rmse": float(np.sqrt((apart**2).mean())), "told": float(np.sqrt((error**2).mean()))}
-            | {"coverage": float((np.abs(apart) < 1.96 * error).mean()), "total_ratio": float(total)}
+            | {
+                "coverage": float(((alone[0] <= full) & (full <= alone[1])).mean()),
+                "total_ratio": float(total),
+            }
             | {"interval_coverage": float(((intervals[:, m] - full) * [1, -1] <= 0).all(1).mean())}
         )
         for method, estimate in baselines(weight, rank, size, round(cost * size), rng).items():

@@ -120,12 +120,13 @@ def show_estimates(
             row["metric"],
             f"{row['value']:.4f}",
             f"[{row['ci_low']:.4f}, {row['ci_high']:.4f}]",
+            f"[{row['full_low']:.4f}, {row['full_high']:.4f}]",
             f"{row['sampling_error']:.4f}",
             f"{row['query_error']:.4f}",
         ]
         for row in found.values.iter_rows(named=True)
     ]
-    heads = ["side", "metric", "estimate", "95% interval", "sampling error", "query error"]
+    heads = ["side", "metric", "estimate", "95% interval", "full evaluation", "sampling error", "query error"]
     title = f"{source.path}: unbiased estimates, {options['ties']} ranks, {options['split']}"
     printed(title, heads, cells)
     line(

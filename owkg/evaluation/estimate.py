@@ -37,9 +37,11 @@ class SampledEvaluation(NamedTuple):
 
     Attributes:
         values: a row each side (head, tail, both) and metric: side, ties, metric, value, ci_low, ci_high,
-            standard_error, sampling_error (of the candidates that are not scored), query_error (of other
-            queries of the same kind), tasks, queries. The interval is of the standard error, of both.
-            What is unbiased may be below 0 or above 1.
+            full_low, full_high, standard_error, sampling_error (of the candidates that are not scored),
+            query_error (of other queries of the same kind), tasks, queries. The interval from ci_low to
+            ci_high is for other queries, by the standard error, which is of both; that from full_low to
+            full_high is for full evaluation of these queries, by the sampling error alone. What is unbiased
+            may be below 0 or above 1.
         typical_share: scores of typical candidates, as a share of all.
         sampled_share: scores of other candidates, as a share of all.
     """
@@ -317,27 +319,34 @@ def summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -
     """Value, errors and interval; of each part the query and batch of its tasks, and both halves of it."""
     mean = np.concatenate([halves.mean(0) for *_, halves in parts])
     value, size = float(mean.mean()), len(mean)
-    sampling, scatter, noise, queries = [], 0.0, 0.0, 0
+    sampling, scatter, fourth, noise, queries = [], 0.0, 0.0, 0.0, 0
     for query, batch, halves in parts:
         apart = (halves[0] - halves[1]) / 2
         sampling.append(np.bincount(batch, apart) ** 2)
-        own = np.bincount(query, halves.mean(0) - value)
-        scatter += float((own**2).sum())
+        own = np.bincount(query, halves.mean(0) - value) ** 2
+        scatter += float(own.sum())
+        fourth += float((own**2).sum())
         noise += float((np.bincount(query, apart) ** 2).sum())
         queries += len(own)
     each = np.concatenate(sampling)
     of_sampling = float(each.sum()) / size**2
     of_queries = max(0.0, scatter * queries / max(queries - 1, 1) - noise) / size**2
     error = np.sqrt(of_sampling + of_queries)
-    # Satterthwaite's degrees of freedom of both.
-    freedom = (of_sampling + of_queries) ** 2 / max(
-        (each**2).sum() / size**4 + of_queries**2 / max(queries - 1, 1), 1e-300
-    )
+    # Degrees of freedom of a sum of squares: twice its square over the sum of fourth powers, which bounds its
+    # variance. Few batches find anything, so theirs are halved: 2 where two of them alone did, and alike.
+    of_batches = float(each.sum()) ** 2 / max(float((each**2).sum()), 1e-300)
+    of_others = min(2 * scatter**2 / max(fourth, 1e-300), max(queries - 1, 1))
+    # Satterthwaite's of both.
+    parts_squared = of_sampling**2 / max(of_batches, 1e-300) + of_queries**2 / max(of_others, 1e-300)
+    freedom = (of_sampling + of_queries) ** 2 / max(parts_squared, 1e-300)
     reach = float(student(ci, freedom + 1)) * error
+    alone = min(reach, float(student(ci, of_batches + 1)) * np.sqrt(of_sampling))
     return {
         "value": value,
         "ci_low": value - reach,
         "ci_high": value + reach,
+        "full_low": value - alone,
+        "full_high": value + alone,
         "standard_error": float(error),
         "sampling_error": float(np.sqrt(of_sampling)),
         "query_error": float(np.sqrt(of_queries)),

@@ -1,5 +1,7 @@
 """Unbiased estimates against full evaluation, and what they refuse."""
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -94,7 +96,8 @@ def test_shares_and_errors(scorer, graph):
         costs[share] = found.sampled_share
         assert seen == sorted(seen)
         assert seen[-1][0] == seen[-1][1]
-        assert (found.values["ci_low"] <= found.values["value"]).all()
+        for low, high in pairwise(["ci_low", "full_low", "value", "full_high", "ci_high"]):
+            assert (found.values[low] <= found.values[high]).all()
         both = found.values["sampling_error"] ** 2 + found.values["query_error"] ** 2
         np.testing.assert_allclose(found.values["standard_error"] ** 2, both, rtol=1e-12)
     assert costs[0.01] < costs[0.1] < costs[0.5] < 0.6
