@@ -1,5 +1,6 @@
 """What may be concluded from results on FB15k-237, whose test set lacks more than half of its answers."""
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -172,11 +173,12 @@ def detectable(data: Data, out: Out = Path("out"), quick: Quick = False) -> None
     """The differences that FB15k-237, WN18RR and CoDEx-S can show, by metric and sparsity."""
     writable_folder(out)
     parts = []
-    for name in ("fb15k237", "wn18rr", "codex-s"):
-        graph = read_graph(data / name)
-        for sparsity in _SPARSITIES[:: 2 if quick else 1]:
-            found = detectable_difference(graph, sparsity)
+    settings = list(product(("fb15k237", "wn18rr", "codex-s"), _SPARSITIES[:: 2 if quick else 1]))
+    with progress("Detectable differences", "settings") as update:
+        for name, sparsity in settings:
+            found = detectable_difference(read_graph(data / name), sparsity)
             parts.append(found.select(pl.lit(name).alias("graph"), pl.all()))
+            update(len(parts), len(settings))
     table = pl.concat(parts)
     save_table(table, out / "detectable_differences.csv")
     for column in ("strength_difference", "difference"):
