@@ -101,11 +101,49 @@ def _covariance_kernel(missing: MissingModel):
     return kernel
 
 
-def _tables(setting: Setting, *metrics: RankWeight | str) -> tuple[tuple, int]:
-    """Shared arrays of the kernels (one table of sums per metric, log factorials), and their size."""
-    size = padded_size(np.max(setting.num_answers))
+# About as many entries of arrays as are computed in the time that a size of its own takes to compile.
+_WORTH = 4e7
+
+
+def _sizes(num_answers: np.ndarray) -> list[int]:
+    """Sizes of arrays, increasing, that the queries are divided among: one, unless more save time."""
+    answers, count = np.unique(num_answers, return_counts=True)
+    padded, rows = np.array([padded_size(n) for n in answers]), np.cumsum(count)
+    sizes = [int(padded[-1])]
+    for size in np.unique(padded)[-2::-1].tolist():
+        smaller = rows[np.searchsorted(padded, size, "right") - 1]
+        if smaller * (sizes[-1] ** 2 - size**2) > _WORTH:
+            sizes.append(size)
+    return sizes[::-1]
+
+
+def _over_queries(
+    kernel: Any,
+    metrics: tuple[RankWeight | str, ...],
+    setting: Setting,
+    conditional: tuple[Any, ...],
+    missing: MissingModel,
+) -> tuple[Any, ...]:
+    """The kernel over the grid, in arrays of about as many entries as each query has answers."""
     largest = int(np.max(setting.num_entities))
-    return (*(prefix_sums(metric, largest) for metric in metrics), log_factorials(size + 1)), size
+    sums = tuple(prefix_sums(metric, largest) for metric in metrics)
+
+    def of_size(size: int, setting: Setting, conditional: tuple[Any, ...]) -> tuple[Any, ...]:
+        counts = missing_counts.parameters(missing, setting, size)
+        rows = (*conditional, setting.num_answers, setting.num_entities, *counts)
+        return over_grid(kernel, (*sums, log_factorials(size + 1)), rows, setting.shape, size)
+
+    sizes = _sizes(setting.num_answers)
+    if len(sizes) == 1 or checks.is_traced(*setting, *conditional):
+        return of_size(sizes[-1], setting, conditional)
+    flat = [np.ravel(values) for values in (*setting, *conditional)]
+    place = np.searchsorted(sizes, flat[Setting._fields.index("num_answers")])
+    parts, order = [], np.argsort(place, kind="stable")
+    for size, at in zip(sizes, np.split(order, np.cumsum(np.bincount(place))[:-1]), strict=True):
+        own = [values[at] for values in flat]
+        parts.append(of_size(size, Setting(*own[: len(setting)]), tuple(own[len(setting) :])))
+    back = np.argsort(order)
+    return tuple(np.concatenate(part)[back].reshape(setting.shape) for part in zip(*parts, strict=True))
 
 
 def moments(
@@ -177,14 +215,8 @@ def conditional_moments(
 def _moments(
     metric: RankWeight | str, setting: Setting, conditional: tuple[Any, Any], missing: MissingModel
 ) -> tuple[Any, Any]:
-    shared, size = _tables(setting, metric)
-    rows = (
-        *conditional,
-        setting.num_answers,
-        setting.num_entities,
-        *missing_counts.parameters(missing, setting, size),
-    )
-    return over_grid(_moments_kernel(missing), shared, rows, setting.shape, size)
+    expectation, variance = _over_queries(_moments_kernel(missing), (metric,), setting, conditional, missing)
+    return expectation, variance
 
 
 def _mixed(expectation: Any, variance: Any, answer_weights: Any) -> Moments:
@@ -230,15 +262,9 @@ def covariance(
     """
     other_metric = metric if other_metric is None else other_metric
     one, two = pair(**models)
-    shared, size = _tables(one, metric, other_metric)
-    rows = (
-        *one.conditional_strengths(),
-        *two.conditional_strengths(),
-        one.num_answers,
-        one.num_entities,
-        *missing_counts.parameters(missing, one, size),
-    )
-    (result,) = over_grid(_covariance_kernel(missing), shared, rows, one.shape, size)
+    conditional = (*one.conditional_strengths(), *two.conditional_strengths())
+    metrics = (metric, other_metric)
+    (result,) = _over_queries(_covariance_kernel(missing), metrics, one, conditional, missing)
     if answer_weights is None:
         return result
     weights = _normalised(answer_weights, one.shape)

@@ -1,5 +1,7 @@
 """The exact moments against enumeration of every world, limits, and their own mixtures."""
 
+import importlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,8 @@ from scipy import integrate, stats
 from owkg import openworld, simulate, theory
 from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr
 from owkg.theory import missing_counts
+
+sizes_of = importlib.import_module("owkg.theory.moments")  # `owkg.theory.moments` is the function
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 PLAIN = {
@@ -301,3 +305,32 @@ def test_what_is_no_metric_is_refused(metric):
         theory.moments(metric, strength=0.7, **PAPER)
     with pytest.raises(ValueError, match="`weight` must be a function"):
         RankWeight("mine", metric)
+
+
+@pytest.mark.parametrize(
+    "missing", [openworld.INDEPENDENT, openworld.NodeBased(), openworld.PopularityBased()]
+)
+def test_arrays_of_several_sizes_give_the_moments_of_one(missing, monkeypatch):
+    sizes = np.array([40, 3, 17, 16, 1, 70, 33])
+    world = {"sparsity": 0.4, "num_answers": sizes, "num_entities": 300, "missing": missing}
+    strengths = np.array([[0.2], [0.9]])
+
+    def found():
+        each = theory.moments("mrr", strength=strengths, **world)
+        mixed = theory.covariance(
+            "mrr", strength=0.3, other_strength=strengths, answer_weights=sizes, **world
+        )
+        return *each, mixed
+
+    once = found()
+    monkeypatch.setattr(sizes_of, "_WORTH", 1.0)
+    assert sizes_of._sizes(sizes) == [16, 32, 64, 128]
+    for one, many in zip(once, found(), strict=True):
+        np.testing.assert_allclose(many, one, rtol=1e-12, atol=1e-15)
+
+
+def test_sizes_that_save_less_than_a_compilation_are_none():
+    sizes = np.array([3, 30, 300])
+    assert sizes_of._sizes(sizes) == [512]
+    assert sizes_of._sizes(np.repeat(sizes, 200)) == [32, 512]
+    assert sizes_of._sizes(np.append(3, [1000] * 500)) == [1024]
