@@ -71,7 +71,7 @@ def align(
 
     out = path_checked(out)
     check_readable([embeddings, matrix])
-    check_writable([out, save_embeddings])
+    check_writable([out, save_embeddings], [embeddings, matrix])
     from owkg import align as room
 
     room.similarity_named(similarity)  # before anything is trained

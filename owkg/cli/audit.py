@@ -121,7 +121,7 @@ def audit(
         for path in report:
             if path.suffix not in ENDINGS:
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
-        check_writable(report)
+        check_writable(report, [*files, *(lists or ()), *map(Path, [qrels] if qrels else []), judged, sample])
     if out is not None:
         from owkg.storage import writable_folder
 

@@ -52,7 +52,7 @@ def chance(
 
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise ValueError(f"`out` must end in .parquet or .csv, got {str(out)!r}.")
-    check_writable([out])
+    check_writable([out], ())
     names = [name.strip() for given in metric or () for name in given.split(",")] or None
     pairs = [_published(text) for text in adjust or ()]
     published = dict(pairs)

@@ -97,7 +97,7 @@ def classify(
     check_figure(figure)
     if out is not None and not is_rank_table(out):  # the same endings
         raise ValueError(f"`out` must end in .parquet, .csv, .tsv, .csv.gz or .tsv.gz, got {out.name!r}.")
-    check_writable([out, figure])
+    check_writable([out, figure], sources or ())
     files = [path for path in sources or () if is_rank_table(path)]
     if files:
         loose = (embeddings, model, norm, option, layout, relation_layout, kg, step, negatives, name)

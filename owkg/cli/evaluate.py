@@ -154,7 +154,7 @@ def evaluate(
     filters = [] if raw else _filters(filter_)
     given = source_of(run, embeddings, model, norm, option, layout, relation_layout, kg, step)
     check_readable([queries])
-    check_writable([out, lists])
+    check_writable([out, lists], [queries, given.path])
     if sample is not None:
         chosen = [part for one in metric or ["mrr,hits@1,hits@10"] for part in _names(one)]
         options = {"share": sample, "more": typical, "ties": ties, "seed": seed, "split": split}

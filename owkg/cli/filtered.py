@@ -79,7 +79,7 @@ def filtered(
     from owkg.terminal.tables import line
 
     check_readable([scores, tasks, known, candidates])
-    check_writable([out])
+    check_writable([out], [scores, tasks, known, candidates])
     try:
         found = rank_query_files(
             scores,
@@ -106,10 +106,11 @@ def filtered(
     }
     if known is None and (key or during):
         note("without --known ranks are raw: no fact leaves the candidates.")
-    if known is not None and not found.about["own_facts_known"]:
+    if known is not None and (own := found.about["own_facts_known"]) < len(found):
+        some = f"the own fact of {own:,} of {len(found):,} tasks only" if own else "no task's own fact"
         note(
-            "no task's own fact is among the known facts. If they hold the facts of TASKS, labels or the key "
-            "are spelled differently, and nothing is filtered as it should be."
+            f"{some} is among the known facts. If they hold the facts of TASKS, labels or the key are "
+            "spelled differently, and not all is filtered as it should be."
         )
     if form is Format.JSON:
         print(json.dumps(shown, indent=2))

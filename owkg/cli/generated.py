@@ -51,7 +51,7 @@ def generated(
     from owkg.terminal.tables import line, printed
 
     check_readable([source, aliases])
-    check_writable([out])
+    check_writable([out], [source, aliases])
     graph, notes = graph_and_notes(kg)
     lists = read_generated(source)
     names = None if aliases is None else read_names(aliases)[0]

@@ -15,15 +15,18 @@ def check_readable(paths: Iterable[Path | None]) -> None:
         path.open("rb").close()
 
 
-def check_writable(paths: Iterable[Path | None]) -> None:
-    """Stops where a file cannot be written; nothing is made, but the nearest folder is tried."""
+def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -> None:
+    """Stops where a file cannot be written, or is read; nothing is made, but the nearest folder is tried."""
     from owkg.storage import writable_folder
 
     seen: set[Path] = set()
+    taken = [path for path in filter(None, reads) if path.exists()]
     for out in filter(None, paths):
-        if out.absolute() in seen:
+        if out.exists() and any(out.samefile(path) for path in taken):
+            raise ValueError(f"{out}: cannot be written: it is read as well.")
+        if out.resolve() in seen:
             raise ValueError(f"{out}: cannot be written twice: two options name it.")
-        seen.add(out.absolute())
+        seen.add(out.resolve())
         if out.is_dir():
             raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
         there = next(folder for folder in out.absolute().parents if folder.exists())

@@ -55,7 +55,7 @@ def ir(
     from owkg.judge.topics import DEFAULT, evaluate_runs
 
     check_readable([*runs, qrels])
-    check_writable([per_query])
+    check_writable([per_query], [*runs, qrels])
     names = names_given("measure", measure, DEFAULT)
     with noted():
         found, each = evaluate_runs(runs, qrels, names, intersect=intersect, level=level, ci=ci)

@@ -86,7 +86,7 @@ def power(
     if figure is not None and not all_metrics:
         raise ValueError("`figure` needs `all_metrics`.")
     check_figure(figure)
-    check_writable([figure])
+    check_writable([figure], ())
     given = {"inconsistency": inconsistency, "num_queries": num_queries, **setting}
     if not all_metrics:
         with ended_at_once():

@@ -177,7 +177,7 @@ def convert(
         if value is not None and kind not in _APPLIES[name]:
             raise ValueError(f"`{name}` says nothing about {_WORDS[kind]}, which {source} is.")
     check_readable([source, qrels])
-    check_writable([out])
+    check_writable([out], [source, qrels])
     notes: list[str] = []
     graph = None
     if kg is not None:

@@ -23,12 +23,20 @@ _BYTES = 2**26
 _SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
 # Class of the model: name here, its options by the model's.
 _MODELS: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
-    "TransE": ("transe", lambda model: {"norm": int(model.interaction.p)}),
+    "TransE": ("transe", lambda model: {"norm": _norm(model.interaction.p)}),
     "DistMult": ("distmult", lambda model: {}),
     "ComplEx": ("complex", lambda model: {}),
     "RotatE": ("rotate", lambda model: {"norm": 2}),
     "RESCAL": ("rescal", lambda model: {}),
 }
+
+
+def _norm(p: float) -> int:
+    if p not in (1, 2):
+        raise ArgumentError(
+            "model", f"must have a scoring_fct_norm of 1 or 2, got {p:g}; `ranks` takes any model."
+        )
+    return int(p)
 
 
 def graph(factories: Any) -> KnowledgeGraph:
@@ -157,6 +165,7 @@ def embeddings(model: Any, factory: Any) -> Imported:
     if kind not in _MODELS:
         raise ArgumentError("model", f"must be of {', '.join(_MODELS)}, got {kind}; `ranks` takes any model.")
     named, options = _MODELS[kind]
+    chosen = options(scorer)
     if not hasattr(factory, "num_entities"):
         raise ArgumentError("factory", f"must be a PyKEEN factory, got {type(factory).__name__}.")
     entities, relations = _labels(factory)
@@ -174,7 +183,7 @@ def embeddings(model: Any, factory: Any) -> Imported:
                 f"must be of the training: {len(labels)} labels of {name}, {len(arrays[name])} rows.",
             )
     arrays = {name: array.reshape(len(array), -1) for name, array in arrays.items()}
-    return Imported(Embeddings(arrays, entities, relations, source=kind), named, options(scorer))
+    return Imported(Embeddings(arrays, entities, relations, source=kind), named, chosen)
 
 
 def results(path: str | PathLike[str]) -> pl.DataFrame:

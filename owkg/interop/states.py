@@ -1,5 +1,6 @@
 """States of other libraries: their arrays under their names, as embeddings that are scored here."""
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -14,7 +15,7 @@ from owkg.kg import KnowledgeGraph
 from owkg.kg.graph import graph_checked
 from owkg.models import Embeddings, import_embeddings
 from owkg.models.embeddings import FORMATS, suffix_checked
-from owkg.models.embeddings_files import LABELS, LAYOUT, Content
+from owkg.models.embeddings_files import LABELS, Content
 from owkg.ranks import RankTable
 from owkg.storage import written_aside
 
@@ -125,10 +126,11 @@ class Imported(NamedTuple):
             }
             layout = "real-imaginary"
         labels = dict(zip(LABELS, (list(found.entities), list(found.relations)), strict=True))
-        layouts = dict(zip(LAYOUT, (layout, found.relation_layout), strict=True))
+        said = {"layout": layout, "relation_layout": found.relation_layout, "model": self.model}
+        said |= {"options": json.dumps(self.options)}
         _, write = FORMATS[place.suffix]
         with written_aside(place) as aside:
-            write(aside, Content(arrays, labels, {name: text for name, text in layouts.items() if text}))
+            write(aside, Content(arrays, labels, {name: text for name, text in said.items() if text}))
 
 
 def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
@@ -273,7 +275,8 @@ def embeddings_of_state(
             length = np.linalg.norm(arrays[name], own.unit[1] or options["norm"], axis=1, keepdims=True)
             arrays[name] = arrays[name] / np.maximum(length, 1e-12)
     labels = tuple(map(str, entities)), tuple(map(str, relations))
-    return Imported(Embeddings(arrays, *labels, layout, relation_layout, source), model, options)
+    found = Embeddings(arrays, *labels, layout, relation_layout, source=source)
+    return Imported(found, model, options)
 
 
 def ranks_of_state(

@@ -26,6 +26,7 @@ from owkg.metrics import Metric, Ties, evaluate, tasks_of
 from owkg.metrics.evaluate import Estimates
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.ranks import RankDataset, RankTable
+from owkg.ranks.build import default_filters
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.power import detectable_difference
 from owkg.stats.rank_correlation import kendall_tau
@@ -107,7 +108,9 @@ def compare(
             judgements, and no graph is needed.
         qrels: which answers are relevant: frames, files, or splits of the graph; the second and further ones
             are held against the first. None: as ranked.
-        graph: for splits, for TREC runs, and to divide by relation category.
+        graph: for splits, for TREC runs, and to divide by relation category. Measures of lists under a split
+            are filtered, as rank metrics are: of the sides that some run asks, and without the answers that
+            train, valid and test know beside those of the split.
         by: also rank the systems on parts of the queries: side, relation, category.
         test: paired, two-sided, over queries.
         correction: of the p-values of all pairs by one metric.
@@ -156,7 +159,8 @@ def compare(
             )
         of_topics = _judgements(qrels, graph)
         read = {
-            name: topic_scores(given, one, measures, intersect=intersect) for name, one in of_topics.items()
+            name: topic_scores(given, one, measures, intersect=intersect, known=known)
+            for name, (one, known) in of_topics.items()
         }
         values = [
             topic_values(one, ci).select(pl.lit(name).alias("qrels"), pl.all()) for name, one in read.items()
@@ -214,20 +218,20 @@ _AGREEMENT: dict[str, Any] = {
 }
 
 
-def _judgements(qrels: Any, graph: KnowledgeGraph | None) -> dict[str, Any]:
-    """Judgements by name: frames, files, or splits of the graph."""
+def _judgements(qrels: Any, graph: KnowledgeGraph | None) -> dict[str, tuple[Any, pl.DataFrame | None]]:
+    """Judgements by name: frames, files, or splits of the graph; of splits, with all answers that filter."""
     given = qrels_named(qrels)
     if not given:
         raise ArgumentError(
             "qrels", "must be given with measures of lists: they say which answers are relevant."
         )
     splits = {} if graph is None else fact_splits(graph)
-    return {
-        name: qrels_from_graph(graph, one)
-        if graph is not None and isinstance(one, str) and one in splits
-        else one
-        for name, one in given.items()
-    }
+    found: dict[str, tuple[Any, pl.DataFrame | None]] = {}
+    for name, one in given.items():
+        found[name] = one, None
+        if graph is not None and isinstance(one, str) and one in splits:
+            found[name] = qrels_from_graph(graph, one), qrels_from_graph(graph, default_filters(graph, one))
+    return found
 
 
 def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -> Scores:

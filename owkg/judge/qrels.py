@@ -11,7 +11,6 @@ from owkg.ir import POOLED
 from owkg.judge.runs import known_pairs
 from owkg.judge.schema import QRELS, checked, once, with_queries, write_fields
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import line_error
 from owkg.ranks.table import SIDES
 from owkg.ranks.trec import Topics, read_qrels
 
@@ -27,20 +26,13 @@ def read_judgements(path: Any, *, topics: Topics = False) -> pl.DataFrame:
 
     Returns:
         Columns query, side, entity, relation, answer, relevance: above 0 relevant, 0 judged and not relevant,
-        -1 (`owkg.ir.POOLED`) pooled and not judged.
+        -1 (`owkg.ir.POOLED`) pooled and not judged, as is all below.
 
     Raises:
-        ValueError: naming file and line: if a line is malformed, a relevance is below -1, or an answer stands
-            twice under one query.
+        ValueError: naming file and line: if a line is malformed, or an answer stands twice under one query.
         OSError: if the file cannot be opened.
     """
-    path = checks.path("path", path)
-    frame = read_qrels(path, topics=topics)
-    below = frame.filter(pl.col("relevance") < POOLED)
-    if len(below):
-        line, relevance = below.select("line", "relevance").row(0)
-        raise line_error(path, line, f"a relevance must be at least {POOLED}, got {relevance}.")
-    return frame.select(QRELS)
+    return read_qrels(checks.path("path", path), topics=topics).select(QRELS)
 
 
 def write_judgements(qrels: Any, path: Any) -> None:

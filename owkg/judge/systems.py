@@ -153,6 +153,7 @@ def _systems(
                 raise ValueError(f"{source}: the system {system!r} is in {owner[system]} too.")
             found[system], owner[system] = table, source
     _refuse_raw_beside_filtered(found)
+    _compare_filters(found)
     if judged is not None and qrels is not None:
         _note_unasked(_called(qrels), judged, list(found.values()))
     return QrelsRanks(name, found, undetermined)
@@ -179,6 +180,20 @@ def _refuse_raw_beside_filtered(tables: dict[str, RankTable]) -> None:
         raise ValueError(
             f"`systems`: raw ranks, of {raw[0]!r}, cannot be compared with filtered ones, of {other!r}."
         )
+
+
+def _compare_filters(tables: dict[str, RankTable]) -> None:
+    """ValueError if keys filter some systems and not others; a note where other splits do."""
+    said = {name: tuple(table.about["filter"]) for name, table in tables.items() if table.about.get("filter")}
+    for name, filters in said.items():
+        other, theirs = next(iter(said.items()))
+        if set(filters) == set(theirs):
+            continue
+        text = f"filtered by {', '.join(theirs)}, of {other!r}, and by {', '.join(filters)}, of {name!r}"
+        if "known" in {*filters, *theirs}:
+            raise ValueError(f"`systems`: ranks {text}, cannot be compared.")
+        note(f"ranks are {text}: they can be compared if these are the same facts.")
+        return
 
 
 def _note_unasked(qrels: str, judged: pl.DataFrame, tables: list[RankTable]) -> None:
@@ -217,13 +232,13 @@ def _tables(
     intersect: bool,
 ) -> tuple[dict[str, RankTable], float]:
     """The rank tables of the systems in a file, and the share of ranks that are not determined."""
-    undetermined = 0.0
+    undetermined, about = 0.0, {}
     where = source if isinstance(source, Path) else called
     if isinstance(source, Path) and not is_rank_table(source):
         table = _of_run(source, qrels, graph, intersect)
     else:
         read = read_ranks(source) if isinstance(source, Path) else _table(called, source)
-        table = read.frame
+        table, about = read.frame, read.about
         if graph is not None:
             try:
                 table = annotated(read, graph)
@@ -234,12 +249,13 @@ def _tables(
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
             raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
-        return {called: RankTable.trusted(table)}, undetermined
+        return {called: RankTable.trusted(table, about)}, undetermined
     if "model" not in table.columns:
-        return {Path(str(where)).name.partition(".")[0]: RankTable.trusted(table)}, undetermined
+        return {Path(str(where)).name.partition(".")[0]: RankTable.trusted(table, about)}, undetermined
     by = ["model", "seed"] if "seed" in table.columns and table["seed"].n_unique() > 1 else ["model"]
     parts = table.partition_by(by, as_dict=True, maintain_order=True)
-    return {"/".join(map(str, key)): RankTable.trusted(part) for key, part in parts.items()}, undetermined
+    found = {"/".join(map(str, key)): RankTable.trusted(part, about) for key, part in parts.items()}
+    return found, undetermined
 
 
 def _table(called: str | None, source: RankTable | pl.DataFrame) -> RankTable:

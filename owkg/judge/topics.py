@@ -33,6 +33,7 @@ def topic_scores(
     *,
     intersect: bool = False,
     level: int = 1,
+    known: pl.DataFrame | None = None,
 ) -> Scores:
     """Measures of every system and query.
 
@@ -45,6 +46,8 @@ def topic_scores(
         measures: of `owkg.ir.names.measure`.
         intersect: only queries that every system answers, as trec_eval has it without -c.
         level: the lowest relevance that is relevant.
+        known: known answers, for judgements of a split: they leave the lists where they are not judged, and
+            sides that no run asks do not count. Columns query, side and answer.
 
     Returns:
         `Scores`, each query of weight 1; its queries are text, as side tail, entity, and no relation.
@@ -55,6 +58,15 @@ def topic_scores(
     """
     runs = _runs(systems)
     judgements = _frame("qrels", qrels, _QRELS)
+    if known is not None:
+        others = known.join(judgements, on=["query", "answer"], how="anti")
+        runs = {name: run.join(others, on=["query", "answer"], how="anti") for name, run in runs.items()}
+        listed = pl.concat(run.select("query") for run in runs.values()).unique()
+        sides = known.select("query", "side").unique().join(listed, on="query")["side"].unique()
+        own = known.filter(pl.col("side").is_in(sides.implode())).select("query").unique()
+        judgements = judgements.join(own, on="query", how="semi", maintain_order="left")
+        if not len(judgements):
+            raise ArgumentError("qrels", "must judge queries that the systems answer, got none such.")
     asked = judgements.select("query").unique()
     kept = asked
     values = []

@@ -5,12 +5,16 @@ rows; for reciprocal relations also `relation_inverse` [m, d_r]; and other array
 its docstring. In `.npz` the labels are the text arrays `entity_labels` and `relation_labels`; in
 `.safetensors`, which holds no text, they are JSON lists of those names in the metadata. Complex embeddings
 are complex arrays, or real ones whose layout the texts `layout` and `relation_layout` state, or the reader of
-the file (`owkg.models.embeddings_layout`).
+the file (`owkg.models.embeddings_layout`). Files that owkg writes also say which model they are of, in the
+text `model`, and its options, such as the norm of a distance, as JSON in the text `options`.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -33,6 +37,8 @@ class Embeddings(NamedTuple):
         relations: labels of the rows of `relation`, and of `relation_inverse`.
         layout: how complex numbers are made of real ones; None: the file does not say.
         relation_layout: what the relations of rotate are; None: likewise.
+        model: which the file says it is of; None: likewise.
+        options: of the model, as far as the file says.
         source: what messages call it.
     """
 
@@ -41,6 +47,8 @@ class Embeddings(NamedTuple):
     relations: tuple[str, ...]
     layout: str | None = None
     relation_layout: str | None = None
+    model: str | None = None
+    options: Mapping[str, Any] = MappingProxyType({})
     source: str = "embeddings"
 
 
@@ -56,7 +64,7 @@ def read_embeddings(path: str | Path) -> Embeddings:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: is no file.")
     read, _ = FORMATS[path.suffix]
-    arrays, labels, layouts = read(path)
+    arrays, labels, said = read(path)
     for name in ("entity", "relation"):
         if name not in arrays:
             raise ValueError(
@@ -77,7 +85,18 @@ def read_embeddings(path: str | Path) -> Embeddings:
                 f"{len(labels[rows])}."
             )
     entities, relations = (_distinct(path, name, labels[name]) for name in LABELS)
-    return Embeddings(arrays, entities, relations, **layouts, source=str(path))
+    options = _options(path, said.pop("options", "{}"))
+    return Embeddings(arrays, entities, relations, **said, options=options, source=str(path))
+
+
+def _options(path: Path, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: 'options' must be a JSON object, got {text[:80]!r}.")
+    return found
 
 
 def suffix_checked(path: str | Path) -> Path:
@@ -141,8 +160,9 @@ def write_embeddings(
     if model.config.reciprocal:
         arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
     labels = dict(zip(LABELS, (list(entities), list(relations)), strict=True))
-    layouts = {"layout": "real-imaginary"} if model.complex_params else {}
-    layouts |= {"relation_layout": "scaled"} if model.name == "rotate" else {}
+    said = {"layout": "real-imaginary"} if model.complex_params else {}
+    said |= {"relation_layout": "scaled"} if model.name == "rotate" else {}
+    said |= {"model": model.name, "options": json.dumps(asdict(model.config))}
     _, write = FORMATS[path.suffix]
     with written_aside(path) as aside:
-        write(aside, Content(arrays, labels, layouts))
+        write(aside, Content(arrays, labels, said))

@@ -12,15 +12,18 @@ import numpy as np
 from owkg.storage import require_npz_bounded
 
 LABELS: tuple[str, str] = ("entity_labels", "relation_labels")
-LAYOUT: tuple[str, str] = ("layout", "relation_layout")
+SAID: tuple[str, ...] = ("layout", "relation_layout", "model", "options")
 
 
 class Content(NamedTuple):
-    """The arrays of a file, its labels by the names in `LABELS`, and its layouts by those in `LAYOUT`."""
+    """The arrays of a file, its labels by the names in `LABELS`, and what it says of them by those in `SAID`.
+
+    The options are those of the model, as JSON.
+    """
 
     arrays: dict[str, np.ndarray]
     labels: dict[str, list[str]]
-    layouts: dict[str, str]
+    said: dict[str, str]
 
 
 @contextmanager
@@ -77,16 +80,16 @@ def read_npz(path: Path) -> Content:
             labels[name] = texts.tolist()
         except ValueError as error:
             raise ValueError(f"{path}: {name!r} must be a list of text ({error}).") from None
-    layouts = {name: arrays.pop(name) for name in LAYOUT if name in arrays}
-    for name, text in layouts.items():
+    said = {name: arrays.pop(name) for name in SAID if name in arrays}
+    for name, text in said.items():
         if text.ndim or text.dtype.kind != "U":
             raise ValueError(f"{path}: {name!r} must be a text, got {text.dtype} {text.shape}.")
-    return Content(arrays, labels, {name: str(text) for name, text in layouts.items()})
+    return Content(arrays, labels, {name: str(text) for name, text in said.items()})
 
 
 def write_npz(path: Path, content: Content) -> None:
     """Writes what `read_npz` reads."""
-    texts = {name: np.array(values, np.str_) for name, values in (content.labels | content.layouts).items()}
+    texts = {name: np.array(values, np.str_) for name, values in (content.labels | content.said).items()}
     np.savez(path, allow_pickle=False, **content.arrays, **texts)
 
 
@@ -104,7 +107,7 @@ def read_safetensors(path: Path) -> Content:
         metadata = file.metadata() or {}
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     labels = {name: _texts(path, name, metadata) for name in LABELS}
-    return Content(arrays, labels, {name: metadata[name] for name in LAYOUT if name in metadata})
+    return Content(arrays, labels, {name: metadata[name] for name in SAID if name in metadata})
 
 
 def write_safetensors(path: Path, content: Content) -> None:
@@ -113,7 +116,7 @@ def write_safetensors(path: Path, content: Content) -> None:
 
     contiguous = {name: np.ascontiguousarray(array) for name, array in content.arrays.items()}
     labels = {name: json.dumps(texts) for name, texts in content.labels.items()}
-    save_file(contiguous, path, labels | content.layouts)
+    save_file(contiguous, path, labels | content.said)
 
 
 def _texts(path: Path, name: str, metadata: dict[str, str]) -> list[str]:

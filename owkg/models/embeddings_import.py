@@ -1,6 +1,6 @@
 """Embeddings of a file as the parameters of a model, rows in the order of a graph's ids."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +38,24 @@ def import_embeddings(
             do not). None: as the file says, else "complex".
         relation_layout: what the relations of rotate are: "complex" numbers of modulus 1, "phases" in
             radians, or "scaled" phases, r of `owkg.models.rotate`. None: as the file says, else "complex".
-        **options: of the model. `dim`, `relation_dim` and `reciprocal` follow from the file where not given.
+        **options: of the model. `dim`, `relation_dim` and `reciprocal` follow from the arrays where not
+            given; others, such as `norm`, are as the file says, else as `owkg.models.model` has them.
 
     Raises:
-        ValueError: as `read_embeddings`; if the labels are not those of the graph, naming some; or if the
-            arrays are not those of the model, or of no stated layout, naming one.
+        ValueError: as `read_embeddings`; if the labels are not those of the graph, naming some; if the
+            arrays are not those of the model, or of no stated layout, naming one; or if the file says another
+            model or option.
     """
     found = source if isinstance(source, Embeddings) else read_embeddings(source)
     path = found.source
     entity_order = _order(path, "entity", found.entities, graph.entities)
     relation_order = _order(path, "relation", found.relations, graph.relations)
     kind(name)
+    said = _said(found, name, options)
     layout = declared(found, name, "layout", layout, LAYOUTS)
     relation_layout = declared(found, name, "relation_layout", relation_layout, RELATION_LAYOUTS)
     arrays = in_halves(found, name, layout)
-    chosen = _built(path, name, _deduced(path, name, arrays), options)
+    chosen = _built(path, name, said | _deduced(path, name, arrays), options)
     if chosen.config.reciprocal:
         relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
     if name == "rotate":
@@ -86,6 +89,18 @@ def refuse_labels(path: str | Path, what: str, labels: Sequence[str], why: str) 
             f"{path}: its {what} labels must be those of the graph, but {len(labels):,} {where}: "
             f"{some}{hint and ';' + hint}."
         )
+
+
+def _said(found: Embeddings, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that the file says; ValueError if it says another model, or others than are given."""
+    if found.model not in (None, name):
+        raise ValueError(f"{found.source}: says that it is of {found.model}, not of {name}.")
+    for option in found.options.keys() & options.keys():
+        if found.options[option] != options[option]:
+            wanted, given = found.options[option], options[option]
+            raise ValueError(f"{found.source}: says `{option}` {wanted!r}, not {given!r}.")
+    known = kind(name).options
+    return {option: value for option, value in found.options.items() if option in known}
 
 
 def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Ranks of queries with a key of their own: times, qualifiers, types. Known answers decide the filters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -18,6 +19,8 @@ from owkg.ranks.table import SIDES, RankTable, validated
 
 _TRIPLE = ("head", "relation", "tail")
 _SPAN = ("from", "to")
+# Pairs of tasks and known facts that are looked at together.
+_PAIRS = 2**22
 _TAKEN = (*_TRIPLE, "side", "entity", "answer", "other", "label", "row", *_SPAN)
 
 
@@ -74,10 +77,21 @@ def rank_queries(
     """
     keys = _keys(key)
     further = _keys(query, "query")
+    if during is not None and not isinstance(during, str):
+        raise ArgumentError("during", f"must be the name of a column, got {during!r}.")
+    if not isinstance(entities, Iterable):
+        raise ArgumentError("entities", f"must be labels, got {entities!r}.")
     more: list[str] = [*keys, *([] if during is None else [during]), *further]
     named = list(dict.fromkeys(more))
     needed = [*_TRIPLE, "side", *named]
     frame = _checked("tasks", tasks, needed)
+    if during is not None:
+        empty = frame[during].is_null() | (
+            frame[during].is_nan() if frame[during].dtype.is_float() else False
+        )
+        if empty.any():
+            row = int(empty.arg_true()[0]) + 1
+            raise ArgumentError("tasks", f"must have a time in every row of {during}, got none in row {row}.")
     for name, other in (("known", known), ("candidates", candidates)):
         if not isinstance(other, pl.DataFrame):
             continue
@@ -118,7 +132,7 @@ def rank_queries(
     )
     answer = _ids("tasks", asked.select("answer"), place)
     left = None if known is None else _known(asked, known, keys, during, place)
-    among = None if candidates is None else _candidates(asked, candidates, keys, place, answer)
+    among = None if candidates is None else _candidates(asked, candidates, keys, place)
     found = ranks_from_scores(scores, answer, known=left, candidates=among, tolerance=tolerance)
     shown = [pl.col("relation"), *(pl.format(f"|{name}={{}}", pl.col(name)) for name in named)]
     table = frame.select("head", pl.concat_str(shown, ignore_nulls=True).alias("relation"), "tail", "side")
@@ -294,6 +308,10 @@ def _checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
     if lacking := [column for column in columns if column not in frame.columns]:
         raise ArgumentError(name, f"must have the column {lacking[0]}, got {', '.join(frame.columns)}.")
+    for column in (*_TRIPLE, "entity"):
+        if column in columns and frame[column].null_count():
+            row = int(frame[column].is_null().arg_true()[0]) + 1
+            raise ArgumentError(name, f"must not miss a {column}, got none in row {row}.")
     nested = [name for name in columns if frame[name].dtype.is_nested()]
     if nested:
         raise ArgumentError(name, f"must hold text, numbers or times in {nested[0]}, got lists; join them.")
@@ -305,9 +323,7 @@ def _ids(name: str, labels: pl.DataFrame, place: pl.DataFrame) -> np.ndarray:
     """Ids of the one column."""
     (column,) = labels.columns
     found = labels.join(place, left_on=column, right_on="label", how="left", maintain_order="left")
-    unknown = found.filter(pl.col("id").is_null())
-    if len(unknown):
-        raise ArgumentError(name, f"must name entities, got {unknown[column][0]!r}.")
+    _require_entities(name, found, column)
     return found["id"].to_numpy().astype(np.int64)
 
 
@@ -323,20 +339,27 @@ def _known(
         own = facts.select(*_TRIPLE, *keys, *spans).rename(renamed).with_columns(side=pl.lit(side))
         both.append(own.select("side", "entity", "relation", "other", *keys, *spans))
     on = ["side", "entity", "relation", *keys]
+    answers = pl.concat(both).unique().join(place, left_on="other", right_on="label", how="left")
     tasks = asked.select("row", *on, *([] if during is None or during in keys else [during]))
-    pairs = tasks.join(pl.concat(both).unique(), on=on, nulls_equal=True)
-    if during is not None:
-        time = pl.col(during)
-        after = pl.col("from").is_null() | (pl.col("from") <= time)
-        pairs = pairs.filter(after & (pl.col("to").is_null() | (time <= pl.col("to"))))
-    pairs = pairs.select("row", "other").unique()
-    return _sets(pairs.rename({"other": "label"}), len(asked), place, "known")
+    counts = answers.group_by(on).len()
+    size = tasks.join(counts, on=on, how="left", nulls_equal=True, maintain_order="left")["len"]
+    block = (size.fill_null(0).cum_sum() // _PAIRS).to_numpy()
+    found = []
+    for begin, end in pairwise([0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(tasks)]):
+        pairs = tasks[begin:end].join(answers, on=on, nulls_equal=True)
+        if during is not None:
+            time = pl.col(during)
+            after = pl.col("from").is_null() | (pl.col("from") <= time)
+            pairs = pairs.filter(after & (pl.col("to").is_null() | (time <= pl.col("to"))))
+        _require_entities("known", pairs, "other")
+        found.append(pairs.select("row", "id").unique())
+    return _sets(pl.concat(found), len(asked))
 
 
 def _candidates(
-    asked: pl.DataFrame, candidates: pl.DataFrame, keys: list[str], place: pl.DataFrame, answer: np.ndarray
+    asked: pl.DataFrame, candidates: pl.DataFrame, keys: list[str], place: pl.DataFrame
 ) -> EntitySets:
-    """The candidates of each task, and its answer."""
+    """The candidates of each task, which those of one group share."""
     frame = _checked("candidates", candidates, ["entity"])
     allowed = {"entity", "side", "relation", *keys}
     if other := [name for name in frame.columns if name not in allowed]:
@@ -345,23 +368,36 @@ def _candidates(
             f"must have no columns but {', '.join(sorted(allowed))}; {other[0]} is not in `key`.",
         )
     on = [name for name in ("side", "relation", *keys) if name in frame.columns]
-    frame = frame.select(*on, pl.col("entity").alias("label")).unique()
-    tasks = asked.select("row", *on)
-    pairs = tasks.join(frame, on=on, nulls_equal=True) if on else tasks.join(frame, how="cross")
-    if lacking := len(asked) - pairs["row"].n_unique():
-        row = asked.join(pairs.select("row").unique(), on="row", how="anti").row(0, named=True)
+    frame = frame.select(*on, "entity").unique().join(place, left_on="entity", right_on="label", how="left")
+    _require_entities("candidates", frame, "entity")
+    if not on:
+        ids = np.sort(frame["id"].to_numpy())
+        return EntitySets(np.zeros(len(asked), np.int64), np.full(len(asked), len(ids)), ids)
+    groups = frame.select(on).unique(maintain_order=True).with_row_index("group")
+    group = asked.join(groups, on=on, how="left", nulls_equal=True, maintain_order="left")["group"]
+    if lacking := group.null_count():
+        row = asked.filter(group.is_null()).row(0, named=True)
+        what = "head" if row["side"] == "head" else "tail"
         raise ArgumentError(
             "candidates",
-            f"must be of every task; {lacking:,} have none, such as {row['relation']!r}, {row['side']}.",
+            f"must have some for every task; for {lacking:,} there are none, such as a {what} of "
+            f"{row['relation']!r}.",
         )
-    own = pl.DataFrame({"row": asked["row"], "label": place["label"].gather(answer)})
-    return _sets(pl.concat([pairs.select("row", "label"), own]).unique(), len(asked), place, "candidates")
+    members = frame.join(groups, on=on, nulls_equal=True)
+    sets, own = _sets(members.select(pl.col("group").alias("row"), "id"), len(groups)), group.to_numpy()
+    return EntitySets(sets.start[own], sets.stop[own], sets.ids)
 
 
-def _sets(pairs: pl.DataFrame, rows: int, place: pl.DataFrame, name: str) -> EntitySets:
-    """Sets of labels by row."""
-    ordered = pairs.sort("row", "label")
-    ids = _ids(name, ordered.select("label"), place)
+def _require_entities(name: str, joined: pl.DataFrame, column: str) -> None:
+    """ValueError if a label has found no id."""
+    unknown = joined.filter(pl.col("id").is_null())
+    if len(unknown):
+        raise ArgumentError(name, f"must name entities in {column}, got {unknown[column][0]!r}.")
+
+
+def _sets(pairs: pl.DataFrame, rows: int) -> EntitySets:
+    """Sets of ids by row."""
+    ordered = pairs.sort("row", "id")
     count = np.bincount(ordered["row"].to_numpy(), minlength=rows)
     stop = np.cumsum(count)
-    return EntitySets(stop - count, stop, ids)
+    return EntitySets(stop - count, stop, ordered["id"].to_numpy().astype(np.int64))

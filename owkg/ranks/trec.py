@@ -5,6 +5,7 @@ from typing import Literal
 
 import polars as pl
 
+from owkg.ir import POOLED
 from owkg.kg.lines import line_error, read_lines, split_lines
 
 _RUN = ("query", "q0", "answer", "rank", "score", "tag")
@@ -47,15 +48,16 @@ def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
 
 
 def read_qrels(path: Path, *, topics: Topics = False) -> pl.DataFrame:
-    """Judgements, lines `query 0 answer relevance`, as they stand; otherwise as `read_run`.
+    """Judgements, lines `query 0 answer relevance`; otherwise as `read_run`.
 
     Returns:
-        Columns line, side, entity, relation, answer, relevance (Int64), and query.
+        Columns line, side, entity, relation, answer, relevance (Int64), and query. A relevance below -1, such
+        as TREC's -2 for spam, is -1: pooled and not judged, as trec_eval takes it.
     """
     frame = _fields(path, _QRELS)
     relevance = frame["relevance"].cast(pl.Int64, strict=False)
     _refuse(path, frame["relevance"], relevance.is_null(), "a relevance must be a whole number")
-    frame = frame.with_columns(relevance=relevance).drop("zero")
+    frame = frame.with_columns(relevance=relevance.clip(POOLED)).drop("zero")
     return _once(path, _queries(path, frame, topics), "query", "answer")
 
 

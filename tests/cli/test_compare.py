@@ -12,7 +12,7 @@ from owkg.judge.relabelled import relabelled
 from owkg.judge.scores import scores
 from owkg.judge.stability import stability_by_triple
 from owkg.metrics import metric
-from owkg.ranks import read_ranks
+from owkg.ranks import read_ranks, write_ranks
 from owkg.stats.rank_correlation import kendall_tau
 
 QUERIES, ANSWERS, ENTITIES = 30, 4, 50
@@ -530,9 +530,31 @@ def test_answers_that_a_system_lacks(folder, call, tmp_path):
     assert call("stability", *asked[:4], "--intersect")[0] == 0
 
 
-def test_relevances_below_unjudged_are_refused(folder, call, tmp_path):
-    (tmp_path / "bad.qrels").write_text((folder / "full.qrels").read_text() + "e0|r0|? 0 e1 -2\n")
-    for files, more in (([folder / "both.run"], ("--kg", folder / "graph")), (three(folder), ())):
-        code, printed, error = call("compare", *files, "--qrels", tmp_path / "bad.qrels", *more)
-        assert (code, printed) == (2, "")
-        assert f"bad.qrels, line {QUERIES * ANSWERS + 1}: a relevance must be at least -1, got -2." in error
+def test_relevances_below_unjudged_are_unjudged(folder, call, tmp_path):
+    outputs = []
+    for relevance in (-1, -2):
+        text = (folder / "full.qrels").read_text() + f"e0|r0|? 0 e1 {relevance}\n"
+        (tmp_path / "some.qrels").write_text(text)
+        asked = ("--qrels", tmp_path / "some.qrels", "--test", "t", "--format", "json")
+        outputs.append(call("compare", *three(folder), *asked))
+    assert outputs[0][0] == 0
+    assert outputs[0] == outputs[1]
+
+
+def test_systems_that_other_facts_filter(folder, call, tmp_path):
+    table = read_ranks(folder / "a.parquet").frame
+    for name, filters in (
+        ("a", ["known"]),
+        ("b", ["known", "time"]),
+        ("c", ["train"]),
+        ("d", ["train", "test"]),
+    ):
+        write_ranks(table, tmp_path / f"{name}.parquet", {"filter": filters})
+    ranks = {name: tmp_path / f"{name}.parquet" for name in "abcd"}
+    for one, other in ("ab", "ac"):
+        code, out, err = call("compare", ranks[one], ranks[other], "--test", "t")
+        assert (code, out) == (2, "")
+        assert "FILE: ranks filtered by known, of 'a', and by " in err
+    code, _, err = call("compare", ranks["c"], ranks["d"], "--test", "t")
+    assert code == 0
+    assert "ranks are filtered by train, of 'c', and by train, test, of 'd': they can be compared if" in err

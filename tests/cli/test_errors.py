@@ -1,8 +1,13 @@
 """The line that an error becomes: bounded, and with values as they are."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from owkg.cli.errors import guarded, renamed
+
+INPUT = Path(__file__).parents[1] / "golden" / "input"
 
 
 def _line(capsys, message):
@@ -41,3 +46,29 @@ def test_a_giant_value_is_shortened(capsys, label):
 
 def test_other_words_for_arguments():
     assert renamed("`a` is '`a`'", str.upper) == "A is '`a`'"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ir one.run --qrels full.qrels --per-query full.qrels",
+        "ir one.run --qrels full.qrels --per-query one.run",
+        "ranks filtered visits_scores.npz visits_asked.csv --known visits.csv --key time --out visits.csv",
+        "ranks convert one.csv --out one.csv",
+        "ranks generated answers.csv --kg graph --out answers.csv",
+        "classify one.csv --out one.csv",
+        "audit one.csv --report one.md",
+    ],
+)
+def test_what_is_read_is_not_written_over(call, tmp_path, monkeypatch, line):
+    for path in INPUT.glob("*.*"):
+        shutil.copy(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shutil.copy("oracle.csv", "one.csv")
+    Path("answers.csv").symlink_to("answers.jsonl")
+    Path("one.md").symlink_to("one.csv")
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    code, out, err = call(*line.split())
+    assert (code, out) == (2, "")
+    assert "cannot be written: it is read as well" in err
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before

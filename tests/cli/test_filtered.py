@@ -1,5 +1,7 @@
 """`owkg ranks filtered`: equal to frames, and errors in one line."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -44,7 +46,10 @@ def test_files_on_the_command_line(tmp_path, monkeypatch, call, suffix):
             "ranks", "filtered", "scores.npz", f"tasks.{suffix}", "--known", f"known.{suffix}", *asked,
             "--candidates", f"typed.{suffix}", "--out", "ranks.parquet",
         )  # fmt: skip
-        assert (code, err) == (0, "")
+        assert code == 0
+        assert not err or re.match(
+            r"owkg: note: (no task's own fact|the own fact of [1-3] of 4 tasks only) ", err
+        )
         assert out.startswith(f"wrote ranks.parquet: {len(tasks)} ranking tasks, filter known")
         key = options.get("key", "").split(",") if "key" in options else ()
         during = options.get("during")

@@ -188,3 +188,10 @@ def test_a_pykeen_model_of_other_sizes_is_refused(kind):
         ValueError, match=f"`factory` must be of the model: it has {here} {kind}, the model 3"
     ):
         pykeen.ranks(model, factory, known=[])
+
+
+@pytest.mark.parametrize("norm", [1.5, 3, float("inf")])
+def test_a_pykeen_norm_that_is_not_scored_here_is_refused(norm):
+    model = type("TransE", (), {"interaction": SimpleNamespace(p=norm)})()
+    with pytest.raises(ValueError, match=f"`model` must have a scoring_fct_norm of 1 or 2, got {norm:g}"):
+        pykeen.embeddings(model, None)

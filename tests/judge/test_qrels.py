@@ -46,10 +46,10 @@ def test_lines_are_those_of_trec(tmp_path):
     assert (tmp_path / "q").read_text() == "a|r|? 0 b 1\na|r|? 0 c -1\n"
 
 
-def test_a_relevance_below_the_lowest_is_named_with_its_line(tmp_path):
-    (tmp_path / "q").write_text("a|r|? 0 b 1\na|r|? 0 c -2\n")
-    with pytest.raises(ValueError, match=r"q, line 2: a relevance must be at least -1, got -2"):
-        read_judgements(tmp_path / "q")
+def test_all_relevances_below_0_are_pooled_and_not_judged(tmp_path):
+    """As trec_eval takes TREC's -2 for spam."""
+    (tmp_path / "q").write_text("a|r|? 0 b 1\na|r|? 0 c -2\na|r|? 0 d -1\n")
+    assert read_judgements(tmp_path / "q")["relevance"].to_list() == [1, -1, -1]
 
 
 def test_facts_are_relevant_answers():

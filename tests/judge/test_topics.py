@@ -12,6 +12,7 @@ import owkg
 from owkg.cli.main import main
 from owkg.ir.names import EXAMPLES, measure, measures_named
 from owkg.judge.topics import evaluate_runs
+from owkg.kg import KnowledgeGraph
 from owkg.stats.interval import student
 
 THEIRS = {
@@ -41,7 +42,7 @@ def written(folder, queries=40, seed=0):
             scores = rng.integers(0, 12, 30) / 4
             run += [f"{name} Q0 D{d} 0 {s} sys" for d, s in zip(documents[:30], scores, strict=True)]
         if topic != 5:
-            qrels += [f"{name} 0 D{d} {rng.integers(-1, 4)}" for d in rng.permutation(60)[:25]]
+            qrels += [f"{name} 0 D{d} {rng.integers(-2, 4)}" for d in rng.permutation(60)[:25]]
     (folder / "a.run").write_text("\n".join(run) + "\n")
     (folder / "a.qrels").write_text("\n".join(qrels) + "\n")
     return folder / "a.run", folder / "a.qrels"
@@ -114,6 +115,37 @@ def test_forms_and_files(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("metric,system,value,lower,upper,rank\n")
     assert main(line) == 0
     assert "39 queries: mean [95% interval]" in capsys.readouterr().out
+
+
+def test_under_a_split_of_a_graph_lists_are_filtered_and_of_the_sides_that_they_ask():
+    rng = np.random.default_rng(2)
+    facts = np.unique(
+        np.stack([rng.integers(9, size=60), np.zeros(60, int), rng.integers(9, size=60)], 1), axis=0
+    )
+    rng.shuffle(facts)
+    splits = {"train": facts[:15], "valid": facts[15:20], "test": facts[20:]}
+    labels = tuple("abcdefghi")
+    graph = KnowledgeGraph(labels, ("r",), {name: x.astype(np.int32) for name, x in splits.items()})
+    rows = [(f"{h}|r|?", t, float(rng.random())) for h in labels for t in labels]
+    runs = {
+        name: pl.DataFrame(rows, ["query", "answer", "score"], orient="row").sample(fraction=0.8, seed=seed)
+        for seed, name in enumerate("xy")
+    }
+    found = owkg.compare(runs, "AP", qrels="test", graph=graph, test="t").values
+    for name, run in runs.items():
+        expected = []
+        for h in np.unique(splits["test"][:, 0]):
+            test, known = ({t for a, _, t in splits[split].tolist() if a == h} for split in ("test", "train"))
+            known |= {t for a, _, t in splits["valid"].tolist() if a == h}
+            own = run.filter(query=f"{labels[h]}|r|?").sort("score", descending=True)["answer"].to_list()
+            own = [x for x in own if labels.index(x) not in known - test]
+            hits = np.cumsum([labels.index(x) in test for x in own])
+            at = [hits[i] / (i + 1) for i, x in enumerate(own) if labels.index(x) in test]
+            expected.append(sum(at) / len(test))
+        assert found.filter(system=name)["value"].item() == pytest.approx(np.mean(expected), rel=1e-12)
+    heads = {name: run.with_columns(query=pl.lit("?|s|a")) for name, run in runs.items()}
+    with pytest.raises(ValueError, match="`qrels` must judge queries that the systems answer"):
+        owkg.compare(heads, "AP", qrels="test", graph=graph)
 
 
 def test_compare_and_stability_of_topics(tmp_path, capsys):

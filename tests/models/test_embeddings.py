@@ -62,7 +62,7 @@ def test_what_is_written_comes_back_also_in_another_order(tmp_path, form, name, 
         params["entity_bias"] = jnp.arange(3.0)
     path = tmp_path / "new" / f"e.{form}"
     write_embeddings(path, built, params, statistics, entities=GRAPH.entities, relations=GRAPH.relations)
-    again, same, same_statistics = import_embeddings(path, GRAPH, name, **options)
+    again, same, same_statistics = import_embeddings(path, GRAPH, name)  # the file says the options
     assert again is built
     assert same.keys() == params.keys()
     assert statistics.keys() == same_statistics.keys()
@@ -281,6 +281,23 @@ def test_the_file_is_named_where_it_decides(tmp_path, name, changed, message):
 def test_the_file_is_not_named_where_an_option_is_wrong(tmp_path):
     with pytest.raises(ValueError, match=r"^`dim` must be a whole number of at least 1, got 0"):
         import_embeddings(_write(tmp_path / "e.npz"), GRAPH, "transe", dim=0)
+
+
+def test_what_the_file_says_of_its_model_holds(tmp_path):
+    built = model("transe", dim=4, norm=2)
+    params, statistics = built.init(jax.random.key(0), 3, 2)
+    path = tmp_path / "e.npz"
+    write_embeddings(path, built, params, statistics, entities=GRAPH.entities, relations=GRAPH.relations)
+    assert import_embeddings(path, GRAPH, "transe", norm=2)[0] is built
+    with pytest.raises(ValueError, match="says that it is of transe, not of distmult"):
+        import_embeddings(path, GRAPH, "distmult")
+    with pytest.raises(ValueError, match="says `norm` 2, not 1"):
+        import_embeddings(path, GRAPH, "transe", norm=1)
+    for text in ("[]", "{", "[" * 100_000):
+        with np.load(path) as held:
+            np.savez(tmp_path / "bad.npz", **{**held, "options": np.array(text)})
+        with pytest.raises(ValueError, match="'options' must be a JSON object"):
+            import_embeddings(tmp_path / "bad.npz", GRAPH, "transe")
 
 
 def test_labels_to_write_are_counted(tmp_path):

@@ -118,12 +118,12 @@ def test_queries_of_other_times_are_other_queries():
     [
         ({"key": "place"}, "`tasks` must have the column place"),
         ({"during": "time"}, "`known` must have the column from"),
-        ({"entities": "abcdeg"}, "must name entities, got 'f'"),
+        ({"entities": "abcdeg"}, "`tasks` must name entities in answer, got 'f'"),
         ({"entities": "aabcde"}, "`entities` must be labels that are different"),
         ({"scores": np.ones((2, 6))}, r"`scores` must be \[tasks, entities\], \[1, 6\]"),
         (
             {"candidates": pl.DataFrame({"entity": ["a"], "relation": ["x"]})},
-            "`candidates` must be of every task",
+            "`candidates` must have some for every task; for . there are none, such as a ",
         ),
         ({"scores": np.full((1, 6), np.nan)}, "NaN"),
         (
@@ -194,3 +194,42 @@ def test_a_graph_knows_the_relation_without_the_key():
     tasks = pl.DataFrame({"head": "a", "relation": "r", "tail": "b", "side": "tail", "time": [1, 2]})
     table = rank_queries(np.arange(12.0).reshape(2, 6), tasks, ENTITIES, known=tasks.drop("side"), key="time")
     assert annotated(table.frame, graph)["category"].to_list() == ["1-1", "1-1"]
+
+
+def test_sets_of_many_tasks_are_shared_and_known_facts_are_looked_at_in_parts(monkeypatch):
+    rng = np.random.default_rng(4)
+    size = 300
+    labels = [f"e{i}" for i in range(size)]
+    named = rng.integers(size, size=(2, 400))
+    tasks = pl.DataFrame(
+        {"head": [labels[i] for i in named[0]], "relation": "r", "tail": [labels[i] for i in named[1]]}
+    )
+    tasks = tasks.unique(maintain_order=True).with_columns(side=pl.lit("tail"), time=1)
+    known = tasks.select("head", "relation", "tail").with_columns(
+        pl.lit(0).alias("from"), pl.lit(2).alias("to")
+    )
+    typed = pl.DataFrame({"entity": labels[::2], "relation": "r"})
+    scores = rng.random((len(tasks), size))
+    options = {"known": known, "during": "time", "candidates": typed}
+    whole = rank_queries(scores, tasks, labels, **options)
+    monkeypatch.setattr("owkg.ranks.keyed._PAIRS", 3)
+    assert rank_queries(scores, tasks, labels, **options).frame.equals(whole.frame)
+    assert whole.frame["candidates"].is_between(size // 2 - 20, size // 2 + 1).all()
+
+
+@pytest.mark.parametrize("time", [None, float("nan")])
+def test_a_task_without_its_time_is_refused(time):
+    tasks = pl.DataFrame(
+        {"head": ["a", "b"], "relation": "r", "tail": "c", "side": "tail", "time": [1.0, time]}
+    )
+    known = pl.DataFrame({"head": ["a"], "relation": "r", "tail": "b", "from": 0.0, "to": 2.0})
+    with pytest.raises(ValueError, match="`tasks` must have a time in every row of time, got none in row 2"):
+        rank_queries(np.zeros((2, 6)), tasks, ENTITIES, known=known, during="time")
+
+
+@pytest.mark.parametrize("column", ["head", "relation", "tail"])
+def test_labels_that_are_missing_are_refused(column):
+    tasks = pl.DataFrame({"head": ["a", "b"], "relation": "r", "tail": "c", "side": "tail"})
+    none = tasks.with_columns(pl.when(pl.col("head") == "b").then(None).otherwise(column).alias(column))
+    with pytest.raises(ValueError, match=f"`tasks` must not miss a {column}, got none in row 2"):
+        rank_queries(np.zeros((2, 6)), none, ENTITIES)
