@@ -1,6 +1,7 @@
 """`owkg conformance`: libraries held against vectors of ranks, rank metrics and IR measures."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,7 +47,9 @@ def conformance(
     if not names and not results:
         names = ["owkg"]
     try:
-        found = [room.results(room.adapter(name)) for name in dict.fromkeys(names)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of other libraries
+            found = [room.results(room.adapter(name)) for name in dict.fromkeys(names)]
     except ArgumentError as error:
         raise ArgumentError("adapter", error.message) from None
     found += [one for path in results or () for one in room.read_results(path)]

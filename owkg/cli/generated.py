@@ -54,7 +54,7 @@ def generated(
     check_writable([out], [source, aliases])
     graph, notes = graph_and_notes(kg)
     lists = read_generated(source)
-    names = None if aliases is None else read_names(aliases)[0]
+    names = None if aliases is None else read_names(aliases, "a name and a label")[0]
     models, parts = lists["model"].unique(maintain_order=True).to_list(), []
     try:
         found = ranks_of_lists(lists, graph, split=split, aliases=names)
@@ -99,7 +99,10 @@ def _said(report: dict[str, Any], test: Any, split: str) -> Iterator[str]:
         f"{report['lists']:,} lists ({report['unranked_lists']:,} without an order) of {report['answers']:,} "
         f"answers: {report['duplicates']:,} stand twice, {report['unknown']:,} are outside the vocabulary"
     )
-    yield f"{report['ceiling']:.1%} of the answers are listed: no reranking of the lists has a higher Hits@K"
+    yield (
+        f"{report['ceiling']:.1%} of the answers are listed: no reranking of the lists has a higher Hits@K "
+        "where others are not found"
+    )
     if report["unused_lists"]:
         yield f"{report['unused_lists']:,} lists are of queries that {split} does not have"
     if report["unanswered"]:

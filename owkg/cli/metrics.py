@@ -5,7 +5,7 @@ import sys
 from enum import StrEnum
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from owkg.cli.inputs import check_readable, graph_in
 from owkg.cli.options import refuse_given
 from owkg.cli.systems import noted
 from owkg.terminal.progress import progress
+
+if TYPE_CHECKING:
+    from owkg.ranks import RankTable
 
 
 class MetricsFormat(StrEnum):
@@ -171,7 +174,7 @@ def metrics(
     divisions = _divisions(by)
     try:
         chosen = _metrics(metric)
-        found, sizes = _computed(
+        found, sizes, protocol = _computed(
             files,
             kg,
             reweight,
@@ -197,7 +200,7 @@ def metrics(
     elif form is MetricsFormat.LATEX:
         output.print_latex(found, ci)
     else:
-        output.print_tables(found, ci, sizes)
+        output.print_tables(found, ci, sizes, protocol)
 
 
 def _option(argument: str) -> str:
@@ -208,8 +211,8 @@ def _option(argument: str) -> str:
 
 def _computed(
     files: list[Path], kg: Path | None, reweight: str | None, figures: Path | None, **options: Any
-) -> tuple[Any, list[tuple[int, int]]]:
-    """The report, and how many tasks each table has and how many of them are tied; figures are drawn."""
+) -> tuple[Any, list[tuple[int, int]], str]:
+    """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
     from owkg import checks
     from owkg.metrics.report import report_tables
     from owkg.ranks.dataset import is_dataset
@@ -218,7 +221,7 @@ def _computed(
 
     checks.level("ci", options["level"])
     if any(map(is_dataset, files)):
-        return _streamed(files, kg, {"reweight": reweight, "figures": figures}, options)
+        return *_streamed(files, kg, {"reweight": reweight, "figures": figures}, options), ""
     if figures is not None:
         writable_folder(figures)
     check_readable(files)
@@ -233,7 +236,19 @@ def _computed(
             for path in rank_figures(tables, figures):
                 print(f"wrote {path}", file=sys.stderr)
         with progress("Computing", "parts") as update:
-            return report_tables(files, tables, on_progress=update, **options)
+            protocol = _filter(tables)  # the tables are given up one by one
+            return *report_tables(files, tables, on_progress=update, **options), protocol
+
+
+def _filter(tables: "list[RankTable]") -> str:
+    """What filtered the ranks, as far as all the tables say the same."""
+    said = set()
+    for table in tables:
+        known = table.frame["filtered"] if "filtered" in table.frame.columns else None
+        word = "" if known is None else "filtered" if known.all() else "" if known.any() else "raw"
+        names = table.about.get("filter") or ()
+        said.add(f"filtered by {', '.join(names)}" if names else word)
+    return said.pop() if len(said) == 1 else ""
 
 
 def _streamed(

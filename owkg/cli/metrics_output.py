@@ -79,13 +79,14 @@ def _interval(row: dict[str, Any]) -> str:
     return "" if row["ci_low"] is None else f"[{shown(row['ci_low'])}, {shown(row['ci_high'])}]"
 
 
-def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]]) -> None:
+def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]], protocol: str) -> None:
     """One model: a line a metric, a table for each side and tie rule. Otherwise: a line a model or group.
 
     Args:
         found: what `owkg.metrics.report` returns.
         ci: level of the intervals.
         sizes: tasks and tied tasks of each rank table.
+        protocol: what filtered the ranks; "" where that is not known.
     """
     tasks, tied = (sum(column) for column in zip(*sizes, strict=True))
     whole = found.filter(pl.col("by").is_null())
@@ -95,6 +96,7 @@ def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]
     if single:
         head += f", {whole['queries'].max():,} queries"
     line("Rank metrics", "bold")
+    head += f", {protocol}" if protocol else ""
     line(f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over queries", "dim")
     if single:
         for (side, ties), rows in whole.group_by(["side", "ties"], maintain_order=True):

@@ -60,12 +60,13 @@ def pool(
         ),
     ] = None,
     min_share: Annotated[
-        int,
+        int | None,
         typer.Option(
             help="Of --rule type: entities that two slots must share in train for one's to fit the other.",
             min=1,
+            show_default="1",
         ),
-    ] = 1,
+    ] = None,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -222,6 +223,8 @@ def pool(
     for name, value in {"closed_world": closed_world, "covered": covered}.items():
         if value and truth is None:
             raise ValueError(f"`{name}` needs --truth.")
+    if min_share is not None and RuleName.TYPE not in (rule or []):
+        raise ValueError("`min_share` has no effect without --rule type.")
     from owkg.pools.folder import write_pool
 
     settings = {
@@ -231,7 +234,7 @@ def pool(
         "covered": covered,
         "filter": filter_,
         "rules": sorted({one.value for one in rule or []}),
-        "min_share": min_share,
+        "min_share": min_share or 1,
         "budget": budget,
         "intersect": intersect,
         "seed": seed,

@@ -78,6 +78,8 @@ def stability(
                 raise ValueError(
                     "`metric` names measures of lists: they need --qrels, and queries as the unit."
                 )
+            if kg is not None:
+                raise ValueError("`kg` has no effect on measures of lists.")
             read = topic_scores(files, qrels, measures, intersect=intersect)
         elif (dataset := dataset_of(files, qrels=qrels, graph=kg, intersect=intersect)) is not None:
             if unit is Unit.TRIPLE:

@@ -65,9 +65,12 @@ def check(adapter: Adapter, vectors: Iterable[Vector] | None = None) -> pl.DataF
         >>> check(adapter("owkg"))["verdict"].unique().to_list()
         ['pass']
     """
-    if isinstance(adapter, type) or not all(hasattr(adapter, name) for name in ("supports", "run")):
-        raise ArgumentError("adapter", f"must have supports and run, and be no class, got {adapter!r}.")
+    needed = ("name", "version", "supports", "run")
+    if isinstance(adapter, type) or not all(hasattr(adapter, name) for name in needed):
+        raise ArgumentError("adapter", f"must have {', '.join(needed)}, and be no class, got {adapter!r}.")
     cases = tuple(runner.vectors() if vectors is None else vectors)
+    if not all(isinstance(one, Vector) for one in cases):
+        raise ArgumentError("vectors", f"must be of owkg.conformance.vectors, got {vectors!r}.")
     return pl.DataFrame(runner.verdicts(runner.results(adapter, cases), cases), schema=_SCHEMA)
 
 
@@ -85,8 +88,13 @@ def read_results(path: Any) -> list[dict[str, Any]]:
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(found, list) or not found:
+            raise TypeError("it must be a list of libraries")
         for one in found:
-            runner.summary(one)
+            summed = runner.summary(one)
+            count, wanted = sum(summed[name] for name in runner.VERDICTS), len(runner.vectors())
+            if count != wanted:
+                raise ValueError(f"{one['library']} has {count} of {wanted} vectors")
     except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise ValueError(f"{path}: holds no results of owkg/conformance/runner.py ({error}).") from None
     return found

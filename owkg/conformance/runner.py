@@ -208,6 +208,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--adapter", action="append", choices=sorted(known), help="Default: all.")
     parser.add_argument("--out", type=Path, required=True, help="Where the results go, as JSON.")
     options = parser.parse_args(arguments)
+    if options.out.is_dir() or not options.out.absolute().parent.is_dir():
+        parser.error(f"--out must be a file in a folder that is there, got {options.out}.")
     written = []
     for name in options.adapter or known:
         try:

@@ -215,7 +215,7 @@ def embeddings_of_state(
         ValueError: if the library or the model is unknown, an array is missing, naming it, or rows and labels
             are not as many.
     """
-    if library not in LIBRARIES:
+    if not isinstance(library, str) or library not in LIBRARIES:
         raise ArgumentError("library", f"must be one of {', '.join(LIBRARIES)}, got {library!r}.")
     if model not in _MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(_MODELS)}, got {model!r}.")
@@ -230,6 +230,9 @@ def embeddings_of_state(
         raise ArgumentError(
             "norm", f"must be given: a state of {library}'s TransE does not hold it (1, or scoring_fct_norm)."
         )
+    for name, labels in (("entities", entities), ("relations", relations)):
+        if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+            raise ArgumentError(name, f"must be labels by id, got {labels!r}.")
     given = {name: _array(one) for name, one in state.items()}
     wanted = own.real
     if own.parts and (model == "complex" or (model == "rotate" and own.parts[1] in given)):
@@ -247,6 +250,10 @@ def embeddings_of_state(
             )
         found.append(ends[0])
     layout = relation_layout = None
+    for one, other in ((0, 1), (2, 3)) if len(found) > 2 else ():
+        if other < len(found) and found[one].shape != found[other].shape:
+            shapes = f"{found[one].shape} and {found[other].shape}"
+            raise ArgumentError("state", f"must hold real and imaginary parts of one shape, got {shapes}.")
     if len(found) == 4:
         entity, relation = found[0] + 1j * found[1], found[2] + 1j * found[3]
     elif len(found) == 3:

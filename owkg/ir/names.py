@@ -134,6 +134,10 @@ def measures_named(names: Any) -> list[Measure] | None:
     found = [measure(one) if isinstance(one, str) else None for one in several]
     if not any(found):
         return None
+    # Beside measures of lists, MRR is the mean of RR.
+    for i, one in enumerate(several):
+        if found[i] is None and isinstance(one, str) and one.lower().startswith("mrr"):
+            found[i] = measure("RR" + one[3:])
     if None in found:
         other = several[found.index(None)]
         raise ArgumentError(

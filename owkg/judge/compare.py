@@ -231,6 +231,8 @@ def _judgements(qrels: Any, graph: KnowledgeGraph | None) -> dict[str, tuple[Any
         found[name] = one, None
         if graph is not None and isinstance(one, str) and one in splits:
             found[name] = qrels_from_graph(graph, one), qrels_from_graph(graph, default_filters(graph, one))
+    if graph is not None and all(known is None for _, known in found.values()):
+        raise ArgumentError("graph", "has no effect on measures of lists, but for a split as qrels.")
     return found
 
 

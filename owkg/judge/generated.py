@@ -13,7 +13,7 @@ from scipy import special
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.judge.runs import known_pairs
-from owkg.kg import KnowledgeGraph
+from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.lines import line_error, read_lines
 from owkg.metrics.front import MetricNames, metrics_named
@@ -24,6 +24,7 @@ from owkg.ranks import RankTable, validated
 from owkg.ranks.build import default_filters
 
 _LIST = ["model", "query"]
+_KEYS = ("query", "head", "relation", "tail", "answers", "ranked", "model")
 
 
 class Generated(NamedTuple):
@@ -78,7 +79,7 @@ def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
     lists = frame.filter(pl.col("place") < 2).select(_LIST)
     if lists.is_duplicated().any():
         model, query = lists.filter(lists.is_duplicated()).row(0)
-        raise ValueError(f"{place}: has two lists of {model} for {query!r}.")
+        raise ValueError(f"{place}: has two lists for {query!r}, of the model {model!r}.")
     return frame
 
 
@@ -86,6 +87,8 @@ def _rows(path: Path, number: int, held: Any) -> list[tuple[Any, ...]]:
     """The rows of one line."""
     if not isinstance(held, dict):
         raise line_error(path, number, f"must be an object, got {type(held).__name__}.")
+    if other := held.keys() - _KEYS:
+        raise line_error(path, number, f"must have no key but {', '.join(_KEYS)}, got {min(other)!r}.")
     answers = held.get("answers")
     if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
         raise line_error(path, number, "must have answers, a list of text.")
@@ -143,6 +146,8 @@ def ranks_of_lists(
         ValueError: if no list is of a query of the split, or an alias names no entity.
     """
     graph = graph_checked(graph)
+    if split not in (splits := fact_splits(graph)):
+        raise ArgumentError("split", f"must be among {', '.join(splits)}, got {split!r}.")
     filters = checks.names("filter", filter) if filter is not None else default_filters(graph, split)
     filters = list(dict.fromkeys([*filters, split]))
     facts = known_pairs(graph, filters)
@@ -214,7 +219,9 @@ def ranks_of_lists(
         else 0,
         "ceiling": float(found.mean()),
     }
-    table = RankTable.trusted(validated(tasks.select(columns)), {"split": split, "filter": filters})
+    table = RankTable.trusted(
+        validated(tasks.select(columns)), {"split": split, "filter": filters, "lists": "partial"}
+    )
     return Generated(table, found, report)
 
 

@@ -56,6 +56,7 @@ def topic_scores(
         ValueError: naming the argument, or the file and line, if something is malformed, a system stands
             twice, or no query is judged.
     """
+    checks.whole("level", level, 1)
     runs = _runs(systems)
     judgements = _frame("qrels", qrels, _QRELS)
     if known is not None:
@@ -85,6 +86,8 @@ def topic_scores(
     if not len(kept):
         raise ArgumentError("systems", "must answer some query that all answer, got none such.")
     judgements = judgements.join(kept, on="query", how="semi", maintain_order="left")
+    if not (judgements["relevance"] >= level).any():
+        note("no answer is judged relevant: every measure is 0.")
     queries = pl.Series([], dtype=pl.String)
     for run in runs.values():
         lists = judge(run.join(kept, on="query", how="semi"), judgements, relevance_level=level)
@@ -171,7 +174,7 @@ def evaluate_runs(
     # Of lists, MRR is the mean of RR; elsewhere it is the metric of ranks.
     chosen = measures_named(["RR" + name[3:] if name.lower()[:3] == "mrr" else name for name in names])
     if chosen is None:
-        raise ArgumentError("metric", f"must be of {', '.join(EXAMPLES)}, got {metrics!r}.")
+        raise ArgumentError("metrics", f"must be of {', '.join(EXAMPLES)}, got {metrics!r}.")
     several = [systems] if isinstance(systems, str | PathLike) else systems
     found = topic_scores(several, qrels, chosen, intersect=intersect, level=level)
     return topic_values(found, ci), by_query(found)
@@ -179,7 +182,7 @@ def evaluate_runs(
 
 def _runs(systems: Any) -> dict[str, pl.DataFrame]:
     """The run of each system."""
-    if isinstance(systems, Mapping):
+    if isinstance(systems, Mapping) and systems:
         return {str(name): _frame("systems", run, _RUN) for name, run in systems.items()}
     if isinstance(systems, pl.DataFrame) or not isinstance(systems, Iterable):
         raise ArgumentError("systems", f"must be runs by name, or files, got {type(systems).__name__}.")

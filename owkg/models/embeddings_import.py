@@ -1,5 +1,6 @@
 """Embeddings of a file as the parameters of a model, rows in the order of a graph's ids."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,18 +45,19 @@ def import_embeddings(
     Raises:
         ValueError: as `read_embeddings`; if the labels are not those of the graph, naming some; if the
             arrays are not those of the model, or of no stated layout, naming one; or if the file says another
-            model or option.
+            model. Warns (UserWarning) of options that are not those of the file.
     """
     found = source if isinstance(source, Embeddings) else read_embeddings(source)
     path = found.source
     entity_order = _order(path, "entity", found.entities, graph.entities)
     relation_order = _order(path, "relation", found.relations, graph.relations)
     kind(name)
-    said = _said(found, name, options)
+    said = _said(found, name)
     layout = declared(found, name, "layout", layout, LAYOUTS)
     relation_layout = declared(found, name, "relation_layout", relation_layout, RELATION_LAYOUTS)
     arrays = in_halves(found, name, layout)
     chosen = _built(path, name, said | _deduced(path, name, arrays), options)
+    _note_other(found, options)
     if chosen.config.reciprocal:
         relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
     if name == "rotate":
@@ -91,16 +93,20 @@ def refuse_labels(path: str | Path, what: str, labels: Sequence[str], why: str) 
         )
 
 
-def _said(found: Embeddings, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that the file says; ValueError if it says another model, or others than are given."""
+def _said(found: Embeddings, name: str) -> dict[str, Any]:
+    """The options of the model that the file says; ValueError if it says another model."""
     if found.model not in (None, name):
         raise ValueError(f"{found.source}: says that it is of {found.model}, not of {name}.")
-    for option in found.options.keys() & options.keys():
+    return {option: value for option, value in found.options.items() if option in kind(name).options}
+
+
+def _note_other(found: Embeddings, options: Mapping[str, Any]) -> None:
+    """Warns of options that are given and not those of the file."""
+    for option in sorted(found.options.keys() & options.keys()):
         if found.options[option] != options[option]:
-            wanted, given = found.options[option], options[option]
-            raise ValueError(f"{found.source}: says `{option}` {wanted!r}, not {given!r}.")
-    known = kind(name).options
-    return {option: value for option, value in found.options.items() if option in known}
+            said, given = found.options[option], options[option]
+            text = f"{found.source}: says that {option} is {said!r}; it is taken to be {given!r}."
+            warnings.warn(text, stacklevel=3)
 
 
 def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -218,7 +218,9 @@ def has_source(path: Any) -> bool:
     return SOURCE in header(checks.path("path", path))
 
 
-def read_names(path: Any) -> tuple[dict[str, str], dict[str, str]]:
+def read_names(
+    path: Any, expected: str = "a label, a name and perhaps a description"
+) -> tuple[dict[str, str], dict[str, str]]:
     """Readable names and descriptions: lines of label, name, and perhaps description, between tabs.
 
     Returns:
@@ -231,8 +233,7 @@ def read_names(path: Any) -> tuple[dict[str, str], dict[str, str]]:
     path = checks.path("path", path)
     lines = read_lines(path)
     pattern = r"(?P<label>[^\t]+)\t(?P<name>[^\t]+)(?:\t(?P<description>[^\t]*))?"
-    expected = "a label, a name and perhaps a description, separated by tabs"
-    frame = split_lines(path, lines, pattern, expected, separator="\t")
+    frame = split_lines(path, lines, pattern, f"{expected}, separated by tabs", separator="\t")
     again = ~frame["label"].is_first_distinct()
     if again.any():
         row = int(again.arg_true()[0])

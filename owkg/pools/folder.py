@@ -168,6 +168,8 @@ def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) 
         return [name for name in _FILTER if name in facts and name != truth]
     if named == "none":
         return []
+    if not facts:
+        raise ArgumentError("filter", f"must be none without a graph, got {named!r}.")
     splits = [name.strip() for name in named.split(",")]
     for name in splits:
         if name not in facts:

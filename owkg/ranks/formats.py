@@ -26,6 +26,8 @@ def kind_of(path: Path) -> Kind:
     if separator(path) is not None:
         names = header(path)
         return "list" if "rank" in names and "optimistic" not in names else "table"
+    if suffix == ".jsonl":
+        raise ValueError(f"{path}: is read by owkg ranks generated, if it holds lists of answers.")
     first = read_lines(path)[0]
     if 6 not in (len(first.split()), len(first.split("\t"))):
         raise ValueError(

@@ -50,6 +50,12 @@ def read_tables(
                     f"the graph filtered by {_filters(splits)} gives them.",
                     stacklevel=2,
                 )
+        if read.about.get("lists") == "partial":
+            warnings.warn(
+                f"{path}: is of partial lists: optimistic and pessimistic ranks are the best and the worst "
+                "that may be, and those between are none of a list. owkg ranks generated has their metrics.",
+                stacklevel=2,
+            )
         if shares is not None:
             table = reweighted(RankTable.trusted(table), None if shares == "uniform" else shares)
         if len(files) > 1 and "model" not in table.columns:

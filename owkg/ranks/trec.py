@@ -16,7 +16,7 @@ TOPIC = "(topic)"
 """The relation of a query that is a topic: its entity is the topic, its answers are relevant documents."""
 
 Topics = bool | Literal["allowed"]
-"""Whether queries are topics, any text; allowed: they are where no query of a file holds a bar."""
+"""Whether queries are topics, any text; allowed: if none in the file begins with ?| or ends with |?."""
 
 
 def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
@@ -29,7 +29,7 @@ def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     Args:
         path: of the file.
         topics: whether queries are any text, as in TREC, and not taken apart; "allowed": if none of the file
-            holds a bar, they are topics, of side tail and relation `TOPIC`.
+            begins with ?| or ends with |?, they are topics, of side tail and relation `TOPIC`.
 
     Returns:
         Columns line, side, entity, relation, answer, score, tag, and query, the text of it; of topics without

@@ -704,3 +704,20 @@ def test_triples_ranked_by_the_mean_of_both_sides(folder, call):
     for more in ("--by side", "--format csv", "--reweight uniform"):
         code, _, err = call(f"ranks.parquet --mean-of-sides {more}")
         assert (code, "--mean-of-sides stands alone" in err) == (2, True)
+
+
+def test_what_filtered_the_ranks_is_said(call, tmp_path):
+    row = {"relation": "r", "side": "tail", "optimistic": 1, "pessimistic": 2, "candidates": 9}
+    table = pl.DataFrame([row | {"head": f"h{i}", "tail": "t", "filtered": True} for i in range(40)])
+    ranks = tmp_path / "ranks.parquet"
+    for about, filtered, said in (
+        ({"filter": ["train", "test"]}, True, ", filtered by train, test, 100"),
+        (None, True, ", filtered, 100"),
+        ({"filter": []}, False, ", raw, 100"),
+    ):
+        write_ranks(table.with_columns(filtered=pl.lit(filtered)), ranks, about)
+        assert said in call(f"{ranks} --metric mrr")[1]
+    write_ranks(table.drop("filtered"), ranks)
+    assert "filtered" not in call(f"{ranks} --metric mrr")[1]
+    write_ranks(table, ranks, {"lists": "partial"})
+    assert "is of partial lists" in call(f"{ranks} --metric mrr")[2]

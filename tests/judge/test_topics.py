@@ -213,8 +213,9 @@ def test_examples_are_names():
     assert measures_named(None) is None
     with pytest.raises(ValueError, match=r"one for all \(owkg ir --level 2\), got 'AP\(rel=2\)@5'"):
         measures_named(["AP(rel=2)@5"])
-    with pytest.raises(ValueError, match="not both; got 'mrr' beside them"):
-        measures_named(["AP", "mrr"])
+    assert [one.name for one in measures_named(["AP", "mrr", "MRR@10"]) or []] == ["AP", "RR", "RR@10"]
+    with pytest.raises(ValueError, match="not both; got 'mr' beside them"):
+        measures_named(["AP", "mr"])
 
 
 @pytest.mark.parametrize(
