@@ -102,6 +102,8 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
 	@echo "==> speed of rankings of systems and their tests"
 	@$(BIN)/python benchmarks/judge.py --out $(OUT)
+	@echo "==> speed of audits"
+	@$(BIN)/python benchmarks/audit.py --out $(OUT)
 	@echo "==> speed of redrawn test sets"
 	@$(BIN)/python benchmarks/thinning.py --out $(OUT)
 	@echo "==> speed of rank metrics, intervals and ranking"

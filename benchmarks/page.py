@@ -30,6 +30,7 @@ TABLES = {
     "metrics": ["benchmark_metrics"],
     "streaming": ["benchmark_streaming"],
     "judge": ["benchmark_judge"],
+    "audit": ["benchmark_audit"],
     "large_graph": ["benchmark_large_graph"],
     "family_tree": ["family_tree_speed"],
     "evaluation": ["evaluation_speed", "evaluation_blocks"],

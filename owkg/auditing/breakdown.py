@@ -403,15 +403,14 @@ def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
 def _whole(bounds: Float[np.ndarray, "queries k"]) -> int | None:
     """As `_certified`, of whole facts, by dynamic programming; None if more are needed than one query has."""
     most = bounds.shape[1] - 1
-    left = np.full(most + 1, np.inf)
     lowers = (bounds < bounds[:, :1]).any(1)
-    left[0] = bounds[~lowers, 0].sum()
+    # The least sum with 0, 1, ... facts, behind infinities: `fewer[n, k]` is that with n - k of them.
+    padded = np.full(2 * most + 1, np.inf)
+    padded[most] = bounds[~lowers, 0].sum()
+    fewer = np.lib.stride_tricks.sliding_window_view(padded, most + 1)[:, ::-1]
     for own in bounds[lowers]:
-        left = np.min(
-            [np.concatenate([np.full(k, np.inf), left[: most + 1 - k]]) + own[k] for k in range(most + 1)],
-            axis=0,
-        )
-    turned = np.flatnonzero(left <= _EQUAL)
+        padded[most:] = (fewer + own).min(1)
+    turned = np.flatnonzero(padded[most:] <= _EQUAL)
     return int(turned[0]) if turned.size else None
 
 
