@@ -27,7 +27,7 @@ from scipy import stats
 
 from owkg.checks import ArgumentError
 from owkg.evaluation.correction import Clocks, Weight, block_edges, corrections, reach_chances, weights_named
-from owkg.evaluation.estimate import summary
+from owkg.evaluation.estimate import batches, summary
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
 from owkg.kg import KnowledgeGraph, joined_splits, known_answers, read_graph
 from owkg.kg.known import answer_ranges
@@ -42,7 +42,7 @@ from simulations.script import Out, Quick, Seed, run_script, save_table
 from simulations.trained_models import families
 
 METRICS = ("mrr", "hits@1")
-_BATCH, _BLOCK = 1024, 256
+_BLOCK = 256
 _ITERATIONS = 100
 
 
@@ -91,9 +91,7 @@ def lists_of(scorer: Any, graph: KnowledgeGraph, typical: TypicalCandidates, sid
         ids.append(np.nonzero(above)[1].astype(np.int32))
     new = np.append(True, (np.diff(relation) != 0) | (np.diff(entity) != 0))
     begins = np.flatnonzero(new)
-    marks = np.searchsorted(begins, np.arange(0, len(answer), _BATCH))
-    starts = np.unique(begins[marks[marks < len(begins)]])
-    batch = np.searchsorted(starts, np.arange(len(answer)), "right") - 1
+    batch = batches(begins, len(answer))
     return Lists(rank, np.cumsum(new) - 1, batch, others, np.concatenate(ids), size)
 
 
@@ -172,7 +170,7 @@ def run(
             summaries, again, cost = replayed(sides, chances, weights, size, rng)
             bounds.append([[one["ci_low"], one["ci_high"]] for one in again])
             kept = ("value", "sampling_error", "query_error", "full_low", "full_high")
-            found.append([[one[k] for k in kept] for one in summaries])
+            found.append([[np.nan if one[k] is None else one[k] for k in kept] for one in summaries])
             looked.append(cost)
             update(seed + 1, seeds)
     values, intervals = np.array(found), np.array(bounds)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
@@ -24,6 +25,7 @@ from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.metrics.measures import Weighting
 from owkg.metrics.ties import Ties
+from owkg.pools.annotation import is_sheet
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 from owkg.storage import versions
@@ -150,6 +152,9 @@ def audit(
     )
 
 
+_SHEET = "judgements of a sheet: a lower bound"
+
+
 def _decreasing(metrics: MetricNames) -> list[Metric]:
     """The metrics, plain means of weights that fall with the rank."""
     chosen = metrics_named(metrics) or []
@@ -211,6 +216,8 @@ def _box(
     whole = seen.filter(pl.col("side").is_null())
     sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
     source["sparsity"] = "judgements: a lower bound"
+    if isinstance(judged, str | PathLike) and (place := Path(judged)).is_file() and is_sheet(place):
+        source["sparsity"] = _SHEET
     if own is None and ready.depth is not None:
         limits = whole.select("model", "correlation_low", "correlation_high")
         if limits["correlation_low"].is_not_null().any():
@@ -296,6 +303,11 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
         found.append(
             "The sparsity is what judging found, a lower bound: what rests on the box holds if no more is "
             "missing than that."
+        )
+    if box.source["sparsity"] == _SHEET:
+        found.append(
+            "The judgements are those of a sheet. If an audit wrote it, its candidates were chosen because "
+            "they turn an order: what judging them found is no sample of the missing answers."
         )
     if box.source["correlation"] not in (None, GIVEN):
         found.append(

@@ -53,7 +53,8 @@ def judged_strengths(
     Returns:
         One row for each system and group: model, side and category (null where not asked for), queries,
         known, found, sparsity (at least), missing_strength, test_strength and correlation, each with
-        _low and _high; null where nothing is found, or all or no answers of a system.
+        _low and _high; null where nothing is found, or all or no answers of a system, and strengths and
+        correlations without lists.
 
     Raises:
         ValueError: as `missing_share` and `Prepared`.
@@ -74,7 +75,7 @@ def strengths_of(
     sample: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """`judged_strengths` of systems that are read."""
-    names = checks.names("by", by)
+    names = list(dict.fromkeys(checks.names("by", by)))
     if set(names) - set(_BY):
         raise ArgumentError("by", f"must be of {', '.join(_BY)}, got {', '.join(names)}.")
     checks.level("ci", ci)
@@ -89,7 +90,7 @@ def strengths_of(
         each = _by_query(ready, system, known, found).join(of, on="query").sort("query")
         for key, part in each.group_by(names, maintain_order=True) if names else [((), each)]:
             same = {"model": system} | dict(zip(names, key, strict=True))
-            rows.append(same | _summary(part, ci))
+            rows.append(same | _summary(part, ci, listed=ready.depth is not None))
     frame = pl.DataFrame(rows, infer_schema_length=None)
     frame = frame.select(
         frame[name] if name in frame.columns else pl.lit(None).alias(name) for name in JUDGED
@@ -123,7 +124,7 @@ class _Correlation(NamedTuple):
     high: float
 
 
-def _summary(part: pl.DataFrame, ci: float) -> dict[str, float | int | None]:
+def _summary(part: pl.DataFrame, ci: float, *, listed: bool) -> dict[str, float | int | None]:
     row: dict[str, float | int | None] = {"queries": len(part)}
     row |= {name: int(part[name].sum()) for name in ("known", "found")}
     known, one, found, other = (
@@ -134,10 +135,11 @@ def _summary(part: pl.DataFrame, ci: float) -> dict[str, float | int | None]:
         ("missing_strength", other, found),
         ("test_strength", one, known),
     ):
-        if all_.sum():
+        # Without lists nobody knows where what judging found stands.
+        if all_.sum() and (listed or name == "sparsity"):
             low, high = ratio_limits(some, all_, ci)
             row |= {name: float(some.sum() / all_.sum()), f"{name}_low": low, f"{name}_high": high}
-    told = _correlation(known, one, found, other, ci)
+    told = _correlation(known, one, found, other, ci) if listed else None
     if told is not None:
         row |= {"correlation": told.value, "correlation_low": told.low, "correlation_high": told.high}
     return row

@@ -96,8 +96,8 @@ class Prepared:
             depths.append(_by_row(places, at, pl.len()))
             # The last of a list may be tied with what it leaves out.
             last = pl.col("low").max()
-            tied = (last < pl.len()) & (self._ties is not Ties.PESSIMISTIC)
-            below.append(np.maximum(_by_row(places, at, pl.when(tied).then(last).otherwise(pl.len() + 1)), 1))
+            end = pl.len() + 1 if self._ties is Ties.PESSIMISTIC else last
+            below.append(np.maximum(_by_row(places, at, end), 1))
             own = ("place", "low", "listed", "high")
             places = places.select(*_ANSWER, *own).rename({column: f"{column}_{i}" for column in own})
             listed = listed.join(places, on=_ANSWER, how="full", coalesce=True)
@@ -268,7 +268,7 @@ def _places(
     run = run.with_columns(place=pl.int_range(1, pl.len() + 1).over("query"), size=size, tied=tied)
     run = run.with_columns(listed=pl.col("place").max().over("query", "score"))
     run = run.join(at.with_columns(largest=largest), on="query", how="left", maintain_order="left")
-    cut = (pl.col("listed") == pl.col("size")) & (pl.col("tied") > 1) & (pl.col("size") < pl.col("largest"))
+    cut = (pl.col("listed") == pl.col("size")) & (pl.col("size") < pl.col("largest"))
     return run.select(
         *_ANSWER,
         "score",

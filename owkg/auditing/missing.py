@@ -61,7 +61,7 @@ def missing_share(
         ValueError: if judgements name what the graph does not know, no judged query is of the split, or an
             argument is out of range.
     """
-    names = checks.names("by", by)
+    names = list(dict.fromkeys(checks.names("by", by)))
     if set(names) - set(_BY):
         raise ArgumentError("by", f"must be of {', '.join(_BY)}, got {', '.join(names)}.")
     checks.level("ci", ci)

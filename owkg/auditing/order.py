@@ -71,6 +71,17 @@ def observed(
     return Observed(mean, apart @ apart.T * queries / max(queries - 1, 1) / total**2, answers, freedom)
 
 
+def _errors(seen: Observed) -> Float64[np.ndarray, "systems"]:
+    """Standard errors of the values over queries.
+
+    Queries that all read the same do not scatter, and other queries may: then that of a tenth of one more at
+    each end of the scale, which intervals add as well (`owkg.stats.interval`).
+    """
+    variance, value = np.diag(seen.sampling), seen.value
+    least = 0.1 * (value**2 + (1 - value) ** 2) / (seen.freedom + 1.2) ** 2
+    return np.sqrt(np.where(variance <= _LEAST**2, least, variance))
+
+
 def full_metrics(
     name: str,
     metric: RankWeight,
@@ -90,7 +101,7 @@ def full_metrics(
         sparsity: in [0, 1); 0 says that the test is full.
         correlation: of being missing and being found.
     """
-    error = np.maximum(np.sqrt(np.diag(seen.sampling)), _LEAST)
+    error = _errors(seen)
     values = np.stack([seen.value, seen.value - error, seen.value + error])
     grid = np.maximum(sparsity, _LEAST)[:, None]
     implied = extended(metric, values, seen.answers, sparsity=grid, correlation=correlation)
@@ -113,7 +124,7 @@ def full_intervals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(low, high) of each `full`: the error over queries and that of the model together."""
     model = full_error(name, sparsity[:, None], full.full)
-    sampling = full.slope * np.sqrt(np.diag(seen.sampling))[:, None, None]
+    sampling = full.slope * _errors(seen)[:, None, None]
     half = special.ndtri((1 + level) / 2) * np.sqrt(model**2 + sampling**2)
     # Below chance is what is observed alone: no strength gives it.
     bottom = np.where(sparsity[:, None] == 0, min(full.chance, 0.0), full.chance)

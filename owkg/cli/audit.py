@@ -115,13 +115,14 @@ def audit(
     from owkg.auditing import audit as audited
 
     check_readable([*(lists or ()), sample, None if judged is None or judged.is_dir() else judged])
+    given = [*map(Path, [qrels] if qrels else []), judged, sample]
     if report:
         from owkg.report import ENDINGS
 
         for path in report:
             if path.suffix not in ENDINGS:
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
-        check_writable(report, [*files, *(lists or ()), *map(Path, [qrels] if qrels else []), judged, sample])
+        check_writable(report, [*files, *(lists or ()), *given])
     if out is not None:
         from owkg.storage import writable_folder
 
@@ -130,6 +131,7 @@ def audit(
             raise ValueError(
                 f"`out` must be another folder: {sheet} is of an earlier audit, and may have been filled in."
             )
+        check_writable(out.glob("audit*"), [*files, *(lists or ()), *given])
     names = names_given("metric", metric, ())
     with noted(), progress("Auditing", "metrics") as update:
         found = audited(
@@ -179,13 +181,16 @@ def _write(found: Any, out: Path) -> None:
     """All tables, what they rest on, and the facts that turn orders as a sheet for annotators."""
     from owkg.pools import write_sheet
 
+    named = {f"audit_{name}.csv": table for name, table in found.items() if len(table)}
     with written_together(out) as aside:
-        for name, table in found.items():
-            if len(table):
-                table.write_csv(aside / f"audit_{name}.csv")
+        for name, table in named.items():
+            table.write_csv(aside / name)
         if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
             write_sheet(facts, aside / _SHEET, seed=0)
         (aside / "audit.json").write_text(json.dumps(found.payload(), indent=2, allow_nan=False) + "\n")
+    for earlier in out.glob("audit_*.csv"):  # of an audit that had more tables
+        if earlier.name not in named:
+            earlier.unlink()
 
 
 def _show(found: Any) -> None:

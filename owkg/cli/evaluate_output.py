@@ -103,7 +103,7 @@ def show_estimates(
         with written_aside(out) as aside:
             found.values.write_csv(aside)
     none = found.values.filter(found.values["sampling_error"] == 0)
-    if len(none) and found.sampled_share:
+    if len(none) and found.typical_share < 1:
         named = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())
         notes.append(f"a sampling error of 0 says that nothing was found, not that it is small: {named}")
     if found.typical_share + found.sampled_share > 1:
@@ -120,13 +120,12 @@ def show_estimates(
             row["metric"],
             f"{row['value']:.4f}",
             f"[{row['ci_low']:.4f}, {row['ci_high']:.4f}]",
-            f"[{row['full_low']:.4f}, {row['full_high']:.4f}]",
+            "-" if row["full_low"] is None else f"[{row['full_low']:.4f}, {row['full_high']:.4f}]",
             f"{row['sampling_error']:.4f}",
-            f"{row['query_error']:.4f}",
         ]
         for row in found.values.iter_rows(named=True)
     ]
-    heads = ["side", "metric", "estimate", "95% interval", "full evaluation", "sampling error", "query error"]
+    heads = ["side", "metric", "estimate", "95% interval", "full evaluation", "error"]
     title = f"{source.path}: unbiased estimates, {options['ties']} ranks, {options['split']}"
     printed(title, heads, cells)
     line(

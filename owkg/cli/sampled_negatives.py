@@ -29,6 +29,7 @@ def print_full_values(
 
     from owkg.metrics import full_values, full_values_of_published
     from owkg.ranks import read_ranks
+    from owkg.ranks.dataset import is_dataset
     from owkg.terminal.tables import line, printed
 
     if num_entities is None:
@@ -46,6 +47,8 @@ def print_full_values(
             values, names, negatives=negatives, num_entities=num_entities, rounding=rounding
         )
     else:
+        if sets := [path for path in files if is_dataset(path)]:
+            raise ValueError(f"{sets[0]}: must be a rank table with --sampled-negatives, not a dataset.")
         check_readable(files)
         parts = []
         for path in files:

@@ -287,8 +287,12 @@ def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: Where | No
     numbers = split_list(seeds)
     if not all(number.isdecimal() for number in numbers):
         raise ArgumentError("seeds", f"must be whole numbers, separated by commas, got {seeds!r}.")
-    with progress("training", "steps") as update:
-        found = train_seeds(kg, config, [int(x) for x in numbers], out, place=place, on_progress=update)
+    try:
+        with progress("training", "steps") as update:
+            found = train_seeds(kg, config, [int(x) for x in numbers], out, place=place, on_progress=update)
+    except KeyboardInterrupt:
+        print(f"owkg: training stopped; the same command goes on with the runs in {out}", file=sys.stderr)
+        raise
     measured = found.drop("seed", "run", "step", "loss")
     spread = {
         "mean": {name: number(measured[name].mean()) for name in measured.columns},

@@ -26,8 +26,8 @@ from owkg.storage import free_memory
 
 _TIED = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}
 
-# Ranking tasks that share an order of the candidates.
-_BATCH = 1024
+# Ranking tasks that share an order of the candidates: as many as there may be, and so many batches at least.
+_BATCH, _BATCHES, _FEWEST = 1024, 16, 64
 _HALVES = 2
 _NO_PAIRS = np.empty((2, 0), np.int64)
 
@@ -40,8 +40,8 @@ class SampledEvaluation(NamedTuple):
             full_low, full_high, standard_error, sampling_error (of the candidates that are not scored),
             query_error (of other queries of the same kind), tasks, queries. The interval from ci_low to
             ci_high is for other queries, by the standard error, which is of both; that from full_low to
-            full_high is for full evaluation of these queries, by the sampling error alone. What is unbiased
-            may be below 0 or above 1.
+            full_high is for full evaluation of these queries, by the sampling error alone: null where that is
+            0, as nothing was found. What is unbiased may be below 0 or above 1.
         typical_share: scores of typical candidates, as a share of all.
         sampled_share: scores of other candidates, as a share of all.
     """
@@ -162,7 +162,8 @@ def sampled(
         for m, weight in enumerate(weights):
             parts = [(tasks.query, tasks.batch, halves[:, m]) for _, tasks, halves in group]
             rows.append({"side": name, "ties": ties, "metric": weight.name} | summary(parts, ci))
-    return SampledEvaluation(pl.DataFrame(rows), full / total, some / total)
+    ends = pl.Schema({"full_low": pl.Float64, "full_high": pl.Float64})
+    return SampledEvaluation(pl.DataFrame(rows, schema_overrides=ends), full / total, some / total)
 
 
 def _require_memory(graph: Any, triples: np.ndarray, more: float) -> None:
@@ -190,13 +191,23 @@ def _tasks(
     parts = query_parts(triples[np.lexsort((entity, relation))], side)
     entity, relation, answer = parts
     new = np.append(True, (np.diff(relation) != 0) | (np.diff(entity) != 0))
-    # A batch begins with the first query at or behind each multiple of its size.
     begins = np.flatnonzero(new)
-    marks = np.searchsorted(begins, np.arange(0, len(answer), _BATCH))
-    starts = np.unique(begins[marks[marks < len(begins)]])
-    batch = np.searchsorted(starts, np.arange(len(answer)), "right") - 1
+    batch = batches(begins, len(answer))
     score = JobScorer(model, params, statistics, side, *parts)
     return _Tasks(side, *parts, np.cumsum(new) - 1, batch, known, typical, score)
+
+
+def batches(begins: Int[np.ndarray, "queries"], tasks: int) -> Int[np.ndarray, "tasks"]:
+    """The batch of each task: it begins with the first query at or behind each multiple of its size.
+
+    Args:
+        begins: the first task of each query.
+        tasks: how many there are.
+    """
+    size = min(_BATCH, max(_FEWEST, tasks // _BATCHES))
+    marks = np.searchsorted(begins, np.arange(0, tasks, size))
+    starts = np.unique(begins[marks[marks < len(begins)]])
+    return np.searchsorted(starts, np.arange(tasks), "right") - 1
 
 
 def _typical_ranks(tasks: _Tasks, ties: str) -> tuple[Float[np.ndarray, "tasks"], int]:
@@ -340,13 +351,13 @@ def summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -
     parts_squared = of_sampling**2 / max(of_batches, 1e-300) + of_queries**2 / max(of_others, 1e-300)
     freedom = (of_sampling + of_queries) ** 2 / max(parts_squared, 1e-300)
     reach = float(student(ci, freedom + 1)) * error
-    alone = min(reach, float(student(ci, of_batches + 1)) * np.sqrt(of_sampling))
+    alone = min(reach, float(student(ci, of_batches + 1)) * np.sqrt(of_sampling)) if of_sampling else None
     return {
         "value": value,
         "ci_low": value - reach,
         "ci_high": value + reach,
-        "full_low": value - alone,
-        "full_high": value + alone,
+        "full_low": None if alone is None else value - alone,
+        "full_high": None if alone is None else value + alone,
         "standard_error": float(error),
         "sampling_error": float(np.sqrt(of_sampling)),
         "query_error": float(np.sqrt(of_queries)),

@@ -15,7 +15,7 @@ from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
 # Ranks that are told apart one by one; behind them so many in all, ever farther apart.
-_DENSE, _POINTS = 300, 500
+_DENSE, _POINTS = 300, 1000
 # Sampled ranks at which a band is held, of the first and of all.
 _HELD = 40
 _REFUSED = "must be a mean over ranks that is larger for better ones, such as mrr, hits@10 or p-mrr@0.5"
@@ -64,7 +64,7 @@ def full_values(
     counts = table.group_by("side", "relation", entity=entity).len()["len"].to_numpy().astype(float)
     # Answers to one query stand or fall together: as many queries as have the same error (Kish).
     band = np.sqrt(np.log(2 / (1 - ci)) / 2 * (counts**2).sum()) / counts.sum()
-    grid = _grid(size)
+    grid = _grid(size, _weights(metrics))
     # A band at some of the places is a set that is no smaller, and a program that is.
     places = np.unique(
         np.append(np.arange(min(_HELD, negatives)), np.geomspace(1, negatives, _HELD).astype(int) - 1)
@@ -112,7 +112,7 @@ def full_values_of_published(
     size = _sizes(num_entities, checks.whole("negatives", negatives, 1))
     if not published:
         raise ArgumentError("published", "must hold at least one metric, got none.")
-    grid = _grid(size)
+    grid = _grid(size, _weights([*checks.names("metrics", metrics), *published]))
     chances = _chances(grid, size, negatives)
     names = list(published)
     values = checks.real("published", [float(published[name]) for name in names], -np.inf, np.inf)
@@ -147,10 +147,13 @@ def _weights(metrics: str | Sequence[str]) -> list[RankWeight]:
     return found
 
 
-def _grid(size: int) -> Int[np.ndarray, "g"]:
-    """Ranks: all of the first ones, then ever farther apart, the last."""
+def _grid(size: int, weights: Sequence[RankWeight]) -> Int[np.ndarray, "g"]:
+    """Ranks: all of the first ones, then ever farther apart, the last; and both sides of each K of Hits@K."""
     dense = np.arange(1, min(_DENSE, size) + 1)
-    return np.unique(np.concatenate([dense, np.geomspace(dense[-1], size, _POINTS).astype(int), [size]]))
+    hits = [int(one.name.partition("@")[2]) for one in weights if one.name.startswith("hits@")]
+    edges = [rank for k in hits for rank in (k, k + 1) if rank <= size]
+    far = np.geomspace(dense[-1], size, _POINTS).astype(int)
+    return np.unique(np.concatenate([dense, far, edges, [size]]).astype(int))
 
 
 def _chances(grid: np.ndarray, size: int, negatives: int) -> Float[np.ndarray, "drawn g"]:

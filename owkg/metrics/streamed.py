@@ -85,6 +85,8 @@ def stream_report(
     if graph is not None:
         columns += [name for name in ("popularity", "relation_popularity", "category") if name not in columns]
     for breakdown in breakdowns:
+        if breakdown is Breakdown.HALF_LINK:
+            raise ArgumentError("by", "must have no half-link with a dataset: a rank table in memory has it.")
         require_column(columns, breakdown)
     wanted = wanted_metrics(metrics, group_metrics, popularity="popularity" in columns)
     kinds = (Group(None), *(Group(None, breakdown.value) for breakdown in breakdowns))

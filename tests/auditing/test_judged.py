@@ -80,6 +80,15 @@ def test_known_answers_judged_not_relevant_leave_what_is_found():
     assert one["correlation"].item() is None
 
 
+def test_without_lists_only_the_sparsity_is_known(tmp_path):
+    tables = {"m": ranks(2, 2), "n": ranks(3, 4)}
+    found = audit(tables, "mrr", graph=GRAPH, judged=JUDGED)
+    for name in ("missing_strength", "test_strength", "correlation", "correlation_low"):
+        assert found.judged[name].is_null().all()
+    assert (found.judged["sparsity"] == 3 / 5).any()
+    assert found.assumptions["correlation"] is None
+
+
 def test_all_found_has_no_correlation():
     one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "befg", "c": "dhj"})}, JUDGED, GRAPH)
     assert one["missing_strength"].item() == one["test_strength"].item() == 1

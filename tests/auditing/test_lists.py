@@ -175,3 +175,40 @@ def test_bad_input(world):
         ValueError, match="`lists` must list candidates for the ranked queries, and that of 'second'"
     ):
         pair_of(first, second, graph, (run(graph, scores[0], 5), other))
+
+
+@pytest.mark.parametrize("ties", ["optimistic", "realistic", "pessimistic", "exact"])
+def test_the_last_of_a_list_may_be_tied_with_what_is_left_out(ties):
+    """Lists of two, cut within a tie of which they hold one."""
+    facts = {"train": [[0, 1, 0]], "test": [[0, 0, 3], [1, 0, 3]]}
+    labels = ("e0", "e1", "e2", "e3")
+    splits = {name: np.array(rows, np.int32) for name, rows in facts.items()}
+    graph = KnowledgeGraph(labels, ("r", "z"), splits)
+    scores = {"A": np.array([0, 0, 0, 1.0]), "B": np.array([1, 1, 0, 0.0])}
+    tables, lists = {}, {}
+    for name, own in scores.items():
+        above, tied = (own > own[3]).sum(), (own[:3] == own[3]).sum()
+        ranks = {"optimistic": 1 + above, "pessimistic": 1 + above + tied, "candidates": 4, "filtered": True}
+        same = {"relation": "r", "tail": "e3", "side": "tail"} | {k: [v] * 2 for k, v in ranks.items()}
+        tables[name] = pl.DataFrame({"head": ["e0", "e1"]} | same)
+        best = np.argsort(-own, kind="stable")[:2]
+        rows = [(name, f"e{q}|r|?", "tail", f"e{q}", "r", labels[c], own[c]) for q in (0, 1) for c in best]
+        columns = ["model", "query", "side", "entity", "relation", "answer", "score"]
+        lists[name] = pl.DataFrame(rows, columns, orient="row")
+    found = owkg.audit(tables, "p-mrr@1/2", graph=graph, lists=lists, ties=ties)
+    judged = {f"e{q}|r|?": {"e3"} for q in (0, 1)}
+    for query, answer in found.facts.select("query", "answer").rows():
+        judged[query].add(answer)
+    weight = {"optimistic": 0.0, "pessimistic": 1.0}.get(ties, 0.5)
+    means = []
+    for own in scores.values():
+        total = 0.0
+        for answers in judged.values():
+            others = [own[i] for i, label in enumerate(labels) if label not in answers]
+            for one in (own[labels.index(label)] for label in answers):
+                tied = sum(x == one for x in others)
+                before = 1 + sum(x > one for x in others)
+                ranks = np.arange(before, before + tied + 1) if ties == "exact" else before + weight * tied
+                total += float(np.mean(np.power(ranks, -0.5, dtype=float)))
+        means.append(total)
+    assert not len(found.facts) or means[0] <= means[1] + 1e-12

@@ -45,6 +45,7 @@ def test_by_hand():
     assert found["sparsity_at_least"].to_list() == [2 / 5]
     by = missing_share(JUDGED, graph(), by="relation")
     assert by.select("relation", "known", "found").rows() == [("r", 2, 1), ("s", 1, 1)]
+    assert missing_share(JUDGED, graph(), by=["relation", "relation"]).equals(by)
     assert missing_share(JUDGED, graph(), level=2)["found"].to_list() == [1]
     # c is judged not relevant to (a, r, ?): it is no known answer any more.
     wrong = JUDGED.with_columns(relevance=pl.when(pl.col("answer") == "c").then(0).otherwise("relevance"))

@@ -1,6 +1,7 @@
 """`owkg audit` and `owkg missing` as their users meet them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -226,3 +227,19 @@ def test_a_dataset_is_read_by_other_commands(call, tmp_path):
     assert call("audit", tmp_path) == (
         *(2, "", f"owkg: error: FILE must be files, and {tmp_path} is a folder or a pattern.\n"),
     )
+
+
+def test_a_folder_of_tables(call, tmp_path):
+    """Its own tables are those of this audit alone, and what is read is not written over."""
+    out = tmp_path / "out"
+    judged = ("--judged", "judgements.qrels", "--kg", "graph")
+    assert call("audit", *TWO, "--test", "t", "--out", out, *judged)[0] == 0
+    assert (out / "audit_judged.csv").is_file()
+    assert call("audit", *TWO, "--test", "t", "--out", out)[0] == 0
+    assert not (out / "audit_judged.csv").exists()
+    ranks = out / "audit_pairs.csv"
+    shutil.copy("oracle.csv", ranks)
+    code, printed, error = call("audit", ranks, "frequency.csv", "--test", "t", "--out", out)
+    assert (code, printed) == (2, "")
+    assert "cannot be written: it is read as well" in error
+    assert ranks.read_bytes() == Path("oracle.csv").read_bytes()

@@ -7,6 +7,7 @@ from scipy import stats
 
 from owkg.metrics import full_values, full_values_of_published
 from owkg.metrics.sampled_negatives import _chances, _grid
+from owkg.rank_weights import hits_at
 
 SIZE, NEGATIVES = 3000, 50
 METRICS = ["mrr", "hits@1", "hits@10", "p-mrr@0.5"]
@@ -57,7 +58,7 @@ def test_many_negatives_leave_little_open():
 
 def test_published_values():
     """The ends are means of distributions that have the published value."""
-    chances, grid = _chances(_grid(SIZE), SIZE, NEGATIVES), _grid(SIZE)
+    chances, grid = _chances(_grid(SIZE, []), SIZE, NEGATIVES), _grid(SIZE, [])
     drawn = (1 / np.arange(1, NEGATIVES + 2)) @ chances
     found = full_values_of_published(
         {"mrr": 0.9}, "mrr", negatives=NEGATIVES, num_entities=SIZE, rounding=0.0
@@ -77,10 +78,10 @@ def test_published_values():
 
 
 def test_chances_are_hypergeometric():
-    grid = _grid(400)
+    grid = _grid(400, [])
     expected = stats.hypergeom.pmf(np.arange(21)[:, None], 399, grid[None] - 1, 20)
     np.testing.assert_allclose(_chances(grid, 400, 20), expected, atol=1e-10)
-    np.testing.assert_allclose(_chances(_grid(10**6), 10**6, 500).sum(0), 1, atol=1e-6)
+    np.testing.assert_allclose(_chances(_grid(10**6, []), 10**6, 500).sum(0), 1, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -144,3 +145,16 @@ def test_weighted_ranks_are_refused():
     frame = table([1, 2], 9).with_columns(weight=pl.Series([1.0, 3.0]))
     with pytest.raises(ValueError, match="`ranks` must not be weighted"):
         full_values(frame, num_entities=99)
+
+
+def test_far_hits_are_told_apart_at_their_k():
+    """Every K of Hits@K is an end of what is told apart: the set is that of all ranks, however far."""
+    grid = _grid(3000, [hits_at(400), hits_at(2999), hits_at(9000)])
+    assert {400, 401, 2999, 3000} <= set(grid.tolist())
+    found = full_values_of_published(
+        {"mrr": 0.5, "hits@10": 0.7}, "hits@400", negatives=50, num_entities=3000
+    )
+    # A linear program over all 3,000 ranks.
+    low, high = found.select("full_low", "full_high").row(0)
+    assert low == pytest.approx(0.43920, abs=1e-5)
+    assert high == pytest.approx(0.73490, abs=1e-5)

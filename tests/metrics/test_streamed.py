@@ -321,3 +321,10 @@ def test_the_number_of_parts_changes_nothing(table, tmp_path, monkeypatch):
     for one, other in itertools.pairwise(found):
         same(one, other)
     assert read_ranks(dataset.files[0].path).frame.height == dataset.files[0].rows
+
+
+def test_half_links_need_a_table_in_memory(tmp_path):
+    table = pl.DataFrame({"head": ["a"], "relation": "r", "tail": "b", "side": "tail"})
+    ranks = table.with_columns(optimistic=1, pessimistic=1, candidates=9, model=pl.lit("m"))
+    with pytest.raises(ValueError, match="`by` must have no half-link with a dataset"):
+        stream_report(written(ranks, tmp_path / "ranks", 1), SOME, by=["half-link"])
