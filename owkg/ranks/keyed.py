@@ -48,8 +48,9 @@ def rank_queries(
         tasks: head, relation, tail and side (that is predicted), and the columns of `key` and `during`; a row
             each row of `scores`.
         entities: labels of the columns of `scores`.
-        known: known facts: head, relation, tail, the columns of `key`, and with `during` from and to, both
-            included; null is open. The answer of a task stays a candidate. None: raw ranks.
+        known: known facts: head, relation, tail (or query and answer, the query as head|relation|? or
+            ?|relation|tail), the columns of `key`, and with `during` from and to, both included; null is
+            open. The answer of a task stays a candidate. None: raw ranks.
         key: columns that a known fact shares with the task, beside entity and relation.
         during: column of `tasks` with the time at which a known fact must hold.
         query: further columns of `tasks` that make a query another one and do not filter: so raw and static
@@ -327,11 +328,32 @@ def _ids(name: str, labels: pl.DataFrame, place: pl.DataFrame) -> np.ndarray:
     return found["id"].to_numpy().astype(np.int64)
 
 
+def _triples(known: pl.DataFrame) -> pl.DataFrame:
+    """Known facts by head, relation and tail, where they are given by query and answer."""
+    if not {"query", "answer"} <= set(known.columns) or set(_TRIPLE) & set(known.columns):
+        return known
+    query, answer = (pl.col(name).cast(pl.String) for name in ("query", "answer"))
+    for_tail = query.str.extract_groups(r"^([^|]+)\|(.+)\|\?$")
+    for_head = query.str.extract_groups(r"^\?\|(.+)\|([^|]+)$")
+    is_tail = for_tail.struct[0].is_not_null()
+    found = known.with_columns(
+        head=pl.when(is_tail).then(for_tail.struct[0]).otherwise(answer),
+        relation=pl.coalesce(for_tail.struct[1], for_head.struct[0]),
+        tail=pl.when(is_tail).then(answer).otherwise(for_head.struct[1]),
+    )
+    if found["relation"].null_count():
+        wrong = found.filter(pl.col("relation").is_null())["query"][0]
+        raise ArgumentError(
+            "known", f"must have queries 'head|relation|?' or '?|relation|tail', got {wrong!r}."
+        )
+    return found
+
+
 def _known(
     asked: pl.DataFrame, known: pl.DataFrame, keys: list[str], during: str | None, place: pl.DataFrame
 ) -> EntitySets:
     """The known answers of each task, the answer itself among them."""
-    facts = _checked("known", known, [*_TRIPLE, *keys, *([] if during is None else _SPAN)])
+    facts = _checked("known", _triples(known), [*_TRIPLE, *keys, *([] if during is None else _SPAN)])
     spans = [] if during is None else list(_SPAN)
     both = []
     for side, ends in (("tail", ("head", "tail")), ("head", ("tail", "head"))):

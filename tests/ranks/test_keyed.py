@@ -233,3 +233,21 @@ def test_labels_that_are_missing_are_refused(column):
     none = tasks.with_columns(pl.when(pl.col("head") == "b").then(None).otherwise(column).alias(column))
     with pytest.raises(ValueError, match=f"`tasks` must not miss a {column}, got none in row 2"):
         rank_queries(np.zeros((2, 6)), none, ENTITIES)
+
+
+def test_known_facts_may_be_queries_and_answers():
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        tasks, facts, scores = world(rng)
+        tasks = tasks.with_row_index("number")
+        named = [
+            (f"{h}|{r}|?", t, *more) if rng.random() < 0.5 else (f"?|{r}|{t}", h, *more)
+            for h, r, t, *more in facts.select("head", "relation", "tail", "from", "to").rows()
+        ]
+        columns = {"query": str, "answer": str, "from": pl.Int64, "to": pl.Int64}
+        known = pl.DataFrame(named, columns, orient="row").with_columns(split=pl.lit("train"))
+        options = {"during": "time", "query": "number"}
+        one = rank_queries(scores, tasks, ENTITIES, known=known, **options)
+        assert one.frame.equals(rank_queries(scores, tasks, ENTITIES, known=facts, **options).frame)
+    with pytest.raises(ValueError, match=r"`known` must have queries .* got 'a'"):
+        rank_queries(scores, tasks, ENTITIES, known=pl.DataFrame({"query": ["a"], "answer": ["b"]}))
