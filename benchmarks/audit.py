@@ -1,8 +1,8 @@
 """Seconds of `owkg.audit` of 12 systems, beside `owkg.compare` of the same; size of the report.
 
-All 66 pairs, the usual metrics, a sparsity of .3 to .6: of 20,000 queries by ranks alone (the aim: at most 30
-seconds), and of 500 queries with lists of 100 answers, from which turned orders are demonstrated (at most 10
-seconds). Times are of first calls, with what is compiled then. The report, as HTML, is written once.
+All 66 pairs, the usual metrics, a sparsity of .3 to .6. One audit is of 20,000 queries by ranks alone (the
+aim: at most 30 seconds). The other is of 500 queries with lists of 100 answers, which demonstrate turned
+orders. Times are of first calls, with what is compiled then. The report, as HTML, is written once.
 
     python benchmarks/audit.py --out out
 """
