@@ -32,7 +32,7 @@ import typer
 
 from benchmarks import accelerator_parts as parts
 from benchmarks.accelerator_page import page
-from owkg.storage import writable_folder, written_aside
+from owkg.files.storage import writable_folder, written_aside
 from simulations.script import Out, run_script
 
 NAME, PAGE = "accelerator.json", "accelerator.md"

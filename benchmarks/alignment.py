@@ -17,9 +17,9 @@ import polars as pl
 from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import align
 from owkg.align.gcn import adjacency
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.models.similarity import minus_l1
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _ENTITIES, _TRIPLES, _RELATIONS = 19_500, 83_000, 1500

@@ -20,9 +20,9 @@ import polars as pl
 
 import owkg
 from benchmarks.timing import machine, once
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.report import write
-from owkg.storage import writable_folder
 from owkg.terminal.tables import printed
 from simulations.script import Out, Quick, run_script, save_table
 

@@ -20,7 +20,7 @@ import polars as pl
 import psutil
 import typer
 
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from owkg.terminal.tables import line
 from simulations.script import Out, Quick, run_script, save_table
 

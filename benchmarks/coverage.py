@@ -30,7 +30,7 @@ from scipy import stats as scipy_stats
 
 from benchmarks.timing import machine
 from owkg import kg, metrics, stats
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, run_script, save_table
 

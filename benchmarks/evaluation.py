@@ -33,8 +33,8 @@ import typer
 
 from benchmarks.timing import fastest, machine, measured_elsewhere, once, peak_gib
 from owkg import evaluation, kg
+from owkg.files.storage import writable_folder
 from owkg.models import model
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _DIM = 256

@@ -27,7 +27,7 @@ from benchmarks.timing import machine, once, peak_gib
 from family_tree import closure, ontology, people_blocks
 from family_tree.generate import generate
 from owkg import sampling
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _TREE = 300

@@ -22,11 +22,11 @@ import typer
 from scipy import stats
 
 from benchmarks.timing import fastest, machine, once, peak_gib
+from owkg.files.storage import writable_folder
 from owkg.judge.scores import Scores
 from owkg.judge.significance import contributions, pairwise
 from owkg.judge.stability import stability
 from owkg.simulate.numerics import random_bits
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _SYSTEMS = 13

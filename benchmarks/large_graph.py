@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import machine, measured_command, once
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 SIZES = (10**6, 10**7, 10**8)

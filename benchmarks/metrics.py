@@ -26,9 +26,9 @@ import typer
 
 from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import ir, metrics, ranks, stats
-from owkg.metrics import chance
+from owkg.files.storage import writable_folder
+from owkg.metric_definitions import chance
 from owkg.rank_weights import HMR
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _PLAIN = ("mr", "mrr", "imr", "hmr", "gmr", "igmr", "median_rank", "hits@1", "hits@3", "hits@5", "hits@10")

@@ -18,7 +18,7 @@ import typer
 from benchmarks.accelerator import NAME
 from benchmarks.accelerator_page import page as accelerator_page
 from benchmarks.timing import machine
-from owkg.storage import written_aside
+from owkg.files.storage import written_aside
 from owkg.terminal.markdown import table as markdown_table
 from simulations.script import Out, run_script
 

@@ -21,9 +21,9 @@ import typer
 import owkg
 from benchmarks.timing import machine, once, peak_gib
 from owkg.evaluation import ranks, sampled
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.models import model
-from owkg.storage import writable_folder
 from owkg.terminal.tables import line, printed
 from simulations.script import Out, Quick, run_script, save_table
 

@@ -20,9 +20,9 @@ import typer
 
 from benchmarks.timing import fastest, machine, peak_gib
 from owkg import openworld, simulate, theory
+from owkg.files.storage import writable_folder
 from owkg.rank_weights import MRR
 from owkg.simulate.numerics import random_bits
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 from simulations.yang2022.points import PublishedGrid
 

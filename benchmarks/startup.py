@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from benchmarks.timing import machine
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _INPUT = Path(__file__).parents[1] / "tests" / "golden" / "input"

@@ -21,7 +21,7 @@ import polars as pl
 
 from benchmarks.metrics import drawn_ranks
 from benchmarks.timing import machine, measured_command
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 # What is promised: peak memory in GiB, time for each row beside that in memory, relative difference.

@@ -16,10 +16,10 @@ import jax
 import numpy as np
 import polars as pl
 
+from owkg.files.storage import writable_folder
 from owkg.judge.agreement import agreement
 from owkg.judge.scores import Scores
 from owkg.stats.rank_correlation import kendall_tau
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, run_script, save_table
 

@@ -19,9 +19,9 @@ import typer
 
 from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import openworld, simulate
+from owkg.files.storage import writable_folder
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.simulate.numerics import random_bits
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 _QUERIES = 500

@@ -26,8 +26,8 @@ import polars as pl
 import typer
 
 from benchmarks.timing import fastest, machine, measured_elsewhere
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
-from owkg.storage import writable_folder
 from owkg.train import training
 from owkg.train.loop import snapshots
 from owkg.train.queries import queries

@@ -27,9 +27,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import machine
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.kg.write import write_labelled
-from owkg.storage import writable_folder
 from owkg.train import load_run, saved_steps
 from simulations.script import Out, Quick, run_script, save_table
 

@@ -33,8 +33,8 @@ import polars as pl
 
 from benchmarks.timing import machine, once, peak_gib
 from benchmarks.training import bandwidth, random_graph
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
-from owkg.storage import writable_folder
 from owkg.train import Training, train, training, updates_of
 from owkg.train.queries import queries
 from owkg.train.step import advance, init_state, ordered, rates

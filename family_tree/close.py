@@ -8,7 +8,7 @@ from family_tree.ontology import ontology_of, source_text
 from family_tree.people_files import people_of
 from family_tree.world import MADE_BY, format_checked, write_world
 from owkg import checks
-from owkg.storage import made_folder
+from owkg.files.storage import made_folder
 
 
 def close(

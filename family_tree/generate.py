@@ -7,7 +7,7 @@ from family_tree.ontology import ontology_of, source_text
 from family_tree.trees import people_blocks
 from family_tree.world import MADE_BY, format_checked, write_world
 from owkg import checks
-from owkg.storage import made_folder
+from owkg.files.storage import made_folder
 
 
 def generate(

@@ -14,7 +14,7 @@ from family_tree.plan import planned
 from family_tree.rules import GENDERS, PARENT, Rule, is_name, near, parse_rule
 from family_tree.strata import Stratum, groups, stratum
 from owkg.checks import ArgumentError
-from owkg.kg.lines import line_error
+from owkg.files.lines import line_error
 
 # The inventories that come with the package.
 SHIPPED = ("published", "hohenecker")

@@ -8,8 +8,8 @@ import polars as pl
 
 from family_tree.people import People, parents_fault, people_checked
 from owkg import checks
-from owkg.kg.lines import first_row, headed, line_error, read_lines, require_distinct, split_lines
-from owkg.storage import written_aside
+from owkg.files.lines import first_row, headed, line_error, read_lines, require_distinct, split_lines
+from owkg.files.storage import written_aside
 
 PEOPLE_FILE, PARENTS_FILE = "people.tsv", "parents.tsv"
 _PEOPLE_HEADER, _PARENTS_HEADER = "person\tgender", "parent\tchild"

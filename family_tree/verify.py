@@ -26,7 +26,7 @@ from family_tree.world import (
     write_facts,
 )
 from owkg import checks
-from owkg.storage import METADATA_FILE, checksums, read_metadata
+from owkg.files.storage import METADATA_FILE, checksums, read_metadata
 
 
 def verify(folder: Any, *, progress: Callable[[int, int], None] | None = None) -> list[str]:

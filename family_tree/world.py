@@ -14,7 +14,7 @@ from family_tree.ontology import Ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
 from owkg.checks import ArgumentError
-from owkg.storage import checksums, versions, write_metadata
+from owkg.files.storage import checksums, versions, write_metadata
 
 ONTOLOGY_FILE = "relations.toml"
 # What the metadata of such folders says.

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from owkg.storage import __version__
+from owkg.files.storage import __version__
 
 if TYPE_CHECKING:
     from owkg import (

@@ -12,10 +12,10 @@ from scipy import special
 from owkg.auditing import Answers, Pair, breakdown, implied
 from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, order_probability
 from owkg.cluster import Where, check_scheduler, where
+from owkg.files.storage import writable_folder
 from owkg.kg import num_candidates
 from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.simulate import FullTest, thin
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 from simulations.implied_full_test import CURVES

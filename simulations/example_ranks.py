@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from owkg.files.storage import writable_folder
 from owkg.judge import qrels_from_graph, write_judgements
 from owkg.kg import KnowledgeGraph, joined_splits, write_labelled
 from owkg.metrics import Ties, evaluate, metric, tasks_of
 from owkg.ranks import rank_table, write_ranks
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, Seed, run_script
 
 SIDES = ("head", "tail")

@@ -24,9 +24,9 @@ from family_tree import (
     published_people,
     sample_people,
 )
+from owkg.files.storage import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.sampling.sample import sample
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, Seed, data_folder, run_script, save_table
 

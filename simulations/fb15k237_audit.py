@@ -14,12 +14,12 @@ from owkg.auditing import Answers, Audit, missing_share
 from owkg.auditing.calibration import difference_error, order_probability
 from owkg.auditing.order import Observed, full_metrics
 from owkg.evaluation import ranks
+from owkg.files.storage import writable_folder
 from owkg.judge import qrels_from_graph, read_runs, write_judgements
 from owkg.kg import KnowledgeGraph
 from owkg.pools.lists import write_lists
 from owkg.rank_weights import rank_weight
 from owkg.report import write
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 from owkg.train import Run, Training, train, training

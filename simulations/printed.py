@@ -22,7 +22,7 @@ import typer
 from owkg.checks import ArgumentError
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import rows_of, written_together
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from owkg.terminal.tables import printed as print_table
 from simulations.script import data_folder, run_script
 

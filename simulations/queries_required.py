@@ -16,9 +16,9 @@ import polars as pl
 import typer
 
 from owkg import theory
+from owkg.files.storage import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.rank_weights import MRR, rank_weight
-from owkg.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 

@@ -23,11 +23,11 @@ from jaxtyping import Float
 from scipy import stats
 
 from owkg.checks import ArgumentError
+from owkg.files.storage import writable_folder
 from owkg.metrics import tasks_of
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.tables import rank_weights
-from owkg.storage import writable_folder
 from owkg.terminal.tables import printed
 from simulations.probe2026.models import DataSet, Graphs, Seeds, Tables, data_sets
 from simulations.script import Out, Quick, Seed, run_script, save_table

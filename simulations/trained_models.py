@@ -22,9 +22,9 @@ import typer
 from family_tree import closed_graph, ontology, sample_people
 from owkg import evaluation, metrics, sampling
 from owkg import train as training
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, read_graph
 from owkg.plots.figure import COLOURS, figure, save_figure
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, run_script, save_table
 

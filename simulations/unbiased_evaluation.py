@@ -29,11 +29,11 @@ from owkg.checks import ArgumentError
 from owkg.evaluation.correction import Clocks, Weight, block_edges, corrections, reach_chances, weights_named
 from owkg.evaluation.estimate import batches, summary
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, joined_splits, known_answers, read_graph
 from owkg.kg.known import answer_ranges
 from owkg.kg.triples import query_parts
 from owkg.models import score_all
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 from owkg.train import train, training

@@ -31,8 +31,8 @@ settings.load_profile("owkg")
 # Modules that cannot be checked yet. Either an annotation promises more than the module keeps, or a
 # public function says `int` and answers the rest with a ValueError, which beartype would forestall.
 _UNCHECKED = {
-    "owkg.cli.evaluate",  # typer.Context is what typer promises, and not what it gives
-    "owkg.cli.metrics",  # the same
+    "owkg.cli.embeddings.evaluate",  # typer.Context is what typer promises, and not what it gives
+    "owkg.cli.ranks.metrics",  # the same
     "owkg.cli.options",  # the same
     "owkg.cli.main",  # `version: bool` is None unless given
     "owkg.judge.compare",  # choices are refused by ValueError
@@ -46,9 +46,9 @@ _UNCHECKED = {
     "owkg.kg.popularity",  # refuses by ValueError
     "owkg.rank_weights.catalogue",  # `k: int` is given floats; refuses by ValueError
     "owkg.metrics.front",  # refuses by ValueError
-    "owkg.metrics.measures",  # `cutoff: int` is given floats; refuses by ValueError
+    "owkg.metric_definitions.measures",  # `cutoff: int` is given floats; refuses by ValueError
     "owkg.rank_weights.rank_weight",  # refuses by ValueError
-    "owkg.metrics.registry",  # refuses by ValueError
+    "owkg.metric_definitions.registry",  # refuses by ValueError
     "owkg.models.betae",  # options of other types are refused by ValueError
     "owkg.models.complex",  # options of other types are refused by ValueError
     "owkg.models.conve",  # options of other types are refused by ValueError

@@ -9,13 +9,20 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg.files.lines import read_lines
+from owkg.files.parquet import read_parquet
+from owkg.files.storage import (
+    MAX_UNPACKED,
+    opened,
+    require_bounded,
+    text_source,
+    writable_folder,
+    written_aside,
+)
 from owkg.judge import read_judgements, read_runs
-from owkg.kg.lines import read_lines
 from owkg.models.embeddings_files import read_npz
-from owkg.parquet import read_parquet
 from owkg.ranks import ranks_from_matrix, read_ranks
 from owkg.sampling import read_facts
-from owkg.storage import MAX_UNPACKED, opened, require_bounded, text_source, writable_folder, written_aside
 from simulations.script import save_table
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import owkg
-from owkg.storage import __version__, checksums, made_folder, read_metadata, versions, write_metadata
+from owkg.files.storage import __version__, checksums, made_folder, read_metadata, versions, write_metadata
 
 
 def test_there_is_one_version():
@@ -171,7 +171,7 @@ def test_a_folder_that_is_read_is_not_replaced(ours):
 
 
 def test_others_at_the_same_work_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("owkg.storage.secrets.token_hex", lambda _: "same")
+    monkeypatch.setattr("owkg.files.storage.secrets.token_hex", lambda _: "same")
     other = tmp_path / ".folder.same.new"
     other.mkdir()
     (other / "half").touch()
@@ -183,7 +183,7 @@ def test_others_at_the_same_work_are_left_alone(tmp_path, monkeypatch):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from owkg.storage import made_folder
+from owkg.files.storage import made_folder
 
 with made_folder(Path(sys.argv[1]), made_by="owkg test", overwrite=True) as aside:
     (aside / "half").touch()

@@ -9,8 +9,8 @@ from jaxtyping import Int32
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.lines import WHOLE, first_row, line_error, read_lines, require_distinct, split_lines
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import WHOLE, first_row, line_error, read_lines, require_distinct, split_lines
 
 _SIDES = ("left", "right")
 _ENTITY = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"

@@ -7,8 +7,8 @@ from jaxtyping import Float
 
 from owkg import checks
 from owkg.align.data import Alignment
+from owkg.files.storage import written_aside
 from owkg.models.embeddings_files import npz_arrays
-from owkg.storage import written_aside
 
 _SIDES = ("left", "right")
 

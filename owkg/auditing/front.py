@@ -17,18 +17,18 @@ from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
 from owkg.auditing.tables import AVERAGES, GIVEN, Box, frames, part_of
 from owkg.checks import ArgumentError
+from owkg.files.storage import versions
 from owkg.judge.scores import Scores, scores
 from owkg.judge.systems import Qrels, System
 from owkg.keys import checked_key
 from owkg.kg import KnowledgeGraph
+from owkg.metric_definitions.measures import Weighting
+from owkg.metric_definitions.ties import Ties
 from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
-from owkg.metrics.measures import Weighting
-from owkg.metrics.ties import Ties
 from owkg.pools.annotation import is_sheet
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
-from owkg.storage import versions
 
 DEFAULT = ("mrr", "hits@10")
 """The metrics of an audit that names none."""

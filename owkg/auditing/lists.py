@@ -12,7 +12,7 @@ from owkg.checks import ArgumentError
 from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.schema import ASKED, RUN, asked_entity, checked, known_entity, query_text
 from owkg.kg import KnowledgeGraph, fact_splits
-from owkg.metrics.ties import Ties, half_rank_weights
+from owkg.metric_definitions.ties import Ties, half_rank_weights
 from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.ranks import RankTable
 

@@ -9,14 +9,14 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.delimited import is_rank_table
+from owkg.ir.trec import read_run
 from owkg.judge.runs import read_runs
 from owkg.judge.schema import RUN, checked
 from owkg.judge.systems import Qrels, System, qrels_ranks, tie_rule
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankTable, ranks_from_run
 from owkg.ranks.dataset import is_dataset
-from owkg.ranks.delimited import is_rank_table
-from owkg.ranks.trec import read_run
 
 Lists = Mapping[str, pl.DataFrame] | Iterable[str | PathLike[str]] | pl.DataFrame
 """Runs of systems: by name, or the paths of TREC runs, or one frame with a column model."""

@@ -8,9 +8,9 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.delimited import read_text_table, separator
+from owkg.files.parquet import read_parquet
 from owkg.kg.triples import COLUMNS
-from owkg.parquet import read_parquet
-from owkg.ranks.delimited import read_text_table, separator
 from owkg.ranks.files import path_checked, write_table
 
 LABELS = ("positive", "negative", "unknown")

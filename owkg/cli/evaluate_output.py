@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from owkg.cli.embeddings.scorers import Source, scorer_of
 from owkg.cli.options import Format
 from owkg.cli.output import rows_of, show
-from owkg.cli.scorers import Source, scorer_of
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 
@@ -86,7 +86,7 @@ def show_estimates(
 ) -> None:
     """Estimates metrics of a scorer without bias, prints them, and writes them where there is an `out`."""
     from owkg.evaluation import sampled
-    from owkg.storage import written_aside
+    from owkg.files.storage import written_aside
 
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"`out` must end in .csv with --sample, got {out}.")

@@ -17,7 +17,7 @@ def check_readable(paths: Iterable[Path | None]) -> None:
 
 def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -> None:
     """Stops where a file cannot be written, or is read; nothing is made, but the nearest folder is tried."""
-    from owkg.storage import writable_folder
+    from owkg.files.storage import writable_folder
 
     seen: set[Path] = set()
     taken = [path for path in filter(None, reads) if path.exists()]

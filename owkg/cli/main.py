@@ -6,28 +6,28 @@ from typing import Annotated
 
 import typer
 
-from owkg.cli.align import align
-from owkg.cli.audit import audit
-from owkg.cli.chance import chance
-from owkg.cli.classify import classify
-from owkg.cli.compare import compare
-from owkg.cli.conformance import conformance
+from owkg.cli.comparisons.audit import audit
+from owkg.cli.comparisons.compare import compare
+from owkg.cli.comparisons.missing import missing
+from owkg.cli.comparisons.pool import pool
+from owkg.cli.comparisons.stability import stability
+from owkg.cli.embeddings.align import align
+from owkg.cli.embeddings.classify import classify
+from owkg.cli.embeddings.evaluate import evaluate
+from owkg.cli.embeddings.models import models
+from owkg.cli.embeddings.train import train
 from owkg.cli.errors import guarded, heard
-from owkg.cli.evaluate import evaluate
-from owkg.cli.family_tree import family_tree_app
-from owkg.cli.ir import ir
-from owkg.cli.kg import kg_app
-from owkg.cli.metrics import metrics
-from owkg.cli.missing import missing
-from owkg.cli.models import models
-from owkg.cli.pool import pool
-from owkg.cli.power import power
-from owkg.cli.ranks import ranks_app
-from owkg.cli.sample import sample
-from owkg.cli.simulate import simulate
-from owkg.cli.stability import stability
-from owkg.cli.theory import theory
-from owkg.cli.train import train
+from owkg.cli.graphs.chance import chance
+from owkg.cli.graphs.family_tree import family_tree_app
+from owkg.cli.graphs.kg import kg_app
+from owkg.cli.graphs.sample import sample
+from owkg.cli.open_world.power import power
+from owkg.cli.open_world.simulate import simulate
+from owkg.cli.open_world.theory import theory
+from owkg.cli.ranks.conformance import conformance
+from owkg.cli.ranks.ir import ir
+from owkg.cli.ranks.metrics import metrics
+from owkg.cli.ranks.ranks import ranks_app
 
 _SETTING = "--sparsity 0.35 --num-answers 43 --num-entities 14505"
 

@@ -80,7 +80,7 @@ def _readable(value: Any) -> str:
 
 def save_table(table: Any, path: Path) -> Path:
     """Writes a polars frame as CSV and prints its path."""
-    from owkg.storage import written_aside
+    from owkg.files.storage import written_aside
 
     with written_aside(path) as aside:
         table.write_csv(aside)

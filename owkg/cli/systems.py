@@ -52,7 +52,7 @@ def metrics_named(names: list[str] | None) -> list[Any]:
 
     Of measures of lists (AP, nDCG@10) the names as they are.
     """
-    from owkg.cli.metrics import split_names
+    from owkg.cli.ranks.metrics import split_names
     from owkg.ir.names import measures_named
     from owkg.judge.compare import DEFAULT
     from owkg.metrics.front import metrics_named

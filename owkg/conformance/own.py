@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from owkg import ir
+from owkg.files.storage import __version__
 from owkg.metrics.front import evaluate
 from owkg.ranks import ranks_from_scores, realistic
-from owkg.storage import __version__
 
 _MEASURES = {
     "AP": ir.average_precision,

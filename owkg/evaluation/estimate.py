@@ -16,13 +16,13 @@ from owkg.evaluation.jobs import COLUMNS, ROWS, Job, JobScorer, tiles
 from owkg.evaluation.random_order import RandomOrder
 from owkg.evaluation.table import check_sizes, sides_checked
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
+from owkg.files.storage import free_memory
 from owkg.kg import KnownAnswers, answer_ranges, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import query_parts
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.ranks.build import default_filters, filter_facts
 from owkg.stats.interval import student
-from owkg.storage import free_memory
 
 _TIED = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from owkg.storage import free_memory
+from owkg.files.storage import free_memory
 
 # On a processor as much as its caches hold, elsewhere enough to outweigh the call.
 _CPU_BYTES, _OTHER_BYTES = 2**24, 2**28

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from jaxtyping import Bool
 
+from owkg.files.lines import first_row, line_error, read_lines, split_lines
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import first_row, line_error, read_lines, split_lines
 from owkg.kg.triples import labelled
 
 _QUERY = ("side", "entity", "relation")

@@ -10,9 +10,9 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.lines import line_error
 from owkg.interop.states import Imported
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import line_error
 from owkg.metrics import metric
 from owkg.models import Embeddings
 from owkg.ranks import RankTable

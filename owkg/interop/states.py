@@ -11,13 +11,13 @@ import numpy as np
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.evaluation import ranks
+from owkg.files.storage import written_aside
 from owkg.kg import KnowledgeGraph
 from owkg.kg.graph import graph_checked
 from owkg.models import Embeddings, import_embeddings
 from owkg.models.embeddings import FORMATS, suffix_checked
 from owkg.models.embeddings_files import LABELS, Content
 from owkg.ranks import RankTable
-from owkg.storage import written_aside
 
 _PYKEEN = ("{}_representations.0._embeddings.weight", "entity", "relation")
 _Names = tuple[str, ...]

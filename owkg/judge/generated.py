@@ -12,12 +12,12 @@ from scipy import special
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.lines import line_error, read_lines
 from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
-from owkg.kg.lines import line_error, read_lines
+from owkg.metric_definitions.measures import Adjustment, Weighting
 from owkg.metrics.front import MetricNames, metrics_named
-from owkg.metrics.measures import Adjustment, Weighting
 from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable, validated

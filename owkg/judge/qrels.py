@@ -8,11 +8,11 @@ import polars as pl
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.ir import POOLED
+from owkg.ir.trec import Topics, read_qrels
 from owkg.judge.runs import known_pairs
 from owkg.judge.schema import QRELS, checked, once, with_queries, write_fields
 from owkg.kg import KnowledgeGraph
 from owkg.ranks.table import SIDES
-from owkg.ranks.trec import Topics, read_qrels
 
 _PAIR = ("query", "answer")
 
@@ -22,7 +22,7 @@ def read_judgements(path: Any, *, topics: Topics = False) -> pl.DataFrame:
 
     Args:
         path: of the file.
-        topics: "allowed" if queries may be topics (`owkg.ranks.trec.read_run`).
+        topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
 
     Returns:
         Columns query, side, entity, relation, answer, relevance: above 0 relevant, 0 judged and not relevant,

@@ -43,7 +43,7 @@ def relabelled(table: RankTable | pl.DataFrame, qrels: pl.DataFrame, *, level: i
         table: ranks of all answers that any qrels call relevant, filtered by each other; of one system, or
             of several by the columns model and seed. With a column score, larger is better,
             and equal is tied: ranks that were made with a tolerance do not fit.
-        qrels: columns side, entity, relation, answer and relevance, as of `owkg.ranks.trec.read_qrels`.
+        qrels: columns side, entity, relation, answer and relevance, as of `owkg.ir.trec.read_qrels`.
         level: the lowest relevance that is relevant.
 
     Raises:

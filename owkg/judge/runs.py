@@ -9,6 +9,8 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.delimited import is_rank_table
+from owkg.ir.trec import Topics, read_run
 from owkg.judge.schema import (
     ASKED,
     RUN,
@@ -24,8 +26,6 @@ from owkg.kg.graph import graph_checked
 from owkg.kg.triples import ids
 from owkg.ranks import read_ranks
 from owkg.ranks.build import sides_checked
-from owkg.ranks.delimited import is_rank_table
-from owkg.ranks.trec import Topics, read_run
 
 _LIST = ("model", "query")
 
@@ -33,7 +33,7 @@ _LIST = ("model", "query")
 def read_runs(paths: Any, *, depth: Any = None, topics: Topics = False) -> pl.DataFrame:
     """The runs in several files, as one frame.
 
-    A TREC run (`owkg.ranks.trec.read_run`) may hold several systems, told apart by their tags. A rank table
+    A TREC run (`owkg.ir.trec.read_run`) may hold several systems, told apart by their tags. A rank table
     (.parquet, .csv, .tsv) is a run of its tested answers alone, its scores the column score, else the
     realistic ranks with a minus: it says nothing of the answers that stand before them, so a pool of it holds
     test answers only. Its systems are its column model, else the file's name; with several seeds, model/seed.
@@ -41,7 +41,7 @@ def read_runs(paths: Any, *, depth: Any = None, topics: Topics = False) -> pl.Da
     Args:
         paths: of the files, at least one.
         depth: how many answers of each list are kept, the best; None: all.
-        topics: "allowed" if queries may be topics (`owkg.ranks.trec.read_run`).
+        topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
 
     Returns:
         Columns model, query, side, entity, relation, answer, score.

@@ -8,10 +8,10 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.storage import written_aside
 from owkg.ir import POOLED
 from owkg.ir.judged import with_names_of_today
-from owkg.ranks.trec import TOPIC
-from owkg.storage import written_aside
+from owkg.ir.trec import TOPIC
 
 ASKED = ("query", "side", "entity", "relation")
 """Columns of a query: its text, the side asked for, what is known of the triple."""

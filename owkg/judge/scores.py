@@ -9,8 +9,8 @@ from jaxtyping import Float64, Int64
 
 from owkg.checks import ArgumentError
 from owkg.judge.schema import known_entity
+from owkg.metric_definitions.measures import Dispersion, Median, rises
 from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
-from owkg.metrics.measures import Dispersion, Median, rises
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable

@@ -9,6 +9,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.storage import free_memory
 from owkg.judge.schema import known_entity
 from owkg.judge.scores import QUERY, Scores, asked, averaged, checked_rule, ratios
 from owkg.metrics import Metric, Tasks, Ties, part_of
@@ -20,7 +21,6 @@ from owkg.ranks.dataset import is_dataset
 from owkg.ranks.partitions import Partitions, partitions
 from owkg.ranks.table import RELATION, TRIPLE
 from owkg.ranks.together import read_datasets
-from owkg.storage import free_memory
 
 # Copies of the scores of every query that are there at a time, about.
 _COPIES = 4

@@ -12,6 +12,8 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.delimited import is_rank_table
+from owkg.ir.trec import read_run
 from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
 from owkg.judge.schema import checked, known_entity, once, query_text
@@ -19,8 +21,6 @@ from owkg.judge.scores import intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
-from owkg.ranks.delimited import is_rank_table
-from owkg.ranks.trec import read_run
 
 System = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
 """Ranks of a system: a rank table, or where one or a TREC run is."""

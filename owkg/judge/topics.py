@@ -12,9 +12,9 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.ir import judge
 from owkg.ir.names import EXAMPLES, Measure, measures_named
+from owkg.ir.trec import read_qrels, read_run
 from owkg.judge.scores import Scores
 from owkg.judge.systems import note
-from owkg.ranks.trec import read_qrels, read_run
 from owkg.stats.interval import BoundedMean, intervals
 
 Run = pl.DataFrame | str | PathLike[str]

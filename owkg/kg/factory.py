@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from owkg.files.lines import WHOLE, headed, headed_blocks, id_columns, read_blocks, read_lines, split_lines
 from owkg.kg.labels import labels_by_id
 from owkg.kg.layouts import FACTORY_TRIPLES, find_file
-from owkg.kg.lines import WHOLE, headed, headed_blocks, id_columns, read_blocks, read_lines, split_lines
 from owkg.kg.triples import COLUMNS
 
 # A label that holds a quotation mark or a tab is quoted, and its quotation marks are doubled.

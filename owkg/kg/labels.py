@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from owkg.kg.lines import WHOLE, counted, first_row, line_error, read_lines, require_distinct, split_lines
+from owkg.files.lines import WHOLE, counted, first_row, line_error, read_lines, require_distinct, split_lines
 
 _LABEL_FIRST = rf"(?P<label>[^\t]*[^\t ])[ \t]+(?P<id>{WHOLE})[ \t]*"
 _ID_FIRST = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from owkg.files.lines import line_error, read_lines
 from owkg.kg.layouts import SPLIT_NAME, find_file, ordered_splits
-from owkg.kg.lines import line_error, read_lines
 
 
 class Manifest(NamedTuple):

@@ -13,11 +13,7 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
-from owkg.kg.factory import FIRST, read_factory, read_triples
-from owkg.kg.graph import KnowledgeGraph
-from owkg.kg.labels import read_labels
-from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
-from owkg.kg.lines import (
+from owkg.files.lines import (
     WHOLE,
     Block,
     first_line,
@@ -28,6 +24,10 @@ from owkg.kg.lines import (
     read_blocks,
     require_count,
 )
+from owkg.kg.factory import FIRST, read_factory, read_triples
+from owkg.kg.graph import KnowledgeGraph
+from owkg.kg.labels import read_labels
+from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
 from owkg.kg.manifest import read_manifest
 from owkg.kg.triples import COLUMNS, MOST_IDS, triple_keys
 from owkg.ordered import num_distinct

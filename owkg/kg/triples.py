@@ -10,9 +10,9 @@ from jaxtyping import Int32, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.lines import COLUMNS
 from owkg.ordered import changes
 
-COLUMNS = ("head", "relation", "tail")
 # Ids are int32.
 MOST_IDS = 2**31 - 1
 

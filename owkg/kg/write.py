@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
+from owkg.files.storage import written_aside
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.layouts import SPLIT_NAME, graph_files
 from owkg.kg.triples import labelled, triples_checked
 from owkg.ordered import distinct
-from owkg.storage import written_aside
 
 # What would end a column or a line, or be taken for a byte order mark.
 _BREAKS = re.compile(r"[\t\n\r]|^\ufeff|^$")

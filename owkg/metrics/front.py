@@ -9,11 +9,11 @@ import polars as pl
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.keys import checked_key
-from owkg.metrics.measures import Metric, micro
-from owkg.metrics.registry import metric
+from owkg.metric_definitions.measures import Metric, micro
+from owkg.metric_definitions.registry import metric
+from owkg.metric_definitions.ties import Ties
 from owkg.metrics.report import SIDES, Breakdown, report
 from owkg.metrics.streamed import stream_report
-from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankDataset, RankTable, read_ranks
 

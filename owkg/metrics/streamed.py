@@ -9,10 +9,11 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.storage import free_memory
 from owkg.kg import CATEGORIES
+from owkg.metric_definitions.measures import Metric
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import MOST_DRAWN, Options, checked_options, estimates
-from owkg.metrics.measures import Metric
 from owkg.metrics.query_sums import LARGEST_LOG
 from owkg.metrics.report import (
     SIDES,
@@ -34,7 +35,6 @@ from owkg.ranks.dataset import RankDataset
 from owkg.ranks.partitions import Partitions, partitions
 from owkg.ranks.table import RELATION, RankTable
 from owkg.ranks.tasks import Tasks, part_of
-from owkg.storage import free_memory
 
 # Bytes that a row of a part takes while it is worked on, and what is there before any row.
 _ROW, _BASE = 200, 2**28

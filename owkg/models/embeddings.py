@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg.checks import ArgumentError
+from owkg.files.storage import written_aside
 from owkg.models.embeddings_files import FORMATS, LABELS, Content
 from owkg.models.model import Model, Params, Statistics, num_relations
-from owkg.storage import written_aside
 
 # The arrays with a row a label.
 _LABELLED = {"entity": "entity_labels", "relation": "relation_labels", "relation_inverse": "relation_labels"}

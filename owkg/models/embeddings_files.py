@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from owkg.storage import require_npz_bounded
+from owkg.files.storage import require_npz_bounded
 
 LABELS: tuple[str, str] = ("entity_labels", "relation_labels")
 SAID: tuple[str, ...] = ("layout", "relation_layout", "model", "options")

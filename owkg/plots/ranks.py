@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
+from owkg.files.storage import writable_folder
 from owkg.metrics import Tasks, part_of, tasks_of
 from owkg.plots.figure import figure, panel_grid, write_figure
 from owkg.plots.histogram import draw_histograms
 from owkg.plots.probe import draw_lines, draw_order, draw_surfaces, probe_surface
 from owkg.ranks import RankTable
 from owkg.ranks.table import RELATION
-from owkg.storage import writable_folder
 
 
 def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> list[Path]:

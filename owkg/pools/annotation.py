@@ -10,14 +10,14 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.delimited import header, read_text_table
+from owkg.files.lines import line_error, read_lines, split_lines
+from owkg.files.storage import written_aside
 from owkg.ir import POOLED
+from owkg.ir.trec import TOPIC
 from owkg.judge.schema import ASKED, QRELS, checked, once
-from owkg.kg.lines import line_error, read_lines, split_lines
 from owkg.pools.pool import POOL
 from owkg.pools.templates import Templates, addresses, sentences
-from owkg.ranks.delimited import header, read_text_table
-from owkg.ranks.trec import TOPIC
-from owkg.storage import written_aside
 
 SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
 """Columns of a sheet."""

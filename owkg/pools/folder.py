@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from owkg.checks import ArgumentError
+from owkg.files.delimited import is_rank_table
+from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ir import POOLED
+from owkg.ir.trec import TOPIC
 from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
@@ -17,9 +20,6 @@ from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
 from owkg.pools.trivial import rule_counts, triples_of, trivial
-from owkg.ranks.delimited import is_rank_table
-from owkg.ranks.trec import TOPIC
-from owkg.storage import checksum, checksums, made_folder, versions, write_metadata
 
 MADE_BY = "owkg pool"
 """What `metadata.json` of a pool says."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from owkg.checks import ArgumentError
+from owkg.files.storage import checksum, checksums, read_metadata
 from owkg.ir import POOLED
 from owkg.ir.judged import with_names_of_today
 from owkg.judge.qrels import merged, read_judgements
@@ -17,7 +18,6 @@ from owkg.pools.annotation import SOURCE, has_source, read_sheet, sheet_rows
 from owkg.pools.bias import pool_bias
 from owkg.pools.folder import MADE_BY
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
-from owkg.storage import checksum, checksums, read_metadata
 
 _PAIR = ["query", "answer"]
 _SHEET = "sheet.tsv"  # which annotators may fill in where it is

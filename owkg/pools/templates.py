@@ -9,7 +9,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.kg.lines import first_row, line_error, read_lines, split_lines
+from owkg.files.lines import first_row, line_error, read_lines, split_lines
 from owkg.ranks.table import SIDES
 
 Templates = Mapping[tuple[str, str], str]

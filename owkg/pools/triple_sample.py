@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from owkg.files.storage import checksums, made_folder, versions, write_metadata
 from owkg.judge.qrels import qrels_from_graph, write_judgements
 from owkg.judge.schema import ASKED
 from owkg.kg import KnowledgeGraph
@@ -12,7 +13,6 @@ from owkg.kg.triples import labelled
 from owkg.sampling import stratified_sample
 from owkg.sampling.layouts import write_table
 from owkg.stats import divergence
-from owkg.storage import checksums, made_folder, versions, write_metadata
 
 MADE_BY = "owkg kg sample"
 """What `metadata.json` of a sample says."""

@@ -13,8 +13,8 @@ from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.kg.triples import triples_checked
-from owkg.ranks.scores import Ranks, gathered, is_jax, ranks_from_scores
-from owkg.ranks.sets import EntitySets, known_sets
+from owkg.ranking.scores import Ranks, gathered, is_jax, ranks_from_scores
+from owkg.ranking.sets import EntitySets, known_sets
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable, validated
 
 FILTER_SPLITS = ("train", "valid", "test")

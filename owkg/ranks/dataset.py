@@ -12,9 +12,9 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.parquet import collected, parquet_rows, scan_parquet
+from owkg.files.parquet import collected, parquet_rows, scan_parquet
+from owkg.files.storage import require_bounded
 from owkg.ranks.table import OPTIONAL, REQUIRED, require_columns, validated_at
-from owkg.storage import require_bounded
 
 # Rows that are in memory at a time while files are read.
 _BATCH = 2**20

@@ -9,10 +9,10 @@ from typing import IO, Any, cast
 import polars as pl
 
 from owkg import checks
-from owkg.parquet import read_parquet
-from owkg.ranks.delimited import read_text_table, separator
+from owkg.files.delimited import read_text_table, separator
+from owkg.files.parquet import read_parquet
+from owkg.files.storage import written_aside
 from owkg.ranks.table import RankTable, validated, validated_at
-from owkg.storage import written_aside
 
 # The key of the metadata of a Parquet file under which it is said how a rank table was made.
 _ABOUT = "owkg"

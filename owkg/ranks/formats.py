@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
-from owkg.kg.lines import read_lines
-from owkg.ranks.delimited import header, separator
+from owkg.files.delimited import header, separator
+from owkg.files.lines import read_lines
 
 Kind = Literal["table", "list", "scores", "run"]
 """What can be converted to a rank table: one, ranks without their ties, score matrices (.npz), a TREC run."""

@@ -10,11 +10,11 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.parquet import read_parquet
-from owkg.ranks.delimited import read_text_table, separator
+from owkg.files.delimited import read_text_table, separator
+from owkg.files.parquet import read_parquet
+from owkg.ranking.scores import ranks_from_scores
+from owkg.ranking.sets import EntitySets
 from owkg.ranks.matrices import labelled_scores
-from owkg.ranks.scores import ranks_from_scores
-from owkg.ranks.sets import EntitySets
 from owkg.ranks.table import SIDES, RankTable, validated
 
 _TRIPLE = ("head", "relation", "tail")

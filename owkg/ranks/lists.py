@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from owkg import checks
-from owkg.ranks.delimited import read_text_table, separator
+from owkg.files.delimited import read_text_table, separator
 from owkg.ranks.table import TRIPLE, validated_at, whole
 
 # What a list may be silent about, if about all of it.

@@ -12,9 +12,11 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
+from owkg.files.storage import require_npz_bounded
 from owkg.kg import KnowledgeGraph
 from owkg.kg.seen import seen_part
 from owkg.kg.triples import triples_checked
+from owkg.ranking.scores import ranks_from_scores
 from owkg.ranks.build import (
     FILTER_SPLITS,
     answers,
@@ -28,10 +30,8 @@ from owkg.ranks.build import (
     sides_checked,
     split_of,
 )
-from owkg.ranks.scores import ranks_from_scores
 from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
 from owkg.ranks.unseen import about_unseen, is_seen, last_ranks, unseen_checked
-from owkg.storage import require_npz_bounded
 
 _ARRAYS = ("scores", "triples", "side")
 _LABELS = ("entity_labels", "relation_labels")

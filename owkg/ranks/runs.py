@@ -10,13 +10,13 @@ from jaxtyping import Int32
 
 from owkg import checks
 from owkg.checks import ArgumentError
+from owkg.files.lines import line_error
+from owkg.ir.trec import TOPIC, Topics, read_qrels, read_run
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
-from owkg.kg.lines import line_error
+from owkg.ranking.retrieved import Answers, counts_in_lists
+from owkg.ranking.scores import Ranks
 from owkg.ranks.build import default_filters, described, filter_facts
-from owkg.ranks.retrieved import Answers, counts_in_lists
-from owkg.ranks.scores import Ranks
 from owkg.ranks.table import SIDES, validated
-from owkg.ranks.trec import TOPIC, Topics, read_qrels, read_run
 
 
 class Converted(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from owkg.kg.lines import read_lines
+from owkg.files.lines import read_lines
 from owkg.ranks.annotate import annotated, other_candidates
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.files import read_ranks

@@ -7,9 +7,9 @@ from typing import Any
 from owkg import checks
 from owkg.auditing.result import Audit
 from owkg.checks import ArgumentError
+from owkg.files.storage import written_aside
 from owkg.report import tables, words
 from owkg.report.page import html
-from owkg.storage import written_aside
 from owkg.terminal.latex import latex as escaped
 from owkg.terminal.latex import tabular
 from owkg.terminal.markdown import marked

@@ -10,11 +10,11 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
+from owkg.files.lines import first_row, read_lines, split_labels
+from owkg.files.parquet import read_parquet
+from owkg.files.storage import text_source
 from owkg.kg import KnowledgeGraph
-from owkg.kg.lines import first_row, read_lines, split_labels
 from owkg.kg.triples import COLUMNS
-from owkg.parquet import read_parquet
-from owkg.storage import text_source
 
 
 def read_facts(path: Any) -> KnowledgeGraph:

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from owkg.checks import ArgumentError
-from owkg.kg.lines import first_row
+from owkg.files.lines import first_row
+from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.sampling.card import describe, shared_queries
 from owkg.sampling.layouts import (
     LAYOUTS,
@@ -19,7 +20,6 @@ from owkg.sampling.layouts import (
 )
 from owkg.sampling.readme import readme, readme_of_several
 from owkg.sampling.sample import OpenWorld
-from owkg.storage import checksum, checksums, made_folder, versions, write_metadata
 
 _MADE_BY = "owkg sample"
 _FIGURE = "card.png"

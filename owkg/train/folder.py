@@ -11,10 +11,11 @@ from typing import Any
 import jax
 import polars as pl
 
-from owkg import kg, storage
+from owkg import kg
 from owkg.cluster.hosts import by_first
+from owkg.files import storage
+from owkg.files.storage import written_aside
 from owkg.kg.graph import graph_checked
-from owkg.storage import written_aside
 from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, noted_path, write_checkpoint
 from owkg.train.config import Training, config_text
 from owkg.train.layout import Layout

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from owkg.storage import remove_begun
+from owkg.files.storage import remove_begun
 
 try:
     import fcntl

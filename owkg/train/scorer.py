@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from owkg.checks import ArgumentError
+from owkg.files.storage import read_metadata
 from owkg.kg import KnowledgeGraph, read_graph, seen_part
 from owkg.models import Model, Params, Statistics, import_embeddings, read_embeddings
 from owkg.models.embeddings_import import refuse_labels
 from owkg.models.kinds import kind
-from owkg.storage import read_metadata
 from owkg.train.folder import facts_checksums
 from owkg.train.run import load_run
 

@@ -23,10 +23,10 @@ import owkg
 from family_tree import closed_graph, ontology, sample_people
 from owkg import align
 from owkg.align.gcn import NORMALISATIONS, adjacency
+from owkg.files.parquet import read_parquet
+from owkg.files.storage import writable_folder, written_aside
 from owkg.kg import KnowledgeGraph
-from owkg.parquet import read_parquet
 from owkg.plots.figure import COLOURS, figure, save_figure
-from owkg.storage import writable_folder, written_aside
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, Seed, data_folder, save_table
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.files.storage import writable_folder
 from owkg.metrics import Tasks, Ties, evaluate, metric, tasks
 from owkg.plots.figure import COLOURS, figure, save_figure
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.hoyt2022.published import CLOSED, DRAWS, chance_levels, published_chance
 from simulations.script import Out, Quick, save_table

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from owkg.storage import versions, written_aside
+from owkg.files.storage import versions, written_aside
 from simulations.open_world.experiment import training_seconds
 
 NAME = "study.json"

@@ -11,9 +11,9 @@ import polars as pl
 from jaxtyping import Float32, Int32, Int64
 
 from owkg.evaluation import rank_arrays
+from owkg.files.parquet import read_parquet
+from owkg.files.storage import written_aside
 from owkg.models import Params, Statistics
-from owkg.parquet import read_parquet
-from owkg.storage import written_aside
 from owkg.train import Training, config_file, config_text, facts_checksums, train
 from simulations.open_world.world import ClosedWorld
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from owkg.cluster import Where
-from owkg.storage import writable_folder
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 
 # Of a configuration, in figures and claims: pairs of checkpoints are as many as their square.

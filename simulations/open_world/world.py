@@ -11,8 +11,8 @@ import polars as pl
 from jaxtyping import Bool, Int32, Int64
 
 from owkg import checks, kg
+from owkg.files.storage import checksum
 from owkg.openworld import test_share
-from owkg.storage import checksum
 from simulations.open_world.curves import CORRELATED, SPARSE
 
 _FILES = {SPARSE: "test_sparse", CORRELATED: "test_sparse_correlated"}

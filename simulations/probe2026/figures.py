@@ -16,13 +16,13 @@ import numpy as np
 import polars as pl
 
 import owkg
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, entity_popularity
 from owkg.metrics import Ties, Weighting, evaluate, metric, probe, tasks, tasks_of
 from owkg.metrics.query_sums import task_weight
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.plots.histogram import rank_edges, rank_histogram
 from owkg.plots.ranks import rank_figures
-from owkg.storage import writable_folder
 from simulations.probe2026.models import DataSet, Graphs, Seeds, Tables, data_sets
 from simulations.probe2026.table2 import ROBUSTNESS, SHARPNESS
 from simulations.script import Out, Quick, save_table

@@ -10,9 +10,9 @@ import typer
 
 from owkg import evaluation
 from owkg import train as training
+from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import annotated, read_ranks
-from owkg.storage import writable_folder
 from simulations.script import data_folder
 from simulations.trained_models import FAMILIES, families, quietly_read, trained_in
 

@@ -17,8 +17,8 @@ import polars as pl
 import typer
 
 import owkg
+from owkg.files.storage import writable_folder
 from owkg.metrics import probe
-from owkg.storage import writable_folder
 from owkg.terminal.tables import printed
 from simulations.probe2026.models import DataSet, Graphs, Seeds, Tables, data_sets
 from simulations.script import Out, Quick, save_table

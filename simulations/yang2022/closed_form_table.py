@@ -11,8 +11,8 @@ import jax
 import polars as pl
 
 from owkg import openworld, simulate, theory
+from owkg.files.storage import writable_folder
 from owkg.rank_weights import rank_weight
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, Seed, save_table
 from simulations.yang2022.published import published_simulations

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from owkg.files.storage import writable_folder
 from owkg.plots.figure import COLOURS, figure, save_figure
-from owkg.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, Seed, save_table
 from simulations.yang2022.points import PublishedGrid, checked_points

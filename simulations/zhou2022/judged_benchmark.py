@@ -22,9 +22,9 @@ import polars as pl
 import typer
 
 from owkg.cli.options import Format
+from owkg.files.storage import writable_folder, written_aside
 from owkg.plots.judging import asl_figure, depth_figure, qrels_figure, ranking_figure
 from owkg.stats.rank_correlation import kendall_tau
-from owkg.storage import writable_folder, written_aside
 from owkg.terminal.tables import printed
 from simulations.script import Out
 from simulations.zhou2022 import tables

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from owkg.kg.lines import read_lines
+from owkg.files.lines import read_lines
 
 O, S, SC, WN = "FB-Test-O", "FB-Test-S", "FB-Test-S-C", "WN18RR"
 

@@ -16,11 +16,11 @@ import owkg.kg
 import owkg.train
 from owkg.cli.main import main
 from owkg.evaluation import ranks
+from owkg.files.storage import write_metadata
 from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.models import model, write_embeddings
 from owkg.ranks import read_ranks
-from owkg.storage import write_metadata
 
 ENTITIES, RELATIONS = tuple(f"e{i:02}" for i in range(15)), ("knows", "likes")
 MODEL = model("transe", dim=4, norm=2)

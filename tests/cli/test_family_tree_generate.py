@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from family_tree import generate, sample_people, write_people
-from owkg.cli.family_tree import family_tree_app
+from owkg.cli.graphs.family_tree import family_tree_app
 from owkg.cli.main import main
 
 SMALL = "--num-trees 3 --max-tree-size 25 --max-depth 2 --max-branching 4"

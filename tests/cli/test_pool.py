@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg.files.storage import checksums
 from owkg.judge.qrels import read_judgements
 from owkg.judge.runs import read_runs, run_from_lists, write_run
 from owkg.kg import KnowledgeGraph, write_labelled
 from owkg.pools.bias import pool_bias
 from owkg.pools.read_back import bias_of
 from owkg.ranks import write_ranks
-from owkg.storage import checksums
 
 ENTITIES = ("ann", "ben", "cat", "oslo", "rome", "lima")
 RELATIONS = ("born", "knows")

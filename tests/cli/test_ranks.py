@@ -9,7 +9,7 @@ import pytest
 
 from owkg import kg
 from owkg.cli.main import main
-from owkg.cli.ranks import convert, ranks_app
+from owkg.cli.ranks.ranks import convert, ranks_app
 from owkg.kg import KnowledgeGraph, write_labelled
 from owkg.ranks import rank_table, read_ranks, write_ranks
 

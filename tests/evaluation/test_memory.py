@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from owkg import storage
 from owkg.evaluation import memory, rank_arrays
+from owkg.files import storage
 from owkg.kg import known_answers
 from owkg.models import model
 

@@ -21,7 +21,7 @@ from family_tree import (
     write_people,
 )
 from family_tree.world import fact_table, write_world
-from owkg.storage import read_metadata
+from owkg.files.storage import read_metadata
 
 FILES = ["people.tsv", "parents.tsv", "relations.toml"]
 

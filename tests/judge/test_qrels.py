@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg.ir import POOLED
+from owkg.ir.trec import read_qrels
 from owkg.judge.qrels import binary, judged_for, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.schema import QRELS
 from owkg.kg import KnowledgeGraph
-from owkg.ranks.trec import read_qrels
 
 GRAPH = KnowledgeGraph(
     ("a", "b", "c"),

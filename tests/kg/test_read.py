@@ -112,7 +112,7 @@ def labels(graph):
 def blocks(request, monkeypatch):
     """Files are read whole, and in blocks of some bytes."""
     if request.param:
-        monkeypatch.setattr("owkg.kg.lines._BLOCK", request.param)
+        monkeypatch.setattr("owkg.files.lines._BLOCK", request.param)
 
 
 # --- layouts
@@ -315,7 +315,7 @@ def test_blocks_of_any_size_give_the_same_graph(made, monkeypatch):
     for files in ({"train.txt": text, "test.txt": TEST}, {"train.txt": ids, "valid.txt": "1 2 3"}):
         folder, found = made(files), []
         for size in (7, 100, 2**20):
-            monkeypatch.setattr("owkg.kg.lines._BLOCK", size)
+            monkeypatch.setattr("owkg.files.lines._BLOCK", size)
             with pytest.warns(UserWarning, match="repeat an earlier triple"):
                 found.append(read_graph(folder))
         for graph in found[:-1]:

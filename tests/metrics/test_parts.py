@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from owkg.metric_definitions.measures import Probe, Weighting
 from owkg.metrics import Ties, evaluate, metric, part_of, probe, tasks, tasks_of
-from owkg.metrics.measures import Probe, Weighting
 from owkg.metrics.query_sums import QuerySums, moments_of, query_sums_by_ties, task_weight
 from owkg.rank_weights import GMR, MR, MRR, hits_at
 from owkg.rank_weights.tables import rank_weights

@@ -9,8 +9,8 @@ import pytest
 
 import owkg
 from owkg.checks import ArgumentError
+from owkg.metric_definitions.registry import LISTING
 from owkg.metrics import metric, report, streamed
-from owkg.metrics.registry import LISTING
 from owkg.metrics.streamed import report_streams, stream_report
 from owkg.ranks import RankDataset, partitions, read_ranks, write_ranks
 from owkg.ranks.dataset import is_dataset

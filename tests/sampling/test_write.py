@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from owkg.cli.main import main
+from owkg.files.storage import __version__, checksum
+from owkg.ir.trec import read_qrels
 from owkg.kg import KnowledgeGraph, read_graph, relation_categories
 from owkg.models import model, write_embeddings
 from owkg.openworld import Independent, NodeBased, PopularityBased
 from owkg.ranks import read_ranks
-from owkg.ranks.trec import read_qrels
 from owkg.sampling import RelationBased, alpha, describe, query_table, sample, write_worlds
-from owkg.storage import __version__, checksum
 
 SOURCE = Path(__file__)
 SETS = ("train", "valid", "test_sparse", "test_full", "missing")

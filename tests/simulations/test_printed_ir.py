@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg.files.lines import read_lines
 from owkg.kg import read_graph
-from owkg.kg.lines import read_lines
 from owkg.metrics import adjusted_from, metric
 from simulations.berrendorf2020.printed import candidates
 from simulations.printed import VERDICTS, _value, cells_of, verdict

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg import storage
 from owkg.evaluation import rank_arrays
+from owkg.files import storage
 from owkg.kg import known_answers, read_graph, write_labelled
 from owkg.train import (
     changed,

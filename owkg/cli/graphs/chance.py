@@ -47,7 +47,7 @@ def chance(
 
     from owkg import metrics as room
     from owkg.checks import ArgumentError
-    from owkg.storage import written_aside
+    from owkg.files.storage import written_aside
     from owkg.terminal.tables import line, printed
 
     if out is not None and out.suffix not in (".parquet", ".csv"):

@@ -193,7 +193,7 @@ def pool(
     if out is None:
         raise ValueError("`out` must say where to write.")
     if read:
-        from owkg.cli.pool_read import Reading, read_sheets
+        from owkg.cli.comparisons.pool_read import Reading, read_sheets
 
         given = {"RUN": runs, "`depth`": depth, "`kg`": kg, "`truth`": truth, "`filter`": filter_}
         given |= {"`names`": names, "`intersect`": intersect, "`closed_world`": closed_world}

@@ -81,9 +81,9 @@ def compare(
     of infinitely many queries is, says the confidence interval beside it. Whole queries are the sampling unit
     throughout. Of rank tables, judgements may leave out answers that are ranked: nothing is scored again.
     """
-    from owkg.cli import compare_output as output
+    from owkg.cli.comparisons import compare_output as output
+    from owkg.files.storage import writable_folder
     from owkg.judge import compare as compared
-    from owkg.storage import writable_folder
 
     if out is not None:
         writable_folder(out)

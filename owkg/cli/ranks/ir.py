@@ -60,7 +60,7 @@ def ir(
     with noted():
         found, each = evaluate_runs(runs, qrels, names, intersect=intersect, level=level, ci=ci)
     if per_query is not None:
-        from owkg.storage import written_aside
+        from owkg.files.storage import written_aside
 
         with written_aside(per_query) as aside:
             each.write_csv(aside)

@@ -5,10 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
-from owkg.cli.inputs import check_readable, check_writable
-from owkg.cli.options import Format, OutputFormat, refuse_given
-from owkg.cli.scorers import (
+from owkg.cli.embeddings.scorers import (
     EmbeddingsFile,
     GraphFolder,
     Layout,
@@ -21,6 +18,9 @@ from owkg.cli.scorers import (
     scorer_of,
     source_of,
 )
+from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
+from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.options import Format, OutputFormat, refuse_given
 from owkg.terminal.progress import progress
 
 _SAMPLING = "Without all scores"

@@ -58,6 +58,7 @@ def stability(
     answers together that are not independent. Either is drawn without replacement.
     """
 
+    from owkg.files.storage import writable_folder
     from owkg.ir.names import measures_named
     from owkg.judge.scores import scores
     from owkg.judge.stability import stability as measured
@@ -65,7 +66,6 @@ def stability(
     from owkg.judge.streamed import dataset_of, stream_scores
     from owkg.judge.systems import qrels_ranks, tie_rule
     from owkg.judge.topics import topic_scores
-    from owkg.storage import writable_folder
 
     chosen, sizes = metrics_named(metric), _numbers(size or _SIZES)
     if out is not None:

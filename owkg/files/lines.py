@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg.kg.triples import COLUMNS
-from owkg.storage import opened
+from owkg.files.storage import opened
+
+COLUMNS = ("head", "relation", "tail")
 
 _LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
 # A whole number as programs write it: no sign, no zero in front.

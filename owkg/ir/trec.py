@@ -5,8 +5,8 @@ from typing import Literal
 
 import polars as pl
 
+from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.ir import POOLED
-from owkg.kg.lines import line_error, read_lines, split_lines
 
 _RUN = ("query", "q0", "answer", "rank", "score", "tag")
 _QRELS = ("query", "zero", "answer", "relevance")

@@ -147,7 +147,7 @@ def metrics(
     Tables show both sides together and realistic ranks, unless divided --by side,ties. JSON and CSV have
     all sides and tie rules; "exact" is the mean over a random order of ties.
     """
-    from owkg.cli import metrics_output as output
+    from owkg.cli.ranks import metrics_output as output
 
     if list_:
         output.print_listing(form)
@@ -157,7 +157,7 @@ def metrics(
     if sampled_negatives is not None:
         refuse_given(context, _OF_FULL_RANKS, "with --sampled-negatives")
         refuse_given(context, ["ci"] if published else [], "with --published, which has no queries")
-        from owkg.cli.sampled_negatives import print_full_values
+        from owkg.cli.ranks.sampled_negatives import print_full_values
 
         print_full_values(files or [], metric, sampled_negatives, num_entities, published, ci, form.value)
         return
@@ -214,10 +214,10 @@ def _computed(
 ) -> tuple[Any, list[tuple[int, int]], str]:
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
     from owkg import checks
+    from owkg.files.storage import writable_folder
     from owkg.metrics.report import report_tables
     from owkg.ranks.dataset import is_dataset
     from owkg.ranks.together import read_shares, read_tables
-    from owkg.storage import writable_folder
 
     checks.level("ci", options["level"])
     if any(map(is_dataset, files)):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.compare import TestName
+from owkg.cli.comparisons.compare import TestName
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import written_together
@@ -124,7 +124,7 @@ def audit(
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
         check_writable(report, [*files, *(lists or ()), *given])
     if out is not None:
-        from owkg.storage import writable_folder
+        from owkg.files.storage import writable_folder
 
         writable_folder(out)
         if (sheet := out / _SHEET).exists():

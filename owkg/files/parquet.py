@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
-from owkg.storage import require_bounded
+from owkg.files.storage import require_bounded
 
 _MAGIC = b"PAR1"
 _BOOLEANS = {1: True, 2: False}

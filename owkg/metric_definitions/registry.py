@@ -1,16 +1,15 @@
 """Registry of metrics: each entry is a metric with its names, formula, chance level and source.
 
-The rank weights come from `owkg.rank_weights.registry`, the gains over lists from
-`owkg.metrics.list_gains`. The parser of names, the listing, the near names of errors and PyKEEN's keys are
-derived from the entries.
+The rank weights come from `owkg.rank_weights.registry`, the gains over lists from `list_gains`. The parser of
+names, the listing, the near names of errors and PyKEEN's keys are derived from the entries.
 """
 
 from typing import Any
 
 from owkg.checks import ArgumentError
-from owkg.metrics import measures
-from owkg.metrics.list_gains import GAINS
-from owkg.metrics.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
+from owkg.metric_definitions import measures
+from owkg.metric_definitions.list_gains import GAINS
+from owkg.metric_definitions.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
 from owkg.rank_weights.catalogue import GMR
 from owkg.rank_weights.registry import RANK_WEIGHTS, Entry, folded_name, rank_weight_or_none, unknown_name
 

@@ -6,10 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.inputs import check_figure, check_readable, check_writable
-from owkg.cli.options import Format, OutputFormat, Seed
-from owkg.cli.output import rows_of
-from owkg.cli.scorers import (
+from owkg.cli.embeddings.scorers import (
     EmbeddingsFile,
     GraphFolder,
     Layout,
@@ -21,6 +18,9 @@ from owkg.cli.scorers import (
     scorer_of,
     source_of,
 )
+from owkg.cli.inputs import check_figure, check_readable, check_writable
+from owkg.cli.options import Format, OutputFormat, Seed
+from owkg.cli.output import rows_of
 from owkg.terminal.tables import line, printed
 
 
@@ -83,7 +83,7 @@ def classify(
     """
     from owkg.classification import classify as classified
     from owkg.classification import write_triples
-    from owkg.ranks.delimited import is_rank_table
+    from owkg.files.delimited import is_rank_table
 
     chosen = [part.strip() for given in metric or () for part in given.split(",")] or None
     limit: str | float = thresholds

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from owkg.storage import opened, text_source
+from owkg.files.storage import opened, text_source
 
 
 def separator(path: Path) -> str | None:

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
-from owkg.cli.filtered import filtered
-from owkg.cli.generated import generated
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
+from owkg.cli.ranks.filtered import filtered
+from owkg.cli.ranks.generated import generated
 
 
 class Kind(StrEnum):

@@ -1,0 +1,1 @@
+"""Commands of several systems: comparison, stability, pools, missing answers, audits."""

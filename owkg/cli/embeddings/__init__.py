@@ -1,0 +1,1 @@
+"""Commands of embedding models: training, ranking, classification, alignment."""

@@ -1,0 +1,1 @@
+"""Commands of settings: closed forms, Monte Carlo, required queries."""

@@ -1,0 +1,1 @@
+"""Commands of ranks: conversion, metrics, IR measures, conformance."""

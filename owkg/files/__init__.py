@@ -1,0 +1,1 @@
+"""Files: whole or not at all, text with its line numbers, delimited tables, Parquet."""
