@@ -1,6 +1,7 @@
 """`owkg.audit`: what may be concluded from the ranks of several models when true answers are missing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from owkg.auditing.sources import Lists, lists_of, systems_of
 from owkg.auditing.tables import AVERAGES, GIVEN, Box, frames, part_of
 from owkg.checks import ArgumentError
 from owkg.files.storage import versions
+from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, scores
 from owkg.judge.systems import Qrels, System
 from owkg.keys import checked_key
@@ -47,7 +49,7 @@ def audit(
     average: str | Sequence[str] = "answers",
     sparsity: Any = None,
     correlation: Any = None,
-    judged: Qrels | None = None,
+    judged: Qrels | Sequence[Qrels] | None = None,
     sample: Qrels | None = None,
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation",
     ties: str | None = None,
@@ -73,9 +75,11 @@ def audit(
             nothing is assumed, and results are given for a grid.
         correlation: of being missing and being found: a number or (low, high). None: what judgements and
             lists say, or else 0.
-        judged: judgements of the test's queries: a frame, a file, or the folder of a pool. They give the
-            sparsity, at least (`missing_share`), in place of `sparsity`; and with lists the
-            correlation of each system (`judged_strengths`), unless `correlation` is given.
+        judged: judgements of the test's queries: a frame, a file, or the folder of a pool; or several. They
+            give the sparsity, at least (`missing_share`), unless `sparsity` is given; and with lists the
+            correlation of each system (`judged_strengths`), unless `correlation` is given, and labels to
+            start breakdown numbers from: candidates that are relevant count as answers, others can never
+            become any.
         sample: the test answers that were drawn to have their queries judged: a frame or a file of qrels.
             None: all queries that are judged count alike.
         test: of the observed difference; paired, two-sided, over queries.
@@ -120,7 +124,7 @@ def audit(
     own = _limits("correlation", correlation, -1.0, 1.0)
     tables, rule = systems_of(systems, qrels, graph, ties)
     if len(tables) < 2:
-        raise ArgumentError("systems", f"must be two at least, got {len(tables)}: no pair to compare.")
+        raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
     runs = None if lists is None else lists_of(lists, tuple(tables))
     try:
         ready = Prepared(tables, graph, runs, rule)
@@ -131,13 +135,15 @@ def audit(
         raise ArgumentError("systems", text) from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
-    box, seen = _box(ready, stated, own, (judged, sample), graph, ci)
+    labels = _labels(judged)
+    box, seen = _box(ready, stated, own, (judged, labels, sample), graph, ci)
+    start = ready if labels is None or ready.depth is None else ready.labelled(labels)
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)
     parts: list[dict[str, pl.DataFrame]] = []
     for kind in averages:
         for metric in chosen:
-            parts.append(frames(part_of(of, metric, kind, tables), box, ready, ci, test, seed))
+            parts.append(frames(part_of(of, metric, kind, tables), box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
     weights = []
@@ -148,7 +154,7 @@ def audit(
         **whole,
         weights=pl.concat(weights),
         judged=seen,
-        assumptions=_assumptions(of, tables, box, ci, rule, test, ready, _refuted(whole["models"])),
+        assumptions=_assumptions(of, tables, box, ci, rule, test, start, _refuted(whole["models"])),
     )
 
 
@@ -186,27 +192,38 @@ def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, fl
     return low, high
 
 
+def _labels(judged: Any) -> pl.DataFrame | None:
+    """The judgements of all sources together."""
+    if judged is None:
+        return None
+    sources = [judged] if isinstance(judged, pl.DataFrame | str | PathLike) else list(judged)
+    if not sources:
+        raise ArgumentError("judged", "must be judgements, or several of them, got none.")
+    frames = [one if isinstance(one, pl.DataFrame) else judgements(one)[0] for one in sources]
+    try:
+        return reduce(merged, frames[1:], frames[0])
+    except ArgumentError as error:
+        raise ArgumentError("judged", error.message.replace("and `second` ", "")) from None
+
+
 def _box(
     ready: Prepared,
     sparsity: tuple[float, float] | None,
     correlation: tuple[float, float] | None,
-    given: tuple[Qrels | None, Qrels | None],
+    given: tuple[Any, pl.DataFrame | None, Qrels | None],
     graph: KnowledgeGraph | None,
     ci: float,
 ) -> tuple[Box, pl.DataFrame]:
     """What is stated, or else what judgements show; and the latter."""
     own = None if correlation is None else dict.fromkeys(ready.systems, correlation)
     source = {"sparsity": GIVEN if sparsity else None, "correlation": GIVEN if own else None}
-    judged, sample = given
-    if judged is None:
+    judged, qrels, sample = given
+    if qrels is None:
         if sample is not None:
             raise ArgumentError("sample", "is of judgements, and there are none.")
         return Box(sparsity, own, source), pl.DataFrame(schema=JUDGED)
     if graph is None:
         raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
-    if sparsity is not None:
-        raise ArgumentError("judged", "gives the sparsity: it cannot stand beside `sparsity`.")
-    qrels = judged if isinstance(judged, pl.DataFrame) else judgements(judged)[0]
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample)[0]
     groups = ((), ("side", "category"))
     try:
@@ -214,10 +231,12 @@ def _box(
     except ArgumentError as error:
         raise ArgumentError("judged" if error.name == "qrels" else error.name, error.message) from None
     whole = seen.filter(pl.col("side").is_null())
-    sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
-    source["sparsity"] = "judgements: a lower bound"
-    if isinstance(judged, str | PathLike) and (place := Path(judged)).is_file() and is_sheet(place):
-        source["sparsity"] = _SHEET
+    if sparsity is None:
+        sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
+        source["sparsity"] = "judgements: a lower bound"
+        files = [judged] if isinstance(judged, str | PathLike) else judged
+        if any(isinstance(file, str | PathLike) and _is_sheet(Path(file)) for file in files):
+            source["sparsity"] = _SHEET
     if own is None and ready.depth is not None:
         limits = whole.select("model", "correlation_low", "correlation_high")
         if limits["correlation_low"].is_not_null().any():
@@ -225,6 +244,10 @@ def _box(
             own = {name: (low, high) for name, low, high in limits.fill_null(0.0).rows()}
             source["correlation"] = "judgements: of the answers that judging found"
     return Box(sparsity, own, source), seen
+
+
+def _is_sheet(path: Path) -> bool:
+    return path.is_file() and is_sheet(path)
 
 
 def _assumptions(
@@ -313,6 +336,12 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
         found.append(
             "Correlations are of the answers that judging found: too high for systems whose lists were "
             "pooled, too low for others."
+        )
+    if ready.num_found + ready.num_rejected:
+        found.append(
+            f"Breakdown numbers start from judged labels: {ready.num_found:,} candidates are answers, and "
+            f"{ready.num_rejected:,} can never become any. Values, tests and probabilities are of the test "
+            "as it is."
         )
     if ready.depth is None:
         found.append(

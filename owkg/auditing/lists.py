@@ -1,15 +1,16 @@
 """Systems' rank tables and lists as the `Pair`s that breakdown numbers are of."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from owkg.auditing.breakdown import Pair
 from owkg.checks import ArgumentError
-from owkg.judge.qrels import qrels_from_graph
+from owkg.judge.qrels import binary, qrels_from_graph
 from owkg.judge.schema import ASKED, RUN, asked_entity, checked, known_entity, query_text
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.metric_definitions.ties import Ties, half_rank_weights
@@ -28,6 +29,7 @@ class Prepared:
         queries: a row each: query, side, entity, relation.
         systems: their names.
         num_answers: known answers of all queries together.
+        num_found, num_rejected: candidates that `labelled` made answers, and that cannot become any.
         depth: candidates of the longest list; None without lists.
     """
 
@@ -78,17 +80,20 @@ class Prepared:
             [_padded(row, tasks[f"{end}_{i}"].to_numpy(), queries) for i in range(len(tables))]
             for end in ends.get(self._ties, ("low", "high"))
         )
+        # The optimistic ranks at most: those of answers that judging found are known within bounds only.
+        self._settled = self._known
         first = tasks.group_by("row", maintain_order=True).agg(pl.col("candidates").first() - 1)
         self._largest = first["candidates"].to_numpy().astype(np.int64)
         self.depth: int | None = None
+        self.num_found = self.num_rejected = 0
         if lists is None:
             return
         if graph is None:
             raise ArgumentError("graph", "must be given with lists: known answers leave them.")
         names = [name for name, triples in fact_splits(graph).items() if len(triples)]
-        facts = qrels_from_graph(graph, names).select(_ANSWER)
+        facts = self._facts = qrels_from_graph(graph, names).select(_ANSWER)
         listed = pl.DataFrame(schema={"query": pl.String, "answer": pl.String})
-        depths, below = [], []
+        depths, below, ends = [], [], []
         for i, name in enumerate(tables):
             run = checked("lists", lists[name], RUN).join(at, on="query", how="semi")
             places = _places(name, run.join(facts, on=_ANSWER, how="anti"), at, self._largest)
@@ -96,6 +101,7 @@ class Prepared:
             depths.append(_by_row(places, at, pl.len()))
             # The last of a list may be tied with what it leaves out.
             last = pl.col("low").max()
+            ends.append(np.maximum(_by_row(places, at, last), 1))
             end = pl.len() + 1 if self._ties is Ties.PESSIMISTIC else last
             below.append(np.maximum(_by_row(places, at, end), 1))
             own = ("place", "low", "listed", "high")
@@ -105,11 +111,105 @@ class Prepared:
         listed = listed.join(at, on="query").sort("row", "answer")
         self._listed = listed.select("row", "answer")
         bounds = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("listed", "high")}
-        self._place, self._low, self._high = (
+        self._place, self._first, self._last, self._low, self._high = (
             [listed[f"{name}_{i}"].fill_null(0).to_numpy().astype(np.int64) for i in range(len(tables))]
-            for name in ("place", *bounds.get(self._ties, ("low", "high")))
+            for name in ("place", "low", "high", *bounds.get(self._ties, ("low", "high")))
         )
-        self._depth, self._below = depths, below
+        self._depth, self._below, self._ends = depths, below, ends
+
+    def labelled(self, qrels: pl.DataFrame) -> "Prepared":
+        """The same with candidates judged: relevant ones are answers, others can never become any.
+
+        Of a relevant one that a list leaves out, or has among ties, the place is known within bounds. Then
+        so are the ranks of the answers, and the places of the candidates, that may stand below it. The bounds
+        hold for any place; `of` and `ranks` stay those of the test.
+
+        Args:
+            qrels: of `owkg.judge.read_judgements`; what is not judged stays a candidate.
+
+        Raises:
+            ValueError: if there are no lists.
+        """
+        if self.depth is None:
+            raise ArgumentError("lists", "must be there: they say where a candidate stands.")
+        at = self.queries.select("query").with_row_index("row")
+        judged = binary(qrels).join(self._facts, on=_ANSWER, how="anti").join(at, on="query")
+        judged = judged.select(*_ANSWER, "row", "relevance")
+        here = self._listed.with_row_index("at").join(at, on="row").select(*_ANSWER, "at")
+        judged = judged.join(here, on=_ANSWER, how="left").sort("row", "answer")
+        found = judged.filter(pl.col("relevance") > 0)
+        row = found["row"].to_numpy().astype(np.int64)
+        listed = found["at"].fill_null(-1).to_numpy()
+        gone = judged.filter(pl.col("relevance") >= 0)["at"].drop_nulls().to_numpy()
+        stays = np.ones(len(self._listed), bool)
+        stays[gone] = False
+        new = copy.copy(self)
+        new.num_found = len(found)
+        new.num_rejected = len(gone) - int((listed >= 0).sum())
+        new.num_answers = self.num_answers + len(found)
+        new._largest = self._largest - np.bincount(row, minlength=len(self._largest))
+        new._listed = self._listed.filter(stays)
+        new._place = [place[stays] for place in self._place]
+        names = ("_known", "_settled", "_latest", "_low", "_high", "_below", "_depth")
+        of_systems = [self._without(i, row, listed, stays, new) for i in range(len(self.systems))]
+        for name, values in zip(names, zip(*of_systems, strict=True), strict=True):
+            setattr(new, name, list(values))
+        return new
+
+    def _without(
+        self,
+        i: int,
+        row: Int[np.ndarray, "found"],
+        listed: Int[np.ndarray, "found"],
+        stays: Bool[np.ndarray, "listed"],
+        new: "Prepared",
+    ) -> tuple[np.ndarray, ...]:
+        """What found answers leave of a system's ranks, places and lists, in the order of `labelled`.
+
+        Args:
+            i: the system.
+            row, listed: of each found answer its query, and where it is listed; -1 where it is not.
+            stays: whether a candidate that is listed remains one.
+            new: whose candidates are known already.
+        """
+        named = listed >= 0
+        named[named] = self._place[i][listed[named]] > 0
+        outside = (self._ends[i], self._largest, self._below[i], self._largest)
+        spans = [other[row] for other in outside]
+        for span, of in zip(spans, (self._first, self._last, self._low, self._high), strict=True):
+            span[named] = of[i][listed[named]]
+        first, last, low, high = spans
+        # May stand at a place or above it; surely stands there.
+        may, sure = _Found(row, first), _Found(row, last)
+        # What is tied counts as above, but where ties are resolved in favour.
+        strict = 1 if self._ties is Ties.OPTIMISTIC else 0
+        own = np.maximum(low - may.above(row, low - 1) + (first <= low - 1), 1)
+        most = high - sure.above(row, high - strict) + (last <= high - strict)
+        most = np.clip(most, own, new._largest[row] + 1)
+        answers = []
+        at, there = np.nonzero(self._known[i])
+        order = np.argsort(np.concatenate([at, row]), kind="stable")
+        for of, above, more in (
+            (self._known, may, own),
+            (self._settled, sure, most),
+            (self._latest, sure, most),
+        ):
+            rank = of[i][at, there]
+            ranks = np.concatenate([np.maximum(rank - above.above(at, rank - 1), 1), more])
+            answers.append(_padded(np.concatenate([at, row])[order], ranks[order], len(new._largest)))
+        at = new._listed["row"].to_numpy().astype(np.int64)
+        low, high = self._low[i][stays], self._high[i][stays]
+        is_listed = low > 0
+        least = np.maximum(low - may.above(at, low - 1), 1)
+        most = np.clip(high - sure.above(at, high - strict), least, new._largest[at])
+        every, below = np.arange(len(new._largest)), self._below[i]
+        return (
+            *answers,
+            np.where(is_listed, least, 0),
+            np.where(is_listed, most, 0),
+            np.maximum(below - may.above(every, below - 1), 1),
+            self._depth[i] - np.bincount(row[named], minlength=len(every)),
+        )
 
     def pair(self, first: str, second: str) -> Pair:
         """What two systems make of the queries, for `owkg.auditing.breakdown`."""
@@ -133,8 +233,11 @@ class Prepared:
         return Pair(known, low, high, beyond, self._largest, latest)
 
     def values(self, system: str, weight: RankWeight) -> Float[np.ndarray, "queries answers"]:
-        """Weights of the ranks of a system for the known answers, by the tie rule; padded as in `pair`."""
-        low, high = (of[self._of[system]] for of in (self._known, self._latest))
+        """Weights of the ranks of a system for the known answers, by the tie rule; padded as in `pair`.
+
+        Of answers that judging found, at least; those that it may be above of stand below them.
+        """
+        low, high = (of[self._of[system]] for of in (self._settled, self._latest))
         there = low > 0
         found = np.zeros(low.shape)
         if self._ties is Ties.EXACT:
@@ -176,6 +279,20 @@ class Prepared:
     def _some(self, i: int, j: int) -> np.ndarray:
         """Which candidates one of two systems lists."""
         return (self._place[i] > 0) | (self._place[j] > 0)
+
+
+class _Found:
+    """Places of found answers, to count those above a place of their query."""
+
+    def __init__(self, row: Int[np.ndarray, "found"], place: Int[np.ndarray, "found"]) -> None:
+        self.width = int(place.max(initial=0)) + 2
+        self.keys = np.sort(row * self.width + place)
+
+    def above(self, row: Int[np.ndarray, "n"], place: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
+        """How many of the row stand at the place or above it."""
+        start = row * self.width
+        reach = start + np.clip(place, 0, self.width - 1)
+        return np.searchsorted(self.keys, reach, side="right") - np.searchsorted(self.keys, start)
 
 
 def pair_of(

@@ -18,6 +18,8 @@ from owkg.stats.interval import share_limits
 
 _BY = ("side", "category", "relation")
 _ANSWER = ("query", "answer")
+AUDIT_SHEET = "audit_sheet.tsv"
+"""The sheet of candidates that an audit would have judged first, in its folder."""
 
 
 def missing_share(
@@ -94,7 +96,7 @@ def missing_share(
 
 
 def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """The judgements of a file of qrels, of a filled-in sheet, or of a pool with the sheet in its folder.
+    """The judgements of a file of qrels, of a filled-in sheet, or of a pool or an audit with its sheet there.
 
     Returns:
         (qrels; of a pool, its candidates with the column depth, else None).
@@ -104,6 +106,8 @@ def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
         OSError: if it cannot be opened.
     """
     path = checks.path("qrels", source)
+    if path.is_dir() and (path / AUDIT_SHEET).is_file():
+        path = path / AUDIT_SHEET
     if path.is_dir():
         return pool_judgements(path)
     return read_sheet(path).select(QRELS) if is_sheet(path) else read_judgements(path), None

@@ -133,6 +133,7 @@ VERDICTS = (
     "open: judge these candidates first",
     "open",
     "reversed",
+    "turned by judged answers",
 )
 """Of a pair; docs/audit.md defines them."""
 
@@ -152,8 +153,8 @@ class Audit:
             over the box that the first is better on the full test; the least sparsity and the least
             difference of correlations that break it, null where none of the grid does; queries needed;
             verdict.
-        grid: the strength and full-test metric implied at each sparsity of a grid, facts missing
-            independently, with intervals.
+        grid: the strength and full-test metric implied at each sparsity of a grid, at the middle of the
+            correlations that are stated (0 where none are), with intervals.
         box: of each pair, the probability that the first is better on the full test, at each sparsity of the
             grid and difference of correlations, second less first; null where none such is feasible.
         facts: candidates that, were they true, turn the order of a pair: a sheet to judge first.

@@ -147,7 +147,7 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     Args:
         part: the metric.
         box: what is stated.
-        ready: ranks and lists of the systems.
+        ready: ranks and lists of the systems, with the labels of judged candidates.
         ci: level of intervals, and probability of a sure order.
         test: of the observed difference.
         seed: of what is drawn.
@@ -179,7 +179,8 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
         }
     )
     pairs = pairs.with_columns(cs.float().fill_nan(None))
-    pairs = pairs.with_columns(verdict=pl.Series(_verdicts(pairs, box, part.known, ci), dtype=pl.String))
+    told = _verdicts(pairs, box, part.known, ci, ready.num_found)
+    pairs = pairs.with_columns(verdict=pl.Series(told, dtype=pl.String))
     wrong = special.ndtr(-np.sqrt(_QUERIES / size[:, None]))
     shown = _SHOWN
     grid_low, grid_high = order.full_intervals(part.metric.name, part.seen, wide, _SPARSITIES, ci)
@@ -353,12 +354,12 @@ def _map(
     return _long(called, over, {"probability": sure})
 
 
-def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float) -> list[str]:
-    """The verdict on each pair, by the rules of docs/audit.md."""
-    whatever, under, judge_first, still_open, reversed_ = VERDICTS
+def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int = 0) -> list[str]:
+    """The verdict on each pair, by the rules of docs/audit.md; `judged` answers are not in the test."""
+    whatever, under, judge_first, still_open, reversed_, by_judged = VERDICTS
     # At most so many are missing; where a sparsity is a lower bound, there is no such number.
     most = box.sparsity[1] if box.sparsity is not None and box.source["sparsity"] == GIVEN else 1.0
-    missing = known * most / (1 - most) if most < 1 else np.inf
+    missing = known * most / (1 - most) - judged if most < 1 else np.inf
     found = []
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
@@ -368,6 +369,8 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float) -> list[str]
             found.append(whatever)
         elif high is not None and high < 1 - ci:
             found.append(reversed_)
+        elif judged and row["demonstrated"] == 0 and row["difference"] > 0:
+            found.append(by_judged)
         elif significant and low is not None and low >= ci:
             found.append(under)
         else:
@@ -412,7 +415,7 @@ def _breakdowns(
         certified, shown = one.certified, one.demonstrated
         found["certified"].append(certified if certified >= 0 else None)
         found["demonstrated"].append(shown if shown >= 0 else None)
-        found["share"].append(certified / (certified + part.known) if certified >= 0 else None)
+        found["share"].append(certified / (certified + ready.num_answers) if certified >= 0 else None)
         gamma = sensitivity(pair, weights, macro=part.average == "queries").gamma if ready.depth else None
         found["gamma"].append(gamma if gamma is not None and np.isfinite(gamma) else None)
         if one.demonstrated > 0:

@@ -165,7 +165,7 @@ def test_weights_are_those_of_the_two_tables():
     assert audit(few, "mrr", test="t").weights.is_empty()
 
 
-WHATEVER, UNDER, JUDGE_FIRST, OPEN, REVERSED = VERDICTS
+WHATEVER, UNDER, JUDGE_FIRST, OPEN, REVERSED, BY_JUDGED = VERDICTS
 
 
 @pytest.mark.parametrize(
@@ -188,6 +188,15 @@ def test_verdicts(row, sparsity, verdict):
     whole = none | {"certified": 40, "p_value": 0.001} | row
     box = Box(sparsity, None, {"sparsity": sparsity and GIVEN, "correlation": None})
     assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [verdict]
+    # Where judged answers are found the order may be turned already, or fewer facts are left to turn it.
+    same = whole | {"difference": 0.1}
+    assert _verdicts(
+        pl.DataFrame([same | {"certified": 0, "demonstrated": 0, "probability_high": 0.9}]), box, 100, 0.95, 7
+    ) == [BY_JUDGED]
+    fewer = [OPEN if verdict == WHATEVER else verdict]
+    assert whole["certified"] is None or _verdicts(
+        pl.DataFrame([same | {"certified": 36}]), box, 100, 0.95, 8
+    ) == ([WHATEVER] if sparsity and whole["p_value"] < 0.05 else fewer)
     # A lower bound of the sparsity says nothing of how many facts are missing at most.
     box = Box(sparsity, None, {"sparsity": sparsity and "judgements", "correlation": None})
     bound = whole["certified"] == 60
@@ -238,7 +247,7 @@ def test_runs_that_do_not(tmp_path):
 @pytest.mark.parametrize(
     ("systems", "options", "message"),
     [
-        ({"a": SYSTEMS["a"]}, {}, "two at least"),
+        ({"a": SYSTEMS["a"]}, {}, "at least two systems, got 1"),
         ({name: table([1]) for name in ("a", "b")}, {}, "`systems` must rank two queries at least"),
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"][:-5]}, {}, "must rank the answers that 'a' ranks"),
         ({"a": SYSTEMS["a"], "b": SYSTEMS["b"].with_columns(candidates=ENTITIES)}, {}, "candidates"),

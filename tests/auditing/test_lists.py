@@ -157,6 +157,121 @@ def test_tied_lists_demonstrate_what_ranking_again_shows(world, depth, ties):
     assert again[0] <= again[1] + 1e-12
 
 
+def drawn_labels(graph, rng):
+    """(qrels of a fifth of the candidates, half of them relevant; the graph with these in its test)."""
+    facts = {tuple(t) for t in np.concatenate(list(graph.splits.values())).tolist()}
+    rows, more = [], []
+    for head, of in np.unique(graph.splits["test"][:, :2], axis=0).tolist():
+        for answer in range(len(ENTITIES)):
+            if (head, of, answer) not in facts and rng.random() < 0.2:
+                text, relevance = f"{ENTITIES[head]}|{RELATIONS[of]}|?", int(rng.random() < 0.5)
+                rows.append((text, "tail", ENTITIES[head], RELATIONS[of], ENTITIES[answer], relevance))
+                more += [(head, of, answer)] * relevance
+    names = ["query", "side", "entity", "relation", "answer", "relevance"]
+    test = np.concatenate([graph.splits["test"], np.array(more, np.int32).reshape(-1, 3)])
+    return pl.DataFrame(rows, names, orient="row"), KnowledgeGraph(
+        ENTITIES, RELATIONS, graph.splits | {"test": test}
+    )
+
+
+@pytest.mark.parametrize("ties", ["optimistic", "realistic", "pessimistic", "exact"])
+@pytest.mark.parametrize("depth", [30, 8, 2])
+@pytest.mark.parametrize("steps", [1000, 2])
+def test_labels_of_candidates_are_as_ranking_again_with_them(world, depth, ties, steps):
+    """Ranks and places enclose those of the graph with the found answers; with whole lists they are those."""
+    graph, scores = world
+    scores = [np.round(own * steps) / steps for own in scores]
+    qrels, after = drawn_labels(graph, np.random.default_rng(depth + steps))
+    runs = {str(i): run(graph, own, depth) for i, own in enumerate(scores)}
+    whole = {str(i): run(graph, own, 30) for i, own in enumerate(scores)}
+    ready = Prepared({str(i): ranked(graph, own) for i, own in enumerate(scores)}, graph, runs, ties)
+    labelled = ready.labelled(qrels)
+    truth = Prepared({str(i): ranked(after, own) for i, own in enumerate(scores)}, after, whole, ties)
+    assert labelled.num_found == (qrels["relevance"] == 1).sum()
+    assert labelled.num_answers == truth.num_answers
+    mine, right = labelled.pair("0", "1"), truth.pair("0", "1")
+    assert (mine.largest == right.largest).all()
+    # Known answers in their order, then found ones in theirs; the truth has all in one order.
+    queries = truth.queries.select("query").with_row_index("row")
+    first = ready._tasks.select("row", "answer")
+    later = qrels.filter(relevance=1).join(queries, on="query").select("row", "answer").sort("row", "answer")
+    order = pl.concat([first, later.cast({"row": first["row"].dtype})]).sort("row", maintain_order=True)
+    order = order.with_columns(mine=pl.int_range(pl.len()).over("row"))
+    place = truth._tasks.select("row", "answer").with_columns(right=pl.int_range(pl.len()).over("row"))
+    rows, at, to = (
+        order.join(place, on=["row", "answer"], how="left").select("row", "mine", "right").to_numpy().T
+    )
+    assert len(rows) == (right.known[0] > 0).sum()
+    assert (mine.known[:, rows, at] <= right.known[:, rows, to]).all()
+    assert (mine.latest[:, rows, at] >= right.latest[:, rows, to]).all()
+    weights = [MRR, owkg.rank_weights.rank_weight("hits@3")]
+    for weight in weights:
+        assert (labelled.values("0", weight)[rows, at] <= truth.values("0", weight)[rows, to] + 1e-12).all()
+    # Candidates: none that is judged; places within the bounds.
+    listed, every = labelled.candidates("0", "1"), truth.candidates("0", "1")
+    judged = qrels.join(queries, on="query").select(pl.col("row").alias("query"), "answer")
+    assert not len(listed.join(judged.cast({"query": listed["query"].dtype}), on=["query", "answer"]))
+    both = listed.join(every, on=["query", "answer"], how="left").sort("query", "candidate")
+    assert both["candidate_right"].is_not_null().all()
+    rows, here, there = both.select("query", "candidate", "candidate_right").to_numpy().T
+    assert (mine.low[:, rows, here] <= right.low[:, rows, there]).all()
+    assert (mine.high[:, rows, here] >= right.high[:, rows, there]).all()
+    if depth == 30:
+        assert len(every) - len(listed) == labelled.num_rejected == (qrels["relevance"] == 0).sum()
+        assert (np.sort(mine.known, 2) == np.sort(right.known, 2)).all()
+        assert (np.sort(mine.latest, 2) == np.sort(right.latest, 2)).all()
+        assert (mine.low[:, rows, here] == right.low[:, rows, there]).all()
+        assert (mine.high[:, rows, here] == right.high[:, rows, there]).all()
+        found = ready.labelled(qrels.filter(relevance=1)).pair("0", "1")
+        for one, other in zip(breakdown(found, WEIGHTS)[:2], breakdown(right, WEIGHTS)[:2], strict=True):
+            assert one == other
+    # What candidates that neither lists can have at best.
+    free = (mine.beyond > 0).all(0)
+    for row in np.flatnonzero(free):
+        named = set(both.filter(query=row)["candidate_right"])
+        others = [c for c in range(right.low.shape[2]) if right.low[0, row, c] and c not in named]
+        unjudged = every.filter(query=row).filter(pl.col("candidate").is_in(others))
+        unjudged = unjudged.join(
+            judged.cast({"query": every["query"].dtype}), on=["query", "answer"], how="anti"
+        )
+        for c in unjudged["candidate"]:
+            assert (mine.beyond[:, row] <= right.low[:, row, c]).all()
+
+
+@pytest.mark.parametrize("depth", [30, 8])
+def test_demonstrated_facts_turn_the_order_of_judged_answers_too(world, depth):
+    graph, scores = world
+    qrels, after = drawn_labels(graph, np.random.default_rng(3))
+    order = (0, 1) if mrr(after, scores[0]) > mrr(after, scores[1]) else (1, 0)
+    ready = Prepared(
+        {str(i): ranked(graph, scores[i]) for i in order},
+        graph,
+        {str(i): run(graph, scores[i], depth) for i in order},
+    ).labelled(qrels)
+    first, second = ready.systems
+    found = breakdown(ready.pair(first, second), WEIGHTS, values=ready.values(first, MRR))
+    assert depth < 30 or 0 < found.certified <= found.demonstrated
+    chosen = pl.DataFrame(np.argwhere(found.facts), ["query", "candidate"], orient="row")
+    candidates = ready.candidates(first, second)
+    facts = candidates.join(chosen.cast(candidates.schema["query"]), on=["query", "candidate"])
+    facts = facts.join(ready.queries.with_row_index("at"), left_on="query", right_on="at")
+    assert not len(facts.join(qrels, left_on=["query_right", "answer"], right_on=["query", "answer"]))
+    rows = [
+        (ENTITIES.index(e), RELATIONS.index(r), ENTITIES.index(a))
+        for e, r, a in facts.select("entity", "relation", "answer").rows()
+    ]
+    test = np.concatenate([after.splits["test"], np.array(rows, np.int32).reshape(-1, 3)])
+    again = KnowledgeGraph(ENTITIES, RELATIONS, after.splits | {"test": test})
+    assert not rows or mrr(again, scores[order[0]]) <= mrr(again, scores[order[1]]) + 1e-12
+
+
+def test_labels_need_lists(world):
+    graph, scores = world
+    ready = Prepared({str(i): ranked(graph, own) for i, own in enumerate(scores)}, graph)
+    with pytest.raises(ValueError, match="`lists` must be there"):
+        ready.labelled(drawn_labels(graph, np.random.default_rng(1))[0])
+
+
 def test_bad_input(world):
     graph, scores = world
     first, second = (ranked(graph, own).frame for own in scores)

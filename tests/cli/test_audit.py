@@ -90,6 +90,52 @@ def test_files(call, tmp_path):
     assert "audit_sheet.tsv is of an earlier audit, and may have been filled in." in err
 
 
+def test_rounds_of_judging(call, tmp_path):
+    """What the first sheet found true turns the order; what it refuted leaves, and other facts are named."""
+    common = ("--metric", "mrr", "--test", "t", "--sparsity", "0.3", *LISTED)
+
+    def audited(name, *judged):
+        given = [part for file in judged for part in ("--judged", file)]
+        code, printed, err = call("audit", *RUNS, *common, *given, "--out", tmp_path / name)
+        assert code == 0, err
+        return json.loads((tmp_path / name / "audit.json").read_text()), printed
+
+    def filled(name, label):
+        sheet = tmp_path / name / "audit_sheet.tsv"
+        sheet.write_text(sheet.read_text().replace("\t\t\n", f"\t{label}\t\n"))
+        return read_sheet(sheet)
+
+    before = audited("first")[0]["pairs"][0]["breakdown"]
+    first = filled("first", "yes")
+    told, printed = audited("turned", tmp_path / "first")
+    assert told["pairs"][0]["breakdown"] | {"gamma": None} == {
+        "certified": 0,
+        "demonstrated": 0,
+        "share": 0.0,
+        "gamma": None,
+    }
+    assert told["pairs"][0]["verdict"] == "turned by judged answers"
+    assert told["assumptions"]["sparsity_from"] == "given"
+    assert f"{len(first)} candidates are answers, and 0 can never become any" in " ".join(printed.split())
+    assert not (tmp_path / "turned" / "audit_sheet.tsv").exists()
+    sheet = tmp_path / "first" / "audit_sheet.tsv"
+    sheet.write_text(sheet.read_text().replace("\tyes\t", "\tno\t"))
+    told, _ = audited("second", sheet)
+    after = told["pairs"][0]["breakdown"]
+    assert after["certified"] >= before["certified"]
+    second = filled("second", "no")
+    assert not len(second.join(first, on=["query", "answer"]))
+    told, _ = audited("third", sheet, tmp_path / "second" / "audit_sheet.tsv")
+    last = told["pairs"][0]["breakdown"]["certified"]
+    assert last is None or last >= after["certified"]
+    # Sheets that contradict each other.
+    other = tmp_path / "other.tsv"
+    other.write_text(sheet.read_text().replace("\tno\t", "\tyes\t"))
+    code, _, err = call("audit", *RUNS, *common, "--judged", sheet, "--judged", other)
+    assert code == 2
+    assert "--judged must not contradict each other" in err
+
+
 def test_the_grid_is_at_the_stated_correlations():
     grids = [owkg.audit(list(TWO), "mrr", test="t", correlation=rho).grid for rho in (None, 0.0, (0.1, 0.3))]
     assert grids[0].equals(grids[1])

@@ -16,7 +16,6 @@ from owkg.cli.systems import Graph, graph_of, names_given, noted, split_list
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 
-_SHEET = "audit_sheet.tsv"
 # Pairs that the table shows; of more, those of neighbours in the order.
 _PAIRS = 15
 
@@ -65,12 +64,12 @@ def audit(
         ),
     ] = None,
     judged: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             metavar="QRELS|SHEET|POOL",
-            help="Judgements, as qrels, as the filled-in sheet that --out wrote, or of a pool: they "
-            "give the sparsity, at least, in place of --sparsity, and with --lists the correlations. They "
-            "need --kg.",
+            help="Judgements: qrels, the filled-in sheet that --out wrote, or the folder of a pool; "
+            "repeatable. They give the sparsity, at least, where --sparsity is absent, and with --lists the "
+            "correlations and the labels that breakdown numbers start from. They need --kg.",
         ),
     ] = None,
     sample: Annotated[
@@ -88,7 +87,11 @@ def audit(
         str | None, typer.Option(help="optimistic, realistic, pessimistic or exact. Absent: realistic.")
     ] = None,
     ci: Annotated[
-        float, typer.Option(help="Level of all intervals; from this probability on an order is sure.")
+        float,
+        typer.Option(
+            help="Level of all intervals. From this probability on an order is sure; 1 less it is the level "
+            "of significance."
+        ),
     ] = 0.95,
     seed: Seed = 0,
     out: Annotated[
@@ -114,8 +117,8 @@ def audit(
     """
     from owkg.auditing import audit as audited
 
-    check_readable([*(lists or ()), sample, None if judged is None or judged.is_dir() else judged])
-    given = [*map(Path, [qrels] if qrels else []), judged, sample]
+    check_readable([*(lists or ()), sample, *(file for file in judged or () if not file.is_dir())])
+    given = [*map(Path, [qrels] if qrels else []), *(judged or ()), sample]
     if report:
         from owkg.report import ENDINGS
 
@@ -124,10 +127,11 @@ def audit(
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
         check_writable(report, [*files, *(lists or ()), *given])
     if out is not None:
+        from owkg.auditing.missing import AUDIT_SHEET
         from owkg.files.storage import writable_folder
 
         writable_folder(out)
-        if (sheet := out / _SHEET).exists():
+        if (sheet := out / AUDIT_SHEET).exists():
             raise ValueError(
                 f"`out` must be another folder: {sheet} is of an earlier audit, and may have been filled in."
             )
@@ -143,7 +147,7 @@ def audit(
             average=split_list(average),
             sparsity=_range("sparsity", sparsity),
             correlation=_range("correlation", correlation),
-            judged=judged,
+            judged=judged or None,
             sample=sample,
             test=test.value,
             ties=ties,
@@ -179,6 +183,7 @@ def _range(name: str, text: str | None) -> Any:
 
 def _write(found: Any, out: Path) -> None:
     """All tables, what they rest on, and the facts that turn orders as a sheet for annotators."""
+    from owkg.auditing.missing import AUDIT_SHEET
     from owkg.pools import write_sheet
 
     named = {f"audit_{name}.csv": table for name, table in found.items() if len(table)}
@@ -186,7 +191,7 @@ def _write(found: Any, out: Path) -> None:
         for name, table in named.items():
             table.write_csv(aside / name)
         if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
-            write_sheet(facts, aside / _SHEET, seed=0)
+            write_sheet(facts, aside / AUDIT_SHEET, seed=0)
         (aside / "audit.json").write_text(json.dumps(found.payload(), indent=2, allow_nan=False) + "\n")
     for earlier in out.glob("audit_*.csv"):  # of an audit that had more tables
         if earlier.name not in named:
@@ -227,8 +232,9 @@ def _show(found: Any) -> None:
         # Where no sparsity goes with a value, none can be said to break an order.
         possible = found.grid.filter(pl.col("sparsity") > 0, pl.col("full").is_not_null(), metric=metric)
         told = set(possible.filter(average=average)["model"])
+        out_of = dict(models.select("model", pl.col("refuted").fill_null(0.0)).iter_rows())
         rows = [
-            _pair(row, stated, "none" if {row["first"], row["second"]} <= told else "-")
+            _pair(row, stated, "none" if {row["first"], row["second"]} <= told else "-", out_of)
             for row in pairs.iter_rows(named=True)
         ]
         heads = ["pair", "difference", "p", "facts", "share"]
@@ -266,20 +272,27 @@ def _show(found: Any) -> None:
         line(text, "dim")
 
 
-def _pair(row: dict[str, Any], stated: bool, absent: str) -> list[str]:
+def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, float]) -> list[str]:
     if row["certified"] is None:
         facts = "none turn it"
     else:
         shown = row["demonstrated"]
         facts = f"{row['certified']:,} to {'?' if shown is None else f'{shown:,}'}"
-    cells = [f"{row['first']} > {row['second']}", f"{row['difference']:+.4f}", f"{row['p_value']:.3f}", facts]
+        if row["difference"] == 0:
+            facts = "0"
+    order = "=" if row["difference"] == 0 else ">"
+    p = "<0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
+    cells = [f"{row['first']} {order} {row['second']}", f"{row['difference']:+.4f}", p, facts]
     cells.append(_number(row["share"]))
     if stated:
         low, high = row["probability_low"], row["probability_high"]
         cells.append("not possible" if low is None else f"{low:.3f} to {high:.3f}")
     queries = row["required_queries"]
     cells += [_number(row[key], absent) for key in ("breakdown_sparsity", "breakdown_correlation")]
-    return [*cells, "-" if queries is None else f"{queries:,.0f}", row["verdict"]]
+    verdict, out = row["verdict"], max(refuted[row["first"]], refuted[row["second"]])
+    if "box" in verdict and out > 0:
+        verdict += f", {out:.0%} of it refuted"
+    return [*cells, "-" if queries is None else f"{queries:,.0f}", verdict]
 
 
 def _number(value: float | None, absent: str = "-") -> str:
