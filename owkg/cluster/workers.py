@@ -156,7 +156,7 @@ def _client(distributed: Any, place: Where) -> Iterator[Any]:
             config.set(options),
             distributed.LocalCluster(
                 n_workers=place.workers, threads_per_worker=1, dashboard_address=None, memory_limit=None,
-                silence_logs=50,
+                silence_logs=50, scheduler_kwargs={"dashboard_address": ":0"},  # a free port, not 8787
             ) as local,
             distributed.Client(local, set_as_default=False) as client,
         ):  # fmt: skip

@@ -266,5 +266,9 @@ def _scores(model: Any, triples: np.ndarray, side: str) -> np.ndarray:
 
     asked = torch.as_tensor(triples[:, :2] if side == "tail" else triples[:, 1:], dtype=torch.long)
     predict = model.predict_t if side == "tail" else model.predict_h
-    with torch.no_grad():
-        return np.array(_array(predict(asked.to(model.device)).float()))
+    in_training = model.training
+    try:
+        with torch.no_grad():
+            return np.array(_array(predict(asked.to(model.device)).float()))
+    finally:  # which predicting turns off
+        model.train(in_training)

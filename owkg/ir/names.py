@@ -56,6 +56,7 @@ _FAMILIES = (
 )
 _BY_NAME = {name: one for one in _FAMILIES for name in (one.name.lower(), *one.others)}
 _PATTERN = re.compile(r"(?P<name>[a-z]+(?:_[a-z]+)*)(?:(?:@|[._])(?P<k>\d*\.?\d+)|\(p=(?P<p>\d*\.?\d+)\))?")
+_CUT = re.compile(r"_cut[_.]")
 _CUTOFF = re.compile(r"\(cutoff=(\d+)\)")
 _LEVEL = re.compile(r"\(rel=(\d+)\)")
 _PERSISTENCE = 0.8
@@ -81,23 +82,31 @@ def measure(name: str) -> Measure | None:
     """The measure of a name: AP, nDCG@10, RBP(p=0.8), or trec_eval's map, ndcg_cut_10; None if none has it.
 
     Examples:
-        >>> [measure(name).name for name in ("map", "P_10", "ndcg_cut_5", "nDCG(cutoff=5)", "rbp@0.5")]
+        >>> [measure(name).name for name in ("map", "P_10", "ndcg_cut.5", "nDCG(cutoff=5)", "rbp@0.5")]
         ['AP', 'P@10', 'nDCG@5', 'nDCG@5', 'RBP(p=0.5)']
     """
-    found = _PATTERN.fullmatch(_CUTOFF.sub(r"@\1", name.strip().lower().replace("_cut_", "_")))
+    found = _read(name)
+    return found if isinstance(found, Measure) else None
+
+
+def _read(name: str) -> Measure | str | None:
+    """The measure of a name, or what is wrong with it; None if it is no name of a measure."""
+    found = _PATTERN.fullmatch(_CUTOFF.sub(r"@\1", _CUT.sub("_", name.strip().lower())))
     family = found and _BY_NAME.get(found["name"])
     if not found or not family:
         return None
     given = found["p"] or found["k"]
     if family.parameter == "p":
         p = _PERSISTENCE if given is None else float(given)
-        return Measure(f"{family.name}(p={p:g})", lambda judged: family.of(judged, p)) if 0 < p < 1 else None
-    if found["p"] or (given is None and family.parameter == "must") or (given and family.parameter == "no"):
-        return None
-    if given is None:
+        if not 0 < p < 1:
+            return f"{family.name} has a persistence between 0 and 1, as in {family.name}(p=0.8)"
+        return Measure(f"{family.name}(p={p:g})", lambda judged: family.of(judged, p))
+    if family.parameter == "no" and given:
+        return f"{family.name} has no cutoff"
+    if given is None and family.parameter != "must":
         return Measure(family.name, family.of)
-    if not given.isdecimal() or not int(given):
-        return None
+    if found["p"] or given is None or not given.isdecimal() or not int(given):
+        return f"{family.name} has a cutoff, a whole number from 1, as in {family.name}@10"
     return Measure(f"{family.name}@{int(given)}", lambda judged: family.of(judged, int(given)))
 
 
@@ -119,7 +128,8 @@ def measures_named(names: Any) -> list[Measure] | None:
     """The measures of one name or several, each once; None where none of them is a measure.
 
     Raises:
-        ValueError: if some are and others are not, or one has a relevance level of its own.
+        ValueError: if some are and others are not, one has a parameter that it cannot have, or a relevance
+            level of its own.
     """
     if names is None or not isinstance(names, str | Iterable):
         return None
@@ -131,7 +141,11 @@ def measures_named(names: Any) -> list[Measure] | None:
                 f"must be without a relevance level, which is one for all (owkg ir --level {level[1]}), "
                 f"got {one!r}.",
             )
-    found = [measure(one) if isinstance(one, str) else None for one in several]
+    read = [_read(one) if isinstance(one, str) else None for one in several]
+    for one, wrong in zip(several, read, strict=True):
+        if isinstance(wrong, str):
+            raise ArgumentError("metrics", f"must be valid: {wrong}, got {one!r}.")
+    found = [one if isinstance(one, Measure) else None for one in read]
     if not any(found):
         return None
     # Beside measures of lists, MRR is the mean of RR.

@@ -65,8 +65,8 @@ def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
     """The fields of each line, and the number of the line."""
     lines = read_lines(path)
     tabs = lines[0].count("\t") == len(names) - 1
-    # Between tabs, spaces at the ends of a field are none of it.
-    field, between = (r"[^\t ](?:[^\t]*[^\t ])?", r" *\t *") if tabs else (r"\S+", r"[ \t]+")
+    # Between tabs, spaces at the ends of a field are none of it. A no-break space is no white space of TREC.
+    field, between = (r"[^\t ](?:[^\t]*[^\t ])?", r" *\t *") if tabs else (r"[^ \t\r\v\f]+", r"[ \t]+")
     edge = " *" if tabs else r"[ \t]*"
     pattern = edge + between.join(f"(?P<{name}>{field})" for name in names) + edge
     expected = f"{len(names)} fields: {', '.join(names)}"

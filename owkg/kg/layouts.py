@@ -114,6 +114,8 @@ def find_layout(folder: Path) -> str:
         return next(iter(marked))
     if not any(_TEXT_SPLIT.fullmatch(name) for name in names):
         found = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "") if names else "an empty folder"
+        if (folder / "training_triples").is_dir():
+            found += "; training_triples in it is the triples factory that PyKEEN saved: read that folder"
         raise ValueError(f"{folder}: must hold a knowledge graph: {_LOOKED_FOR}; got {found}.")
     return "labelled"
 

@@ -1,5 +1,6 @@
 """The rows of a dataset on disk again, divided so that a query is whole in one part that fits in memory."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -128,6 +129,9 @@ def partitions(
         dataset
     )
     count = -(-dataset.rows // rows_of_part)
+    named = os.environ.get("TMPDIR")
+    if named and not os.access(named, os.W_OK):
+        raise ValueError(f"the variable TMPDIR must name a folder that can be written to, got {named!r}.")
     with tempfile.TemporaryDirectory(prefix="owkg-ranks-") as name:
         folder, largest, seen, kind = Path(name), {}, set(), np.dtype([])
         for file, rows in dataset.batches(on_progress):

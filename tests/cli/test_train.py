@@ -180,6 +180,28 @@ def test_an_interrupt_before_the_first_step_is_told(call, folder, tmp_path, monk
     assert (code, err) == (130, f"{told}owkg: interrupted\n")
 
 
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, SystemExit])
+def test_seeds_that_are_stopped_before_the_first_step(call, folder, tmp_path, monkeypatch, stopped):
+    from owkg.train import seeds
+
+    def interrupted(kg, config, numbers, out, **options):
+        out.mkdir()
+        raise stopped(143)
+
+    monkeypatch.setattr(seeds, "train_seeds", interrupted)
+    out = tmp_path / "runs"
+    asked = ("train", folder, "--out", out, *SMALL, "--seeds", "2,5")
+    if stopped is SystemExit:
+        with pytest.raises(SystemExit):
+            call(*asked)
+    else:
+        code, _, err = call(*asked)
+        assert (code, err.splitlines()[0]) == (
+            130, "owkg: training stopped; the same command begins anew: no step was saved"
+        )  # fmt: skip
+    assert not out.exists()
+
+
 def test_seeds_here_and_on_workers(call, folder, tmp_path):
     """The same runs, to the bit; called again, they are read; mean and deviation are those of the runs."""
     found = []

@@ -78,6 +78,11 @@ def test_ranks_of_a_result(trained):
     result, dataset = trained
     table = pykeen.ranks(result, dataset)
     same(table, result)
+    assert not result.model.training
+    result.model.train()
+    pykeen.ranks(result, dataset)
+    assert result.model.training
+    result.model.eval()
     assert table.frame["filtered"].all()
     assert table.frame["model"].unique().to_list() == [type(result.model).__name__]
 
@@ -141,6 +146,9 @@ def test_folders_that_pykeen_saves(trained, tmp_path):
     for side, ties, _, key, value in read.rows():
         assert value == pytest.approx(theirs[f"{side}.{ties}.{key}"])
     assert {"mrr", "hits@10", "amri"} <= set(read["metric"].drop_nulls())
+    with pytest.raises(ValueError, match="training_triples in it is the triples factory that PyKEEN saved"):
+        owkg.read_graph(tmp_path)
+    assert owkg.read_graph(tmp_path / "training_triples").num_entities == result.training.num_entities
     with pytest.raises(ValueError, match=r"trained_model\.pkl: must be a state .* weights-only.*state_dict"):
         read_state(tmp_path / "trained_model.pkl")
 

@@ -11,6 +11,7 @@ import pytrec_eval
 import owkg
 from owkg.cli.main import main
 from owkg.ir.names import EXAMPLES, measure, measures_named
+from owkg.ir.trec import read_run
 from owkg.judge.topics import evaluate_runs
 from owkg.kg import KnowledgeGraph
 from owkg.stats.interval import student
@@ -198,6 +199,28 @@ def test_compare_and_stability_of_topics(tmp_path, capsys):
 )
 def test_names(text, name):
     assert measure(text).name == name
+
+
+def test_a_no_break_space_is_part_of_a_field(tmp_path):
+    path = tmp_path / "one.run"
+    path.write_text("q1 Q0 New\u00a0York 1 2.5 m\n")
+    assert read_run(path, topics=True)["answer"].item() == "New\u00a0York"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("P", "P has a cutoff, a whole number from 1, as in P@10, got 'P'"),
+        ("ndcg_cut.0", "nDCG has a cutoff"),
+        ("P@1.5", "P has a cutoff"),
+        ("RBP(p=1.2)", r"RBP has a persistence between 0 and 1, as in RBP\(p=0.8\), got"),
+        ("Rprec@5", "Rprec has no cutoff"),
+    ],
+)
+def test_a_parameter_that_a_measure_cannot_have(text, fault):
+    for names in (text, ["AP", text]):
+        with pytest.raises(ValueError, match=fault):
+            measures_named(names)
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,12 @@ def test_rows_of_one_file_that_say_the_same_are_one_task(small_parts, table, tmp
     assert sizes[0] == len(table)
 
 
+def test_a_temporary_folder_that_is_not_there(small_parts, table, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    with pytest.raises(ValueError, match=r"the variable TMPDIR must name a folder .* got '/nowhere'"):
+        stream_report(written(table, tmp_path), [metric("mrr")])
+
+
 def test_progress_ends_with_all_rows(small_parts, table, tmp_path):
     told = []
     dataset = written(table, tmp_path / "ranks")

@@ -95,7 +95,7 @@ def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
             *(f"{by_place[row['metric'], system]:.4g}" for system in (first, second)),
             _difference(row),
             f"{row['p_value']:.3g}",
-            f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}",
+            _wins(row),
             _cell(row["effect"]),
         ]
         for row in pairs.iter_rows(named=True)
@@ -171,7 +171,8 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
             [
                 " -- ".join(map(latex, names)),
                 *(
-                    _small(row, value, plus=p is not None) + ("" if p is None else f", $p = {p:.3g}$")
+                    _small(row, value, plus=p is not None)
+                    + ("" if p is None else f", $p = {p:.3g}$, {_wins(row)}")
                     for row, value, p in values
                 ),
             ]
@@ -187,7 +188,10 @@ def print_markdown(found: dict[str, Any], ci: float, test: str) -> None:
         cells = [
             [
                 " - ".join(names),
-                *(_value(row) if p is None else f"{_difference(row)}, p = {p:.3g}" for row, _, p in values),
+                *(
+                    _value(row) if p is None else f"{_difference(row)}, p = {p:.3g}, {_wins(row)}"
+                    for row, _, p in values
+                ),
             ]
             for names, values in rows
         ]
@@ -213,7 +217,8 @@ def _for_papers(found: dict[str, Any]) -> Iterator[tuple[str, list[str], _Rows]]
             (names, [(row, row["difference"], row["p_value"]) for row in of.iter_rows(named=True)])
             for names, of in pairs.group_by("first", "second", maintain_order=True)
         ]
-        yield f"{qrels}: differences, above 0 where the first is better", ["pair", *metrics], rows
+        caption = "differences, above 0 where the first is better; queries won/tied/lost"
+        yield f"{qrels}: {caption}", ["pair", *metrics], rows
 
 
 def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:
@@ -225,6 +230,10 @@ def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:
 
 def _value(row: dict[str, Any]) -> str:
     return f"{row['value']:.4g} [{row['lower']:.3g}, {row['upper']:.3g}] #{row['rank']}"
+
+
+def _wins(row: dict[str, Any]) -> str:
+    return f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}"
 
 
 def _difference(row: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -287,11 +287,16 @@ def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: Where | No
     numbers = split_list(seeds)
     if not all(number.isdecimal() for number in numbers):
         raise ArgumentError("seeds", f"must be whole numbers, separated by commas, got {seeds!r}.")
+    was_there = out.exists()
     try:
         with progress("training", "steps") as update:
             found = train_seeds(kg, config, [int(x) for x in numbers], out, place=place, on_progress=update)
-    except KeyboardInterrupt:
-        print(f"owkg: training stopped; the same command goes on with the runs in {out}", file=sys.stderr)
+    except (KeyboardInterrupt, SystemExit):
+        if not was_there:
+            with suppress(OSError):  # where it holds runs
+                out.rmdir()
+        how = f"goes on with the runs in {out}" if out.exists() else "begins anew: no step was saved"
+        print(f"owkg: training stopped; the same command {how}", file=sys.stderr)
         raise
     measured = found.drop("seed", "run", "step", "loss")
     spread = {
