@@ -7,8 +7,8 @@ from owkg.auditing.gamma import Sensitivity, sensitivity
 from owkg.auditing.implied import Answers, Implied, implied, sparse_mean
 from owkg.auditing.judged import judged_strengths
 from owkg.auditing.lists import pair_of
-from owkg.auditing.missing import missing_share
 from owkg.auditing.result import Audit
+from owkg.pools.missing import missing_share
 
 __all__ = [
     "Answers",

@@ -13,7 +13,6 @@ from owkg.auditing.calibration import worlds
 from owkg.auditing.focus import weights_of_pairs
 from owkg.auditing.judged import strengths_of
 from owkg.auditing.lists import Prepared
-from owkg.auditing.missing import judgements
 from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
 from owkg.auditing.tables import AVERAGES, GIVEN, Box, frames, part_of
@@ -29,6 +28,7 @@ from owkg.metric_definitions.ties import Ties
 from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.pools.annotation import is_sheet
+from owkg.pools.missing import judgements
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 

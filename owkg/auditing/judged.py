@@ -9,10 +9,10 @@ from scipy import special
 
 from owkg import checks
 from owkg.auditing.lists import Prepared
-from owkg.auditing.missing import known_and_found, ratio_limits, with_categories
 from owkg.auditing.result import JUDGED
 from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph
+from owkg.pools.missing import known_and_found, ratio_limits, with_categories
 from owkg.ranks import RankTable
 
 _BY = ("side", "category")

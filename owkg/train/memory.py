@@ -19,7 +19,11 @@ def least_bytes(config: Training, sizes: Sizes, *, runs: int = 1) -> int:
 
 
 def require_memory(config: Training, sizes: Sizes, layout: Layout | None, *, runs: int = 1) -> None:
-    """Raises ValueError if the devices of this process have no room for `least_bytes`."""
+    """A check that the devices of this process have room for `least_bytes`.
+
+    Raises:
+        ValueError: naming the model, with what is needed and what is free.
+    """
     own = [jax.local_devices()[0]] if layout is None else list(layout.mesh.local_devices)
     share = least_bytes(config, sizes, runs=runs) // (1 if layout is None else layout.mesh.size)
     # Virtual devices of a processor share its memory.

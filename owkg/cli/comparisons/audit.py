@@ -127,8 +127,8 @@ def audit(
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
         check_writable(report, [*files, *(lists or ()), *given])
     if out is not None:
-        from owkg.auditing.missing import AUDIT_SHEET
         from owkg.files.storage import writable_folder
+        from owkg.pools.missing import AUDIT_SHEET
 
         writable_folder(out)
         if (sheet := out / AUDIT_SHEET).exists():
@@ -183,8 +183,8 @@ def _range(name: str, text: str | None) -> Any:
 
 def _write(found: Any, out: Path) -> None:
     """All tables, what they rest on, and the facts that turn orders as a sheet for annotators."""
-    from owkg.auditing.missing import AUDIT_SHEET
     from owkg.pools import write_sheet
+    from owkg.pools.missing import AUDIT_SHEET
 
     named = {f"audit_{name}.csv": table for name, table in found.items() if len(table)}
     with written_together(out) as aside:

@@ -43,8 +43,7 @@ def missing(
     It is a lower bound: what nobody judged, or pooled, may be true as well. The interval is for other queries
     judged in the same way. owkg theory and owkg simulate take the sparsity as --sparsity.
     """
-    from owkg.auditing import missing_share
-    from owkg.auditing.missing import found_by_depth, judgements
+    from owkg.pools.missing import found_by_depth, judgements, missing_share
     from owkg.terminal.tables import line, printed
 
     check_readable([sample, None if qrels.is_dir() else qrels])

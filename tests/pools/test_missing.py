@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import owkg
-from owkg.auditing import missing_share
 from owkg.judge import qrels_from_graph, write_judgements
 from owkg.kg import KnowledgeGraph, write_labelled
+from owkg.pools.missing import missing_share
 
 TRAIN, TEST = [(0, 0, 1), (4, 1, 0)], [(0, 0, 2), (0, 0, 3), (1, 1, 4)]
 
@@ -107,7 +107,7 @@ def test_published_judgements(owkg_data):
 @pytest.mark.parametrize(("queries", "sparsity", "alike"), [(40, 0.3, False), (150, 0.6, True)])
 def test_coverage(queries, sparsity, alike):
     """Queries of 1 to 8 answers; where alike, each query has a sparsity of its own about the mean."""
-    from owkg.auditing.missing import ratio_limits
+    from owkg.pools.missing import ratio_limits
 
     rng, held = np.random.default_rng(2), []
     for _ in range(800):
