@@ -116,7 +116,7 @@ def test_rounds_of_judging(call, tmp_path):
     }
     assert told["pairs"][0]["verdict"] == "turned by judged answers"
     assert told["assumptions"]["sparsity_from"] == "given"
-    assert f"{len(first)} candidates are answers, and 0 can never become any" in " ".join(printed.split())
+    assert f"{len(first)} candidates count as answers, 0 never can" in " ".join(printed.split())
     assert not (tmp_path / "turned" / "audit_sheet.tsv").exists()
     sheet = tmp_path / "first" / "audit_sheet.tsv"
     sheet.write_text(sheet.read_text().replace("\tyes\t", "\tno\t"))
