@@ -12,6 +12,8 @@ from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 
 _METRICS = ("mrr", "hits@10", "mr")
+# Entities below which intervals of sampled evaluation are too short.
+_FEW = 1000
 
 
 def filtered_by(names: Sequence[str]) -> str:
@@ -108,6 +110,11 @@ def show_estimates(
         notes.append(f"a sampling error of 0 says that nothing was found, not that it is small: {named}")
     if found.typical_share + found.sampled_share > 1:
         notes.append("more scores than full evaluation takes: leave out --sample, or take a smaller share")
+    if scorer.graph.num_entities < _FEW:
+        notes.append(
+            f"among {scorer.graph.num_entities:,} entities full evaluation takes a moment and has no sampling "
+            "error; these intervals are too short there"
+        )
     shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
     if form is Format.JSON:
         print(

@@ -458,6 +458,7 @@ def test_sampled(call, graph):
     code, out, err = call(f"{asked} --format json")
     assert (code, err) == (0, "")
     assert json.loads(out)["results"] == sampled.values.to_dicts()
+    assert "full evaluation takes a moment and has no sampling error" in json.loads(out)["notes"][-1]
     assert Path("new/out.csv").read_text() == sampled.values.write_csv()
     code, out, _ = call(f"{asked} --sides tail --ties optimistic")
     assert code == 0
