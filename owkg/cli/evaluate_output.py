@@ -112,8 +112,8 @@ def show_estimates(
         notes.append("more scores than full evaluation takes: leave out --sample, or take a smaller share")
     if scorer.graph.num_entities < _FEW:
         notes.append(
-            f"among {scorer.graph.num_entities:,} entities full evaluation takes a moment and has no sampling "
-            "error; these intervals are too short there"
+            f"among {scorer.graph.num_entities:,} entities full evaluation takes a moment and has no "
+            "sampling error; these intervals are too short there"
         )
     shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
     if form is Format.JSON:
