@@ -340,7 +340,8 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
     if ready.num_found + ready.num_rejected:
         found.append(
             f"Breakdown numbers start from the judged labels: {ready.num_found:,} candidates count as "
-            f"answers, {ready.num_rejected:,} never can. Values, tests and probabilities are of the test as it is."
+            f"answers, {ready.num_rejected:,} never can. Values, tests and probabilities are of the test "
+            "as it is."
         )
     if ready.depth is None:
         found.append(
