@@ -4,7 +4,7 @@ Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be l
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,14 @@ def names(name: str, value: Any) -> list[str]:
     several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
     if not all(isinstance(one, str) for one in several):
         raise ArgumentError(name, f"must be text, or a list of it, got {value!r}.")
+    return several
+
+
+def some_of(name: str, value: Any, of: Collection[str], *, least: int = 0) -> list[str]:
+    """`value`, one of the names `of` or several, each once; `least` of them."""
+    several = list(dict.fromkeys(names(name, value)))
+    if set(several) - set(of) or len(several) < least:
+        raise ArgumentError(name, f"must be of {', '.join(of)}, got {', '.join(several) or 'none'}.")
     return several
 
 

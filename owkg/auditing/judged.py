@@ -75,9 +75,7 @@ def strengths_of(
     sample: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """`judged_strengths` of systems that are read."""
-    names = list(dict.fromkeys(checks.names("by", by)))
-    if set(names) - set(_BY):
-        raise ArgumentError("by", f"must be of {', '.join(_BY)}, got {', '.join(names)}.")
+    names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
     kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
     known, found = (one.join(ready.queries.select("query"), on="query", how="semi") for one in (kept, found))

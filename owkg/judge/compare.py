@@ -135,10 +135,7 @@ def compare(
     """
     checks.level("ci", ci)
     checked_key(seed, "seed")
-    divisions = checks.names("by", by)
-    for name in divisions:
-        if name not in DIVISIONS:
-            raise ArgumentError("by", f"must be of {', '.join(DIVISIONS)}, got {name!r}.")
+    divisions = checks.some_of("by", by, DIVISIONS)
     checks.whole("replicates", replicates, 2)
     checks.flag("intersect", intersect)
     if on_progress is not None and not callable(on_progress):

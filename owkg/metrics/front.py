@@ -110,11 +110,7 @@ def evaluate(
     if ci is not None:
         checks.level("ci", ci)
     checked_key(seed, "seed")
-    sides = checks.names("side", side)
-    if not sides or set(sides) - set(SIDES):
-        raise ArgumentError(
-            "side", f"must be of {', '.join(SIDES)}, got {', '.join(map(str, sides)) or 'none'}."
-        )
+    sides = checks.some_of("side", side, SIDES, least=1)
     streamed = isinstance(table, RankDataset)
     columns = table.columns if streamed else table.frame.columns
     if "both" not in sides and not set(sides) & set(

@@ -58,10 +58,7 @@ def side_means(
         one.weighting != EQUAL or one.adjustment is not Adjustment.NONE for one in chosen
     ):
         raise ArgumentError("metrics", "must be plain means over tasks, such as mrr, hits@10 or mr.")
-    rules = checks.names("ties", ties)
-    allowed = [rule.value for rule in Ties if rule is not Ties.EXACT]
-    if not rules or set(rules) - set(allowed):
-        raise ArgumentError("ties", f"must be of {', '.join(allowed)}, got {', '.join(rules) or 'none'}.")
+    rules = checks.some_of("ties", ties, [rule.value for rule in Ties if rule is not Ties.EXACT], least=1)
     own = ["model"] if "model" in table.columns else []
     counts = table.group_by(*own, *_TRIPLE, maintain_order=True).agg(pl.col("side").n_unique(), pl.len())
     if (bad := counts.filter((pl.col("side") != 2) | (pl.col("len") != 2))).height:

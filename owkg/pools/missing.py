@@ -63,9 +63,7 @@ def missing_share(
         ValueError: if judgements name what the graph does not know, no judged query is of the split, or an
             argument is out of range.
     """
-    names = list(dict.fromkeys(checks.names("by", by)))
-    if set(names) - set(_BY):
-        raise ArgumentError("by", f"must be of {', '.join(_BY)}, got {', '.join(names)}.")
+    names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
     kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
     each = pl.concat([kept.with_columns(is_found=0), found.with_columns(is_found=1)])

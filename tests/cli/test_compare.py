@@ -279,7 +279,7 @@ def test_queries_that_a_system_lacks(folder, call, tmp_path):
     [
         (("{a}",), "FILE must name two systems at least"),
         (("{a}", "{a}"), "the system 'a' is in"),
-        (("{a}", "{b}", "--by", "ties"), "--by must be of side, relation, category, got 'ties'"),
+        (("{a}", "{b}", "--by", "ties"), "--by must be of side, relation, category, got ties"),
         (("{a}", "{b}", "--by", "category"), "--by category needs --kg"),
         (("{a}", "{b}", "--metric", "mmr"), "--metric must be valid: unknown metric"),
         (("{a}", "{b}", "--metric", "zmrr"), "must be means, plain or adjusted as an index, got zmrr"),
