@@ -313,6 +313,8 @@ def demonstrations(
     most = min(most, candidates)
     # The worst for the adversary: ties and what A does not list stand high by A, and low by B.
     place = np.stack([pair.low[0], pair.high[1]])
+    # Ties of A that are resolved against it: each that becomes an answer is out of the way of the others.
+    reach = [place[0] + (pair.low[0] == pair.high[0]), place[1]]
     sign = np.array([1.0, -1.0])
     taken = np.zeros((queries, candidates), bool)
     ranks = [known[0].copy(), known[1].copy()]
@@ -328,8 +330,11 @@ def demonstrations(
             up = np.where(is_known, weights[np.maximum(ranks[x] - 1, 1)] - weights[ranks[x]], 0.0)
             above = place[x][:, :, None] < known[x][:, None]
             gain += sign[x] * np.einsum("qcs,qs->qc", above, up)
-            of_taken = np.where(taken, weights[np.maximum(moved[x] - 1, 1)] - weights[moved[x]], 0.0)
-            gain += sign[x] * _sum_below(place[x], of_taken, taken)
+            for j in range(k):
+                there = taken[rows, order[:, j]]
+                at = moved[x][rows, order[:, j]]
+                rise = np.where(there, weights[np.maximum(at - 1, 1)] - weights[at], 0.0)
+                gain += sign[x] * rise[:, None] * (reach[x][rows, order[:, j]][:, None] > place[x])
             gain += sign[x] * weights[moved[x]]
         gain = np.where(is_candidate & ~taken, gain, np.inf)
         best = gain.argmin(1)
@@ -340,27 +345,15 @@ def demonstrations(
         for x in (0, 1):
             at = place[x][rows, best]
             ranks[x] = np.where(there[:, None] & is_known & (known[x] > at[:, None]), ranks[x] - 1, ranks[x])
-            moved[x] = np.where(
-                there[:, None] & is_candidate & (place[x] > at[:, None]), moved[x] - 1, moved[x]
-            )
+            falls = there[:, None] & is_candidate & (reach[x] > at[:, None])
+            falls[rows, best] = False
+            moved[x] = np.where(falls, np.maximum(moved[x] - 1, 1), moved[x])
         taken[rows[there], best[there]] = True
         if not there.any():
             break
     if macro:
         sums = sums / np.maximum(is_known.sum(1)[:, None] + np.arange(most + 1), 1)
     return sums, order
-
-
-def _sum_below(place: np.ndarray, value: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """For each candidate the sum of `value` over the taken ones that stand below it."""
-    if not taken.any():
-        return np.zeros(place.shape)
-    order = np.argsort(place, axis=1, kind="stable")
-    ranked = np.take_along_axis(value, order, 1)
-    below = ranked[:, ::-1].cumsum(1)[:, ::-1] - ranked
-    found = np.empty(place.shape)
-    np.put_along_axis(found, order, below, 1)
-    return found
 
 
 def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:

@@ -1,10 +1,9 @@
 """`owkg.audit`: what may be concluded from the ranks of several models when true answers are missing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -28,7 +27,7 @@ from owkg.metric_definitions.ties import Ties
 from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.pools.annotation import is_sheet
-from owkg.pools.missing import judgements
+from owkg.pools.missing import has_audit_sheet, judgements, require_names
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 
@@ -135,9 +134,9 @@ def audit(
         raise ArgumentError("systems", text) from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
-    labels = _labels(judged)
-    box, seen = _box(ready, stated, own, (judged, labels, sample), graph, ci)
-    start = ready if labels is None or ready.depth is None else ready.labelled(labels)
+    known = _judgements(judged, sparsity_stated=stated is not None)
+    box, seen = _box(ready, stated, own, known, sample, graph, ci)
+    start = ready if known.labels is None or ready.depth is None else ready.labelled(known.labels)
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)
     parts: list[dict[str, pl.DataFrame]] = []
@@ -154,7 +153,7 @@ def audit(
         **whole,
         weights=pl.concat(weights),
         judged=seen,
-        assumptions=_assumptions(of, tables, box, ci, rule, test, start, _refuted(whole["models"])),
+        assumptions=_assumptions(of, tables, box, ci, rule, test, start, known, _refuted(whole["models"])),
     )
 
 
@@ -192,38 +191,92 @@ def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, fl
     return low, high
 
 
-def _labels(judged: Any) -> pl.DataFrame | None:
-    """The judgements of all sources together."""
+class _Judged(NamedTuple):
+    """Judgements.
+
+    Attributes:
+        labels: of all sources together; None without any.
+        sample: those that sparsity and correlations are estimated from; None where there are none such.
+        sheets: whether these are sheets, whose candidates may have been chosen.
+    """
+
+    labels: pl.DataFrame | None = None
+    sample: pl.DataFrame | None = None
+    sheets: bool = False
+
+
+def _judgements(judged: Any, *, sparsity_stated: bool) -> _Judged:
+    """The judgements of all sources.
+
+    The candidates of a sheet may be those that turn an order, which are no sample. So sheets beside other
+    judgements, or beside a stated sparsity, give labels alone.
+    """
     if judged is None:
-        return None
-    sources = [judged] if isinstance(judged, pl.DataFrame | str | PathLike) else list(judged)
+        return _Judged()
+    one = isinstance(judged, pl.DataFrame | str | PathLike)
+    if not one and (not isinstance(judged, Iterable) or isinstance(judged, Mapping)):
+        raise ArgumentError("judged", f"must be judgements, or several of them, got {judged!r}.")
+    sources = [judged] if one else list(judged)
     if not sources:
         raise ArgumentError("judged", "must be judgements, or several of them, got none.")
-    frames = [one if isinstance(one, pl.DataFrame) else judgements(one)[0] for one in sources]
-    try:
-        return reduce(merged, frames[1:], frames[0])
-    except ArgumentError as error:
-        raise ArgumentError("judged", error.message.replace("and `second` ", "")) from None
+    read: list[tuple[str, pl.DataFrame, bool]] = []
+    for source in sources:
+        if isinstance(source, pl.DataFrame):
+            read.append(("a frame", source, False))
+        elif isinstance(source, str | PathLike) and str(source):
+            place = Path(source)
+            sheet = has_audit_sheet(place) or (place.is_file() and is_sheet(place))
+            read.append((str(place), judgements(place)[0], sheet))
+        else:
+            raise ArgumentError("judged", f"must be frames or paths of judgements, got {source!r}.")
+    samples = [entry for entry in read if not entry[2]]
+    sheets = not samples
+    if sheets and not sparsity_stated:
+        samples = read
+    return _Judged(_merged(read), _merged(samples) if samples else None, sheets)
+
+
+def _merged(read: Sequence[tuple[str, pl.DataFrame, bool]]) -> pl.DataFrame:
+    """The judgements of all, which must not contradict each other."""
+    found = read[0][1]
+    for i, (name, frame, _) in enumerate(read[1:], 1):
+        try:
+            found = merged(found, frame)
+        except ArgumentError as error:
+            before = ", ".join(dict.fromkeys(name for name, *_ in read[:i]))
+            text = error.message.replace("and `second` must not contradict each other", "")
+            raise ArgumentError(
+                "judged", f"must not contradict each other, {before} and {name}{text}"
+            ) from None
+    return found
 
 
 def _box(
     ready: Prepared,
     sparsity: tuple[float, float] | None,
     correlation: tuple[float, float] | None,
-    given: tuple[Any, pl.DataFrame | None, Qrels | None],
+    judged: _Judged,
+    sample: Qrels | None,
     graph: KnowledgeGraph | None,
     ci: float,
 ) -> tuple[Box, pl.DataFrame]:
     """What is stated, or else what judgements show; and the latter."""
     own = None if correlation is None else dict.fromkeys(ready.systems, correlation)
     source = {"sparsity": GIVEN if sparsity else None, "correlation": GIVEN if own else None}
-    judged, qrels, sample = given
-    if qrels is None:
-        if sample is not None:
-            raise ArgumentError("sample", "is of judgements, and there are none.")
-        return Box(sparsity, own, source), pl.DataFrame(schema=JUDGED)
-    if graph is None:
+    if judged.labels is None and sample is not None:
+        raise ArgumentError("sample", "is of judgements, and there are none.")
+    if judged.labels is not None and graph is None:
         raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
+    if judged.labels is not None and graph is not None:
+        try:
+            require_names(judged.labels, graph)
+        except ArgumentError as error:
+            raise ArgumentError("judged", error.message) from None
+        if not judged.labels["query"].is_in(ready.queries["query"].implode()).any():
+            raise ArgumentError("judged", "must judge queries that the systems answer, got none such.")
+    if judged.sample is None or graph is None:
+        return Box(sparsity, own, source), pl.DataFrame(schema=JUDGED)
+    qrels = judged.sample
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample)[0]
     groups = ((), ("side", "category"))
     try:
@@ -233,10 +286,12 @@ def _box(
     whole = seen.filter(pl.col("side").is_null())
     if sparsity is None:
         sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
-        source["sparsity"] = "judgements: a lower bound"
-        files = [judged] if isinstance(judged, str | PathLike) else judged
-        if any(isinstance(file, str | PathLike) and _is_sheet(Path(file)) for file in files):
-            source["sparsity"] = _SHEET
+        source["sparsity"] = _SHEET if judged.sheets else "judgements: a lower bound"
+        if sparsity[1] >= 1:
+            raise ArgumentError(
+                "judged",
+                f"must leave known answers: it gives a sparsity of {sparsity[0]:.3f} to 1. State `sparsity`.",
+            )
     if own is None and ready.depth is not None:
         limits = whole.select("model", "correlation_low", "correlation_high")
         if limits["correlation_low"].is_not_null().any():
@@ -244,10 +299,6 @@ def _box(
             own = {name: (low, high) for name, low, high in limits.fill_null(0.0).rows()}
             source["correlation"] = "judgements: of the answers that judging found"
     return Box(sparsity, own, source), seen
-
-
-def _is_sheet(path: Path) -> bool:
-    return path.is_file() and is_sheet(path)
 
 
 def _assumptions(
@@ -258,6 +309,7 @@ def _assumptions(
     rule: str,
     test: str,
     ready: Prepared,
+    judged: _Judged,
     refuted: list[str],
 ) -> dict[str, Any]:
     """What the numbers rest on."""
@@ -279,9 +331,12 @@ def _assumptions(
         "queries": len(of.queries),
         "answers": len(frame),
         "lists": ready.depth,
+        "judged_labels": [ready.num_found, ready.num_rejected]
+        if ready.num_found + ready.num_rejected
+        else None,
         "calibration": worlds(),
         "versions": versions(),
-        "notes": [*_notes(box, ready), *_of_candidates(frame["candidates"]), *refuted],
+        "notes": [*_notes(box, ready, judged), *_of_candidates(frame["candidates"]), *refuted],
     }
 
 
@@ -307,7 +362,7 @@ def _refuted(models: pl.DataFrame) -> list[str]:
     ]
 
 
-def _notes(box: Box, ready: Prepared) -> list[str]:
+def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
     """In sentences, what the numbers rest on."""
     found = ["Queries are the sampling unit of every interval and test."]
     if box.sparsity is None:
@@ -339,10 +394,26 @@ def _notes(box: Box, ready: Prepared) -> list[str]:
         )
     if ready.num_found + ready.num_rejected:
         found.append(
-            f"Breakdown numbers start from the judged labels: {ready.num_found:,} candidates count as "
-            f"answers, {ready.num_rejected:,} never can. Values, tests and probabilities are of the test "
-            "as it is."
+            "Breakdown numbers start from the judged labels. Answers that judging found: "
+            f"{ready.num_found:,}; candidates that can never become any: {ready.num_rejected:,}. Values and "
+            "tests are of the test as it is."
         )
+    if ready.num_disputed:
+        found.append(
+            f"Known answers that were judged not relevant: {ready.num_disputed:,}. They stay in values, "
+            "tests and breakdown numbers."
+        )
+    if judged.labels is not None and ready.depth is None:
+        found.append("Without lists the judged labels do not change breakdown numbers.")
+    if judged.labels is not None and judged.sample is None:
+        found.append(
+            "The judgements are sheets, and give labels alone: of candidates that were chosen they are no "
+            "sample, of which sparsity or correlations could be estimated."
+        )
+    if box.source["sparsity"] == GIVEN and box.sparsity is not None:
+        known = ready.num_answers - ready.num_found
+        if ready.num_found > known * box.sparsity[1] / (1 - box.sparsity[1]):
+            found.append(f"Judging found more answers ({ready.num_found:,}) than the stated sparsity allows.")
     if ready.depth is None:
         found.append(
             "There are no lists: breakdown numbers are certified for the worst lists, none is demonstrated."

@@ -30,6 +30,7 @@ class Prepared:
         systems: their names.
         num_answers: known answers of all queries together.
         num_found, num_rejected: candidates that `labelled` made answers, and that cannot become any.
+        num_disputed: known answers that were judged not relevant; they stay answers.
         depth: candidates of the longest list; None without lists.
     """
 
@@ -85,7 +86,7 @@ class Prepared:
         first = tasks.group_by("row", maintain_order=True).agg(pl.col("candidates").first() - 1)
         self._largest = first["candidates"].to_numpy().astype(np.int64)
         self.depth: int | None = None
-        self.num_found = self.num_rejected = 0
+        self.num_found = self.num_rejected = self.num_disputed = 0
         if lists is None:
             return
         if graph is None:
@@ -104,13 +105,13 @@ class Prepared:
             ends.append(np.maximum(_by_row(places, at, last), 1))
             end = pl.len() + 1 if self._ties is Ties.PESSIMISTIC else last
             below.append(np.maximum(_by_row(places, at, end), 1))
-            own = ("place", "low", "listed", "high")
+            own = ("place", "low", "late", "high")
             places = places.select(*_ANSWER, *own).rename({column: f"{column}_{i}" for column in own})
             listed = listed.join(places, on=_ANSWER, how="full", coalesce=True)
         self.depth = int(max(own.max() for own in depths))
         listed = listed.join(at, on="query").sort("row", "answer")
         self._listed = listed.select("row", "answer")
-        bounds = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("listed", "high")}
+        bounds = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("late", "high")}
         self._place, self._first, self._last, self._low, self._high = (
             [listed[f"{name}_{i}"].fill_null(0).to_numpy().astype(np.int64) for i in range(len(tables))]
             for name in ("place", "low", "high", *bounds.get(self._ties, ("low", "high")))
@@ -133,7 +134,8 @@ class Prepared:
         if self.depth is None:
             raise ArgumentError("lists", "must be there: they say where a candidate stands.")
         at = self.queries.select("query").with_row_index("row")
-        judged = binary(qrels).join(self._facts, on=_ANSWER, how="anti").join(at, on="query")
+        labels = binary(qrels).join(at, on="query")
+        judged = labels.join(self._facts, on=_ANSWER, how="anti")
         judged = judged.select(*_ANSWER, "row", "relevance")
         here = self._listed.with_row_index("at").join(at, on="row").select(*_ANSWER, "at")
         judged = judged.join(here, on=_ANSWER, how="left").sort("row", "answer")
@@ -144,6 +146,7 @@ class Prepared:
         stays = np.ones(len(self._listed), bool)
         stays[gone] = False
         new = copy.copy(self)
+        new.num_disputed = len(labels.filter(relevance=0).join(self._tasks, on=_ANSWER, how="semi"))
         new.num_found = len(found)
         new.num_rejected = len(gone) - int((listed >= 0).sum())
         new.num_answers = self.num_answers + len(found)
@@ -189,13 +192,17 @@ class Prepared:
         answers = []
         at, there = np.nonzero(self._known[i])
         order = np.argsort(np.concatenate([at, row]), kind="stable")
+        latest = self._latest[i][at, there]
+        latest = latest - sure.above(at, latest - 1)
         for of, above, more in (
             (self._known, may, own),
             (self._settled, sure, most),
             (self._latest, sure, most),
         ):
             rank = of[i][at, there]
-            ranks = np.concatenate([np.maximum(rank - above.above(at, rank - 1), 1), more])
+            # Bounds of the optimistic rank from above may pass that of the pessimistic one, which holds too.
+            rank = np.clip(rank - above.above(at, rank - 1), 1, latest)
+            ranks = np.concatenate([rank, more])
             answers.append(_padded(np.concatenate([at, row])[order], ranks[order], len(new._largest)))
         at = new._listed["row"].to_numpy().astype(np.int64)
         low, high = self._low[i][stays], self._high[i][stays]
@@ -374,7 +381,8 @@ def _places(
 
     Returns:
         Columns query, answer, score, place; low and listed, the first and the last place of those of its
-        score; and high, the last place that it can have: what a list leaves out may be tied with its end.
+        score; high, the last place that it can have: what a list leaves out may be tied with its end; and
+        late, the first one that it can have where all others of its score stand before it, or become answers.
     """
     if not len(run):
         raise ArgumentError(
@@ -386,12 +394,14 @@ def _places(
     run = run.with_columns(listed=pl.col("place").max().over("query", "score"))
     run = run.join(at.with_columns(largest=largest), on="query", how="left", maintain_order="left")
     cut = (pl.col("listed") == pl.col("size")) & (pl.col("size") < pl.col("largest"))
+    first = pl.col("listed") - pl.col("tied").cast(pl.Int64) + 1
     return run.select(
         *_ANSWER,
         "score",
         "place",
         "listed",
-        low=pl.col("listed") - pl.col("tied").cast(pl.Int64) + 1,
+        low=first,
+        late=pl.when(cut).then(first).otherwise("listed"),
         high=pl.when(cut).then("largest").otherwise("listed"),
     )
 

@@ -167,7 +167,8 @@ class Audit:
             sparsity and of who finds the missing answers; empty without judgements.
         assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
             `sparsity_from`, `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
-            `lists` (depth or null), `calibration`, `versions`, `notes` (sentences).
+            `lists` (depth or null), `judged_labels` ([found answers, candidates that can be none] or null),
+            `calibration`, `versions`, `notes` (sentences).
     """
 
     models: pl.DataFrame

@@ -359,18 +359,18 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
     whatever, under, judge_first, still_open, reversed_, by_judged = VERDICTS
     # At most so many are missing; where a sparsity is a lower bound, there is no such number.
     most = box.sparsity[1] if box.sparsity is not None and box.source["sparsity"] == GIVEN else 1.0
-    missing = known * most / (1 - most) - judged if most < 1 else np.inf
+    missing = max(known * most / (1 - most) - judged, 0) if most < 1 else np.inf
     found = []
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
         significant = row["p_value"] <= 1 - ci
         turned = row["certified"] is not None and row["certified"] <= missing
-        if significant and not turned:
+        if judged and row["demonstrated"] == 0 and row["difference"] > 0:
+            found.append(by_judged)
+        elif significant and not turned:
             found.append(whatever)
         elif high is not None and high < 1 - ci:
             found.append(reversed_)
-        elif judged and row["demonstrated"] == 0 and row["difference"] > 0:
-            found.append(by_judged)
         elif significant and low is not None and low >= ci:
             found.append(under)
         else:

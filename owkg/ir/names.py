@@ -60,6 +60,7 @@ _CUT = re.compile(r"_cut[_.]")
 _CUTOFF = re.compile(r"\(cutoff=(\d+)\)")
 _LEVEL = re.compile(r"\(rel=(\d+)\)")
 _PERSISTENCE = 0.8
+_MOST = 2**53
 
 EXAMPLES = (
     "AP",
@@ -105,7 +106,7 @@ def _read(name: str) -> Measure | str | None:
         return f"{family.name} has no cutoff"
     if given is None and family.parameter != "must":
         return Measure(family.name, family.of)
-    if found["p"] or given is None or not given.isdecimal() or not int(given):
+    if found["p"] or given is None or not given.isdecimal() or not 0 < int(given) < _MOST:
         return f"{family.name} has a cutoff, a whole number from 1, as in {family.name}@10"
     return Measure(f"{family.name}@{int(given)}", lambda judged: family.of(judged, int(given)))
 

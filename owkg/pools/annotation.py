@@ -157,7 +157,7 @@ def read_sheet(path: Any, candidates: Any = None, *, of: str = "the pool") -> pl
             raise ValueError(f"{place(row)}: the {column} {must}, got {table[column][row]!r}.")
 
     label = table["label"].str.strip_chars().str.to_lowercase()
-    refuse(label == "", "label", f"must not be blank, but {_SHOWN}")
+    refuse(label == "", "label", f"must not be blank, but {_SHOWN}; or the row be deleted")
     refuse(~label.is_in(list(_WORDS)), "label", f"must be {_SHOWN}")
     table = table.with_columns(relevance=label.replace_strict(_WORDS, return_dtype=pl.Int64))
     topics = candidates is not None and (checked("candidates", candidates, POOL)["relation"] == TOPIC).all()

@@ -1,6 +1,7 @@
 """Sparsity of a test set from judgements: how many true answers it lacks, at least."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,11 @@ def missing_share(
     return frame.sort(names) if names else frame
 
 
+def has_audit_sheet(path: Path) -> bool:
+    """Whether a folder is that of an audit, with its sheet."""
+    return (path / AUDIT_SHEET).is_file()
+
+
 def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """The judgements of a file of qrels, of a filled-in sheet, or of a pool or an audit with its sheet there.
 
@@ -104,9 +110,11 @@ def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
         OSError: if it cannot be opened.
     """
     path = checks.path("qrels", source)
-    if path.is_dir() and (path / AUDIT_SHEET).is_file():
+    if has_audit_sheet(path):
         path = path / AUDIT_SHEET
     if path.is_dir():
+        if (path / "audit.json").is_file():
+            raise ValueError(f"{path}: holds no {AUDIT_SHEET}: that audit named no facts to judge.")
         return pool_judgements(path)
     return read_sheet(path).select(QRELS) if is_sheet(path) else read_judgements(path), None
 
@@ -140,6 +148,24 @@ def found_by_depth(
     return counted.sort("depth").with_columns(share=share)
 
 
+def require_names(qrels: pl.DataFrame, graph: KnowledgeGraph) -> None:
+    """A check that judgements name what the graph knows.
+
+    Raises:
+        ValueError: naming `qrels` and the first label that it does not know.
+    """
+    for column, labels in (
+        ("entity", graph.entities),
+        ("relation", graph.relations),
+        ("answer", graph.entities),
+    ):
+        unknown = qrels.filter(~pl.col(column).is_in(pl.Series(labels, dtype=pl.String).implode()))
+        if len(unknown):
+            raise ArgumentError(
+                "qrels", f"must name what the graph knows, got {column} {unknown[column][0]!r}."
+            )
+
+
 def known_and_found(
     qrels: pl.DataFrame, graph: KnowledgeGraph, *, split: str, level: int, sample: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -156,16 +182,7 @@ def known_and_found(
     if split not in facts:
         raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
     judged = binary(qrels, level=level)
-    for column, labels in (
-        ("entity", graph.entities),
-        ("relation", graph.relations),
-        ("answer", graph.entities),
-    ):
-        unknown = judged.filter(~pl.col(column).is_in(pl.Series(labels, dtype=pl.String).implode()))
-        if len(unknown):
-            raise ArgumentError(
-                "qrels", f"must name what the graph knows, got {column} {unknown[column][0]!r}."
-            )
+    require_names(judged, graph)
     known, anywhere = (
         qrels_from_graph(graph, names) for names in (split, [name for name in facts if len(facts[name])])
     )

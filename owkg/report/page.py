@@ -196,7 +196,7 @@ _WEIGHTS = (
 )
 _BREAKDOWN = (
     "Certified: no labelling with fewer facts turns the order. Demonstrated: a labelling with so many does. "
-    "Share: of the certified facts among them and the known answers."
+    "Share: of the certified facts among them and the known answers, those that judging found with them."
 )
 
 

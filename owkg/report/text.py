@@ -87,7 +87,11 @@ def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
     found = [("models", tables.models(ready)), ("pairs", tables.pairs(ready))]
     if len(ready.judged):
         found.append(("judged", tables.judged(ready)))
-    return [(table, f"{table.caption}. {rests[name]}") for name, table in found]
+    captioned = [(table, f"{table.caption}. {rests[name]}") for name, table in found]
+    rows = [list(pair) for pair in words.protocol(ready.assumptions)]
+    notes = " ".join(ready.assumptions.get("notes", []))
+    protocol = tables.Table("Protocol", ["what", "is"], rows, 2, [None] * len(rows))
+    return [*captioned, (protocol, f"Protocol. {notes}".rstrip())]
 
 
 def _in_latex(text: Any) -> str:

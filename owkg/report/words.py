@@ -90,6 +90,10 @@ def rests(audit: Audit) -> dict[str, str]:
         if depth is None
         else f"Demonstrated from lists of depth {depth}."
     )
+    found, rejected = said.get("judged_labels") or (0, 0)
+    labels = f" Judged labels count: {found:,} found answers, {rejected:,} candidates that can be none." * (
+        found + rejected > 0
+    )
     return {
         "verdicts": f"Rests on {known}, and where missing facts are assumed, {rest}. "
         "Each sentence says which.",
@@ -97,14 +101,14 @@ def rests(audit: Audit) -> dict[str, str]:
         + f" Strength and full test rest {rest}." * audit.models["full"].is_not_null().any(),
         "grid": f"Rests on {_MODEL} with the sparsity of the axis and {middle}; {error}.{band}",
         "box": f"Rests on {_MODEL} with the sparsity and correlations of the axes; {error}. {box}",
-        "breakdown": f"Rests on {known}; on no model of what is missing. {lists}",
-        "facts": f"Rests on no model of what is missing. {lists}",
+        "breakdown": f"Rests on {known}; on no model of what is missing.{labels} {lists}",
+        "facts": f"Rests on no model of what is missing.{labels} {lists}",
         "judged": "Rests on judgements: answers that nobody judged may be missing as well, so sparsities are "
         "lower bounds. Systems whose lists were pooled find more of what judging found than of all that is "
         "missing.",
         "power": "Rests on what is observed being the truth, and on queries drawn like these. "
         "Missing facts have no part in it.",
-        "pairs": f"Rests on {known}; {over}. Certified and demonstrated facts rest on no model. "
+        "pairs": f"Rests on {known}; {over}. Certified and demonstrated facts rest on no model.{labels} "
         f"Probabilities and what breaks the order rest {rest}; "
         "queries required, on what is observed being the truth.",
     }

@@ -1,5 +1,7 @@
 """Rank tables and lists as pairs; demonstrated facts turn the order when the systems are ranked again."""
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -327,3 +329,75 @@ def test_the_last_of_a_list_may_be_tied_with_what_is_left_out(ties):
                 total += float(np.mean(np.power(ranks, -0.5, dtype=float)))
         means.append(total)
     assert not len(found.facts) or means[0] <= means[1] + 1e-12
+
+
+def small_world(rng, ties, depth):
+    """(two systems' scores, test answers, found and refuted candidates, `Prepared`) of three queries."""
+    size, queries = 7, 3
+    scores = rng.integers(0, rng.choice([4, 30]), (2, queries, size)).astype(float)
+    test = [rng.choice(size, rng.integers(1, 3), replace=False).tolist() for _ in range(queries)]
+    kind = [[rng.choice(3, p=[0.6, 0.2, 0.2]) for _ in range(size)] for _ in range(queries)]
+    found, refuted = (
+        [[a for a in range(size) if kind[q][a] == k and a not in test[q]] for q in range(queries)]
+        for k in (1, 2)
+    )
+    labels = tuple(f"e{i}" for i in range(size))
+    triples = np.array([(q, 0, a) for q in range(queries) for a in test[q]], np.int32)
+    graph = KnowledgeGraph(labels, ("r",), {"train": np.empty((0, 3), np.int32), "test": triples})
+    asked = np.array([(q, 0) for q in range(queries)])
+    tables, lists = {}, {}
+    for name, own in zip("AB", scores, strict=True):
+        tables[name] = owkg.rank(own[triples[:, 0]], graph)
+        best = np.argsort(-own, axis=1, kind="stable")[:, :depth]
+        score = np.take_along_axis(own, best, 1)
+        lists[name] = run_from_lists(name, "tail", *asked.T, best, score, entities=labels, relations=("r",))
+    rows = [
+        (f"e{q}|r|?", "tail", f"e{q}", "r", f"e{a}", relevance)
+        for relevance, several in ((1, found), (0, refuted))
+        for q in range(queries)
+        for a in several[q]
+    ]
+    names = dict.fromkeys(("query", "side", "entity", "relation", "answer"), pl.String)
+    qrels = pl.DataFrame(rows, names | {"relevance": pl.Int64}, orient="row")
+    return scores, test, found, refuted, Prepared(tables, graph, lists, ties).labelled(qrels)
+
+
+def gap(scores, answers, ties):
+    """The sum of reciprocal ranks by the first system less that by the second, by the tie rule."""
+    total = 0.0
+    for sign, own in zip((1, -1), scores, strict=True):
+        for q, true in enumerate(answers):
+            others = [own[q, e] for e in range(own.shape[1]) if e not in true]
+            for a in true:
+                low = 1 + sum(x > own[q, a] for x in others)
+                high = low + sum(x == own[q, a] for x in others)
+                of = {"optimistic": 1 / low, "pessimistic": 1 / high, "realistic": 2 / (low + high)}
+                total += sign * (of[ties] if ties in of else np.mean(1 / np.arange(low, high + 1)))
+    return total
+
+
+@pytest.mark.parametrize("ties", ["optimistic", "realistic", "pessimistic", "exact"])
+def test_numbers_of_further_facts_enclose_the_smallest_one(ties):
+    """By brute force over all labellings of random worlds, with ties, short lists and judged candidates."""
+    equal = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        scores, test, found, refuted, ready = small_world(rng, ties, int(rng.integers(1, 8)))
+        start = [a + b for a, b in zip(test, found, strict=True)]
+        order = "AB" if gap(scores, start, ties) >= 0 else "BA"
+        scores = scores if order == "AB" else scores[::-1]
+        number = breakdown(ready.pair(*order), WEIGHTS, values=ready.values(order[0], MRR))
+        free = [
+            (q, e) for q in range(len(test)) for e in range(7) if e not in start[q] and e not in refuted[q]
+        ]
+        turned = (
+            len(some)
+            for size in range(len(free) + 1)
+            for some in itertools.combinations(free, size)
+            if gap(scores, [start[q] + [e for p, e in some if p == q] for q in range(3)], ties) <= 1e-9
+        )
+        least = next(turned, None)
+        assert least is None or 0 <= number.certified <= least
+        assert number.demonstrated < 0 or (least is not None and least <= number.demonstrated)
+        equal += number.certified == (-1 if least is None else least)
+    assert equal > 10

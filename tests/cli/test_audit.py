@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import owkg
+from owkg.auditing.front import _judgements
+from owkg.judge import qrels_from_graph, read_judgements, write_judgements
 from owkg.pools import read_sheet
 
 INPUT = Path(__file__).parents[1] / "golden" / "input"
@@ -116,7 +118,11 @@ def test_rounds_of_judging(call, tmp_path):
     }
     assert told["pairs"][0]["verdict"] == "turned by judged answers"
     assert told["assumptions"]["sparsity_from"] == "given"
-    assert f"{len(first)} candidates count as answers, 0 never can" in " ".join(printed.split())
+    text = " ".join(printed.split())
+    assert f"Answers that judging found: {len(first)}; candidates that can never become any: 0." in text
+    assert "The judgements are sheets, and give labels alone" in text
+    assert told["assumptions"]["judged_labels"] == [len(first), 0]
+    assert (told["assumptions"]["correlation"], "judged" in told) == (None, False)
     assert not (tmp_path / "turned" / "audit_sheet.tsv").exists()
     sheet = tmp_path / "first" / "audit_sheet.tsv"
     sheet.write_text(sheet.read_text().replace("\tyes\t", "\tno\t"))
@@ -128,12 +134,87 @@ def test_rounds_of_judging(call, tmp_path):
     told, _ = audited("third", sheet, tmp_path / "second" / "audit_sheet.tsv")
     last = told["pairs"][0]["breakdown"]["certified"]
     assert last is None or last >= after["certified"]
+    # Beside other judgements a sheet is no sample of what is missing; alone it is said to be none.
+    head, *lines = sheet.read_text().splitlines(keepends=True)
+    told_otherwise = read_judgements("judgements.qrels").filter(pl.col("relevance") > 0)
+    rows = read_sheet(sheet).with_row_index("at").join(told_otherwise, on=["query", "answer"], how="anti")
+    assert len(rows) > 1
+    agreed = tmp_path / "agreed.tsv"
+    agreed.write_text(head + "".join(lines[at] for at in rows["at"]))
+    both = ("--judged", "judgements.qrels", "--judged", agreed)
+    some = ("audit", *RUNS, "--metric", "mrr", "--test", "t", *LISTED, "--format", "json")
+    with_sheet, without = (json.loads(call(*some, *asked)[1]) for asked in (both, both[:2]))
+    for key in ("sparsity", "correlation", "sparsity_from"):
+        assert with_sheet["assumptions"][key] == without["assumptions"][key]
+    for form in (tmp_path / "first", sheet):
+        said = json.loads(call(*some, "--judged", form)[1])["assumptions"]
+        assert said["sparsity_from"] == "judgements of a sheet: a lower bound"
+    # Where nothing was judged, nothing changes; a folder without a sheet says so.
+    unsure = tmp_path / "unsure.tsv"
+    unsure.write_text(sheet.read_text().replace("\tno\t", "\t?\t"))
+    assert audited("unsure", unsure)[0]["pairs"][0]["breakdown"] == before
+    for command in ("audit", "missing"):
+        files = (*RUNS, *common, "--judged") if command == "audit" else ("--kg", "graph")
+        code, _, err = call(command, *files, tmp_path / "turned")
+        assert code == 2
+        assert "turned: holds no audit_sheet.tsv: that audit named no facts to judge." in err
     # Sheets that contradict each other.
     other = tmp_path / "other.tsv"
     other.write_text(sheet.read_text().replace("\tno\t", "\tyes\t"))
     code, _, err = call("audit", *RUNS, *common, "--judged", sheet, "--judged", other)
     assert code == 2
-    assert "--judged must not contradict each other" in err
+    assert f"--judged must not contradict each other, {sheet} and {other}: " in err
+
+
+def test_labels_that_change_nothing_are_said(call, tmp_path):
+    common = ("--metric", "mrr", "--test", "t", "--sparsity", "0.3", "--judged")
+    code, out, _ = call("audit", *RUNS, *common, "judgements.qrels", "--qrels", "test", "--kg", "graph")
+    assert code == 0
+    assert "Without lists the judged labels do not change breakdown numbers." in " ".join(out.split())
+    # Known answers that are judged not relevant stay; where all are, no sparsity follows.
+    known = qrels_from_graph(owkg.read_graph("graph"), "test").with_columns(relevance=pl.lit(0, pl.Int64))
+    doubted = merged_labels(known, tmp_path / "doubted.qrels")
+    code, out, _ = call("audit", *RUNS, *common, doubted, "--correlation", "0", *LISTED)
+    assert code == 0
+    assert f"Known answers that were judged not relevant: {len(known.filter(side='tail'))}." in " ".join(
+        out.split()
+    )
+    code, _, err = call("audit", *RUNS, "--metric", "mrr", "--test", "t", "--judged", doubted, *LISTED)
+    assert code == 2
+    assert "--judged must leave known answers: it gives a sparsity of" in err
+    # More is found than the stated sparsity allows.
+    code, out, _ = call(
+        "audit",
+        *RUNS,
+        "--metric",
+        "mrr",
+        "--test",
+        "t",
+        "--sparsity",
+        "0.01",
+        "--judged",
+        "judgements.qrels",
+        *LISTED,
+        "--correlation",
+        "0",
+    )
+    assert "than the stated sparsity allows." in " ".join(out.split())
+
+
+def merged_labels(known, path):
+    """The judgements, with those of known answers, as a file."""
+    judged = read_judgements("judgements.qrels")
+    keys = ["query", "answer"]
+    write_judgements(pl.concat([judged.join(known, on=keys, how="anti"), known.select(judged.columns)]), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "judged", [3, [3], [None], {"a": "b"}, [], pl.LazyFrame(), ""], ids=lambda it: type(it).__name__
+)
+def test_judgements_of_other_kinds(judged):
+    with pytest.raises(ValueError, match="`judged` must be"):
+        _judgements(judged, sparsity_stated=True)
 
 
 def test_the_grid_is_at_the_stated_correlations():

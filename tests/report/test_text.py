@@ -27,7 +27,10 @@ def markdown_tables(text):
 
 
 def test_markdown_holds_the_frames(audit):
-    models, pairs, judged = markdown_tables(report.markdown(audit))
+    models, pairs, judged, protocol = markdown_tables(report.markdown(audit))
+    assert [row[0] for row in protocol[2:]] == [
+        name.replace("_", " ") for name in audit.assumptions if name != "notes"
+    ]
     assert len(models) == 2 + len(audit.models)
     assert len(pairs) == 2 + len(audit.pairs)
     assert len(judged) == 2 + len(audit.judged)
@@ -43,12 +46,12 @@ def test_markdown_holds_the_frames(audit):
 
 
 def test_columns_without_a_number_are_left_out(audit):
-    models, pairs, _ = markdown_tables(report.markdown(audit))
+    models, pairs, *_ = markdown_tables(report.markdown(audit))
     assert "gamma" not in pairs[0]  # all NaN
     assert "full test" in models[0]
     nothing = audit.models.with_columns(pl.lit(None, pl.Float64).alias(c) for c in ("full", "strength"))
     bare = replace(audit, models=nothing, judged=audit.judged.clear())
-    (models, _) = markdown_tables(report.markdown(bare))
+    models, *_ = markdown_tables(report.markdown(bare))
     assert models[0] == ["metric", "model", "value", "queries", "answers"]
 
 
@@ -78,11 +81,12 @@ def test_a_list_of_worlds_is_counted_where_it_would_be_long(make):
 
 def test_latex_is_tables_of_booktabs(audit):
     text = report.latex(audit)
-    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == text.count(r"\caption{") == 3
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == text.count(r"\caption{") == 4
     assert r"a|b\_50\% \& `c` \$d\$" in text
     body = re.findall(r"\\midrule\n(.*?)\\bottomrule", text, re.DOTALL)
     assert [len(part.strip().splitlines()) for part in body] == [
-        len(frame) for frame in (audit.models, audit.pairs, audit.judged)
+        *(len(frame) for frame in (audit.models, audit.pairs, audit.judged)),
+        len(audit.assumptions) - 1,
     ]
     widths = {len(re.split(r"(?<!\\)&", line)) for line in body[1].strip().splitlines()}
     columns, *_ = re.findall(r"\\begin\{tabular\}\{(lll\w+)\}", text)
@@ -94,6 +98,15 @@ def test_latex_has_signs_and_dashes_of_its_own(audit):
     text = report.latex(replace(audit, pairs=worse))
     assert "$-$0.0200 {[}$-$0.0500, 0.0350{]}" in text
     assert words.NONE not in text
+
+
+def test_judged_labels_are_told_in_every_form(audit):
+    told = replace(audit, assumptions=audit.assumptions | {"judged_labels": [59, 7]})
+    for form in (report.markdown, report.latex):
+        assert "Judged labels count: 59 found answers, 7 candidates that can be none." in form(told)
+        assert "Judged labels" not in form(audit)
+    rests = words.rests(words.prepared(told))
+    assert all("59 found answers" in rests[part] for part in ("pairs", "breakdown", "facts"))
 
 
 def test_missing_words_and_numbers_leave_the_report_whole(audit):

@@ -56,7 +56,7 @@ def ir(
 
     check_readable([*runs, qrels])
     check_writable([per_query], [*runs, qrels])
-    names = names_given("measure", measure, DEFAULT)
+    names = names_given("metric", measure, DEFAULT)
     with noted():
         found, each = evaluate_runs(runs, qrels, names, intersect=intersect, level=level, ci=ci)
     if per_query is not None:
