@@ -29,6 +29,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,docs,bench]'
 	@touch $@
 
+## What one command of the demo has compiled, the next one reads.
+demo: export JAX_COMPILATION_CACHE_DIR := $(abspath $(OUT))/.jax
+demo: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0.1
+demo: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 demo: $(STAMP)
 	@echo "==> closed forms of the paper's example (owkg theory)"
 	@$(BIN)/owkg theory --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505

@@ -78,7 +78,7 @@ def audit(
             give the sparsity, at least (`missing_share`), unless `sparsity` is given; and with lists the
             correlation of each system (`judged_strengths`), unless `correlation` is given, and labels to
             start breakdown numbers from: candidates that are relevant count as answers, others can never
-            become any.
+            become any. A sheet beside `sparsity`, or beside other judgements, gives labels alone.
         sample: the test answers that were drawn to have their queries judged: a frame or a file of qrels.
             None: all queries that are judged count alike.
         test: of the observed difference; paired, two-sided, over queries.

@@ -10,7 +10,7 @@ from owkg.ir import POOLED
 
 _RUN = ("query", "q0", "answer", "rank", "score", "tag")
 _QRELS = ("query", "zero", "answer", "relevance")
-_QUERY = "'head|relation|?' or '?|relation|tail'"
+QUERY_TEXT = "'head|relation|?' or '?|relation|tail'"
 
 TOPIC = "(topic)"
 """The relation of a query that is a topic: its entity is the topic, its answers are relevant documents."""
@@ -86,23 +86,28 @@ def _queries(path: Path, frame: pl.DataFrame, topics: Topics) -> pl.DataFrame:
 def _parsed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` with its queries taken apart: columns side, entity, relation."""
     asked = frame.unique("query", keep="first", maintain_order=True).select("query", "line")
-    query = pl.col("query")
+    asked = asked.with_columns(query_parts(pl.col("query")))
+    if asked["side"].null_count():
+        line, text = asked.filter(pl.col("side").is_null()).select("line", "query").row(0)
+        raise line_error(path, line, f"a query must be {QUERY_TEXT}, got {text!r}.")
+    return frame.join(asked.drop("line"), on="query", how="left", maintain_order="left")
+
+
+def query_parts(query: pl.Expr) -> list[pl.Expr]:
+    """The side, entity and relation of `head|relation|?` or `?|relation|tail`; null of other text."""
     for_tail, for_head = query.str.ends_with("|?"), query.str.starts_with("?|")
     # What is left of 'head|relation' and of 'relation|tail'.
     start = pl.when(for_tail).then(query.str.strip_suffix("|?"))
     rest = start.otherwise(query.str.strip_prefix("?|"))
-    parts = rest.str.extract_groups(r"^([^|]*)\|(.*)$"), rest.str.extract_groups(r"^(.*)\|([^|]*)$")
-    asked = asked.with_columns(
-        side=pl.when(for_tail).then(pl.lit("tail")).otherwise(pl.lit("head")),
-        entity=pl.when(for_tail).then(parts[0].struct[0]).otherwise(parts[1].struct[1]),
-        relation=pl.when(for_tail).then(parts[0].struct[1]).otherwise(parts[1].struct[0]),
-        good=for_tail != for_head,
-    )
-    whole = asked["good"] & (asked["entity"].fill_null("") != "") & (asked["relation"].fill_null("") != "")
-    if not whole.all():
-        line, text = asked.filter(~whole).select("line", "query").row(0)
-        raise line_error(path, line, f"a query must be {_QUERY}, got {text!r}.")
-    return frame.join(asked.drop("line", "good"), on="query", how="left", maintain_order="left")
+    parts = rest.str.extract_groups(r"^([^|]+)\|(.+)$"), rest.str.extract_groups(r"^(.+)\|([^|]+)$")
+    entity = pl.when(for_tail).then(parts[0].struct[0]).otherwise(parts[1].struct[1])
+    relation = pl.when(for_tail).then(parts[0].struct[1]).otherwise(parts[1].struct[0])
+    good = (for_tail != for_head) & entity.is_not_null()
+    side = pl.when(for_tail).then(pl.lit("tail")).otherwise(pl.lit("head"))
+    return [
+        pl.when(good).then(part).alias(name)
+        for name, part in (("side", side), ("entity", entity), ("relation", relation))
+    ]
 
 
 def _once(path: Path, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:

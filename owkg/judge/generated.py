@@ -13,6 +13,7 @@ from scipy import special
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.files.lines import line_error, read_lines
+from owkg.ir.trec import QUERY_TEXT
 from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
@@ -116,7 +117,7 @@ def _parts(path: Path, number: int, query: Any) -> tuple[str | None, str, str | 
     if text.startswith("?|") and text.count("|") >= 2:
         rest, _, tail = text.rpartition("|")
         return None, rest[2:], tail
-    raise line_error(path, number, f"a query must be 'head|relation|?' or '?|relation|tail', got {query!r}.")
+    raise line_error(path, number, f"a query must be {QUERY_TEXT}, got {query!r}.")
 
 
 def ranks_of_lists(

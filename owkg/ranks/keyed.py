@@ -12,6 +12,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
+from owkg.ir.trec import QUERY_TEXT, query_parts
 from owkg.ranking.scores import ranks_from_scores
 from owkg.ranking.sets import EntitySets
 from owkg.ranks.matrices import labelled_scores
@@ -333,19 +334,16 @@ def _triples(known: pl.DataFrame) -> pl.DataFrame:
     if not {"query", "answer"} <= set(known.columns) or set(_TRIPLE) & set(known.columns):
         return known
     query, answer = (pl.col(name).cast(pl.String) for name in ("query", "answer"))
-    for_tail = query.str.extract_groups(r"^([^|]+)\|(.+)\|\?$")
-    for_head = query.str.extract_groups(r"^\?\|(.+)\|([^|]+)$")
-    is_tail = for_tail.struct[0].is_not_null()
+    side, entity, relation = query_parts(query)
+    is_tail = side == "tail"
     found = known.with_columns(
-        head=pl.when(is_tail).then(for_tail.struct[0]).otherwise(answer),
-        relation=pl.coalesce(for_tail.struct[1], for_head.struct[0]),
-        tail=pl.when(is_tail).then(answer).otherwise(for_head.struct[1]),
+        relation,
+        head=pl.when(is_tail).then(entity).otherwise(answer),
+        tail=pl.when(is_tail).then(answer).otherwise(entity),
     )
     if found["relation"].null_count():
         wrong = found.filter(pl.col("relation").is_null())["query"][0]
-        raise ArgumentError(
-            "known", f"must have queries 'head|relation|?' or '?|relation|tail', got {wrong!r}."
-        )
+        raise ArgumentError("known", f"must have queries {QUERY_TEXT}, got {wrong!r}.")
     return found
 
 

@@ -69,7 +69,8 @@ def audit(
             metavar="QRELS|SHEET|POOL",
             help="Judgements: qrels, the filled-in sheet that --out wrote, or the folder of a pool; "
             "repeatable. They give the sparsity, at least, where --sparsity is absent, and with --lists the "
-            "correlations and the labels that breakdown numbers start from. They need --kg.",
+            "correlations and the labels that breakdown numbers start from; a sheet beside --sparsity gives "
+            "labels alone. They need --kg.",
         ),
     ] = None,
     sample: Annotated[
