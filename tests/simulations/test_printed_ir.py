@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -38,9 +39,12 @@ def paper(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
+_cells = cache(cells_of)
+
+
+@pytest.fixture
 def cells(paper, owkg_data):
-    return cells_of(paper, owkg_data)
+    return _cells(paper, owkg_data)
 
 
 def test_verdicts(paper, cells):
@@ -91,7 +95,7 @@ def test_annotation_examples(owkg_data):
 @pytest.mark.parametrize("filtered", [True, False])
 def test_amri_follows_from_mr_with_filtered_candidates(filtered, owkg_data):
     equal = 0
-    for cell in cells_of("berrendorf2020", owkg_data):
+    for cell in _cells("berrendorf2020", owkg_data):
         if not (cell.place.startswith("Table 1") and cell.place.endswith("MR")):
             continue
         folder = "wn18rr" if "WN18RR" in cell.place else "fb15k237"

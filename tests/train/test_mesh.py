@@ -94,7 +94,7 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found():
     """What the script finds on four virtual devices."""
-    flags = "--xla_force_host_platform_device_count=4"
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
     environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SCRIPT, json.dumps(CASES)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
