@@ -29,6 +29,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test,docs,bench]'
 	@touch $@
 
+## Small runs compile for longer than they compute. These options of XLA halve that on a CPU; the kernels are slower,
+## so `make bench` is without. They are known to the jaxlib of constraints.txt; for another one set XLA_FLAGS yourself.
+demo test: export XLA_FLAGS ?= --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
+
 ## What one command of the demo has compiled, the next one reads.
 demo: export JAX_COMPILATION_CACHE_DIR := $(abspath $(OUT))/.jax
 demo: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0.1

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import wraps
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-
-# Tests compile far more than they compute: these take half the time that XLA's defaults take to compile on a
-# CPU. XLA ends a process that names a flag it does not know, so they are for the version that is tested.
-_FAST_COMPILATION = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
-if version("jaxlib").startswith("0.10."):
-    os.environ.setdefault("XLA_FLAGS", _FAST_COMPILATION)
 
 settings.register_profile("owkg", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("owkg")
