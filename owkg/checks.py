@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+# A message is one line, at most so long: what it shows may be a whole table.
+_LONGEST = 1000
 # Up to here every whole number is a float64.
 _EXACT = 2**53
 
@@ -24,8 +26,9 @@ class ArgumentError(ValueError):
     """
 
     def __init__(self, name: str, message: str) -> None:
-        super().__init__(name, message)
-        self.name, self.message = name, message
+        line = message.partition("\n")[0][:_LONGEST]
+        self.name, self.message = name, line if line == message else f"{line} ..."
+        super().__init__(name, self.message)
 
     def __str__(self) -> str:
         return f"`{self.name}` {self.message}"
@@ -134,7 +137,7 @@ def some_of(name: str, value: Any, of: Collection[str], *, least: int = 0) -> li
 
 def path(name: str, value: Any) -> Path:
     """`value`, text or a path, as a path."""
-    if not isinstance(value, str | PathLike):
+    if not isinstance(value, str | PathLike) or value == "":
         raise ArgumentError(name, f"must be a path, got {value!r}.")
     return Path(value)
 

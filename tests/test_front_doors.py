@@ -9,6 +9,8 @@ import pytest
 
 import owkg
 from owkg.checks import ArgumentError
+from owkg.metric_definitions.registry import LISTING
+from owkg.metrics.front import metrics_named
 from owkg.ranks import validated
 
 GRAPH = "tests/golden/input/graph"
@@ -191,6 +193,60 @@ def test_rank_refuses(graph):
         owkg.read_ranks(3)
     with pytest.raises(ValueError, match="`scores` must be of the sides"):
         owkg.rank({"left": np.zeros((1, 1))}, graph)
+    scores = np.zeros((len(graph.splits["test"]), graph.num_entities))
+    for given, options, message in (
+        (scores, {"filter": "foo"}, "`filter` must be of train, valid, test, got foo"),
+        (np.ma.array(scores), {}, "`scores` must not be masked"),
+        ([[1.0], [1.0, 2.0]], {}, "`scores` must be"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            owkg.rank(given, graph, **options)
+
+
+def test_what_is_refused_is_shown_in_a_line(graph, systems):
+    for call in (
+        lambda: owkg.read_ranks(graph),
+        lambda: owkg.read_graph(systems["oracle"].frame),
+        lambda: owkg.compare({"a": graph, "b": graph}, "mrr"),
+        lambda: owkg.read_graph(""),
+        lambda: owkg.read_ranks(""),
+        lambda: owkg.evaluate(""),
+    ):
+        with pytest.raises(ArgumentError) as error:
+            call()
+        assert len(str(error.value)) < 1100
+        assert "\n" not in str(error.value)
+    assert repr(graph).startswith(f"KnowledgeGraph({graph.num_entities:,} entities, ")
+
+
+def test_two_metrics_of_one_name():
+    """The same one twice is one; another of its name would be lost."""
+    half = owkg.rank_weights.RankWeight("mrr", lambda rank: 0 * rank + 0.5)
+    for given in (["mrr", half], [half, "mrr"]):
+        with pytest.raises(ArgumentError, match=r"`metrics` must have different names, got two .* 'mrr'"):
+            owkg.evaluate(_ranked([1, 2]), given)
+    for entry in LISTING:
+        name = entry.example
+        assert len(metrics_named([name, name])) == 1, name
+
+
+def test_mrr_beside_measures_of_lists_says_that_it_is_rr(capsys):
+    runs = {
+        name: pl.DataFrame({"query": ["q", "q", "p"], "answer": answers, "score": [3.0, 2.0, 1.0]})
+        for name, answers in (("a", ["x", "y", "x"]), ("b", ["y", "x", "x"]))
+    }
+    qrels = pl.DataFrame({"query": ["q", "p"], "answer": ["x", "x"], "relevance": [1, 1]})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = owkg.compare(runs, ["mrr", "nDCG@10"], qrels=qrels)
+    assert set(found.values["metric"]) == {"RR", "nDCG@10"}
+    assert "mean of RR" in capsys.readouterr().err + " ".join(str(one.message) for one in told)
+    with pytest.raises(ArgumentError, match=r"must be TREC runs .* got a rank table"):
+        owkg.compare({"a": _table(), "b": _table()}, ["nDCG@10"], qrels=qrels)
+
+
+def _table():
+    return owkg.RankTable(_ranked([1, 2]))
 
 
 def test_metrics_are_named_in_theory_and_simulation_too():
@@ -206,10 +262,16 @@ def test_metrics_are_named_in_theory_and_simulation_too():
     pair = {"strength": 0.7, "other_strength": 0.75, "inconsistency": 0.05}
     queries = [owkg.theory.required_queries(of, **pair, **rest) for of in ("mrr", owkg.rank_weights.MRR)]
     assert queries[0] == queries[1]
-    with pytest.raises(ValueError, match="unknown metric 'mmr': did you mean mr, mrr"):
+    with pytest.raises(ValueError, match=r"`metric` must be .* unknown metric 'mmr': did you mean mr, mrr"):
         owkg.theory.moments("mmr", **world)
-    with pytest.raises(ValueError, match="unknown metric 'mmr'"):
+    with pytest.raises(ValueError, match=r"`metrics` must be .* unknown metric 'mmr'"):
         owkg.simulate.estimate(key, ["mrr", "mmr"], trials=64, **world)
+    for bad in ("amri", "macro-mrr", "hits@0"):
+        with pytest.raises(ArgumentError, match="`metric` must be"):
+            owkg.theory.required_queries(bad, **pair, **rest)
+    with pytest.raises(ArgumentError) as error:  # what theory does not take is not proposed
+        owkg.theory.moments("imrr", **world)
+    assert "imr," not in str(error.value)
 
 
 def _ranked(optimistic, **columns):
@@ -253,6 +315,10 @@ _FACT = {"side": "tail", "entity": "h0", "relation": "r", "answer": "t", "releva
         ({"on_progress": 3}, "on_progress"),
         ({"graph": "graph"}, "graph"),
         ({"qrels": [3]}, "qrels"),
+        ({"qrels": []}, "qrels"),
+        ({"qrels": {}}, "qrels"),
+        ({"ties": ""}, "ties"),
+        ({"systems": {"a": _ranked([1]), "b": _ranked([2])}}, "systems"),
         ({"qrels": {"a": 3}}, "qrels"),
         ({"qrels": pl.DataFrame()}, "qrels"),
         ({"qrels": pl.DataFrame([_FACT]).drop("relevance")}, "qrels"),

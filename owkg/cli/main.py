@@ -211,7 +211,18 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    return guarded("owkg", lambda: app(args=arguments, prog_name="owkg", standalone_mode=False))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+
+    def called() -> object:
+        # A path of no text would be the current folder.
+        if "" in given:
+            place = given.index("")
+            before = given[place - 1] if place else ""
+            named = before if before.startswith("--") else f"argument {place + 1}"
+            raise ValueError(f"{named} is empty; is a variable of the shell not set?")
+        return app(args=given, prog_name="owkg", standalone_mode=False)
+
+    return guarded("owkg", called)
 
 
 def run() -> None:

@@ -101,12 +101,9 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
 
 def metrics_named(names: list[str]):
     """The metrics that `--metric` names."""
-    from owkg.rank_weights import rank_weight
+    from owkg.rank_weights.registry import checked
 
-    try:
-        return [rank_weight(part.strip()) for name in names for part in name.split(",")]
-    except ValueError as error:
-        raise ValueError(f"--metric: {error}") from None
+    return [checked(part.strip()) for name in names for part in name.split(",")]
 
 
 def missing_model(name: Missing, node_spread: float, popularity_exponent: float):

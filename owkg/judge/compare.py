@@ -18,7 +18,7 @@ from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.scores import Scores, scores
 from owkg.judge.significance import difference_intervals, pairwise
 from owkg.judge.streamed import dataset_of, stream_scores
-from owkg.judge.systems import AS_RANKED, Qrels, QrelsRanks, System, qrels_named, qrels_ranks, tie_rule
+from owkg.judge.systems import AS_RANKED, Qrels, QrelsRanks, System, note, qrels_named, qrels_ranks, tie_rule
 from owkg.judge.topics import topic_scores, topic_values
 from owkg.keys import checked_key, children
 from owkg.kg import KnowledgeGraph, fact_splits
@@ -154,6 +154,10 @@ def compare(
             raise ArgumentError(
                 "by" if divisions else "ties", "is of rank metrics, not of measures of lists."
             )
+        if any(isinstance(one, str) and one.lower().startswith("mrr") for one in metrics or ()):
+            note(
+                "mrr beside measures of lists is the mean of RR: the first relevant answer of a list counts."
+            )
         of_topics = _judgements(qrels, graph)
         read = {
             name: topic_scores(given, one, measures, intersect=intersect, known=known)
@@ -281,7 +285,10 @@ def _pairs(
     key: np.random.SeedSequence,
 ) -> pl.DataFrame:
     """The differences of all pairs, with interval and p-value."""
-    found = pairwise(of, metric, test=test, key=key, draws=draws)
+    try:
+        found = pairwise(of, metric, test=test, key=key, draws=draws)
+    except ArgumentError as error:
+        raise ArgumentError("systems" if error.name == "scores" else error.name, error.message) from None
     corrected = _CORRECTIONS[correction](found.p)
     lower, upper = difference_intervals(of, metric, level=ci)
     systems = found.systems

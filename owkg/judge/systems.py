@@ -110,13 +110,17 @@ def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
         )
         if ties not in (None, "exact"):
             note(f"The tie rule {ties} takes them for ties; exact is the mean over their order.")
-    return ties or ("exact" if open_ else "realistic")
+    return ("exact" if open_ else "realistic") if ties is None else ties
 
 
 def qrels_named(qrels: Any) -> dict[str, Any]:
     """Qrels by name: given, or those of their files without endings, where these are different."""
-    if qrels is None or isinstance(qrels, Mapping):
-        return {name: _qrels(one) for name, one in (qrels or {}).items()}
+    if qrels is None:
+        return {}
+    if isinstance(qrels, Mapping | list | tuple) and not len(qrels):
+        raise ArgumentError("qrels", "must be at least one; None for ranks as they are.")
+    if isinstance(qrels, Mapping):
+        return {name: _qrels(one) for name, one in qrels.items()}
     if not isinstance(qrels, Iterable | PathLike):
         raise ArgumentError("qrels", f"must be frames, files or splits, got {type(qrels).__name__}.")
     several = [qrels] if isinstance(qrels, pl.DataFrame | str | PathLike) else list(qrels)
@@ -272,7 +276,7 @@ def _of_run(
     if graph is None or qrels is None:
         raise ValueError(
             f"{path}: is taken for a TREC run, and of a run `graph` must say what the candidates are and "
-            "`qrels` which answers are relevant. Of TREC topics `metric` must name measures of lists, such "
+            "`qrels` which answers are relevant. Of TREC topics `metrics` must name measures of lists, such "
             "as AP,nDCG@10."
         )
     if isinstance(qrels, pl.DataFrame):

@@ -15,6 +15,7 @@ from owkg.ir.names import EXAMPLES, Measure, measures_named
 from owkg.ir.trec import read_qrels, read_run
 from owkg.judge.scores import Scores
 from owkg.judge.systems import note
+from owkg.ranks import RankTable
 from owkg.stats.interval import BoundedMean, intervals
 
 Run = pl.DataFrame | str | PathLike[str]
@@ -202,6 +203,13 @@ def _runs(systems: Any) -> dict[str, pl.DataFrame]:
 
 def _frame(name: str, given: Any, columns: tuple[str, ...]) -> pl.DataFrame:
     """The columns of a frame, or of a file."""
+    is_file = isinstance(given, str | PathLike)
+    if isinstance(given, RankTable) or (is_file and Path(given).suffix == ".parquet"):
+        raise ArgumentError(
+            name,
+            "must be TREC runs where measures of lists are asked for, got a rank table; of it ask rank "
+            "metrics such as mrr, macro-map@20 or macro-ndcg@20.",
+        )
     if isinstance(given, str | PathLike):
         read = read_run if name == "systems" else read_qrels
         frame = read(Path(given), topics=True)

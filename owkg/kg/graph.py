@@ -25,6 +25,11 @@ class KnowledgeGraph(NamedTuple):
     relations: tuple[str, ...]
     splits: dict[str, Int32[np.ndarray, "_ 3"]]
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {len(triples):,}" for name, triples in self.splits.items())
+        of = f"{len(self.entities):,} entities, {len(self.relations):,} relations"
+        return f"KnowledgeGraph({of}; triples: {sizes or 'none'})"
+
     @property
     def num_entities(self) -> int:
         """Number of entities."""

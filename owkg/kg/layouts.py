@@ -45,7 +45,8 @@ def files_in(folder: Path) -> list[str]:
         ValueError: if it is no folder, or holds what has the name of a file of a graph and is none.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder}: must be a folder of a knowledge graph, and there is no such folder.")
+        what = "this is a file; give its folder" if folder.exists() else "there is no such folder"
+        raise ValueError(f"{folder}: must be a folder of a knowledge graph, and {what}.")
     paths = sorted(folder.iterdir())
     for path in paths:
         _require_file(path)

@@ -267,6 +267,12 @@ def metric(name: str) -> Metric:
     folded = _SYNONYMS.get(folded, folded)
     found = _plain(name, folded) or _adjusted(name, folded)
     if found is None:
+        word, at, cutoff = folded.partition("@")
+        if word in _IR:
+            meant = f"did you mean {_IR[word]}@{cutoff if at else 10}?"
+            raise ValueError(
+                f"unknown metric {name!r}: {meant} Of TREC runs, `owkg ir` has measures of lists."
+            )
         raise unknown_name(name, LISTING, "owkg metrics --list shows all.", _MORE)
     return found
 
@@ -276,6 +282,15 @@ _MORE = (
     *("hits@1", "hits@3", "hits@5", "ahits@1", "ahits@10", "agmri", "zmr", "zgmr", "zhits@1", "zhits@10"),
     *("adjusted-mean-rank", "adjusted-mean-rank-index", "adjusted-hits-at-10", "macro-hits@10"),
 )
+# What a word of information retrieval is of a rank table.
+_IR = {
+    **dict.fromkeys(("map", "ap"), "macro-map"),
+    "ndcg": "macro-ndcg",
+    "recall": "macro-recall",
+    **dict.fromkeys(("p", "precision"), "macro-precision"),
+    **dict.fromkeys(("f1", "f"), "macro-f1"),
+    **dict.fromkeys(("success", "hit-rate", "hr", "accuracy"), "hits"),
+}
 
 
 def pykeen_key(metric: Metric) -> str | None:

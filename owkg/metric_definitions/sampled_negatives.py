@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from jaxtyping import Float, Int
-from scipy import optimize, sparse, special
+from scipy import sparse, special
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -176,6 +176,8 @@ def _ends(
     weight: RankWeight, grid: np.ndarray, rows: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[float, float]:
     """Least and largest mean of the weight over distributions with low <= rows @ distribution <= high."""
+    from scipy.optimize import linprog  # slow to import; few need it
+
     value = rank_weights(weight, grid.astype(float))
     bounds = np.concatenate([high, -low])
     # Bounds that no distribution can pass say nothing.
@@ -183,7 +185,7 @@ def _ends(
     tight = bounds < both.max(1)
     ends = []
     for sign in (1, -1):
-        found = optimize.linprog(
+        found = linprog(
             sign * value,
             A_ub=sparse.csr_matrix(both[tight]),
             b_ub=bounds[tight],

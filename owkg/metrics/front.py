@@ -45,7 +45,11 @@ def metrics_named(metrics: MetricNames | None) -> list[Metric] | None:
         found = [_metric(name) for name in names]
     except ValueError as error:
         raise ArgumentError("metrics", f"must be valid: {error}") from None
-    return list({one.name: one for one in found}.values())
+    named: dict[str, Metric] = {}
+    for one in found:
+        if named.setdefault(one.name, one) != one:
+            raise ArgumentError("metrics", f"must have different names, got two metrics called {one.name!r}.")
+    return list(named.values())
 
 
 def _metric(of: str | Metric | RankWeight) -> Metric:

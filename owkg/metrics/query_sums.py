@@ -71,7 +71,7 @@ def task_weight(
         if counts is None:
             raise ValueError(
                 f"a metric that weighs by {name.replace('_', ' ')} needs the column {name} in the rank "
-                "table, or the graph that it is counted in (`kg`)."
+                "table, or the graph that it is counted in (--kg, or owkg.ranks.annotated)."
             )
         base = counts + (-1.0 if name == "negatives" else weighting.epsilon)
         if scaled and abs(exponent) * np.log(max(base.max(), 2.0)) > LARGEST_LOG:

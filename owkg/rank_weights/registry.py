@@ -266,7 +266,16 @@ def checked(metric: Any) -> RankWeight:
     Raises:
         ValueError: if it is none, or the name is not known.
     """
-    return traceable(rank_weight(metric) if isinstance(metric, str) else metric)
+    if not isinstance(metric, str):
+        return traceable(metric)
+    try:
+        found = rank_weight_or_none(metric, folded_name(metric))
+    except ValueError as error:
+        raise ArgumentError("metric", f"must be valid: {error}") from None
+    if found is None:
+        near = unknown_name(metric, PLAIN, f"known are {', '.join(FORMS)}.", _SYNONYMS)
+        raise ArgumentError("metric", f"must be a plain mean of a rank weight: {near}")
+    return traceable(found)
 
 
 def checked_metrics(metrics: Any) -> tuple[RankWeight, ...]:
@@ -274,5 +283,8 @@ def checked_metrics(metrics: Any) -> tuple[RankWeight, ...]:
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
     metrics = tuple(metrics) if several else (metrics,)
     if not metrics or not all(isinstance(m, RankWeight | str) for m in metrics):
-        raise ArgumentError("metrics", f"must be one or more metrics, got {metrics!r}.")
-    return tuple(checked(metric) for metric in metrics)
+        raise ArgumentError("metrics", f"must be one or more metrics, or their names, got {metrics!r}.")
+    try:
+        return tuple(checked(metric) for metric in metrics)
+    except ArgumentError as error:
+        raise ArgumentError("metrics", error.message) from None

@@ -144,7 +144,9 @@ def _scores_checked(scores: Any) -> Any:
     # Of bfloat16, that NumPy does not have, the kind is V.
     named = array.dtype.kind == "f" or "float" in array.dtype.name
     is_float = named and array.dtype.itemsize in _WIDTHS
-    if isinstance(scores, np.ma.MaskedArray) or not is_float:
+    if isinstance(scores, np.ma.MaskedArray):
+        raise ArgumentError("scores", "must not be masked; candidates that are left out score -inf.")
+    if not is_float:
         raise ArgumentError(
             "scores",
             f"must be floating-point numbers of 16, 32 or 64 bits, got values of type {array.dtype}.",

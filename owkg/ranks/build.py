@@ -67,11 +67,13 @@ def rank_table(
     of_relations = isinstance(side, str) and side == RELATION
     side = np.full(len(triples), side) if of_relations else sides_checked(side, len(triples))
     shape = (len(triples), graph.num_relations if of_relations else graph.num_entities)
-    if np.shape(scores) != shape:
+    try:
+        got: Any = np.shape(scores)
+    except ValueError:
+        got = "of lists of different lengths"
+    if got != shape:
         what = "relations" if of_relations else "entities"
-        raise ArgumentError(
-            "scores", f"must be of shape [triples, {what}], {shape}, got shape {np.shape(scores)}."
-        )
+        raise ArgumentError("scores", f"must be of shape [triples, {what}], {shape}, got shape {got}.")
     if filter_splits is None:
         filter_splits = default_filters(graph, split_of(graph, triples))
     known, filtered = _known(graph, triples, side, filter_splits) if filter_splits else (None, False)
@@ -125,9 +127,11 @@ def rank(
     """
     graph = graph_checked(graph)
     facts = fact_splits(graph)
-    if split not in facts:
+    if not isinstance(split, str) or split not in facts:
         raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
-    filters = checks.names("filter", filter) if filter is not None else default_filters(graph, split)
+    filters = default_filters(graph, split) if filter is None else checks.some_of("filter", filter, facts)
+    if model is not None and not isinstance(model, str):
+        raise ArgumentError("model", f"must be text, got {model!r}.")
     if not isinstance(scores, Mapping) and side not in (*SIDES, RELATION):
         raise ArgumentError(
             "side", f"must be head, tail or relation, got {side!r}; several sides take a matrix each."

@@ -374,6 +374,15 @@ BAD = [
 ]
 
 
+def test_a_variable_of_the_shell_that_is_not_set(call):
+    """No text for a path would be the current folder."""
+    assert call("metrics ''") == (
+        2,
+        "",
+        "owkg: error: argument 2 is empty; is a variable of the shell not set?\n",
+    )
+
+
 @pytest.mark.parametrize(("line", "named"), BAD, ids=lambda part: part[-50:])
 def test_bad_input_is_one_line_and_exit_code_2(call, line, named):
     code, out, err = call(line)

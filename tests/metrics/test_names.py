@@ -136,6 +136,10 @@ def test_names_say_what_is_computed():
         ("strat-mmr@0.5", "strat-mrr@0.5"),
         ("adjusted-mean-rnk", "adjusted-mean-rank"),
         ("hits", "hits@"),
+        ("map", "macro-map@10"),
+        ("nDCG@5", "macro-ndcg@5"),
+        ("P@1", "macro-precision@1"),
+        ("hit_rate", "hits@10"),
     ],
 )
 def test_unknown_names_answer_with_near_ones(name, near):
