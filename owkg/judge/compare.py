@@ -154,7 +154,7 @@ def compare(
             raise ArgumentError(
                 "by" if divisions else "ties", "is of rank metrics, not of measures of lists."
             )
-        if any(isinstance(one, str) and one.lower().startswith("mrr") for one in metrics or ()):
+        if isinstance(metrics, Sequence) and any(str(one).lower().startswith("mrr") for one in metrics):
             note(
                 "mrr beside measures of lists is the mean of RR: the first relevant answer of a list counts."
             )

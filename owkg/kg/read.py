@@ -111,7 +111,7 @@ def read_graph(
         raise ArgumentError("duplicates", f"must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
     if layout is not None and layout not in LAYOUTS:
         raise ArgumentError("layout", f"must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
-    if not isinstance(folder, str | PathLike):
+    if not isinstance(folder, str | PathLike) or folder == "":
         raise ArgumentError("folder", f"must be the path of a folder, got {folder!r}.")
     folder = Path(folder)
     progress = _Progress(on_progress)
