@@ -287,4 +287,4 @@ def checked_metrics(metrics: Any) -> tuple[RankWeight, ...]:
     try:
         return tuple(checked(metric) for metric in metrics)
     except ArgumentError as error:
-        raise ArgumentError("metrics", error.message) from None
+        raise ArgumentError("metrics" if error.name == "metric" else error.name, error.message) from None

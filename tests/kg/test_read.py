@@ -515,9 +515,11 @@ def test_what_is_no_gzip_file_is_named(made):
 
 def test_what_is_no_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file", tmp_path / "nowhere", str(tmp_path / "nowhere")):
+    for path in (tmp_path / "nowhere", str(tmp_path / "nowhere")):
         with pytest.raises(ValueError, match="no such folder"):
             read_graph(path)
+    with pytest.raises(ValueError, match="this is a file; give its folder"):
+        read_graph(tmp_path / "file")
 
 
 @pytest.mark.parametrize("folder", [None, 3, b"graph", ["graph"]])

@@ -170,7 +170,7 @@ BAD = [
     ({"scores": [[1.0], [1.0, 2.0]]}, "`scores` must be floating-point numbers"),
     ({"known": ([0, 0, 1, 2], [[0], [1, 2]])}, "`known` must hold entity ids along one axis"),
     ({"scores": [["a"]]}, "`scores` must be floating-point numbers"),
-    ({"scores": np.ma.masked_array(GOOD, GOOD > 0)}, "`scores` must be floating-point numbers"),
+    ({"scores": np.ma.masked_array(GOOD, GOOD > 0)}, "`scores` must not be masked"),
     ({"scores": np.zeros(4)}, "`scores` must be of shape [queries, entities], got shape (4,)"),
     ({"scores": np.zeros((0, 4))}, "`scores` must be of shape [queries, entities], got shape (0, 4)"),
     ({"target": [0, 1]}, "`target` must have one id for each of 3 queries, got shape (2,)"),

@@ -335,7 +335,7 @@ def test_a_bad_full_test_is_refused(change, named):
         ({"key": -1}, "key"),
         ({"full": 1}, "full"),
         ({"metrics": None}, "metrics"),
-        ({"metrics": GMR}, "metric"),
+        ({"metrics": GMR}, "metrics"),
         ({"sparsity": 1}, "sparsity"),
         ({"sparsity": -0.1}, "sparsity"),
         ({"draws": 1}, "draws"),
