@@ -17,15 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 import owkg
-from owkg.evaluation import ranks
 from owkg.interop import pykeen, ranks_of_state
-from owkg.models import import_embeddings, read_embeddings
-from owkg.ranks import RankTable
+from owkg.models import read_embeddings
 from owkg.terminal.tables import line, printed
 
 _SHARED = {
@@ -91,14 +85,6 @@ def in_double(result: Any, splits: list[Any]) -> dict[str, float]:
     return found.to_flat_dict()
 
 
-def ranks_in_double(own: Any, graph: Any) -> Any:
-    """Ranks by embeddings, scored in double precision."""
-    with jax.enable_x64(True):
-        model, params, statistics = import_embeddings(own.embeddings, graph, own.model, **own.options)
-        params = {name: jnp.asarray(np.asarray(x, np.float64)) for name, x in params.items()}
-        return RankTable.of(ranks(model, params, statistics, graph))
-
-
 def difference(table: Any, theirs: dict[str, float]) -> tuple[int, float]:
     """(metrics compared, the largest difference relative to the value, or absolute where that is below 1)."""
     mine = owkg.evaluate(table, list(_SHARED), by=["side", "ties"], side=["head", "tail", "both"], ci=None)
@@ -159,7 +145,7 @@ def main() -> None:
             rows.append([name, way, f"{count}", f"{largest:.1e}", f"{time.perf_counter() - start:.1f}"])
         start = time.perf_counter()
         double = in_double(result, splits)
-        count, largest = difference(ranks_in_double(own, graph), double)
+        count, largest = difference(own.ranks(graph, precision="double"), double)
         rows.append([name, "in double", f"{count}", f"{largest:.1e}", f"{time.perf_counter() - start:.1f}"])
         moved = max(abs(double[key] - theirs[key]) / max(1, abs(theirs[key])) for key in _keys(theirs))
         rows.append([name, "PyKEEN: double beside single", f"{count}", f"{moved:.1e}", ""])

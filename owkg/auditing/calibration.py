@@ -4,6 +4,7 @@ The table is made by `python -m simulations.closed_world_audit calibrate`, from 
 families whose full tests are known. docs/audit.md says how it does on worlds that it was not made from.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -24,12 +25,16 @@ _MANY = 1e9
 
 
 class _Errors(NamedTuple):
-    """Of a metric: sparsities and errors there, the share of differences, degrees of freedom of these."""
+    """Of a metric: sparsities and errors there, and by which shares of these differences err.
+
+    Most worlds are alike, and their models err alike; in some they do not. So the error of a difference
+    is one of two shares of the errors of both models, the smaller with a probability of `alike`.
+    """
 
     sparsity: np.ndarray
     error: np.ndarray
-    share: float
-    freedom: float
+    shares: tuple[float, float]
+    alike: float
 
 
 def full_error(metric: str, sparsity: Any, full: Any) -> Any:
@@ -49,10 +54,9 @@ def full_error(metric: str, sparsity: Any, full: Any) -> Any:
 
 
 def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any:
-    """The scale of the error of the difference of two models' full-test metrics, both implied.
+    """The errors of two models' full-test metrics, both implied, together.
 
-    Smaller than the errors of both together, for models of one world err alike. By Student's t
-    (`order_probability`).
+    Their difference errs less, for models of one world err alike (`order_probability`).
 
     Args:
         metric: its name.
@@ -60,8 +64,7 @@ def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any
         first, second: implied full-test metrics.
     """
     own = _errors(calibrated(metric))
-    both = np.hypot(_scale(first), _scale(second))
-    return own.share * np.interp(sparsity, own.sparsity, own.error) * both
+    return np.interp(sparsity, own.sparsity, own.error) * np.hypot(_scale(first), _scale(second))
 
 
 def order_probability(
@@ -69,8 +72,8 @@ def order_probability(
 ) -> Any:
     """P(the first is better), from the implied difference and its errors.
 
-    By Student's t with the degrees of freedom of Satterthwaite: those of the calibration where the error of
-    the model decides, and those of the queries where theirs does.
+    The error of the model is a mixture of two normal distributions (`mixture`), to which the error over
+    queries is added; by Student's t with the degrees of freedom of Satterthwaite.
 
     Args:
         metric: its name.
@@ -80,10 +83,20 @@ def order_probability(
         of_sampling: degrees of freedom of `sampling`.
     """
     sampling, model = np.asarray(sampling, float), np.asarray(model, float)
-    variance = np.maximum(sampling**2 + model**2, _NOTHING**2)
-    parts = model**4 / _errors(calibrated(metric)).freedom + sampling**4 / of_sampling
-    freedom = variance**2 / np.maximum(parts, variance**2 / _MANY)
-    return special.stdtr(freedom, difference / np.sqrt(variance))
+    own = _errors(calibrated(metric))
+
+    def better(share: float) -> Any:
+        variance = np.maximum(sampling**2 + (share * model) ** 2, _NOTHING**2)
+        freedom = variance**2 / np.maximum(sampling**4 / of_sampling, variance**2 / _MANY)
+        return special.stdtr(freedom, difference / np.sqrt(variance))
+
+    return mixture(better, own.shares, own.alike)
+
+
+def mixture(better: Callable[[float], Any], shares: tuple[float, float], alike: float) -> Any:
+    """The mean of `better(share)`: of the smaller share with the probability `alike`, else of the larger."""
+    narrow, wide = (better(share) for share in shares)
+    return alike * narrow + (1 - alike) * wide
 
 
 def calibrated(metric: str) -> str:
@@ -114,5 +127,5 @@ def _scale(full: Any) -> Any:
 def _errors(metric: str) -> _Errors:
     rows = pl.read_csv(TABLE, glob=False).filter(pl.col("metric") == metric)
     sparsity, error = (rows[name].to_numpy() for name in ("sparsity", "error"))
-    share, freedom = rows.select("difference_share", "freedom").row(0)
-    return _Errors(np.append(0, sparsity), np.append(0, error), share, freedom)
+    narrow, wide, alike = rows.select("narrow_share", "wide_share", "alike").row(0)
+    return _Errors(np.append(0, sparsity), np.append(0, error), (narrow, wide), alike)

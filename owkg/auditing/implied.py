@@ -1,5 +1,6 @@
 """Strength and full-test metric that a metric on a sparse test implies: the model of Yang et al. inverted."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ def sparse_mean(
         odds = np.where(possible, sparsity * l1 / (1 - sparsity), 0.0)
         hit, miss = _both(counts, answers, sums, odds)
     else:
-        hit, miss = _of_fitted(counts, answers, sums, sparsity, np.asarray(l1))
+        hit, miss = _of_fitted(counts, answers, checked(metric), sparsity, np.asarray(l1))
     return np.where(possible, l2 * hit + (1 - l2) * miss, np.nan)[()]
 
 
@@ -130,7 +131,7 @@ def _both(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: np.ndarr
 
 
 def _of_fitted(
-    counts: np.ndarray, answers: Answers, sums: np.ndarray, sparsity: np.ndarray, found: np.ndarray
+    counts: np.ndarray, answers: Answers, metric: RankWeight, sparsity: np.ndarray, found: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `_both`, of numbers of missing answers that are inferred; `found` is P(found | missing).
 
@@ -145,10 +146,8 @@ def _of_fitted(
     where = where.reshape(sparsity.shape)
     told = [missing_numbers(counts, queries, float(beta)) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
-    k = np.arange(last - 1)
-    values = np.stack([sums[k + 1] / (k + 1), (sums[last] - sums[k]) / (last - k)])
     nodes = np.linspace(0, 1, _NODES) ** 3
-    of_number = expectations(values, max(int(one.numbers[-1]) for one in told), nodes)
+    of_number = _of_numbers(metric, answers.num_entities, last, max(int(one.numbers[-1]) for one in told))
     hit, miss = np.empty(sparsity.shape), np.empty(sparsity.shape)
     for i, one in enumerate(told):
         weight = answers.weights @ one.chance
@@ -156,6 +155,17 @@ def _of_fitted(
         here = where == i
         hit[here], miss[here] = line(np.cbrt(found[here])).T
     return hit, miss
+
+
+@lru_cache(maxsize=8)
+def _of_numbers(metric: RankWeight, num_entities: int, last: int, most: int) -> np.ndarray:
+    """Means of positive and of negative known answers by number of missing ones up to `most`, and chance.
+
+    Audits ask the same of every system and every part of the box.
+    """
+    sums, k = prefix_sums(metric, num_entities + 1)[0], np.arange(last - 1)
+    values = np.stack([sums[k + 1] / (k + 1), (sums[last] - sums[k]) / (last - k)])
+    return expectations(values, most, np.linspace(0, 1, _NODES) ** 3)
 
 
 def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) -> tuple[float, float]:

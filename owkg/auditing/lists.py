@@ -228,10 +228,9 @@ class Prepared:
             return Pair(known, none, none, np.ones((2, queries), np.int64), self._largest, latest)
         some = self._some(i, j)
         row = self._listed["row"].to_numpy().astype(np.int64)[some]
-        low, high = (
-            np.stack([_padded(row, of[x][some], queries) for x in both]) for of in (self._low, self._high)
-        )
-        named = _padded(row, np.ones(len(row), np.int64), queries) > 0
+        bounds = [of[x][some] for of in (self._low, self._high) for x in both]
+        filled = _padded(row, np.stack([*bounds, np.ones(len(row), np.int64)]), queries)
+        low, high, named = filled[:2], filled[2:4], filled[4] > 0
         depths, below = (np.stack([of[x] for x in both]) for of in (self._depth, self._below))
         unlisted = (low == 0) & named
         high = np.where(unlisted, self._largest[:, None], high)
@@ -452,10 +451,11 @@ def _by_row(places: pl.DataFrame, at: pl.DataFrame, of: pl.Expr) -> Int[np.ndarr
 
 
 def _padded(
-    row: Int[np.ndarray, "n"], values: Int[np.ndarray, "n"], queries: int
-) -> Int[np.ndarray, "queries most"]:
+    row: Int[np.ndarray, "n"], values: Int[np.ndarray, "*kinds n"], queries: int
+) -> Int[np.ndarray, "*kinds queries most"]:
     """Values of rows in increasing order, 0 where a query has no more."""
-    place = np.arange(len(row)) - np.searchsorted(row, row)
-    found = np.zeros((queries, int(place.max(initial=-1)) + 1), np.int64)
-    found[row, place] = values
+    counts = np.bincount(row, minlength=queries)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = np.zeros((*values.shape[:-1], queries, int(counts.max(initial=0))), np.int64)
+    found[..., row, place] = values
     return found

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float64, Int64
@@ -96,7 +97,8 @@ def rank_arrays(
     size = checks.whole("block_bytes", block_bytes, 1)
     params, statistics = everywhere(mesh, (params, statistics))
     count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))
-    shares = blocks(triples, side, known, most=max(1, size // (4 * num_entities)))
+    width = width.astype(wide := jnp.result_type(params["entity"], np.float32))
+    shares = blocks(triples, side, known, most=max(1, size // (wide.itemsize * num_entities)))
     # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
     stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None
     stack, width = everywhere(mesh, (stack, width))
@@ -150,10 +152,10 @@ def _one_behind(items: Iterable[_Item]) -> Iterator[_Item]:
         yield made
 
 
-def _tolerance_checked(tolerance: Any) -> np.float32:
+def _tolerance_checked(tolerance: Any) -> np.float64:
     width = checks.real("tolerance", tolerance, 0, _LARGEST)
     checks.require("tolerance", width, (width == 0) | (width >= _LEAST), f"0 or at least {_LEAST}")
-    return np.float32(checks.scalar("tolerance", width))
+    return np.float64(checks.scalar("tolerance", width))
 
 
 def _check_known(known: Any, expected: tuple[str, int, int]) -> None:

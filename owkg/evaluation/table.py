@@ -1,8 +1,11 @@
 """The rank table of a model over a graph."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import polars as pl
 
@@ -17,6 +20,8 @@ from owkg.ranks import Ranks, validated
 from owkg.ranks.build import default_filters, described, filter_facts, query_names, score_checked
 from owkg.ranks.unseen import last_ranks
 
+PRECISIONS = ("single", "double")
+
 
 def ranks(
     model: Model,
@@ -28,6 +33,7 @@ def ranks(
     filter_splits: Sequence[str] | None = None,
     sides: Any = SIDES,
     tolerance: Any = 0.0,
+    precision: str = "single",
     name: str | None = None,
     popularity: bool = False,
     score: Any = False,
@@ -47,6 +53,8 @@ def ranks(
             None: train, valid and test, as far as the graph has them, and `split`.
         sides: that are asked for, of "head" and "tail".
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
+        precision: single, or double: scores are computed and compared in it. In single, sums in another
+            order, as on another device or by another library, differ in their last bits and turn near ties.
         name: for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
         score: add the column score: of each answer, which orders the answers to one query. Not with a
@@ -80,6 +88,8 @@ def ranks(
     graph = graph_checked(graph)
     part = graph if seen is None else graph_checked(seen)
     with_score = score_checked(score, tolerance)
+    if precision not in PRECISIONS:
+        raise ArgumentError("precision", f"must be {' or '.join(PRECISIONS)}, got {precision!r}.")
     check_sizes(model, params, part)
     if name == "":
         raise ArgumentError("name", f"must not be empty, got {name!r}.")
@@ -100,22 +110,23 @@ def ranks(
     total = sum(map(len, asked.values()))
     parts: list[ScoredRanks] = []
     filtered = bool(filter_splits)
-    for side, own in asked.items():
-        before = sum(len(part.score) for part in parts)
-        found = _one_side(
-            (model, params, statistics),
-            graph,
-            part,
-            own,
-            side,
-            facts=facts if filter_splits else None,
-            tolerance=tolerance,
-            devices=devices,
-            block_bytes=block_bytes,
-            on_progress=on_progress and (lambda done, _, at=before: on_progress(at + done, total)),
-        )
-        parts.append(found)
-        filtered = filtered and bool(is_known(known_answers(facts, side, **graph.sizes), own).all())
+    with _in_precision(precision, params, statistics) as arrays:
+        for side, own in asked.items():
+            before = sum(len(part.score) for part in parts)
+            found = _one_side(
+                (model, *arrays),
+                graph,
+                part,
+                own,
+                side,
+                facts=facts if filter_splits else None,
+                tolerance=tolerance,
+                devices=devices,
+                block_bytes=block_bytes,
+                on_progress=on_progress and (lambda done, _, at=before: on_progress(at + done, total)),
+            )
+            parts.append(found)
+            filtered = filtered and bool(is_known(known_answers(facts, side, **graph.sizes), own).all())
     every = ScoredRanks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     side_of = np.repeat(list(asked), list(map(len, asked.values())))
     triples = np.concatenate(list(asked.values()))
@@ -124,6 +135,18 @@ def ranks(
     if with_score:
         table = table.with_columns(score=every.score)
     return validated(table)
+
+
+@contextmanager
+def _in_precision(
+    precision: str, params: Params, statistics: Statistics
+) -> Iterator[tuple[Params, Statistics]]:
+    """The arrays of a model, and what is computed of them inside, in double precision where it is asked for."""
+    if precision == "single":
+        yield params, statistics
+        return
+    with jax.enable_x64(True):
+        yield jax.tree.map(lambda array: jnp.asarray(array, jnp.float64), (params, statistics))
 
 
 def _one_side(

@@ -269,6 +269,7 @@ def _scores(model: Any, triples: np.ndarray, side: str) -> np.ndarray:
     in_training = model.training
     try:
         with torch.no_grad():
-            return np.array(_array(predict(asked.to(model.device)).float()))
+            scores = predict(asked.to(model.device))
+            return np.array(_array(scores if scores.dtype == torch.float64 else scores.float()))
     finally:  # which predicting turns off
         model.train(in_training)

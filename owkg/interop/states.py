@@ -293,6 +293,7 @@ def ranks_of_state(
     graph: KnowledgeGraph,
     *,
     split: str = "test",
+    precision: str = "single",
     **options: Any,
 ) -> RankTable:
     """The ranks of a state whose rows are in the order of a graph's ids.
@@ -301,13 +302,15 @@ def ranks_of_state(
         state, library, model, options: of `embeddings_of_state`.
         graph: the ids of its labels are those of the rows.
         split: that is ranked.
+        precision: single, or double, as of `owkg.evaluation.ranks`.
 
     Raises:
         ValueError: as `embeddings_of_state`.
     """
     graph = graph_checked(graph)
     labels: Any = {"entities": graph.entities, "relations": graph.relations}
-    return embeddings_of_state(state, library, model, **labels, **options).ranks(graph, split=split)
+    found = embeddings_of_state(state, library, model, **labels, **options)
+    return found.ranks(graph, split=split, precision=precision)
 
 
 def _array(one: Any) -> np.ndarray:

@@ -120,3 +120,43 @@ def test_scores_that_are_no_numbers_name_their_query():
     entity = PARAMS["entity"].at[tail].set(np.nan)
     with pytest.raises(ValueError, match="got NaN or infinity for the head of 'e"):
         ranks(MODEL, PARAMS | {"entity": entity}, {}, GRAPH)
+
+
+def test_double_precision_tells_apart_what_ties_in_single():
+    graph = KnowledgeGraph(("a", "b", "c"), ("r",), {"test": np.array([[0, 0, 1]], np.int32)})
+    transe = model("transe", dim=2, norm=1)
+    params = {"entity": jax.numpy.array([[0, 0], [2.0**24, 1], [2.0**24, 0]]), "relation": np.zeros((1, 2))}
+    columns = ["optimistic", "pessimistic", "score"]
+    ask = {"sides": ["tail"], "score": True}
+    single = ranks(transe, params, {}, graph, **ask).select(columns)
+    double = ranks(transe, params, {}, graph, precision="double", **ask).select(columns)
+    margin = transe.config.margin
+    assert single.rows()[0][:2] == (2, 3)
+    assert double.rows() == [(3, 3, margin - 2**24 - 1)]
+    # The tolerance is of that precision, too.
+    wide = ranks(transe, params, {}, graph, precision="double", sides=["tail"], tolerance=1 - 1e-8)
+    assert wide["optimistic"].to_list() == [3]
+    assert ranks(transe, params, {}, graph, precision="double", sides=["tail"], tolerance=1)[
+        "optimistic"
+    ].to_list() == [2]
+    assert not jax.config.jax_enable_x64
+
+
+@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "rotate", "rescal"])
+def test_double_precision_as_of_the_score_matrix(name):
+    scorer = model(name, dim=4)
+    params = scorer.init(jax.random.key(0), 19, 2)[0]
+    triples = GRAPH.splits["test"]
+    with jax.enable_x64(True):
+        wide = {key: jax.numpy.asarray(array, np.float64) for key, array in params.items()}
+        scores = np.asarray(score_all(scorer, wide, {}, triples[:, 0], triples[:, 1], "tail"))
+    assert scores.dtype == np.float64
+    expected = rank_table(GRAPH, scores, triples, "tail", popularity=False, model=None)
+    found = ranks(scorer, params, {}, GRAPH, sides=["tail"], precision="double", score=True)
+    assert found.drop("score").equals(expected)
+    np.testing.assert_allclose(found["score"], scores[np.arange(30), triples[:, 2]], rtol=1e-14)
+
+
+def test_precision_is_one_of_two():
+    with pytest.raises(ValueError, match="`precision` must be single or double, got 'half'"):
+        ranks(MODEL, PARAMS, {}, GRAPH, precision="half")

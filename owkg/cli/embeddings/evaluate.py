@@ -26,7 +26,7 @@ from owkg.terminal.progress import progress
 _SAMPLING = "Without all scores"
 # Options that only rank tables and lists have.
 _OF_TABLES = (
-    "queries", "unseen", "tolerance", "name", "popularity", "score", "lists", "depth", "block_mib",
+    "queries", "unseen", "tolerance", "precision", "name", "popularity", "score", "lists", "depth", "block_mib",
 )  # fmt: skip
 _ONLY_PARQUET = "only .parquet keeps by which splits"
 
@@ -75,6 +75,14 @@ def evaluate(
     ] = False,
     sides: Annotated[str, typer.Option(help="That are asked for: head, tail, or both.")] = "head,tail",
     tolerance: Annotated[float, typer.Option(help="Scores that differ by at most this are ties.")] = 0.0,
+    precision: Annotated[
+        str,
+        typer.Option(
+            metavar="single|double",
+            help="Of the scores of the rank table. In single, near ties turn by the order of sums, which each "
+            "device and library has its own.",
+        ),
+    ] = "single",
     name: Annotated[str | None, typer.Option(help="For the column model; absent: no such column.")] = None,
     popularity: Annotated[
         bool, typer.Option("--popularity", help="Add popularity and relation category, counted in train.")
@@ -167,6 +175,8 @@ def evaluate(
     if filters is None:
         filters = default_filters(scorer.graph, split)
     asked, about = _asked(scorer, queries, split, filters, unseen)
+    if precision != "single":
+        about["precision"] = precision
     dropped = unseen == "drop"
     with progress("Ranking", "ranks") as update:
         try:
@@ -178,6 +188,7 @@ def evaluate(
                 queries=asked,
                 sides=_names(sides),
                 tolerance=tolerance,
+                precision=precision,
                 name=name,
                 popularity=popularity,
                 score=score,
