@@ -10,14 +10,7 @@ import polars as pl
 from scipy import optimize, special
 
 from owkg.auditing import Answers, Pair, breakdown, implied
-from owkg.auditing.calibration import (
-    TABLE,
-    WORLDS,
-    difference_error,
-    full_error,
-    mixture,
-    order_probability,
-)
+from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, mixture, order_probability
 from owkg.auditing.order import Observed, full_metrics
 from owkg.cluster import Where, check_scheduler, where
 from owkg.files.storage import writable_folder
@@ -287,7 +280,9 @@ def _boxed(
         if inside[i]:
             told[i] = np.interp(rho[i] + np.array([-WIDTH, 0, WIDTH]), grid[good], row[good])
     possible = np.isfinite(told).any(1)
-    low, high = (np.where(possible, end, np.nan) for end in (np.fmin.reduce(told, 1), np.fmax.reduce(told, 1)))
+    low, high = (
+        np.where(possible, end, np.nan) for end in (np.fmin.reduce(told, 1), np.fmax.reduce(told, 1))
+    )
     return {"box_low": low, "box_high": high, "refuted": inside & ~possible}
 
 
@@ -415,7 +410,7 @@ def _shares(at: np.ndarray) -> tuple[tuple[float, float], float]:
 def calibrate(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Trains models on closed worlds and writes the table of errors that owkg audit uses; ten minutes on two cores."""
+    """Trains models on closed worlds and writes the errors that owkg audit uses; ten minutes on two cores."""
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
     rows, told, place = [], [], where(scheduler, workers)
@@ -649,7 +644,9 @@ def boxed(rows: pl.DataFrame) -> pl.DataFrame:
     """
     parts = []
     for name in METRICS:
-        asked_of = rows.filter((pl.col("metric") == name) & (pl.col("refuted") | pl.col("box_low").is_not_nan()))
+        asked_of = rows.filter(
+            (pl.col("metric") == name) & (pl.col("refuted") | pl.col("box_low").is_not_nan())
+        )
         own = asked_of.filter(~pl.col("refuted"))
         low, high = own["box_low"].to_numpy(), own["box_high"].to_numpy()
         asked = own["sparsity"].to_numpy()

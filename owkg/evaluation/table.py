@@ -141,7 +141,7 @@ def ranks(
 def _in_precision(
     precision: str, params: Params, statistics: Statistics
 ) -> Iterator[tuple[Params, Statistics]]:
-    """The arrays of a model, and what is computed of them inside, in double precision where it is asked for."""
+    """The arrays of a model; they and what is computed of them inside are double where it is asked for."""
     if precision == "single":
         yield params, statistics
         return

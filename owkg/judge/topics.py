@@ -203,18 +203,15 @@ def _runs(systems: Any) -> dict[str, pl.DataFrame]:
 
 def _frame(name: str, given: Any, columns: tuple[str, ...]) -> pl.DataFrame:
     """The columns of a frame, or of a file."""
-    is_file = isinstance(given, str | PathLike)
-    if isinstance(given, RankTable) or (is_file and Path(given).suffix == ".parquet"):
+    file = Path(given) if isinstance(given, str | PathLike) else None
+    if isinstance(given, RankTable) or (file is not None and file.suffix == ".parquet"):
         raise ArgumentError(
             name,
             "must be TREC runs where measures of lists are asked for, got a rank table; of it ask rank "
             "metrics such as mrr, macro-map@20 or macro-ndcg@20.",
         )
-    if isinstance(given, str | PathLike):
-        read = read_run if name == "systems" else read_qrels
-        frame = read(Path(given), topics=True)
-    else:
-        frame = given
+    read = read_run if name == "systems" else read_qrels
+    frame = given if file is None else read(file, topics=True)
     if not isinstance(frame, pl.DataFrame) or any(column not in frame.columns for column in columns):
         got = ", ".join(frame.columns) if isinstance(frame, pl.DataFrame) else type(frame).__name__
         raise ArgumentError(name, f"must have the columns {', '.join(columns)}, got {got}.")

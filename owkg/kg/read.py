@@ -4,7 +4,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
+from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.files.lines import (
     WHOLE,
@@ -111,9 +111,7 @@ def read_graph(
         raise ArgumentError("duplicates", f"must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
     if layout is not None and layout not in LAYOUTS:
         raise ArgumentError("layout", f"must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
-    if not isinstance(folder, str | PathLike) or folder == "":
-        raise ArgumentError("folder", f"must be the path of a folder, got {folder!r}.")
-    folder = Path(folder)
+    folder = checks.path("folder", folder)
     progress = _Progress(on_progress)
     tables = _tables(folder, layout, progress)
     splits = {}

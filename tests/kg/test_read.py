@@ -524,7 +524,7 @@ def test_what_is_no_folder_is_refused(tmp_path):
 
 @pytest.mark.parametrize("folder", [None, 3, b"graph", ["graph"]])
 def test_what_is_no_path_is_refused(folder):
-    with pytest.raises(ValueError, match="`folder` must be the path of a folder, got"):
+    with pytest.raises(ValueError, match="`folder` must be a path, got"):
         read_graph(folder)
 
 

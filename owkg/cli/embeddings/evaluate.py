@@ -26,7 +26,8 @@ from owkg.terminal.progress import progress
 _SAMPLING = "Without all scores"
 # Options that only rank tables and lists have.
 _OF_TABLES = (
-    "queries", "unseen", "tolerance", "precision", "name", "popularity", "score", "lists", "depth", "block_mib",
+    "queries", "unseen", "tolerance", "precision", "name", "popularity", "score", "lists", "depth",
+    "block_mib",
 )  # fmt: skip
 _ONLY_PARQUET = "only .parquet keeps by which splits"
 
@@ -79,8 +80,8 @@ def evaluate(
         str,
         typer.Option(
             metavar="single|double",
-            help="Of the scores of the rank table. In single, near ties turn by the order of sums, which each "
-            "device and library has its own.",
+            help="Of the scores of the rank table. In single, near ties turn by the order of sums, which "
+            "each device and library has its own.",
         ),
     ] = "single",
     name: Annotated[str | None, typer.Option(help="For the column model; absent: no such column.")] = None,
