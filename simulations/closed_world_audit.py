@@ -39,7 +39,7 @@ LEAST = 0.02
 HELD = 0.975
 # Of a box of correlations, about the true one.
 WIDTH = 0.05
-# Variance of a value over queries where there are no others: rounding.
+# Variance of a value over queries, as of very many: the true value is of these queries, so none belongs here.
 _ALL_QUERIES = 1e-10
 
 
@@ -90,7 +90,7 @@ CHECK = {
     "broad": Setting(25, 60, 1, (0.65,), 11, _OTHER),
     "tall": Setting(4, 350, 10, (0.8,), 12, (*_OTHER, "RotatE 32")),
 }
-"""Worlds that it has not seen: other families, densities and models."""
+"""Other families; half of the models are others too."""
 
 
 def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration, ...]:
@@ -267,7 +267,7 @@ def _boxed(
 ) -> dict[str, np.ndarray]:
     """The least and the largest implied full metric, of correlations about each checkpoint's true one.
 
-    As an audit has them: where the value refutes the whole box, none is implied.
+    As an audit of very many queries has them: where the value refutes the whole box, none is implied.
     """
     grid = np.round(np.linspace(-0.7, 0.7, 29), 3)
     feasible = np.isfinite(implied(name, values, answers, sparsity=sparsity, correlation=grid).full)
@@ -326,22 +326,23 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
     """Errors by metric and sparsity, fitted to checkpoints that are known in full.
 
     The error is the root mean square of full less implied over 2 sqrt(full (1 - full)), times what makes
-    `HELD` of the checkpoints lie within 1.96 of it when their world and their model are left out. A
-    difference errs by one of two shares of both errors; shares and their probability are those under which
-    the orders of all pairs are likeliest.
+    `HELD` of the checkpoints lie within 1.96 of it when their families and their model are left out. A
+    difference errs by one of two shares of both errors; shares and the chance of the smaller are those
+    under which the orders of all pairs are likeliest.
     """
     parts = []
     for metric in METRICS:
         own = rows.filter((pl.col("metric") == metric) & (pl.col("full") > LEAST))
         told, asked = own["implied"].to_numpy(), _nearest(own["sparsity"].to_numpy())
         ratio = (own["full"].to_numpy() - told) / (2 * np.sqrt(np.maximum(told * (1 - told), 0.01)))
-        world = (own["setting"] + "/" + own["density"].cast(pl.String)).to_numpy()
+        # Worlds of a setting are of the same families.
+        world = own["setting"].to_numpy()
         model, points = own["model"].to_numpy(), np.unique(asked)
 
         def fitted(some: Any, ratio: Any = ratio, asked: Any = asked, points: Any = points) -> np.ndarray:
             return np.array([np.sqrt((ratio[some & (asked == x)] ** 2).mean()) for x in points])
 
-        # A world and a model that were not fitted.
+        # Families and a model that were not fitted.
         new = [
             (at, (world != one) & (model != other))
             for one in np.unique(world)
@@ -354,9 +355,9 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         first, second = (pairs[f"implied_{which}"].to_numpy() for which in ("first", "second"))
         scale = np.hypot(*(2 * np.sqrt(np.maximum(x * (1 - x), 0.01)) for x in (first, second)))
         units = (first - second) / (np.interp(pairs["sparsity_first"].to_numpy(), points, error) * scale)
-        # Each world counts alike, however many pairs it has.
-        of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
-        narrow, wide, alike = _likeliest(units, _right(pairs), of_world)
+        # All families count alike, however many pairs they have.
+        of_families = pairs.select(1 / pl.len().over("setting")).to_series().to_numpy()
+        narrow, wide, chance = _likeliest(units, _right(pairs), of_families)
         parts.append(
             pl.DataFrame(
                 {
@@ -365,7 +366,7 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
                     "error": np.maximum.accumulate(error).round(5),
                     "narrow_share": narrow,
                     "wide_share": wide,
-                    "alike": alike,
+                    "narrow_chance": chance,
                     "checkpoints": [int((asked == x).sum()) for x in points],
                 }
             )
@@ -380,7 +381,7 @@ def _right(pairs: pl.DataFrame) -> np.ndarray:
 
 
 def _likeliest(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
-    """The shares of both errors by which differences err, and the probability of the smaller one.
+    """The shares of both errors by which differences err, and the chance of the smaller one.
 
     Args:
         units: implied differences, in errors of both.
@@ -397,12 +398,12 @@ def _likeliest(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tupl
     bounds = [(np.log(0.01), np.log(2.0)), (-5.0, np.log(50.0)), (-5.0, 5.0)]
     options = {"method": "Nelder-Mead", "tol": 1e-6, "bounds": bounds}
     fits = (optimize.minimize(unlikely, start, **options) for start in starts)
-    (narrow, wide), alike = _shares(min(fits, key=lambda fit: fit.fun).x)
-    return round(narrow, 3), round(wide, 3), round(alike, 3)
+    (narrow, wide), chance = _shares(min(fits, key=lambda fit: fit.fun).x)
+    return round(narrow, 3), round(wide, 3), round(chance, 3)
 
 
 def _shares(at: np.ndarray) -> tuple[tuple[float, float], float]:
-    """The smaller and the larger share, and the probability of the smaller: what is searched over."""
+    """The smaller and the larger share, and the chance of the smaller, of what is searched over."""
     narrow = float(np.exp(at[0]))
     return (narrow, narrow * (1 + float(np.exp(at[1])))), float(special.expit(at[2]))
 
@@ -430,7 +431,7 @@ def calibrate(
     wide = found.pivot("metric", index="sparsity", values="error", maintain_order=True)
     printed("errors", wide.columns, [[f"{x:.3f}" for x in row] for row in wide.iter_rows()])
     rows_of = found.unique("metric", maintain_order=True).select(
-        "metric", "narrow_share", "wide_share", "alike"
+        "metric", "narrow_share", "wide_share", "narrow_chance"
     )
     printed("of differences", rows_of.columns, [[str(x) for x in row] for row in rows_of.iter_rows()])
 
@@ -470,7 +471,7 @@ def published() -> pl.DataFrame:
 def check(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Intervals and probabilities of an audit on worlds, models and densities that the table has not seen."""
+    """Intervals and probabilities of an audit on families, and mostly models, that the table has not seen."""
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
     place = where(scheduler, workers)
@@ -640,26 +641,27 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
 def boxed(rows: pl.DataFrame) -> pl.DataFrame:
     """How often the identified set over a box that holds the true correlation holds the true full metric.
 
-    `refuted`: checkpoints whose value no strength gives in the whole box; an audit says so, and implies none.
+    `refuted`: share whose value no strength gives in the whole box; an audit says so, and implies none. All
+    else is of the others; `held_of_all` counts refuted ones as not held.
     """
     parts = []
     for name in METRICS:
-        asked_of = rows.filter(
-            (pl.col("metric") == name) & (pl.col("refuted") | pl.col("box_low").is_not_nan())
-        )
-        own = asked_of.filter(~pl.col("refuted"))
+        every = rows.filter(metric=name).filter(pl.col("refuted") | pl.col("box_low").is_not_nan())
+        own = every.filter(~pl.col("refuted"))
         low, high = own["box_low"].to_numpy(), own["box_high"].to_numpy()
         asked = own["sparsity"].to_numpy()
         low, high = low - 1.96 * full_error(name, asked, low), high + 1.96 * full_error(name, asked, high)
         full = own["full"].to_numpy()
         alone = own["implied"].to_numpy()
         half = 1.96 * full_error(name, asked, alone)
+        held = (low <= full) & (full <= high)
         parts.append(
             {
                 "metric": name,
-                "checkpoints": len(asked_of),
-                "refuted": float(asked_of["refuted"].mean()),  # pyright: ignore
-                "held": float(((low <= full) & (full <= high)).mean()),
+                "checkpoints": len(every),
+                "refuted": float(every["refuted"].mean()),  # pyright: ignore
+                "held": float(held.mean()),
+                "held_of_all": float(held.sum() / len(every)),
                 "median_width": float(np.median(np.clip(high, 0, 1) - np.clip(low, 0, 1))),
                 "held_if_taken_as_independent": float((np.abs(full - alone) <= half).mean()),
                 "mean_correlation": float(own["correlation"].mean()),  # pyright: ignore

@@ -27,14 +27,14 @@ _MANY = 1e9
 class _Errors(NamedTuple):
     """Of a metric: sparsities and errors there, and by which shares of these differences err.
 
-    Most worlds are alike, and their models err alike; in some they do not. So the error of a difference
-    is one of two shares of the errors of both models, the smaller with a probability of `alike`.
+    Models of one world err alike, more or less: the error of a difference is one of two shares of the errors
+    of both models together, the smaller with a probability of `chance`.
     """
 
     sparsity: np.ndarray
     error: np.ndarray
     shares: tuple[float, float]
-    alike: float
+    chance: float
 
 
 def full_error(metric: str, sparsity: Any, full: Any) -> Any:
@@ -56,7 +56,7 @@ def full_error(metric: str, sparsity: Any, full: Any) -> Any:
 def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any:
     """The errors of two models' full-test metrics, both implied, together.
 
-    Their difference errs less, for models of one world err alike (`order_probability`).
+    Their difference errs by a share of it (`order_probability`).
 
     Args:
         metric: its name.
@@ -73,7 +73,8 @@ def order_probability(
     """P(the first is better), from the implied difference and its errors.
 
     The error of the model is a mixture of two normal distributions (`mixture`), to which the error over
-    queries is added; by Student's t with the degrees of freedom of Satterthwaite.
+    queries is added; by Student's t with the degrees of freedom of Satterthwaite, which is an approximation: too sure
+    by one point with 4 degrees of freedom, by up to 6 points with 1.
 
     Args:
         metric: its name.
@@ -90,13 +91,13 @@ def order_probability(
         freedom = variance**2 / np.maximum(sampling**4 / of_sampling, variance**2 / _MANY)
         return special.stdtr(freedom, difference / np.sqrt(variance))
 
-    return mixture(better, own.shares, own.alike)
+    return mixture(better, own.shares, own.chance)
 
 
-def mixture(better: Callable[[float], Any], shares: tuple[float, float], alike: float) -> Any:
-    """The mean of `better(share)`: of the smaller share with the probability `alike`, else of the larger."""
+def mixture(better: Callable[[float], Any], shares: tuple[float, float], chance: float) -> Any:
+    """The mean of `better(share)`: of the smaller share with the probability `chance`, else of the larger."""
     narrow, wide = (better(share) for share in shares)
-    return alike * narrow + (1 - alike) * wide
+    return chance * narrow + (1 - chance) * wide
 
 
 def calibrated(metric: str) -> str:
@@ -127,5 +128,5 @@ def _scale(full: Any) -> Any:
 def _errors(metric: str) -> _Errors:
     rows = pl.read_csv(TABLE, glob=False).filter(pl.col("metric") == metric)
     sparsity, error = (rows[name].to_numpy() for name in ("sparsity", "error"))
-    narrow, wide, alike = rows.select("narrow_share", "wide_share", "alike").row(0)
-    return _Errors(np.append(0, sparsity), np.append(0, error), (narrow, wide), alike)
+    narrow, wide, chance = rows.select("narrow_share", "wide_share", "narrow_chance").row(0)
+    return _Errors(np.append(0, sparsity), np.append(0, error), (narrow, wide), chance)

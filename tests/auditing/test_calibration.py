@@ -18,9 +18,9 @@ def test_table():
         own = table.filter(metric=name)
         assert (own["sparsity"].diff().drop_nulls() > 0).all()
         assert (own["error"].diff().drop_nulls() >= 0).all()
-        (narrow, wide, alike) = own.select("narrow_share", "wide_share", "alike").unique().row(0)
+        narrow, wide, chance = own.select("narrow_share", "wide_share", "narrow_chance").unique().row(0)
         assert 0 < narrow < wide
-        assert 0 < alike < 1
+        assert 0 < chance < 1
     assert len(calibration.worlds()) == len(pl.read_csv(calibration.WORLDS, glob=False)) > 4
 
 
@@ -44,11 +44,15 @@ def test_orders_err_as_the_table_says(metric):
     """Against drawn errors: of the queries, and of the model by one of two shares."""
     row = pl.read_csv(calibration.TABLE, glob=False).filter(metric=metric).row(0, named=True)
     rng = np.random.default_rng(0)
-    share = np.where(rng.uniform(size=10**6) < row["alike"], row["narrow_share"], row["wide_share"])
+    share = np.where(rng.uniform(size=10**6) < row["narrow_chance"], row["narrow_share"], row["wide_share"])
     truth = 0.05 + 0.03 * rng.normal(size=10**6) + 0.1 * share * rng.normal(size=10**6)
     assert order_probability(metric, 0.05, 0.03, 0.1) == pytest.approx((truth > 0).mean(), abs=0.002)
     few = 0.05 + 0.03 * rng.standard_t(4, size=10**6)
     assert order_probability(metric, 0.05, 0.03, 0.0, 4) == pytest.approx((few > 0).mean(), abs=0.002)
+    for freedom, near in ((1, 0.07), (4, 0.017), (10, 0.006)):  # both: the docstring says how near
+        both = 0.05 + 0.02 * rng.standard_t(freedom, size=10**6) + 0.1 * share * rng.normal(size=10**6)
+        said = order_probability(metric, 0.05, 0.02, 0.1, freedom)
+        assert -0.005 < said - (both > 0).mean() < near
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_points_are_of_every_checkpoint_and_test(trained, rows):
 def test_the_table_covers_what_it_was_fitted_to(rows, monkeypatch):
     independent = rows.filter(missing="independent")
     table = study.calibration(independent)
-    of_orders = ["narrow_share", "wide_share", "alike"]
+    of_orders = ["narrow_share", "wide_share", "narrow_chance"]
     assert table.columns == ["metric", "sparsity", "error", *of_orders, "checkpoints"]
     assert (table["error"] > 0).all()
     own = independent.filter(pl.col("metric") == "mrr", pl.col("full") > study.LEAST)
@@ -62,10 +62,10 @@ def test_shares_of_differences_are_found_again():
     units = rng.uniform(0, 3, 40_000)
     share = np.where(rng.uniform(size=len(units)) < 0.7, 0.2, 1.0)
     right = (units + share * rng.normal(size=len(units)) > 0).astype(float)
-    narrow, wide, alike = study._likeliest(units, right, np.ones(len(units)))
+    narrow, wide, chance = study._likeliest(units, right, np.ones(len(units)))
     assert narrow == pytest.approx(0.2, abs=0.04)
     assert wide == pytest.approx(1.0, abs=0.15)
-    assert alike == pytest.approx(0.7, abs=0.07)
+    assert chance == pytest.approx(0.7, abs=0.07)
 
 
 def test_equal_full_metrics_are_right_by_half():
