@@ -145,7 +145,7 @@ def main() -> None:
             rows.append([name, way, f"{count}", f"{largest:.1e}", f"{time.perf_counter() - start:.1f}"])
         start = time.perf_counter()
         double = in_double(result, splits)
-        count, largest = difference(own.ranks(graph, precision="double"), double)
+        count, largest = difference(own.ranks(graph, precision="float64"), double)
         rows.append([name, "in double", f"{count}", f"{largest:.1e}", f"{time.perf_counter() - start:.1f}"])
         moved = max(abs(double[key] - theirs[key]) / max(1, abs(theirs[key])) for key in _keys(theirs))
         rows.append([name, "PyKEEN: double beside single", f"{count}", f"{moved:.1e}", ""])

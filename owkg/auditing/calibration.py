@@ -73,8 +73,8 @@ def order_probability(
     """P(the first is better), from the implied difference and its errors.
 
     The error of the model is a mixture of two normal distributions (`mixture`), to which the error over
-    queries is added; by Student's t with the degrees of freedom of Satterthwaite, which is an approximation: too sure
-    by one point with 4 degrees of freedom, by up to 6 points with 1.
+    queries is added; by Student's t with the degrees of freedom of Satterthwaite, which is an approximation:
+    too sure by one point with 4 degrees of freedom, by up to 6 points with 1.
 
     Args:
         metric: its name.

@@ -69,6 +69,7 @@ def show_ranks(
     """Prints a few metrics of a rank table, by side, and how it was made."""
     results = values_by_side(table, _METRICS)
     setting: dict[str, Any] = {"split": about["split"], "ranks": table.height}
+    setting |= {key: about[key] for key in ("precision",) if key in about}
     if form is Format.JSON:
         setting |= {"filtered": bool(table["filtered"].all()), "filter": about["filter"], "out": str(out)}
     else:

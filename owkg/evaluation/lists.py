@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float32, Int32
+from jaxtyping import Array, Float, Int32
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -31,7 +31,7 @@ class TopAnswers(NamedTuple):
     """
 
     answer: Int32[np.ndarray, "queries depth"]
-    score: Float32[np.ndarray, "queries depth"]
+    score: Float[np.ndarray, "queries depth"]
 
 
 def top_answers(
@@ -81,10 +81,10 @@ def top_answers(
     if known is not None and known.side != side:
         raise ArgumentError("known", f"must be of the side {side}, got {known.side}.")
     answer = np.empty((len(entity), deep), np.int32)
-    score = np.empty((len(entity), deep), np.float32)
+    score = np.empty((len(entity), deep), wide := jnp.result_type(params["entity"], np.float32))
     # Two at least: the product of a single row is rounded otherwise than the same row among others.
     most = max(_BYTES, block_bytes(jax.devices()[0], num_entities))
-    size = max(2, min(len(entity), most // (4 * num_entities)))
+    size = max(2, min(len(entity), most // (wide.itemsize * num_entities)))
     top = partial(_top, model, side, deep, params, statistics)
     row, out = np.empty(0, np.int64), np.empty(0, np.int32)
     if known is not None:
@@ -123,7 +123,8 @@ def _top(
 ) -> tuple[Array, Array, Array]:
     """Best candidates, their scores, and whether all scores of a query are finite."""
     queries, _ = model.query(params, statistics, entity, relation, side)
-    scores = model.similarity.all(queries, model.candidates(params)).astype(jnp.float32)
+    scores = model.similarity.all(queries, model.candidates(params))
+    scores = scores.astype(jnp.result_type(scores, jnp.float32))
     finite = jnp.isfinite(scores).all(axis=1)
     scores = scores.at[row, out].set(-jnp.inf, mode="drop")
     found, best = jax.lax.top_k(scores, depth)

@@ -20,7 +20,8 @@ from owkg.ranks import Ranks, validated
 from owkg.ranks.build import default_filters, described, filter_facts, query_names, score_checked
 from owkg.ranks.unseen import last_ranks
 
-PRECISIONS = ("single", "double")
+PRECISIONS = ("float32", "float64")
+"""That scores are computed in."""
 
 
 def ranks(
@@ -33,7 +34,7 @@ def ranks(
     filter_splits: Sequence[str] | None = None,
     sides: Any = SIDES,
     tolerance: Any = 0.0,
-    precision: str = "single",
+    precision: str = "float32",
     name: str | None = None,
     popularity: bool = False,
     score: Any = False,
@@ -53,8 +54,9 @@ def ranks(
             None: train, valid and test, as far as the graph has them, and `split`.
         sides: that are asked for, of "head" and "tail".
         tolerance: scores that differ from the answer's by at most this are ties; absolute.
-        precision: single, or double: scores are computed and compared in it. In single, sums in another
-            order, as on another device or by another library, differ in their last bits and turn near ties.
+        precision: float64: scores are computed in it, from the parameters as they are. float32: in the
+            precision of the parameters. Sums in another order, as on another device or in another library,
+            differ in their last bits, and may turn near ties; hardly any in float64.
         name: for the column `model`; None: no such column.
         popularity: add the columns popularity, relation_popularity and category, from the split train.
         score: add the column score: of each answer, which orders the answers to one query. Not with a
@@ -110,7 +112,7 @@ def ranks(
     total = sum(map(len, asked.values()))
     parts: list[ScoredRanks] = []
     filtered = bool(filter_splits)
-    with _in_precision(precision, params, statistics) as arrays:
+    with in_precision(precision, params, statistics) as arrays:
         for side, own in asked.items():
             before = sum(len(part.score) for part in parts)
             found = _one_side(
@@ -138,11 +140,11 @@ def ranks(
 
 
 @contextmanager
-def _in_precision(
+def in_precision(
     precision: str, params: Params, statistics: Statistics
 ) -> Iterator[tuple[Params, Statistics]]:
-    """The arrays of a model; they and what is computed of them inside are double where it is asked for."""
-    if precision == "single":
+    """The arrays of a model; they, and what is computed of them inside, are float64 where it is asked for."""
+    if precision == "float32":
         yield params, statistics
         return
     with jax.enable_x64(True):

@@ -18,7 +18,7 @@ from owkg.models import Embeddings
 from owkg.ranks import RankTable
 from owkg.ranks.build import rank_table
 
-# Of one block of scores.
+# Of one block of scores, at most: of float64.
 _BYTES = 2**26
 _SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
 # Class of the model: name here, its options by the model's.
@@ -132,7 +132,7 @@ def ranks(
     sides = ["head", "tail"] if side == "both" else checks.names("side", side)
     if not sides or set(sides) - {"head", "tail"}:
         raise ArgumentError("side", f"must be head, tail or both, got {side!r}.")
-    size = max(_BYTES // (4 * whole.num_entities), 1)
+    size = max(_BYTES // (8 * whole.num_entities), 1)
     parts, done = [], 0
     options: Any = {"filter_splits": filters, "tolerance": tolerance, "score": not tolerance}
     options |= {"popularity": "train" in whole.splits, "model": name or type(scorer).__name__}

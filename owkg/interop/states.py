@@ -105,9 +105,13 @@ class Imported(NamedTuple):
     options: dict[str, Any]
 
     def ranks(self, graph: KnowledgeGraph, **options: Any) -> RankTable:
-        """The ranks on a graph of these labels; options as of `owkg.evaluation.ranks`."""
+        """The ranks on a graph of these labels; options as of `owkg.evaluation.ranks`.
+
+        The embeddings are float32; scores can be float64 (`precision`).
+        """
         scorer = import_embeddings(self.embeddings, graph, self.model, **self.options)
-        return RankTable.of(ranks(*scorer, graph, **options), source=self.embeddings.source)
+        about = {name: options[name] for name in ("split", "precision") if name in options}
+        return RankTable.trusted(ranks(*scorer, graph, **options), about)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes what `owkg evaluate --embeddings` reads, .npz or .safetensors.
@@ -293,7 +297,7 @@ def ranks_of_state(
     graph: KnowledgeGraph,
     *,
     split: str = "test",
-    precision: str = "single",
+    precision: str = "float32",
     **options: Any,
 ) -> RankTable:
     """The ranks of a state whose rows are in the order of a graph's ids.
@@ -302,7 +306,7 @@ def ranks_of_state(
         state, library, model, options: of `embeddings_of_state`.
         graph: the ids of its labels are those of the rows.
         split: that is ranked.
-        precision: single, or double, as of `owkg.evaluation.ranks`.
+        precision: float32 or float64, as of `owkg.evaluation.ranks`.
 
     Raises:
         ValueError: as `embeddings_of_state`.

@@ -17,16 +17,19 @@ def write_lists(
     depth: int,
     name: str,
     queries: Any = None,
+    precision: str = "float32",
 ) -> int:
     """Writes the best answers to the queries of a split and returns how many queries there are.
 
     What train and valid know leaves the lists, but for the split itself: a pool is of new answers.
+    `precision` is that of the scores, as of `owkg.evaluation.ranks`.
     """
     import numpy as np
     import polars as pl
 
     from owkg.evaluation import top_answers
     from owkg.evaluation.queries import is_asked
+    from owkg.evaluation.table import in_precision
     from owkg.judge.runs import run_from_lists, write_run
     from owkg.kg import joined_splits, known_answers
 
@@ -39,16 +42,9 @@ def write_lists(
             continue
         known = known_answers(facts, side, **graph.sizes)
         entity, relation = np.unique(own[:, [0, 1] if side == "tail" else [2, 1]], axis=0).T
-        found = top_answers(
-            model,
-            params,
-            statistics,
-            entity,
-            relation,
-            side,
-            known=known,
-            depth=min(depth, graph.num_entities),
-        )
+        depth = min(depth, graph.num_entities)
+        with in_precision(precision, params, statistics) as arrays:
+            found = top_answers(model, *arrays, entity, relation, side, known=known, depth=depth)
         parts.append(
             run_from_lists(
                 name, side, entity, relation, found.answer, np.where(found.answer < 0, 0, found.score),

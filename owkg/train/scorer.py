@@ -47,8 +47,8 @@ def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step:
         raise ValueError("name either RUN, a folder of owkg train, or --embeddings.")
     if step is not None:
         raise ArgumentError("step", f"has no effect with --embeddings, got {step!r}.")
-    if file.model is None or kg is None:
-        raise ArgumentError("embeddings", "needs --model, and --kg for the graph.")
+    if kg is None:
+        raise ArgumentError("embeddings", "needs --kg for the graph.")
     if not file.path.is_file():
         raise FileNotFoundError(f"{file.path}: is no file.")
 
@@ -57,12 +57,16 @@ def of_embeddings(
     file: Embedded, kg: Path, unseen: str, *, read: Callable[[Path], KnowledgeGraph] = read_graph
 ) -> Scorer:
     """The scorer of a file of embeddings, on the graph that `read` finds in `kg`; `unseen`: see `seen_of`."""
-    kind(file.model)
+    if file.model is not None:
+        kind(file.model)
     found = read_embeddings(file.path)
+    name = file.model or found.model
+    if name is None:
+        raise ArgumentError("embeddings", f"needs --model: {file.path} does not say which it is of.")
     graph = read(kg)
     seen = seen_of(file.path, graph, found.entities, found.relations, unseen)
     layouts = {"layout": file.layout, "relation_layout": file.relation_layout}
-    return Scorer(*import_embeddings(found, seen, str(file.model), **layouts, **file.options), graph, seen)
+    return Scorer(*import_embeddings(found, seen, name, **layouts, **file.options), graph, seen)
 
 
 def of_run(

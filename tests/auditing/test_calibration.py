@@ -84,4 +84,4 @@ def test_published_worlds():
     assert held > 0.88
     said = reliability(rows)
     off = (said["said"] - said["right"]).abs().max()
-    assert 0.08 < off < 0.09  # docs/audit.md says so
+    assert 0.09 < off < 0.095  # docs/audit.md says so

@@ -175,8 +175,11 @@ def test_a_run_of_a_graph_elsewhere(call):
         ("best --norm 1 --out out.csv", "--model and its options"),
         ("other --out out.csv", "must have the 15 entities of other in order, got"),
         ("fewer --out out.csv", "must have the 1 relations of fewer in order, got 2"),
-        ("--embeddings transe.npz --kg graph --out out.csv", "--embeddings needs --model, and --kg"),
-        ("--embeddings transe.npz --model transe --out out.csv", "--embeddings needs --model, and --kg"),
+        ("--embeddings transe.npz --model transe --out out.csv", "--embeddings needs --kg for the graph"),
+        (
+            "--embeddings silent.npz --kg graph --out out.csv",
+            "--embeddings needs --model: silent.npz does not",
+        ),
         (OF_FILE.replace("transe --norm 2", "complx"), "--model must be one of transe"),
         (OF_FILE.replace("--norm 2", "--norm 3"), "--norm must be 1 or 2, got 3"),
         (f"{OF_FILE} --option norm=1", "--option must give what nothing else gives, got norm again."),
@@ -210,6 +213,8 @@ def test_a_run_of_a_graph_elsewhere(call):
     ],
 )
 def test_refusals(call, line, words):
+    with np.load("transe.npz") as whole:
+        np.savez("silent.npz", **{name: whole[name] for name in whole if name != "model"})
     for folder in ("a.parquet", "a.npz"):
         Path(folder).mkdir()
     code, out, err = call(line)
@@ -489,3 +494,34 @@ def test_bad_samples(call, line, message):
     assert (code, out) == (2, "")
     assert message in err
     assert not Path("new").exists()
+
+
+def test_double_precision(call, capsys, tmp_path, monkeypatch):
+    """Of 2**24 and 2**24 + 1, which are one number in float32; the lists agree with the ranks."""
+    monkeypatch.chdir(tmp_path)
+    labels = {"entities": ("a", "b", "c"), "relations": ("r",)}
+    test = np.array([[0, 0, 1]], np.int32)
+    splits = {"train": np.array([[1, 0, 0], [2, 0, 0]], np.int32), "test": test}
+    write_labelled(KnowledgeGraph(*labels.values(), splits), tmp_path / "far")
+    params = {
+        "entity": jnp.array([[0.0, 0.0], [2.0**24, 1.0], [2.0**24, 0.0]]),
+        "relation": jnp.zeros((1, 2)),
+    }
+    write_embeddings("far.npz", model("transe", dim=2, norm=1), params, {}, **labels)
+    line = "--embeddings far.npz --kg far --sides tail --raw --score --name far --out "
+    code, _, err = call(line + "narrow.parquet")
+    assert (code, err) == (0, "")
+    code, _, _ = call(line + "wide.parquet --lists wide.run --precision float64")
+    assert code == 0
+    narrow, wide = (read_ranks(Path(f"{name}.parquet")).frame for name in ("narrow", "wide"))
+    assert narrow.select("optimistic", "pessimistic").row(0) == (2, 3)
+    assert wide.select("optimistic", "pessimistic", "score").row(0) == (3, 3, -(2.0**24) - 1)
+    run = read_runs(["wide.run"])
+    assert run["answer"].to_list() == ["a", "c", "b"]
+    assert run["score"].to_list() == [0, -(2.0**24), -(2.0**24) - 1]
+    code, out, _ = call(line + "wide.parquet --precision float64 --format json")
+    assert json.loads(out)["precision"] == "float64"
+    code, _, err = call(line + "no.parquet --precision half")
+    assert code == 2
+    assert "`precision` must be float32 or float64, got 'half'" in err
+    assert not Path("no.parquet").exists()

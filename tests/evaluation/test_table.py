@@ -129,14 +129,14 @@ def test_double_precision_tells_apart_what_ties_in_single():
     columns = ["optimistic", "pessimistic", "score"]
     ask = {"sides": ["tail"], "score": True}
     single = ranks(transe, params, {}, graph, **ask).select(columns)
-    double = ranks(transe, params, {}, graph, precision="double", **ask).select(columns)
+    double = ranks(transe, params, {}, graph, precision="float64", **ask).select(columns)
     margin = transe.config.margin
     assert single.rows()[0][:2] == (2, 3)
     assert double.rows() == [(3, 3, margin - 2**24 - 1)]
     # The tolerance is of that precision, too.
-    wide = ranks(transe, params, {}, graph, precision="double", sides=["tail"], tolerance=1 - 1e-8)
+    wide = ranks(transe, params, {}, graph, precision="float64", sides=["tail"], tolerance=1 - 1e-8)
     assert wide["optimistic"].to_list() == [3]
-    assert ranks(transe, params, {}, graph, precision="double", sides=["tail"], tolerance=1)[
+    assert ranks(transe, params, {}, graph, precision="float64", sides=["tail"], tolerance=1)[
         "optimistic"
     ].to_list() == [2]
     assert not jax.config.jax_enable_x64
@@ -152,11 +152,11 @@ def test_double_precision_as_of_the_score_matrix(name):
         scores = np.asarray(score_all(scorer, wide, {}, triples[:, 0], triples[:, 1], "tail"))
     assert scores.dtype == np.float64
     expected = rank_table(GRAPH, scores, triples, "tail", popularity=False, model=None)
-    found = ranks(scorer, params, {}, GRAPH, sides=["tail"], precision="double", score=True)
+    found = ranks(scorer, params, {}, GRAPH, sides=["tail"], precision="float64", score=True)
     assert found.drop("score").equals(expected)
     np.testing.assert_allclose(found["score"], scores[np.arange(30), triples[:, 2]], rtol=1e-14)
 
 
 def test_precision_is_one_of_two():
-    with pytest.raises(ValueError, match="`precision` must be single or double, got 'half'"):
+    with pytest.raises(ValueError, match="`precision` must be float32 or float64, got 'half'"):
         ranks(MODEL, PARAMS, {}, GRAPH, precision="half")

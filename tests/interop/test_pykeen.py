@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -199,3 +200,26 @@ def test_popularity_comes_with_ranks(trained):
     assert frame["side"].unique().to_list() == ["tail"]
     assert frame["model"].unique().to_list() == ["mine"]
     assert isinstance(frame, pl.DataFrame)
+
+
+def test_double_precision(trained):
+    """PyKEEN's evaluator of a model in double precision: by the model, and by its embeddings."""
+    from copy import deepcopy
+
+    from pykeen.evaluation import RankBasedEvaluator
+
+    result, dataset = trained
+    wide = deepcopy(result.model).double()
+    known = [dataset.training.mapped_triples, dataset.validation.mapped_triples]
+    told = RankBasedEvaluator(filtered=True).evaluate(
+        model=wide,
+        mapped_triples=dataset.testing.mapped_triples,
+        additional_filter_triples=known,
+        batch_size=64,
+        use_tqdm=False,
+    )
+    of_double = SimpleNamespace(metric_results=told)
+    same(pykeen.ranks(wide, dataset), of_double)
+    if type(wide).__name__ != "ConvKB":
+        found = pykeen.embeddings(result, dataset.training)
+        same(found.ranks(pykeen.graph(dataset), precision="float64"), of_double)

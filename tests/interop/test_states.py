@@ -195,3 +195,14 @@ def test_a_pykeen_norm_that_is_not_scored_here_is_refused(norm):
     model = type("TransE", (), {"interaction": SimpleNamespace(p=norm)})()
     with pytest.raises(ValueError, match=f"`model` must have a scoring_fct_norm of 1 or 2, got {norm:g}"):
         pykeen.embeddings(model, None)
+
+
+def test_double_precision_is_of_the_scores():
+    """TransE of PyG: float32 embeddings at length 1, distances added up in float64."""
+    state = dict(zip(LIBRARIES["pyg"].real, (normal(N, D), normal(R, D)), strict=True))
+    table = ranks_of_state(state, "pyg", "transe", GRAPH, norm=1, precision="float64")
+    entity, relation = state["node_emb.weight"], state["rel_emb.weight"].astype(np.float64)
+    entity = (entity / np.linalg.norm(entity, 1, axis=1, keepdims=True)).astype(np.float64)
+    score = lambda h, r: -np.abs(entity[h] + relation[r] - entity).sum(1)  # noqa: E731
+    assert table.frame.filter(side="tail")["optimistic"].to_list() == tails(score)
+    assert table.about["precision"] == "float64"

@@ -79,11 +79,11 @@ def evaluate(
     precision: Annotated[
         str,
         typer.Option(
-            metavar="single|double",
-            help="Of the scores of the rank table. In single, near ties turn by the order of sums, which "
-            "each device and library has its own.",
+            metavar="float32|float64",
+            help="That scores are computed in. Devices and libraries add up in different orders, which may "
+            "turn near ties; hardly any in float64.",
         ),
-    ] = "single",
+    ] = "float32",
     name: Annotated[str | None, typer.Option(help="For the column model; absent: no such column.")] = None,
     popularity: Annotated[
         bool, typer.Option("--popularity", help="Add popularity and relation category, counted in train.")
@@ -176,7 +176,7 @@ def evaluate(
     if filters is None:
         filters = default_filters(scorer.graph, split)
     asked, about = _asked(scorer, queries, split, filters, unseen)
-    if precision != "single":
+    if precision != "float32":
         about["precision"] = precision
     dropped = unseen == "drop"
     with progress("Ranking", "ranks") as update:
@@ -214,6 +214,7 @@ def evaluate(
             depth=depth,
             name=name or source.name.partition(".")[0],
             queries=asked,
+            precision=precision,
         )
         written.append(
             f"wrote {lists}: the best {min(depth, scorer.seen.num_entities):,} answers to {count:,} queries"

@@ -19,7 +19,8 @@ EmbeddingsFile = Annotated[
     typer.Option(metavar="FILE", help="Instead of RUN: .npz or .safetensors of embeddings and labels."),
 ]
 ModelOfEmbeddings = Annotated[
-    str | None, typer.Option(help="That --embeddings are of; owkg models lists them.")
+    str | None,
+    typer.Option(help="That --embeddings are of, unless the file says it; owkg models lists them."),
 ]
 Norm = Annotated[
     int | None, typer.Option(help="Norm of the distance of transe or rotate: 1, or 2 as PyKEEN's RotatE.")
