@@ -520,7 +520,7 @@ def test_double_precision(call, capsys, tmp_path, monkeypatch):
     assert run["answer"].to_list() == ["a", "c", "b"]
     assert run["score"].to_list() == [0, -(2.0**24), -(2.0**24) - 1]
     code, out, _ = call(line + "wide.parquet --precision float64 --format json")
-    assert json.loads(out)["precision"] == "float64"
+    assert json.loads(out)["results"][0]["precision"] == "float64"
     code, _, err = call(line + "no.parquet --precision half")
     assert code == 2
     assert "`precision` must be float32 or float64, got 'half'" in err
