@@ -523,5 +523,5 @@ def test_double_precision(call, capsys, tmp_path, monkeypatch):
     assert json.loads(out)["results"][0]["precision"] == "float64"
     code, _, err = call(line + "no.parquet --precision half")
     assert code == 2
-    assert "`precision` must be float32 or float64, got 'half'" in err
+    assert "--precision must be float32 or float64, got 'half'" in err
     assert not Path("no.parquet").exists()
