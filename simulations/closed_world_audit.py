@@ -1,7 +1,7 @@
 """How far implied full-test metrics are from the true ones on closed worlds: what of an audit to believe."""
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,15 @@ import polars as pl
 from scipy import optimize, special
 
 from owkg.auditing import Answers, Pair, breakdown, implied
-from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, mixture, order_probability
+from owkg.auditing.calibration import (
+    TABLE,
+    WORLDS,
+    difference_error,
+    full_error,
+    mixture,
+    order_probability,
+    scale,
+)
 from owkg.auditing.order import Observed, full_metrics
 from owkg.cluster import Where, check_scheduler, where
 from owkg.files.storage import writable_folder
@@ -37,6 +45,8 @@ FEW = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 LEAST = 0.02
 # Share of checkpoints of worlds and models left out that intervals of 95 % are made to hold.
 HELD = 0.975
+# By how much probabilities of orders may be off on the worlds of the table.
+NEAR = 0.03
 # Of a box of correlations, about the true one.
 WIDTH = 0.05
 # Variance of a value over queries, as of very many: the true value is of these queries, so none belongs here.
@@ -168,7 +178,12 @@ def trained(
 
 
 def points(
-    name: str, worlds: list[tuple[ClosedWorld, list[Record]]], labels: tuple[str, ...], seed: int = 0
+    name: str,
+    worlds: list[tuple[ClosedWorld, list[Record]]],
+    labels: tuple[str, ...],
+    seed: int = 0,
+    *,
+    chosen: bool = True,
 ) -> pl.DataFrame:
     """Every checkpoint on tests of every sparsity: the sparse metric, the implied full one, the true one.
 
@@ -177,6 +192,8 @@ def points(
         worlds: with records.
         labels: of the records.
         seed: of the missing facts.
+        chosen: whether facts also go missing by the choice of a model: the rows with a box of correlations,
+            which are looked at by the table of errors.
     """
     parts = []
     for world, recorded in worlds:
@@ -186,7 +203,9 @@ def points(
         chooser = recorded[0].score[-1].astype(float)
         for sparsity in SPARSITIES:
             for way, present in _present(world, chooser, sparsity, seed):
-                rows = _measured(world, full, present)
+                if way == "chosen" and not chosen:
+                    continue
+                rows = _measured(world, full, present, boxed=way == "chosen")
                 same = {"setting": name, "density": world.density, "asked": sparsity, "missing": way}
                 parts.append(
                     rows.with_columns(
@@ -195,7 +214,7 @@ def points(
                         *(pl.lit(value).alias(key) for key, value in same.items()),
                     )
                 )
-    return pl.concat(parts)
+    return pl.concat(parts, how="diagonal")
 
 
 def _present(
@@ -214,7 +233,7 @@ def _present(
     yield "chosen", noisy >= np.quantile(noisy, sparsity)
 
 
-def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray) -> pl.DataFrame:
+def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray, *, boxed: bool) -> pl.DataFrame:
     """Of each checkpoint and metric, on the queries that keep an answer."""
     low, high = thin(full, present)
     query = world.query
@@ -256,7 +275,8 @@ def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray) -> pl.Dat
             columns = {"sparse": sparse, "full": true, "implied": told.full, "strength": told.strength}
             columns |= {"correlation": rho}
             columns |= {"checkpoint": np.arange(len(sparse))}
-            columns |= _boxed(name, sparse, answers, float(sparsity), rho)
+            if boxed:
+                columns |= _boxed(name, sparse, answers, float(sparsity), rho)
             own = pl.DataFrame(columns)
             parts.append(own.with_columns(pl.lit(value).alias(key) for key, value in known.items()))
     return pl.concat(parts)
@@ -327,14 +347,15 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
 
     The error is the root mean square of full less implied over 2 sqrt(full (1 - full)), times what makes
     `HELD` of the checkpoints lie within 1.96 of it when their families and their model are left out. A
-    difference errs by one of two shares of both errors; shares and the chance of the smaller are those
-    under which the orders of all pairs are likeliest.
+    difference errs by a share of both errors, by Student's t; where that is off by more than `NEAR` in some
+    tenth of the probabilities, by one of two shares, both normal. They are those under which the orders of
+    all pairs are likeliest.
     """
     parts = []
     for metric in METRICS:
         own = rows.filter((pl.col("metric") == metric) & (pl.col("full") > LEAST))
         told, asked = own["implied"].to_numpy(), _nearest(own["sparsity"].to_numpy())
-        ratio = (own["full"].to_numpy() - told) / (2 * np.sqrt(np.maximum(told * (1 - told), 0.01)))
+        ratio = (own["full"].to_numpy() - told) / scale(told)
         # Worlds of a setting are of the same families.
         world = own["setting"].to_numpy()
         model, points = own["model"].to_numpy(), np.unique(asked)
@@ -353,11 +374,12 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         error = fitted(np.ones(len(own), bool)) * np.quantile(np.concatenate(left_out), HELD) / 1.96
         pairs = _pairs(own)
         first, second = (pairs[f"implied_{which}"].to_numpy() for which in ("first", "second"))
-        scale = np.hypot(*(2 * np.sqrt(np.maximum(x * (1 - x), 0.01)) for x in (first, second)))
-        units = (first - second) / (np.interp(pairs["sparsity_first"].to_numpy(), points, error) * scale)
-        # All families count alike, however many pairs they have.
-        of_families = pairs.select(1 / pl.len().over("setting")).to_series().to_numpy()
-        narrow, wide, chance = _likeliest(units, _right(pairs), of_families)
+        both = np.interp(pairs["sparsity_first"].to_numpy(), points, error) * np.hypot(
+            scale(first), scale(second)
+        )
+        # Each world counts alike, however many pairs it has.
+        of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
+        narrow, wide, chance, freedom = _of_orders((first - second) / both, _right(pairs), of_world)
         parts.append(
             pl.DataFrame(
                 {
@@ -367,6 +389,7 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
                     "narrow_share": narrow,
                     "wide_share": wide,
                     "narrow_chance": chance,
+                    "freedom": freedom,
                     "checkpoints": [int((asked == x).sum()) for x in points],
                 }
             )
@@ -380,19 +403,45 @@ def _right(pairs: pl.DataFrame) -> np.ndarray:
     return (1 + np.sign(first - second)) / 2
 
 
-def _likeliest(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
-    """The shares of both errors by which differences err, and the chance of the smaller one.
+def _of_orders(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[float, float, float, float]:
+    """The shares of both errors by which differences err, the chance of the smaller, degrees of freedom.
 
     Args:
         units: implied differences, in errors of both.
         right: as of `_right`.
         weight: of each difference.
     """
+    shares, freedoms = np.round(np.geomspace(0.03, 1.2, 48), 3), (2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
+
+    def said(at: tuple[float, float]) -> np.ndarray:
+        return special.stdtr(at[1], units / at[0])
+
+    best = min(product(shares.tolist(), freedoms), key=lambda at: _unlikely(said(at), right, weight))
+    if _off(said(best), right, weight) <= NEAR:
+        share, freedom = best
+        return share, share, 1.0, freedom
+    return *_two_shares(units, right, weight), np.inf
+
+
+def _unlikely(p: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:
+    """The negative logarithm of the likelihood of orders that are said with probabilities."""
+    log, log_other = (np.log(np.clip(x, 1e-9, 1)) for x in (p, 1 - p))
+    return -float(weight @ (right * log + (1 - right) * log_other))
+
+
+def _off(p: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:
+    """The largest difference of what is said and what is right in a tenth, each pair told from both sides."""
+    p, right, weight = np.concatenate([p, 1 - p]), np.concatenate([right, 1 - right]), np.tile(weight, 2)
+    tenth = np.minimum((10 * p).astype(int), 9)
+    apart, of_tenth = (np.bincount(tenth, one, 10) for one in (weight * (right - p), weight))
+    return float((np.abs(apart) / np.maximum(of_tenth, 1e-300)).max())
+
+
+def _two_shares(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
+    """The smaller and the larger share, and the chance of the smaller; arguments as of `_of_orders`."""
 
     def unlikely(at: np.ndarray) -> float:
-        p = mixture(lambda share: special.ndtr(units / share), *_shares(at))
-        log, log_other = (np.log(np.clip(x, 1e-9, 1)) for x in (p, 1 - p))
-        return -float(weight @ (right * log + (1 - right) * log_other))
+        return _unlikely(mixture(lambda share: special.ndtr(units / share), *_shares(at)), right, weight)
 
     starts = [np.array([np.log(0.1), np.log(odds), 0.0]) for odds in (2.0, 6.0, 15.0)]
     bounds = [(np.log(0.01), np.log(2.0)), (-5.0, np.log(50.0)), (-5.0, 5.0)]
@@ -418,20 +467,19 @@ def calibrate(
     check_scheduler(place)
     for name, setting in CALIBRATION.items():
         worlds = trained(name, setting, folder, quick=quick, place=place)
-        rows.append(points(name, worlds, setting.labels))
+        rows.append(points(name, worlds, setting.labels, chosen=False))
         for world, recorded in worlds:
             sizes = {"entities": world.graph.num_entities, "queries": world.num_queries}
             sizes |= {"answers": len(world.query), "models": ", ".join(setting.labels)}
             sizes |= {"checkpoints": sum(len(one.step) for one in recorded)}
             told.append({"setting": name, "density": world.density} | sizes)
-    independent = pl.concat(rows).filter(pl.col("missing") == "independent")
-    found = calibration(independent)
+    found = calibration(pl.concat(rows))
     save_table(found, out / TABLE.name if quick else TABLE)
     save_table(pl.DataFrame(told), out / WORLDS.name if quick else WORLDS)
     wide = found.pivot("metric", index="sparsity", values="error", maintain_order=True)
     printed("errors", wide.columns, [[f"{x:.3f}" for x in row] for row in wide.iter_rows()])
     rows_of = found.unique("metric", maintain_order=True).select(
-        "metric", "narrow_share", "wide_share", "narrow_chance"
+        "metric", "narrow_share", "wide_share", "narrow_chance", "freedom"
     )
     printed("of differences", rows_of.columns, [[str(x) for x in row] for row in rows_of.iter_rows()])
 

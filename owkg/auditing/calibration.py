@@ -28,13 +28,15 @@ class _Errors(NamedTuple):
     """Of a metric: sparsities and errors there, and by which shares of these differences err.
 
     Models of one world err alike, more or less: the error of a difference is one of two shares of the errors
-    of both models together, the smaller with a probability of `chance`.
+    of both models together, the smaller with a probability of `chance`, by Student's t of so many degrees of
+    freedom. Where one share is enough both are equal.
     """
 
     sparsity: np.ndarray
     error: np.ndarray
     shares: tuple[float, float]
     chance: float
+    freedom: float
 
 
 def full_error(metric: str, sparsity: Any, full: Any) -> Any:
@@ -50,7 +52,7 @@ def full_error(metric: str, sparsity: Any, full: Any) -> Any:
         full: implied full-test metric.
     """
     own = _errors(calibrated(metric))
-    return np.interp(sparsity, own.sparsity, own.error) * _scale(full)
+    return np.interp(sparsity, own.sparsity, own.error) * scale(full)
 
 
 def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any:
@@ -64,7 +66,7 @@ def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any
         first, second: implied full-test metrics.
     """
     own = _errors(calibrated(metric))
-    return np.interp(sparsity, own.sparsity, own.error) * np.hypot(_scale(first), _scale(second))
+    return np.interp(sparsity, own.sparsity, own.error) * np.hypot(scale(first), scale(second))
 
 
 def order_probability(
@@ -72,9 +74,9 @@ def order_probability(
 ) -> Any:
     """P(the first is better), from the implied difference and its errors.
 
-    The error of the model is a mixture of two normal distributions (`mixture`), to which the error over
-    queries is added; by Student's t with the degrees of freedom of Satterthwaite, which is an approximation:
-    too sure by one point with 4 degrees of freedom, by up to 6 points with 1.
+    The error of the model is as the calibration has it (`mixture`), and the error over queries is added; by
+    Student's t with the degrees of freedom of Satterthwaite, which is an approximation. Where both errors
+    count it is too sure, from 4 degrees of freedom on by up to 3 points (of Hits@1, 5), with 1 by up to 9.
 
     Args:
         metric: its name.
@@ -88,7 +90,8 @@ def order_probability(
 
     def better(share: float) -> Any:
         variance = np.maximum(sampling**2 + (share * model) ** 2, _NOTHING**2)
-        freedom = variance**2 / np.maximum(sampling**4 / of_sampling, variance**2 / _MANY)
+        parts = (share * model) ** 4 / own.freedom + sampling**4 / of_sampling
+        freedom = variance**2 / np.maximum(parts, variance**2 / _MANY)
         return special.stdtr(freedom, difference / np.sqrt(variance))
 
     return mixture(better, own.shares, own.chance)
@@ -120,7 +123,8 @@ def worlds() -> list[str]:
     ]
 
 
-def _scale(full: Any) -> Any:
+def scale(full: Any) -> Any:
+    """What errors of a full-test metric are in proportion to: 2 sqrt(full (1 - full)), at most 1."""
     return 2 * np.sqrt(np.maximum(full * (1 - np.asarray(full, float)), _LEAST))
 
 
@@ -128,5 +132,5 @@ def _scale(full: Any) -> Any:
 def _errors(metric: str) -> _Errors:
     rows = pl.read_csv(TABLE, glob=False).filter(pl.col("metric") == metric)
     sparsity, error = (rows[name].to_numpy() for name in ("sparsity", "error"))
-    narrow, wide, chance = rows.select("narrow_share", "wide_share", "narrow_chance").row(0)
-    return _Errors(np.append(0, sparsity), np.append(0, error), (narrow, wide), chance)
+    narrow, wide, *of_both = rows.select("narrow_share", "wide_share", "narrow_chance", "freedom").row(0)
+    return _Errors(np.append(0, sparsity), np.append(0, error), (narrow, wide), *of_both)

@@ -22,6 +22,8 @@ _STRENGTHS = 97
 _END = 8
 # Odds at which means are computed where many are asked for.
 _NODES = 129
+# Chances at which means are computed, denser near 0.
+_CHANCES = np.linspace(0, 1, _NODES) ** 3
 
 
 class Answers(NamedTuple):
@@ -146,12 +148,11 @@ def _of_fitted(
     where = where.reshape(sparsity.shape)
     told = [missing_numbers(counts, queries, float(beta)) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
-    nodes = np.linspace(0, 1, _NODES) ** 3
     of_number = _of_numbers(metric, answers.num_entities, last, max(int(one.numbers[-1]) for one in told))
     hit, miss = np.empty(sparsity.shape), np.empty(sparsity.shape)
     for i, one in enumerate(told):
         weight = answers.weights @ one.chance
-        line = CubicSpline(nodes ** (1 / 3), (weight @ of_number[:, : len(weight)]).T)
+        line = CubicSpline(np.cbrt(_CHANCES), (weight @ of_number[:, : len(weight)]).T)
         here = where == i
         hit[here], miss[here] = line(np.cbrt(found[here])).T
     return hit, miss
@@ -165,7 +166,7 @@ def _of_numbers(metric: RankWeight, num_entities: int, last: int, most: int) -> 
     """
     sums, k = prefix_sums(metric, num_entities + 1)[0], np.arange(last - 1)
     values = np.stack([sums[k + 1] / (k + 1), (sums[last] - sums[k]) / (last - k)])
-    return expectations(values, most, np.linspace(0, 1, _NODES) ** 3)
+    return expectations(values, most, _CHANCES)
 
 
 def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) -> tuple[float, float]:
