@@ -1,7 +1,7 @@
 """How far implied full-test metrics are from the true ones on closed worlds: what of an audit to believe."""
 
 from collections.abc import Iterator
-from itertools import permutations, product
+from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -416,7 +416,8 @@ def _of_orders(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tupl
     def said(at: tuple[float, float]) -> np.ndarray:
         return special.stdtr(at[1], units / at[0])
 
-    best = min(product(shares.tolist(), freedoms), key=lambda at: _unlikely(said(at), right, weight))
+    every = [(float(share), freedom) for share in shares for freedom in freedoms]
+    best = min(every, key=lambda at: _unlikely(said(at), right, weight))
     if _off(said(best), right, weight) <= NEAR:
         share, freedom = best
         return share, share, 1.0, freedom
