@@ -186,15 +186,16 @@ def _first_place(
     several = np.flatnonzero(~single)
     if len(several) == 0:
         return result
+    weight = np.diff(sums[0])
     top = several[(ahead[several] == 0) & (answers[several] <= _FEW_ANSWERS)]
     # Work of the repeated sums, and of going through the positions of every block.
     sizes = int(size[top].max(initial=0))
-    if len(top) and 2 * sizes * int(answers[top].max()) < _reach(size, answers)[top].sum():
+    if len(top) and 2 * sizes * int(answers[top].max()) < _reach(weight, ahead, size, answers)[top].sum():
         result[:, top] = _repeated_sums(sums[:, : sizes + 1], size[top], answers[top])
         several = np.setdiff1d(several, top, assume_unique=True)
     keys = np.stack([ahead, size, answers])[:, several]
     cases, back = np.unique(keys, axis=1, return_inverse=True)
-    result[:, several] = _by_position(np.diff(sums[0]), *cases)[: len(sums), back.reshape(-1)]
+    result[:, several] = _by_position(weight, *cases)[: len(sums), back.reshape(-1)]
     return result
 
 
@@ -222,7 +223,7 @@ def _by_position(
 ) -> Float[np.ndarray, "2 blocks"]:
     """The moments of blocks by going through their positions, as far as they are likely to matter."""
     result = np.zeros((2, len(ahead)))
-    reach = _reach(size, answers)
+    reach = _reach(weight, ahead, size, answers)
     # Rows of like length share an array.
     order = np.argsort(reach)
     begin = 0
@@ -241,9 +242,12 @@ def _by_position(
     return result
 
 
-def _reach(size: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Positions in which the first answer lies but for a probability of exp(-50)."""
-    return np.minimum(size - answers + 1, np.ceil(50 * size / answers).astype(np.int64) + 1)
+def _reach(weight: np.ndarray, ahead: np.ndarray, size: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """Positions that matter: up to the last of any weight, as of Hits@K, and up to where the first answer lies
+    but for a probability of exp(-50)."""
+    last = int(np.flatnonzero(weight)[-1]) + 1 if weight.any() else 1
+    likely = np.minimum(size - answers + 1, np.ceil(50 * size / answers).astype(np.int64) + 1)
+    return np.minimum(likely, np.maximum(last - ahead, 1))
 
 
 def chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:

@@ -27,7 +27,7 @@ RECORD = HERE / "recorded.json"
 # In this order, in one folder: later ones read what earlier ones wrote.
 COMMANDS = dict(line.split(": ", 1) for line in (HERE / "commands.txt").read_text().splitlines())
 # What a trained model reads depends on the processor in its last digits.
-LOOSE = {"train", "evaluate", "evaluate raw"}
+LOOSE = {"train", "evaluate", "evaluate raw", "classify", "classify table"}
 # Differ from run to run, or from version to version.
 VOLATILE = {
     "seconds",

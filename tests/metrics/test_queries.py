@@ -8,6 +8,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from owkg.metric_definitions.list_gains import GAINS
 from owkg.metric_definitions.measures import AveragePrecision, BestAnswer, DiscountedGain, macro_gain
@@ -141,6 +142,14 @@ def test_the_first_place_in_a_long_block():
     np.testing.assert_allclose(found[:, 2], [0.1, 0.01], rtol=1e-12)
     mean = q.first_place(MR, np.array([0]), np.array([n]), np.array([k]))[0, 0]
     np.testing.assert_allclose(mean, (n + 1) / (k + 1), rtol=1e-10)
+
+
+def test_the_first_place_where_no_later_position_has_a_weight():
+    n, k, cutoff = 5000, 37, 10
+    ahead = np.array([0, 4, 9, 10, 3000])
+    found = q.first_place(hits_at(cutoff), ahead, np.full(5, n), np.full(5, k))
+    none = stats.hypergeom(n, k, np.maximum(cutoff - ahead, 0)).pmf(0)
+    np.testing.assert_allclose(found, [1 - none, 1 - none], rtol=1e-12)
 
 
 # --- several queries
