@@ -106,9 +106,10 @@ class JobScorer:
             gone[i, :, : job.gone.shape[1]] = job.gone
         at = np.maximum(rows, 0)
         own = np.where(rows >= 0, self._own[at], np.inf).astype(self._own.dtype)
-        out = self._found(excluded, self._entity[at], self._relation[at], own, columns, gone)
+        count = np.int32(len(jobs))
+        out = self._found(excluded, count, self._entity[at], self._relation[at], own, columns, gone)
         *found, finite = (np.asarray(part) for part in out)
-        _require_finite(finite.all())
+        _require_finite(finite[: len(jobs)].all())
         for i, job in enumerate(jobs):
             yield Found(*(part[i, : len(job.rows)] for part in found))
 
@@ -152,6 +153,7 @@ def _found(
     statistics: Statistics,
     candidates: Float[Array, "n d"],
     excluded: UInt32[Array, "relations words"] | None,
+    count: Int[Array, ""],
     entity: Int[Array, "jobs r"],
     relation: Int[Array, "jobs r"],
     own: Float[Array, "jobs r"],
@@ -164,7 +166,7 @@ def _found(
     Int[Array, "jobs r"],
     Bool[Array, "jobs"],
 ]:
-    """The fields of `Found`, and whether all scores of real rows and columns are finite."""
+    """The fields of `Found`, and whether all scores of real rows and columns are finite; of `count` jobs."""
 
     def job(part: tuple[Array, ...]) -> tuple[Array, ...]:
         entity, relation, own, columns, gone = part
@@ -181,4 +183,12 @@ def _found(
         first = [jnp.where(one.any(1), jnp.argmax(one, 1), COLUMNS) for one in flags]
         return *first, *(one.sum(1) for one in flags), (jnp.isfinite(scores) | ~real).all()
 
-    return jax.lax.map(job, (entity, relation, own, columns, gone))
+    parts = (entity, relation, own, columns, gone)
+    shapes = jax.eval_shape(job, tuple(part[0] for part in parts))
+    none = tuple(jnp.zeros((len(entity), *one.shape), one.dtype) for one in shapes)
+
+    def step(i: Array, done: tuple[Array, ...]) -> tuple[Array, ...]:
+        found = job(tuple(part[i] for part in parts))
+        return tuple(before.at[i].set(one) for before, one in zip(done, found, strict=True))
+
+    return jax.lax.fori_loop(0, count, step, none)

@@ -62,7 +62,16 @@ def _binomial_pmf_slope(primals, tangents):
 def _mapped(kernel: Callable, batch_size: int, shared: tuple, rows: tuple):
     if rows[0].shape[0] == 1:  # no loop to compile
         return tuple(v[None] for v in kernel(*shared, *(row[0] for row in rows)))
-    return jax.lax.map(lambda row: kernel(*shared, *row), rows, batch_size=batch_size)
+    batches = tuple(row.reshape(-1, batch_size, *row.shape[1:]) for row in rows)
+    outputs = jax.lax.map(jax.vmap(lambda row: kernel(*shared, *row)), batches)
+    return tuple(output.ravel() for output in outputs)
+
+
+def _padded(count: int, batch_size: int) -> int:
+    """`count` settings or a few more: whole batches, in few different numbers; so few compilations."""
+    batches = -(-count // batch_size)
+    step = 1 << max(0, batches.bit_length() - 4)
+    return -(-batches // step) * step * batch_size
 
 
 def over_grid(kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ...], entries: int) -> Any:
@@ -81,12 +90,16 @@ def over_grid(kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ..
     count = int(np.prod(shape))
     traced = checks.is_traced(*rows, *shared)
     room = _BATCH_ENTRIES.get(jax.default_backend(), _BATCH_ENTRIES_ELSEWHERE)
-    batch_size = max(1, min(room // entries, count))
+    batch_size = max(1, room // entries)
+    size = 1 if count == 1 else _padded(count, batch_size)
     # Copies: JAX remembers the constant that it made of an array, in the precision of the first use.
     shared = tuple(np.array(array) if isinstance(array, np.ndarray) else array for array in shared)
     with contextlib.nullcontext() if traced else jax.enable_x64(True):
-        flat = tuple(row.reshape(count, *row.shape[len(shape) :]) for row in rows)
-        outputs = _mapped(kernel, batch_size, shared, flat)
+        xp = jnp if traced else np
+        flat = [row.reshape(count, *row.shape[len(shape) :]) for row in rows]
+        if size > count:
+            flat = [xp.concatenate([row, xp.repeat(row[-1:], size - count, axis=0)]) for row in flat]
+        outputs = _mapped(kernel, batch_size, shared, tuple(flat))
         if traced:
-            return tuple(output.reshape(shape) for output in outputs)
-        return tuple(np.asarray(output).reshape(shape)[()] for output in outputs)
+            return tuple(output[:count].reshape(shape) for output in outputs)
+        return tuple(np.asarray(output)[:count].reshape(shape)[()] for output in outputs)

@@ -13,7 +13,7 @@ from owkg.files.lines import read_lines
 from owkg.kg import read_graph
 from owkg.metrics import adjusted_from, metric
 from simulations.berrendorf2020.printed import candidates
-from simulations.printed import VERDICTS, _value, cells_of, verdict
+from simulations.printed import VERDICTS, _value, cells_of, table_of, verdict
 from simulations.zhou2022.published import S, read_study
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +52,13 @@ def test_verdicts(paper, cells):
     assert tuple(found[name] for name in VERDICTS) == VERDICTS_OF[paper]
     assert len({cell.place for cell in cells}) == len(cells)
     assert {cell.note for cell in cells if verdict(cell) == "differs"} <= ERRATA
+
+
+def test_the_table_of_the_docs_is_that_of_today(paper, cells):
+    kept = pl.read_csv(ROOT / "docs" / "reproduction" / f"printed_{paper}.csv", infer_schema=False)
+    found = table_of(cells)
+    assert kept["place"].to_list() == found["place"].to_list()
+    assert kept["verdict"].to_list() == found["verdict"].to_list()
 
 
 def test_every_printed_number_is_there(paper, cells, owkg_data):
