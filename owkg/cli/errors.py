@@ -148,9 +148,8 @@ def ended_at_once() -> Iterator[None]:
     if signal.getsignal(signal.SIGTERM) is not _terminated:
         yield
         return
-    # Libraries below these set handlers of their own, in C, when they are loaded.
-    import owkg.simulate
-    import owkg.theory  # noqa: F401
+    # Polars sets a handler of its own, in C, when it is loaded.
+    import polars  # noqa: F401
 
     numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}

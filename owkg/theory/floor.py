@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple, Unpack
 
-import jax
 import numpy as np
 from jaxtyping import Float64
 from scipy import linalg, special
@@ -244,13 +243,10 @@ def rank_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankM
     answers, entities = int(setting.num_answers), int(setting.num_entities)
     l1, l2 = (float(p) for p in setting.conditional_strengths())
     ranks = np.arange(1, answers + 2)
-    with jax.enable_x64(True):
-        logs = jax.numpy.asarray(log_factorials(answers + 1))
-        rows = missing_counts.parameters(missing, setting, answers)
-        row = tuple(np.asarray(part).reshape(np.shape(part)) for part in rows)
-        chances = np.asarray(
-            missing_counts.missing_count_pmf(missing, row, jax.numpy.asarray(answers), logs)
-        )[:answers]
+    row = tuple(np.asarray(part) for part in missing_counts.parameters(missing, setting, answers))
+    with np.errstate(divide="ignore"):
+        chances = missing_counts.missing_count_pmf(missing, row, answers, log_factorials(answers + 1))
+    chances = chances[:answers]
     given = np.zeros((answers, len(ranks)))
     second = np.zeros((answers, len(ranks), len(ranks)))
     equal = np.eye(len(ranks))

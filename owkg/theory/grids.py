@@ -1,14 +1,16 @@
-"""One kernel for one query, evaluated over a grid of queries in bounded memory and double precision."""
+"""One kernel for one query, evaluated over a grid of queries in bounded memory and double precision.
+
+A kernel takes the library of its arrays from `library_of`: a single setting is computed by NumPy, which is
+done before JAX has been imported; many are compiled by JAX.
+"""
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
+from functools import cache
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy import special
 
 from owkg import checks
@@ -19,6 +21,17 @@ from owkg.rank_weights.registry import checked
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.
 _BATCH_ENTRIES = {"cpu": 2**11}
 _BATCH_ENTRIES_ELSEWHERE = 2**18
+# Entries of the largest array of a kernel up to which NumPy has a setting before JAX has compiled it.
+ENTRIES_IN_NUMPY = 2**10
+
+
+def library_of(*values: Any) -> Any:
+    """NumPy for its own arrays and for numbers, else `jax.numpy`."""
+    if all(isinstance(value, np.ndarray | np.generic | int | float) for value in values):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
 
 
 def prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
@@ -35,36 +48,57 @@ def log_factorials(size: int) -> np.ndarray:
     return special.gammaln(np.arange(size) + 1.0)
 
 
-@jax.custom_jvp
-def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Array) -> Array:
+def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
     """P(Binomial(n, p) = k); 0 for k outside 0..n; exact at p = 0 and p = 1, as is its slope in p.
 
     `log_factorial` is a table of log j! beyond all n. Only p has a derivative.
     """
+    if library_of(k, n, p, log_factorial) is np:
+        return _binomial_pmf(np, k, n, p, log_factorial)
+    return _differentiable_pmf()(k, n, p, log_factorial)
+
+
+def _binomial_pmf(xp: Any, k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
     inside = (k >= 0) & (k <= n)
-    k = jnp.where(inside, k, 0)
-    n = jnp.maximum(n, 0)
+    k = xp.where(inside, k, 0)
+    n = xp.maximum(n, 0)
     choose = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
     # 0 * log 0 is 0 here: an event that need not happen.
-    happens = jnp.where(k == 0, 0.0, k * jnp.log(jnp.where(k == 0, 1.0, p)))
-    fails = jnp.where(n == k, 0.0, (n - k) * jnp.log1p(-jnp.where(n == k, 0.0, p)))
-    return jnp.where(inside, jnp.exp(choose + happens + fails), 0.0)
+    happens = xp.where(k == 0, 0.0, k * xp.log(xp.where(k == 0, 1.0, p)))
+    fails = xp.where(n == k, 0.0, (n - k) * xp.log1p(-xp.where(n == k, 0.0, p)))
+    return xp.where(inside, xp.exp(choose + happens + fails), 0.0)
 
 
-@binomial_pmf.defjvp
-def _binomial_pmf_slope(primals, tangents):
-    k, n, p, log_factorial = primals
-    fewer = partial(binomial_pmf, n=n - 1, p=p, log_factorial=log_factorial)
-    return binomial_pmf(*primals), n * (fewer(k - 1) - fewer(k)) * tangents[2]
+@cache
+def _differentiable_pmf() -> Callable:
+    import jax
+
+    @jax.custom_jvp
+    def pmf(k, n, p, log_factorial):
+        return _binomial_pmf(jax.numpy, k, n, p, log_factorial)
+
+    @pmf.defjvp
+    def slope(primals, tangents):
+        k, n, p, log_factorial = primals
+        fewer = pmf(k - 1, n - 1, p, log_factorial) - pmf(k, n - 1, p, log_factorial)
+        return pmf(*primals), n * fewer * tangents[2]
+
+    return pmf
 
 
-@partial(jax.jit, static_argnames=("kernel", "batch_size"))
-def _mapped(kernel: Callable, batch_size: int, shared: tuple, rows: tuple):
-    if rows[0].shape[0] == 1:  # no loop to compile
-        return tuple(v[None] for v in kernel(*shared, *(row[0] for row in rows)))
-    batches = tuple(row.reshape(-1, batch_size, *row.shape[1:]) for row in rows)
-    outputs = jax.lax.map(jax.vmap(lambda row: kernel(*shared, *row)), batches)
-    return tuple(output.ravel() for output in outputs)
+@cache
+def _mapped() -> Callable:
+    """The kernel over a grid, compiled; of kernel, settings of a batch, shared arrays and rows."""
+    import jax
+
+    def mapped(kernel: Callable, batch_size: int, shared: tuple, rows: tuple):
+        if rows[0].shape[0] == 1:  # no loop to compile
+            return tuple(v[None] for v in kernel(*shared, *(row[0] for row in rows)))
+        batches = tuple(row.reshape(-1, batch_size, *row.shape[1:]) for row in rows)
+        outputs = jax.lax.map(jax.vmap(lambda row: kernel(*shared, *row)), batches)
+        return tuple(output.ravel() for output in outputs)
+
+    return jax.jit(mapped, static_argnums=(0, 1))
 
 
 def _padded(count: int, batch_size: int) -> int:
@@ -74,7 +108,15 @@ def _padded(count: int, batch_size: int) -> int:
     return -(-batches // step) * step * batch_size
 
 
-def over_grid(kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ...], entries: int) -> Any:
+def over_grid(
+    kernel: Callable,
+    shared: tuple,
+    rows: tuple,
+    shape: tuple[int, ...],
+    entries: int,
+    *,
+    only_jax: bool = False,
+) -> Any:
     """`kernel(*shared, *row)`, a tuple of scalars, for every setting of a grid: each of shape `shape`.
 
     Concrete settings are computed in float64 whatever `jax_enable_x64` says, and come back as NumPy
@@ -86,20 +128,27 @@ def over_grid(kernel: Callable, shared: tuple, rows: tuple, shape: tuple[int, ..
         rows: arrays of shape `[*shape, ...]`.
         shape: of the grid.
         entries: size of the kernel's largest array.
+        only_jax: whether the kernel takes no NumPy arrays.
     """
     count = int(np.prod(shape))
     traced = checks.is_traced(*rows, *shared)
+    if count == 1 and entries <= ENTRIES_IN_NUMPY and not only_jax and not traced:
+        with np.errstate(all="ignore"):
+            outputs = kernel(*shared, *(row.reshape(row.shape[len(shape) :])[()] for row in rows))
+        return tuple(np.reshape(output, shape)[()] for output in outputs)
+    import jax
+
     room = _BATCH_ENTRIES.get(jax.default_backend(), _BATCH_ENTRIES_ELSEWHERE)
     batch_size = max(1, room // entries)
     size = 1 if count == 1 else _padded(count, batch_size)
     # Copies: JAX remembers the constant that it made of an array, in the precision of the first use.
     shared = tuple(np.array(array) if isinstance(array, np.ndarray) else array for array in shared)
     with contextlib.nullcontext() if traced else jax.enable_x64(True):
-        xp = jnp if traced else np
+        xp = jax.numpy if traced else np
         flat = [row.reshape(count, *row.shape[len(shape) :]) for row in rows]
         if size > count:
             flat = [xp.concatenate([row, xp.repeat(row[-1:], size - count, axis=0)]) for row in flat]
-        outputs = _mapped(kernel, batch_size, shared, tuple(flat))
+        outputs = _mapped()(kernel, batch_size, shared, tuple(flat))
         if traced:
             return tuple(output[:count].reshape(shape) for output in outputs)
         return tuple(np.asarray(output)[:count].reshape(shape)[()] for output in outputs)

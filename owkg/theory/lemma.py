@@ -6,35 +6,30 @@ does neither. It is kept because its derivatives are closed and explain the flat
 
 from typing import Any, Unpack
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 from scipy import special
 
 from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
-from owkg.theory.grids import binomial_pmf, log_factorials, over_grid, prefix_sums
-
-
-def _head_means(sums: Array, size: int) -> Array:
-    """A(k) = S1(k+1)/(k+1), k = 0 .. size-1: the mean weight of a positive test answer among k missing."""
-    return sums[0, 1 : size + 1] / jnp.arange(1, size + 1)
+from owkg.theory.grids import binomial_pmf, library_of, log_factorials, over_grid, prefix_sums
 
 
 def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
     """E of the lemma, dE/dl1, dE/dl2, and the sum of the two slopes where l1 = l2: E[h(K+1)]."""
+    xp = library_of(sums, l1)
     size = log_factorial.shape[0] - 1
-    k = jnp.arange(size)
-    means = _head_means(sums, size)
+    k = xp.arange(size)
+    # A(k) = S1(k+1)/(k+1): the mean weight of a positive test answer among k missing.
+    means = sums[0, 1 : size + 1] / (k + 1)
     pmf = binomial_pmf(k, num_answers, l1 * sparsity, log_factorial)
     fewer = binomial_pmf(k, num_answers - 1, l1 * sparsity, log_factorial)
     # d/dp E[A(Binomial(N, p))] = N E[A(K+1) - A(K)], K ~ Binomial(N-1, p).
-    slope = num_answers * sparsity * jnp.sum(fewer[:-1] * jnp.diff(means))
-    weights = jnp.diff(sums[0, : size + 1])
-    by_test = jnp.sum(pmf * means)
-    return l2 * by_test, l2 * slope, by_test, jnp.sum(pmf * weights)
+    slope = num_answers * sparsity * xp.sum(fewer[:-1] * xp.diff(means))
+    weights = xp.diff(sums[0, : size + 1])
+    by_test = xp.sum(pmf * means)
+    return l2 * by_test, l2 * slope, by_test, xp.sum(pmf * weights)
 
 
 def _evaluate(metric: RankWeight | str, setting: Setting) -> Any:
@@ -76,7 +71,7 @@ def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArgument
     queries = grid(**setting)
     _, by_missing, by_test, uncorrelated = _evaluate(metric, queries)
     l, rho, beta = queries.strength, queries.correlation, queries.sparsity
-    xp = jnp if checks.is_traced(l, rho, beta) else np
+    xp = library_of(l, rho, beta)
     correlated = xp.not_equal(rho, 0)
     spread = xp.where(correlated, xp.sqrt(l * (1 - l)), 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,7 +93,7 @@ def lemma_correlation_derivative(metric: RankWeight | str, **setting: Unpack[Set
     queries = grid(**setting)
     _, by_missing, by_test, _ = _evaluate(metric, queries)
     l, beta = queries.strength, queries.sparsity
-    xp = jnp if checks.is_traced(l, beta) else np
+    xp = library_of(l, beta)
     spread, odds = xp.sqrt(l * (1 - l)), xp.sqrt((1 - beta) / beta)
     return (by_missing * spread * odds - by_test * spread / odds)[()]
 

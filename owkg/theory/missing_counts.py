@@ -1,16 +1,17 @@
 """The distribution of the number of missing answers, given that at least one answer is in the test set."""
 
-import jax
-import jax.numpy as jnp
+from functools import reduce
+from typing import Any
+
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy import special
 
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
-from owkg.theory.grids import binomial_pmf
+from owkg.theory.grids import binomial_pmf, library_of
 
 # Gauss-Legendre nodes over the query entity's survival probability, at least; the integrand is a
 # polynomial of degree N times a normal density, cut where that is negligible.
@@ -59,33 +60,36 @@ def _node_mixture(
 
 
 def missing_count_pmf(
-    missing: MissingModel, row: tuple, num_answers: Array, log_factorial: Array
-) -> Float[Array, "counts"]:
+    missing: MissingModel, row: tuple, num_answers: Any, log_factorial: Float[Any, "size_plus_1"]
+) -> Float[Any, "counts"]:
     """P(m answers are missing | m < N) for m = 0, 1, ..., one entry fewer than the table of log j! has.
 
     `row` is what `parameters` gives for one setting.
     """
-    m = jnp.arange(log_factorial.shape[0] - 1)
+    xp = library_of(*row, num_answers, log_factorial)
+    m = xp.arange(log_factorial.shape[0] - 1)
     if isinstance(missing, Independent):
         pmf = binomial_pmf(m, num_answers, row[0], log_factorial)
     elif isinstance(missing, NodeBased):
         probability, weight = row
-        given = jax.vmap(binomial_pmf, (None, None, 0, None))(m, num_answers, probability, log_factorial)
-        pmf = weight @ given
+        pmf = weight @ binomial_pmf(m, num_answers, probability[:, None], log_factorial)
     elif isinstance(missing, PopularityBased):
-        pmf = _poisson_binomial(row[0], num_answers)
-    pmf = jnp.where(m < num_answers, pmf, 0.0)
-    return pmf / jnp.sum(pmf)
+        pmf = _poisson_binomial(xp, row[0], num_answers)
+    pmf = xp.where(m < num_answers, pmf, 0.0)
+    return pmf / xp.sum(pmf)
 
 
-def _poisson_binomial(probability: Array, num_answers: Array) -> Array:
+def _poisson_binomial(xp: Any, probability: Float[Any, "events"], num_answers: Any) -> Float[Any, "events"]:
     """P(m of the first `num_answers` events happen), by adding one event at a time."""
 
-    def add(pmf: Array, event: tuple[Array, Array]) -> tuple[Array, None]:
-        p, exists = event
-        p = jnp.where(exists, p, 0.0)
-        return (1 - p) * pmf + p * jnp.roll(pmf, 1).at[0].set(0.0), None
+    def add(pmf, p):
+        return (1 - p) * pmf + p * xp.concatenate([xp.zeros_like(pmf[:1]), pmf[:-1]]), None
 
-    exists = jnp.arange(probability.shape[0]) < num_answers
-    start = jnp.zeros_like(probability).at[0].set(1.0)
-    return jax.lax.scan(add, start, (probability, exists))[0]
+    number = xp.arange(probability.shape[0])
+    probability = xp.where(number < num_answers, probability, 0.0)
+    start = xp.where(number == 0, 1.0, xp.zeros_like(probability))
+    if xp is np:
+        return reduce(lambda pmf, p: add(pmf, p)[0], probability, start)
+    import jax
+
+    return jax.lax.scan(add, start, probability)[0]

@@ -8,10 +8,8 @@ ranks are those of a random order in two blocks, and both moments follow; docs/t
 from functools import cache, partial
 from typing import Any, NamedTuple, Unpack
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -19,8 +17,11 @@ from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting, Se
 from owkg.openworld.setting import broadcast, pair
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
-from owkg.theory import missing_counts
-from owkg.theory.grids import log_factorials, over_grid, prefix_sums
+from owkg.theory import grids, missing_counts
+from owkg.theory.grids import library_of, log_factorials, over_grid, prefix_sums
+
+# Entries of an array of `given_missing` by NumPy: it stays in the second-level cache.
+_ENTRIES = 2**15
 
 
 class Moments(NamedTuple):
@@ -31,13 +32,13 @@ class Moments(NamedTuple):
 
 
 def given_missing(
-    sums: Float[Array, "2 ranks"],
-    log_factorial: Float[Array, "size_plus_1"],
-    missing_strength: Float[Array, ""],
-    test_strength: Float[Array, ""],
-    num_answers: Array,
-    num_entities: Array,
-) -> tuple[Float[Array, "size"], Float[Array, "size"]]:
+    sums: Float[Any, "2 ranks"],
+    log_factorial: Float[Any, "size_plus_1"],
+    missing_strength: Float[Any, ""],
+    test_strength: Float[Any, ""],
+    num_answers: Any,
+    num_entities: Any,
+) -> tuple[Float[Any, "size"], Float[Any, "size"]]:
     """E[M | m] and Var[M | m] for m = 0 .. size-1 missing answers (garbage from m = N on).
 
     With k | m ~ Binomial(m, l1), T = N - m, n = N_entity - N + m - k + 1:
@@ -46,35 +47,56 @@ def given_missing(
     E[h_i h_j] = (S1(k+1)^2 + S2(k+1)) / ((k+1)(k+2)), two negatives the same with the sums from k+1
     to k+n and n (n+1), and one of each the product of their means.
     """
+    xp = library_of(sums, missing_strength)
     size = log_factorial.shape[0] - 1
-    k = jnp.arange(size)
-    head1, head2 = sums[0, k], sums[1, k]
-    next1, next2 = sums[0, k + 1], sums[1, k + 1]
+    k = xp.arange(size)
+
+    def upto(rank: Any) -> Any:
+        return xp.take(sums, rank, axis=1, mode="clip")
+
+    (head1, head2), (next1, next2) = upto(k), upto(k + 1)
     hit, miss = test_strength, 1 - test_strength
     hit_mean = hit * next1 / (k + 1)
     hit_square = hit * next2 / (k + 1)
     hit_pair = hit**2 * (next1**2 + next2) / ((k + 1.0) * (k + 2.0))
 
-    def add_missing(pmf: Array, m: Array) -> tuple[Array, tuple[Array, Array]]:
+    def with_missing(pmf: Any, m: Any) -> tuple[Any, Any]:
+        m = m[..., None]
         last = num_entities - num_answers + m + 1  # k + n
         # From k = m + 1 on, which no m reaches, n may run below 1.
-        inverse = 1 / jnp.maximum(last - jnp.arange(-1, size), 1).astype(sums.dtype)
-        per_n, per_next = inverse[1:], inverse[:-1]  # 1/n, 1/(n+1)
-        tail1, tail2 = sums[0, last] - head1, sums[1, last] - head2
+        inverse = 1 / xp.maximum(last - xp.arange(-1, size), 1).astype(sums.dtype)
+        per_n, per_next = inverse[..., 1:], inverse[..., :-1]  # 1/n, 1/(n+1)
+        last1, last2 = upto(last)
+        tail1, tail2 = last1 - head1, last2 - head2
         miss_mean = miss * tail1 * per_n
         miss_pair = miss**2 * (tail1**2 + tail2) * per_n * per_next
         mean = hit_mean + miss_mean
         square = hit_square + miss * tail2 * per_n
         pair = hit_pair + 2 * hit_mean * miss_mean + miss_pair
-        tests = jnp.maximum(num_answers - m, 1)
-        mean_given_m = jnp.sum(pmf * mean)
-        second_given_m = jnp.sum(pmf * (pair + (square - pair) / tests))
-        # One more missing answer: Binomial(m + 1, l1) from Binomial(m, l1), sums of positive terms.
-        positive = missing_strength * jnp.concatenate([jnp.zeros_like(pmf[:1]), pmf[:-1]])
-        return (1 - missing_strength) * pmf + positive, (mean_given_m, second_given_m - mean_given_m**2)
+        tests = xp.maximum(num_answers - m, 1)
+        mean_given_m = xp.sum(pmf * mean, axis=-1)
+        second_given_m = xp.sum(pmf * (pair + (square - pair) / tests), axis=-1)
+        return mean_given_m, second_given_m - mean_given_m**2
 
-    none_missing = jnp.zeros_like(head1 * hit * missing_strength).at[0].set(1.0)
-    return jax.lax.scan(add_missing, none_missing, jnp.arange(size))[1]
+    def one_more(pmf: Any) -> Any:
+        """Binomial(m + 1, l1) from Binomial(m, l1), sums of positive terms."""
+        positive = missing_strength * xp.concatenate([xp.zeros_like(pmf[:1]), pmf[:-1]])
+        return (1 - missing_strength) * pmf + positive
+
+    pmf = xp.where(k == 0, 1.0, xp.zeros_like(head1 * hit * missing_strength))
+    if xp is not np:
+        import jax
+
+        return jax.lax.scan(lambda pmf, m: (one_more(pmf), with_missing(pmf, m)), pmf, k)[1]
+    given = np.empty((2, size))
+    for begin in range(0, size, max(1, _ENTRIES // size)):
+        m = k[begin : begin + max(1, _ENTRIES // size)]
+        pmfs = np.empty((len(m), size))
+        for row in pmfs:
+            row[:] = pmf
+            pmf = one_more(pmf)
+        given[:, m] = with_missing(pmfs, m)
+    return given[0], given[1]
 
 
 @cache
@@ -82,8 +104,8 @@ def _moments_kernel(missing: MissingModel):
     def kernel(sums, log_factorial, l1, l2, num_answers, num_entities, *row):
         mean, variance = given_missing(sums, log_factorial, l1, l2, num_answers, num_entities)
         weight = missing_counts.missing_count_pmf(missing, row, num_answers, log_factorial)
-        expectation = jnp.sum(weight * mean)
-        return expectation, jnp.sum(weight * (variance + (mean - expectation) ** 2))
+        expectation = (weight * mean).sum()
+        return expectation, (weight * (variance + (mean - expectation) ** 2)).sum()
 
     return kernel
 
@@ -95,8 +117,8 @@ def _covariance_kernel(missing: MissingModel):
         one, _ = mean_given(sums, log_factorial, l1, l2)
         two, _ = mean_given(other, log_factorial, m1, m2)
         weight = missing_counts.missing_count_pmf(missing, row, num_answers, log_factorial)
-        centred = (one - jnp.sum(weight * one)) * (two - jnp.sum(weight * two))
-        return (jnp.sum(weight * centred),)
+        centred = (one - (weight * one).sum()) * (two - (weight * two).sum())
+        return ((weight * centred).sum(),)
 
     return kernel
 
@@ -106,7 +128,12 @@ _WORTH = 4e7
 
 
 def _sizes(num_answers: np.ndarray) -> list[int]:
-    """Sizes of arrays, increasing, that the queries are divided among: one, unless more save time."""
+    """Sizes of arrays, increasing, that the queries are divided among: one, unless more save time.
+
+    Round numbers, but for a single query that is not compiled (`grids.over_grid`).
+    """
+    if num_answers.size == 1 and num_answers.max() <= grids.ENTRIES_IN_NUMPY:
+        return [int(num_answers.max())]
     answers, count = np.unique(num_answers, return_counts=True)
     padded, rows = np.array([padded_size(n) for n in answers]), np.cumsum(count)
     sizes = [int(padded[-1])]

@@ -6,11 +6,7 @@ The variance of this prediction model has no form as short; `owkg.simulate` esti
 from functools import cache
 from typing import Any, Unpack
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.stats import norm
-from jaxtyping import Array
 
 from owkg.openworld import INDEPENDENT, MissingModel, SettingArguments, grid
 from owkg.openworld.prediction import shift
@@ -28,12 +24,16 @@ _REACH = 9.0  # standard deviations
 
 @cache
 def _kernel(missing: MissingModel, window: int, steps: int):
+    import jax
+    import jax.numpy as jnp
+    from jax.scipy.stats import norm
+
     def kernel(weights, log_factorial, log_binomial, mu_missing, mu_test, num_answers, num_entities, *row):
         size = log_factorial.shape[0] - 1
         others = num_entities - num_answers
         counts = missing_counts.missing_count_pmf(missing, row, num_answers, log_factorial)
 
-        def at(offset: Array) -> Array:
+        def at(offset):
             score = mu_test + offset
             # Missing answers ahead: Binomial(m, P(missing beats score)), m averaged out.
             ahead = norm.sf(score - mu_missing)
@@ -89,7 +89,8 @@ def score_expectation(
     )
 
     def mean(steps: int) -> Any:
-        return over_grid(_kernel(missing, window, steps), shared, rows, queries.shape, window * size)[0]
+        kernel = _kernel(missing, window, steps)
+        return over_grid(kernel, shared, rows, queries.shape, window * size, only_jax=True)[0]
 
     # The sharpest integrand, Hits@K with K in the middle of the list, has an edge 1/sqrt(others) wide.
     finest = max(_STEPS, 4 * _REACH * np.sqrt(largest))

@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from owkg.rank_weights import FORMS, LOG_MRR, MR, MRR, hits_at, p_mrr, rank_weight
+from owkg.rank_weights.rank_weight import _CATALOGUE
 
 RANKS = np.array([1, 2, 3, 4, 9, 10, 11, 99, 100, 101, 14_505], np.float64)
 
@@ -120,6 +121,9 @@ def test_a_fraction_is_the_nearest_number_and_keeps_its_name():
 def test_every_form_is_a_name(form):
     name = form.replace("@K", "@7").replace("@P", "@1/7")
     assert rank_weight(name).name == name
+    # Which is taken for granted of those of the catalogue.
+    assert rank_weight(name).weight.__module__ == _CATALOGUE
+    assert jax.eval_shape(rank_weight(name).weight, jax.ShapeDtypeStruct((3,), jnp.float32)).shape == (3,)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from owkg import openworld, simulate, theory
 from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr
-from owkg.theory import missing_counts
+from owkg.theory import grids, missing_counts
 
 sizes_of = importlib.import_module("owkg.theory.moments")  # `owkg.theory.moments` is the function
 
@@ -130,6 +130,35 @@ def test_published_example():
     mean, variance = theory.moments(MRR, strength=0.7, **PAPER)
     assert round(float(mean), 6) == 0.192762
     assert round(float(variance), 7) == 0.0061811
+
+
+@pytest.mark.parametrize("answers", [1, 43, 600])
+@pytest.mark.parametrize(
+    "missing",
+    [openworld.Independent(), openworld.NodeBased(0.2), openworld.PopularityBased(1.5)],
+    ids=lambda missing: type(missing).__name__,
+)
+def test_a_setting_by_numpy_is_that_by_jax(missing, answers, monkeypatch):
+    setting = {"strength": 0.7, "sparsity": 0.35, "correlation": 0.1}
+    setting |= {"num_answers": answers, "num_entities": 2 * answers + 5}
+
+    def found():
+        pair = theory.covariance(LOG_MRR, other_strength=0.4, other_metric=MR, missing=missing, **setting)
+        lemma = theory.lemma_expectation(LOG_MRR, **setting), theory.lemma_derivative(LOG_MRR, **setting)
+        return (*theory.moments(LOG_MRR, missing=missing, **setting), pair, *lemma)
+
+    by_numpy = found()
+    assert all(np.ndim(value) == 0 for value in by_numpy)
+    monkeypatch.setattr(grids, "ENTRIES_IN_NUMPY", 0)
+    np.testing.assert_allclose(by_numpy, found(), rtol=1e-11)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.0])
+def test_certain_settings_by_numpy(strength):
+    """Nothing is warned of where logarithms of 0 meet."""
+    found = theory.moments(MRR, strength=strength, sparsity=0.5, num_answers=3, num_entities=4)
+    both = theory.moments(MRR, strength=[strength] * 2, sparsity=0.5, num_answers=3, num_entities=4)
+    np.testing.assert_allclose(both.expectation, found.expectation, rtol=1e-12)
 
 
 def test_mixed_grid_equals_each_setting_alone():
