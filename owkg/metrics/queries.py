@@ -243,7 +243,7 @@ def _by_position(
 
 
 def _reach(weight: np.ndarray, ahead: np.ndarray, size: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Positions that matter: up to the last of any weight, and up to where a first answer lies but for exp(-50)."""
+    """Positions up to the last that has a weight, and up to where a first answer lies but for exp(-50)."""
     last = int(np.flatnonzero(weight)[-1]) + 1 if weight.any() else 1
     likely = np.minimum(size - answers + 1, np.ceil(50 * size / answers).astype(np.int64) + 1)
     return np.minimum(likely, np.maximum(last - ahead, 1))
