@@ -101,13 +101,6 @@ def _mapped() -> Callable:
     return jax.jit(mapped, static_argnums=(0, 1))
 
 
-def _padded(count: int, batch_size: int) -> int:
-    """`count` settings or a few more: whole batches, in few different numbers; so few compilations."""
-    batches = -(-count // batch_size)
-    step = 1 << max(0, batches.bit_length() - 4)
-    return -(-batches // step) * step * batch_size
-
-
 def over_grid(
     kernel: Callable,
     shared: tuple,
@@ -140,7 +133,8 @@ def over_grid(
 
     room = _BATCH_ENTRIES.get(jax.default_backend(), _BATCH_ENTRIES_ELSEWHERE)
     batch_size = max(1, room // entries)
-    size = 1 if count == 1 else _padded(count, batch_size)
+    # Whole batches: the kernel is compiled for one number of settings, and grids of like size share it.
+    size = 1 if count == 1 else -(-count // batch_size) * batch_size
     # Copies: JAX remembers the constant that it made of an array, in the precision of the first use.
     shared = tuple(np.array(array) if isinstance(array, np.ndarray) else array for array in shared)
     with contextlib.nullcontext() if traced else jax.enable_x64(True):
