@@ -40,6 +40,15 @@ def is_traced(*values: Any) -> bool:
     return jax is not None and any(isinstance(value, jax.core.Tracer) for value in values)
 
 
+def library_of(*values: Any) -> Any:
+    """`jax.numpy` where JAX is tracing any of `values`, else NumPy."""
+    if not is_traced(*values):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
+
+
 def _shown(array: np.ndarray, bad: np.ndarray) -> str:
     """The first offending entry, and where it stands if there is more than one entry."""
     index = tuple(int(i) for i in np.argwhere(bad)[0])

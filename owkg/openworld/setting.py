@@ -53,15 +53,6 @@ class PairArguments(SettingArguments):
     other_correlation: NotRequired[Any]
 
 
-def _library(traced: bool) -> Any:
-    """jax.numpy for what is traced, else NumPy."""
-    if not traced:
-        return np
-    import jax.numpy as jnp
-
-    return jnp
-
-
 class Setting(NamedTuple):
     """A grid of open-world queries; every field an array of the one shape `[*grid]`."""
 
@@ -103,9 +94,8 @@ def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tup
     References:
         Yang, Lin, Zhang (NeurIPS 2022), section 4.3.
     """
-    traced = checks.is_traced(strength, sparsity, correlation)
-    xp = _library(traced)
-    if not traced:
+    xp = checks.library_of(strength, sparsity, correlation)
+    if xp is np:
         strength, sparsity, correlation = map(np.asarray, (strength, sparsity, correlation))
     # The slope of the square root is infinite at strength 0 and 1, where there is nothing to correlate.
     degenerate = (strength == 0) | (strength == 1)
@@ -160,7 +150,7 @@ def _check_correlation(values: dict[str, np.ndarray], name: str) -> None:
 
 def broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` of the given shape; a NumPy view unless it is traced."""
-    return _library(checks.is_traced(array)).broadcast_to(array, shape)
+    return checks.library_of(array).broadcast_to(array, shape)
 
 
 def grid(

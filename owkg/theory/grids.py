@@ -1,7 +1,7 @@
 """One kernel for one query, evaluated over a grid of queries in bounded memory and double precision.
 
-A kernel takes the library of its arrays from `library_of`: a single setting is computed by NumPy, which is
-done before JAX has been imported; many are compiled by JAX.
+A kernel takes the library of its arrays from `checks.library_of`. NumPy computes a single setting, and is
+done before JAX has been imported. JAX compiles many.
 """
 
 import contextlib
@@ -25,15 +25,6 @@ _BATCH_ENTRIES_ELSEWHERE = 2**18
 ENTRIES_IN_NUMPY = 2**10
 
 
-def library_of(*values: Any) -> Any:
-    """NumPy for its own arrays and for numbers, else `jax.numpy`."""
-    if all(isinstance(value, np.ndarray | np.generic | int | float) for value in values):
-        return np
-    import jax.numpy as jnp
-
-    return jnp
-
-
 def prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
     """The running sums of `owkg.rank_weights.tables`, of a metric that is a plain mean.
 
@@ -53,7 +44,7 @@ def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
 
     `log_factorial` is a table of log j! beyond all n. Only p has a derivative.
     """
-    if library_of(k, n, p, log_factorial) is np:
+    if checks.library_of(k, n, p, log_factorial) is np:
         return _binomial_pmf(np, k, n, p, log_factorial)
     return _differentiable_pmf()(k, n, p, log_factorial)
 
@@ -138,7 +129,7 @@ def over_grid(
     # Copies: JAX remembers the constant that it made of an array, in the precision of the first use.
     shared = tuple(np.array(array) if isinstance(array, np.ndarray) else array for array in shared)
     with contextlib.nullcontext() if traced else jax.enable_x64(True):
-        xp = jax.numpy if traced else np
+        xp = checks.library_of(*rows, *shared)
         flat = [row.reshape(count, *row.shape[len(shape) :]) for row in rows]
         if size > count:
             flat = [xp.concatenate([row, xp.repeat(row[-1:], size - count, axis=0)]) for row in flat]

@@ -13,12 +13,12 @@ from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
-from owkg.theory.grids import binomial_pmf, library_of, log_factorials, over_grid, prefix_sums
+from owkg.theory.grids import binomial_pmf, log_factorials, over_grid, prefix_sums
 
 
 def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
     """E of the lemma, dE/dl1, dE/dl2, and the sum of the two slopes where l1 = l2: E[h(K+1)]."""
-    xp = library_of(sums, l1)
+    xp = checks.library_of(sums, l1)
     size = log_factorial.shape[0] - 1
     k = xp.arange(size)
     # A(k) = S1(k+1)/(k+1): the mean weight of a positive test answer among k missing.
@@ -71,7 +71,7 @@ def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArgument
     queries = grid(**setting)
     _, by_missing, by_test, uncorrelated = _evaluate(metric, queries)
     l, rho, beta = queries.strength, queries.correlation, queries.sparsity
-    xp = library_of(l, rho, beta)
+    xp = checks.library_of(l, rho, beta)
     correlated = xp.not_equal(rho, 0)
     spread = xp.where(correlated, xp.sqrt(l * (1 - l)), 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -93,7 +93,7 @@ def lemma_correlation_derivative(metric: RankWeight | str, **setting: Unpack[Set
     queries = grid(**setting)
     _, by_missing, by_test, _ = _evaluate(metric, queries)
     l, beta = queries.strength, queries.sparsity
-    xp = library_of(l, beta)
+    xp = checks.library_of(l, beta)
     spread, odds = xp.sqrt(l * (1 - l)), xp.sqrt((1 - beta) / beta)
     return (by_missing * spread * odds - by_test * spread / odds)[()]
 

@@ -11,7 +11,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
-from owkg.theory.grids import binomial_pmf, library_of
+from owkg.theory.grids import binomial_pmf
 
 # Gauss-Legendre nodes over the query entity's survival probability, at least; the integrand is a
 # polynomial of degree N times a normal density, cut where that is negligible.
@@ -66,7 +66,7 @@ def missing_count_pmf(
 
     `row` is what `parameters` gives for one setting.
     """
-    xp = library_of(*row, num_answers, log_factorial)
+    xp = checks.library_of(*row, num_answers, log_factorial)
     m = xp.arange(log_factorial.shape[0] - 1)
     if isinstance(missing, Independent):
         pmf = binomial_pmf(m, num_answers, row[0], log_factorial)

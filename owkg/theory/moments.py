@@ -18,7 +18,7 @@ from owkg.openworld.setting import broadcast, pair
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.theory import grids, missing_counts
-from owkg.theory.grids import library_of, log_factorials, over_grid, prefix_sums
+from owkg.theory.grids import log_factorials, over_grid, prefix_sums
 
 # Entries of an array of `given_missing` by NumPy: it stays in the second-level cache.
 _ENTRIES = 2**15
@@ -47,7 +47,7 @@ def given_missing(
     E[h_i h_j] = (S1(k+1)^2 + S2(k+1)) / ((k+1)(k+2)), two negatives the same with the sums from k+1
     to k+n and n (n+1), and one of each the product of their means.
     """
-    xp = library_of(sums, missing_strength)
+    xp = checks.library_of(sums, missing_strength)
     size = log_factorial.shape[0] - 1
     k = xp.arange(size)
 
@@ -160,9 +160,11 @@ def _over_queries(
         rows = (*conditional, setting.num_answers, setting.num_entities, *counts)
         return over_grid(kernel, (*sums, log_factorials(size + 1)), rows, setting.shape, size)
 
+    if checks.is_traced(*setting, *conditional):
+        return of_size(padded_size(np.max(setting.num_answers)), setting, conditional)
     sizes = _sizes(setting.num_answers)
-    if len(sizes) == 1 or checks.is_traced(*setting, *conditional):
-        return of_size(sizes[-1], setting, conditional)
+    if len(sizes) == 1:
+        return of_size(sizes[0], setting, conditional)
     flat = [np.ravel(values) for values in (*setting, *conditional)]
     place = np.searchsorted(sizes, flat[Setting._fields.index("num_answers")])
     parts, order = [], np.argsort(place, kind="stable")
