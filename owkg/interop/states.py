@@ -107,8 +107,10 @@ class Imported(NamedTuple):
     def ranks(self, graph: KnowledgeGraph, **options: Any) -> RankTable:
         """The ranks on a graph of these labels; options as of `owkg.evaluation.ranks`.
 
-        The embeddings are float32; scores can be float64 (`precision`).
+        The embeddings are float32, scores float64 unless `precision` says otherwise: in float32, sums in
+        another order than the library's turn near ties.
         """
+        options = {"precision": "float64"} | options
         scorer = import_embeddings(self.embeddings, graph, self.model, **self.options)
         about = {name: options[name] for name in ("split", "precision") if name in options}
         return RankTable.trusted(ranks(*scorer, graph, **options), about)
@@ -297,7 +299,7 @@ def ranks_of_state(
     graph: KnowledgeGraph,
     *,
     split: str = "test",
-    precision: str = "float32",
+    precision: str = "float64",
     **options: Any,
 ) -> RankTable:
     """The ranks of a state whose rows are in the order of a graph's ids.

@@ -222,4 +222,4 @@ def test_double_precision(trained):
     same(pykeen.ranks(wide, dataset), of_double)
     if type(wide).__name__ != "ConvKB":
         found = pykeen.embeddings(result, dataset.training)
-        same(found.ranks(pykeen.graph(dataset), precision="float64"), of_double)
+        same(found.ranks(pykeen.graph(dataset)), of_double)

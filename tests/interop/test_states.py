@@ -64,6 +64,7 @@ def test_real_models_of_every_library():
             e = unit(entity, p)
         if name == "openke":
             e, w = unit(entity, 2), unit(relation, 2)
+        e, w = (x.astype(np.float64) for x in (e, w))
         given = {"norm": p} if name == "pykeen" else {}
         assert found(state, name, "transe", **given) == tails(
             lambda h, r, e=e, w=w, p=p: -np.linalg.norm(e[h] + w[r] - e, p, axis=1)
@@ -200,9 +201,13 @@ def test_a_pykeen_norm_that_is_not_scored_here_is_refused(norm):
 def test_double_precision_is_of_the_scores():
     """TransE of PyG: float32 embeddings at length 1, distances added up in float64."""
     state = dict(zip(LIBRARIES["pyg"].real, (normal(N, D), normal(R, D)), strict=True))
-    table = ranks_of_state(state, "pyg", "transe", GRAPH, norm=1, precision="float64")
+    table = ranks_of_state(state, "pyg", "transe", GRAPH, norm=1)
     entity, relation = state["node_emb.weight"], state["rel_emb.weight"].astype(np.float64)
     entity = (entity / np.linalg.norm(entity, 1, axis=1, keepdims=True)).astype(np.float64)
     score = lambda h, r: -np.abs(entity[h] + relation[r] - entity).sum(1)  # noqa: E731
     assert table.frame.filter(side="tail")["optimistic"].to_list() == tails(score)
     assert table.about["precision"] == "float64"
+    labels = {"entities": GRAPH.entities, "relations": GRAPH.relations}
+    found = embeddings_of_state(state, "pyg", "transe", **labels, norm=1)
+    assert found.ranks(GRAPH).about["precision"] == "float64"
+    assert found.ranks(GRAPH, precision="float32").about["precision"] == "float32"

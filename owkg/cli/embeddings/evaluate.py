@@ -77,13 +77,14 @@ def evaluate(
     sides: Annotated[str, typer.Option(help="That are asked for: head, tail, or both.")] = "head,tail",
     tolerance: Annotated[float, typer.Option(help="Scores that differ by at most this are ties.")] = 0.0,
     precision: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="float32|float64",
             help="That scores are computed in. Devices and libraries add up in different orders, which may "
             "turn near ties; hardly any in float64.",
+            show_default="float64 with --embeddings, else float32",
         ),
-    ] = "float32",
+    ] = None,
     name: Annotated[str | None, typer.Option(help="For the column model; absent: no such column.")] = None,
     popularity: Annotated[
         bool, typer.Option("--popularity", help="Add popularity and relation category, counted in train.")
@@ -176,6 +177,8 @@ def evaluate(
     if filters is None:
         filters = default_filters(scorer.graph, split)
     asked, about = _asked(scorer, queries, split, filters, unseen)
+    if precision is None:
+        precision = "float32" if embeddings is None else "float64"
     if precision != "float32":
         about["precision"] = precision
     dropped = unseen == "drop"
