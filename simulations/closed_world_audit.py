@@ -292,13 +292,14 @@ def _boxed(
     grid = np.round(np.linspace(-0.7, 0.7, 29), 3)
     feasible = np.isfinite(implied(name, values, answers, sparsity=sparsity, correlation=grid).full)
     seen = Observed(values, _ALL_QUERIES * np.eye(len(values)), answers)
-    full = full_metrics(name, rank_weight(name), seen, np.array([sparsity]), grid).full[:, 0]
-    told = np.full((len(values), 3), np.nan)
+    full = full_metrics(name, rank_weight(name), seen, np.array([sparsity]), grid)
+    told = np.full((len(values), 6), np.nan)
     inside = np.zeros(len(values), bool)
-    for i, (row, good) in enumerate(zip(full, feasible, strict=True)):
+    for i, good in enumerate(feasible):
         inside[i] = good.sum() > 1 and grid[good][0] <= rho[i] <= grid[good][-1]
         if inside[i]:
-            told[i] = np.interp(rho[i] + np.array([-WIDTH, 0, WIDTH]), grid[good], row[good])
+            at, both = rho[i] + np.array([-WIDTH, 0, WIDTH]), (full.full[i, 0], full.most[i, 0])
+            told[i] = np.concatenate([np.interp(at, grid[good], row[good]) for row in both])
     possible = np.isfinite(told).any(1)
     low, high = (
         np.where(possible, end, np.nan) for end in (np.fmin.reduce(told, 1), np.fmax.reduce(told, 1))

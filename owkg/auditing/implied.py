@@ -24,6 +24,12 @@ _END = 8
 _NODES = 129
 # Chances at which means are computed, denser near 0.
 _CHANCES = np.linspace(0, 1, _NODES) ** 3
+# Points of the scores of positive answers, denser near the best, and what they weigh; how many at once.
+_SCORES, _SHARES = special.roots_legendre(24)
+_SCORES, _SHARES = ((_SCORES + 1) / 2) ** 3, _SHARES * 1.5 * ((_SCORES + 1) / 2) ** 2
+_AT_ONCE = 2**14
+# Chances this near to 0 and 1 are as near as it gets.
+_CERTAIN = 1e-12
 
 
 class Answers(NamedTuple):
@@ -64,8 +70,13 @@ def sparse_mean(
 
     Of a query with s known answers and a flat prior of their number, the number of missing ones is negative
     binomial (s + 1 successes, 1 - beta); so is the number k of those that are classified positive, with
-    odds beta l1 / (1 - beta). A known answer is positive with l2, its rank then uniform on 1 .. k + 1,
-    and else on k + 1 .. N - s + 1.
+    odds beta l1 / (1 - beta). A known answer is positive with l2, its rank then on 1 .. k + 1, and else
+    uniform on k + 1 .. N - s + 1.
+
+    Without correlation the rank of a positive answer is uniform too, as in Yang et al. What makes positive
+    answers go missing more or less often also goes by their scores: with a correlation, answers have scores
+    of proportional odds. The odds that a missing answer stands above a score are those of a known one times
+    l1 (1 - l2) / (l2 (1 - l1)), at every score; at the one that parts the classes this is the correlation.
 
     Args:
         metric: a plain mean of a rank weight.
@@ -75,6 +86,10 @@ def sparse_mean(
 
     Raises:
         ValueError: if an argument is out of range.
+
+    References:
+        Yang, Lin, Zhang (NeurIPS 2022), section 4; McCullagh (JRSS B 42, 1980), "Regression models for
+        ordinal data", of proportional odds.
 
     Examples:
         >>> one = Answers(np.array([1]), np.array([1.0]), 100)
@@ -91,18 +106,31 @@ def sparse_mean(
     low, high = feasible_correlation(strength, sparsity)
     possible = (correlation >= low - 1e-12) & (correlation <= high + 1e-12)
     l1, l2 = np.clip(l1, 0, 1), np.clip(l2, 0, 1)
-    counts, sums = (
-        np.asarray(answers.counts, np.int64),
-        prefix_sums(checked(metric), answers.num_entities + 1)[0],
-    )
-    if counts.max() >= answers.num_entities:
+    if np.max(answers.counts) >= answers.num_entities:
         raise ArgumentError("answers", "must leave candidates that are no answers.")
-    if answers.queries is None:
-        odds = np.where(possible, sparsity * l1 / (1 - sparsity), 0.0)
-        hit, miss = _both(counts, answers, sums, odds)
-    else:
-        hit, miss = _of_fitted(counts, answers, checked(metric), sparsity, np.asarray(l1))
-    return np.where(possible, l2 * hit + (1 - l2) * miss, np.nan)[()]
+    means = _of_flat if answers.queries is None else _of_fitted
+    hit, miss, _ = means(answers, checked(metric), sparsity, np.where(possible, l1, 0.0))
+    found, ordered = np.asarray(l2 * hit), np.flatnonzero(possible & (correlation != 0))
+    for first in range(0, len(ordered), _AT_ONCE):
+        at = ordered[first : first + _AT_ONCE]
+        above, share = _above(l1.flat[at], l2.flat[at])
+        each = means(answers, checked(metric), sparsity.flat[at][:, None], above)[2]
+        found.flat[at] = (each * share).sum(1)
+    return np.where(possible, found + (1 - l2) * miss, np.nan)[()]
+
+
+def _above(l1: np.ndarray, l2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """P(a missing answer stands above a positive known one) at points of its score, and what they weigh.
+
+    The weights sum to l2. Of proportional odds, points are of the score that lies midway between both.
+    """
+    l1, l2 = (np.clip(x, _CERTAIN, 1 - _CERTAIN)[:, None] for x in (l1, l2))
+    first, second = np.sqrt(l1 / (1 - l1)), np.sqrt(l2 / (1 - l2))
+    ratio, most = first / second, first * second / (1 + first * second)
+    score = most * _SCORES
+    # The share of known answers that stand above it is score / (ratio (1 - score) + score).
+    share = most * _SHARES * ratio / (ratio * (1 - score) + score) ** 2
+    return ratio * score / (1 - score + ratio * score), share * l2 / share.sum(1, keepdims=True)
 
 
 def _check(answers: Answers) -> None:
@@ -115,11 +143,19 @@ def _check(answers: Answers) -> None:
     checks.integer("answers", answers.num_entities, 2)
 
 
-def _both(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: np.ndarray) -> Any:
-    """Mean weights of positive and of negative known answers for each odds of a found missing answer.
+def _of_flat(answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """Mean weights of known answers, of as many missing ones as a flat prior of their number says.
 
-    They are functions of the odds alone: of many odds they are splines through those of some.
+    Each missing one is among those k that count with `chance`. A known answer has a uniform rank on
+    1 .. k + 1, a uniform rank on k + 1 .. N - s + 1, or the rank k + 1. The means are functions of the odds
+    that one is missing and counts: of many odds they are splines through those of some.
+
+    Returns:
+        [3, *shape], of `sparsity` and `chance` broadcast.
     """
+    counts = np.asarray(answers.counts, np.int64)
+    sums = prefix_sums(metric, answers.num_entities + 1)[0]
+    odds = sparsity * chance / (1 - sparsity)
     each, where = np.unique(odds, return_inverse=True)
     if len(each) <= _NODES:
         found = np.array([_given(counts, answers, sums, float(x)) for x in each])
@@ -132,44 +168,43 @@ def _both(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: np.ndarr
     return line(np.log1p(size * odds)).transpose(-1, *range(odds.ndim))
 
 
-def _of_fitted(
-    counts: np.ndarray, answers: Answers, metric: RankWeight, sparsity: np.ndarray, found: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """As `_both`, of numbers of missing answers that are inferred; `found` is P(found | missing).
+def _of_fitted(answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """As `_of_flat`, of numbers of missing answers that are inferred.
 
-    Negative known answers are taken to stand before as many candidates in each query. Of many chances, both
-    are splines through those of some.
+    Negative known answers are taken to stand before as many candidates in each query. Of many chances, the
+    means are splines through those of some.
     """
     from scipy.interpolate import CubicSpline
 
     assert answers.queries is not None
+    counts = np.asarray(answers.counts, np.int64)
     queries = np.asarray(answers.queries, np.float64)
     each, where = np.unique(sparsity, return_inverse=True)
-    where = where.reshape(sparsity.shape)
+    where = np.broadcast_to(where.reshape(sparsity.shape), chance.shape)
     told = [missing_numbers(counts, queries, float(beta)) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
     of_number = _of_numbers(metric, answers.num_entities, last, max(int(one.numbers[-1]) for one in told))
-    hit, miss = np.empty(sparsity.shape), np.empty(sparsity.shape)
+    found = np.empty((len(of_number), *chance.shape))
     for i, one in enumerate(told):
         weight = answers.weights @ one.chance
         line = CubicSpline(np.cbrt(_CHANCES), (weight @ of_number[:, : len(weight)]).T)
         here = where == i
-        hit[here], miss[here] = line(np.cbrt(found[here])).T
-    return hit, miss
+        found[:, here] = line(np.cbrt(chance[here])).T
+    return found
 
 
 @lru_cache(maxsize=8)
 def _of_numbers(metric: RankWeight, num_entities: int, last: int, most: int) -> np.ndarray:
-    """Means of positive and of negative known answers by number of missing ones up to `most`, and chance.
+    """Means of known answers, as of `_of_flat`, by number of missing ones up to `most`, and chance.
 
     Audits ask the same of every system and every part of the box.
     """
     sums, k = prefix_sums(metric, num_entities + 1)[0], np.arange(last - 1)
-    values = np.stack([sums[k + 1] / (k + 1), (sums[last] - sums[k]) / (last - k)])
+    values = np.stack([sums[k + 1] / (k + 1), (sums[last] - sums[k]) / (last - k), sums[k + 1] - sums[k]])
     return expectations(values, most, _CHANCES)
 
 
-def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) -> tuple[float, float]:
+def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) -> tuple[float, ...]:
     share = odds / (1 + odds)  # P(k + 1) is a share of (k + s + 1) / (k + 1) of P(k)
     most = 0
     if odds:
@@ -184,10 +219,9 @@ def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) 
     else:
         pmf = np.ones((len(counts), 1))
     last = answers.num_entities - counts[:, None] + 1
-    hit = sums[k + 1] / (k + 1)
-    miss = (sums[last] - sums[k]) / np.maximum(last - k, 1)
+    hit, miss = sums[k + 1] / (k + 1), (sums[last] - sums[k]) / np.maximum(last - k, 1)
     weighted = answers.weights[:, None] * pmf
-    return float((weighted * hit).sum()), float((weighted * miss).sum())
+    return tuple(float((weighted * mean).sum()) for mean in (hit, miss, sums[k + 1] - sums[k]))
 
 
 def implied(
@@ -205,7 +239,8 @@ def implied(
 
     Returns:
         Arrays [*values, *grid]. A value beyond those of strengths 0 and 1, as sampling brings about, has the
-        strength at that end. Where the correlation leaves no strength between, NaN.
+        strength at that end; one that several strengths give, as with a correlation above 0, the least of
+        them. Where the correlation leaves no strength between, NaN.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -226,12 +261,14 @@ class Extended(NamedTuple):
     """Strengths of values that strengths may not reach.
 
     Attributes:
-        strength: of each value; beyond the last strengths along a straight line.
+        strength: of each value, the least; beyond the last strengths along a straight line.
+        most: the largest strength of each value.
         low, high: the first and the last strength that the correlation allows.
         beyond: by how much a value is beyond those of these two.
     """
 
     strength: np.ndarray
+    most: np.ndarray
     low: np.ndarray
     high: np.ndarray
     beyond: np.ndarray
@@ -264,22 +301,28 @@ def extended(
     means = sparse_mean(
         weight, answers, strength=strengths, sparsity=sparsity[..., None], correlation=correlation[..., None]
     )
-    found, beyond = (np.full((*values.shape, *shape), np.nan) for _ in range(2))
+    found, most, beyond = (np.full((*values.shape, *shape), np.nan) for _ in range(3))
     ends = np.full((2, *shape), np.nan)
     for at in np.ndindex(*shape):
         there = np.isfinite(means[at])
-        # Strengths 0 and 1 have no correlation: they count where those beside them may have it.
-        there[0], there[-1] = there[0] & there[1], there[-1] & there[-2]
+        # Strengths 0 and 1 have no correlation.
+        there[[0, -1]] &= correlation[at] == 0
         if there.sum() > 1:
-            found[(..., *at)] = _inverted(strengths[there], means[at][there], values)
+            found[(..., *at)], most[(..., *at)] = _inverted(strengths[there], means[at][there], values)
             ends[(slice(None), *at)] = strengths[there][[0, -1]]
-            least, most = means[at][there].min(), means[at][there].max()
-            beyond[(..., *at)] = np.maximum(np.maximum(least - values, values - most), 0)
-    return Extended(found, ends[0], ends[1], beyond)
+            low, high = means[at][there].min(), means[at][there].max()
+            beyond[(..., *at)] = np.maximum(np.maximum(low - values, values - high), 0)
+    return Extended(found, most, ends[0], ends[1], beyond)
 
 
-def _inverted(strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]) -> np.ndarray:
-    """The strengths of values, by a monotone cubic through the means, which go one way; beyond, by a line."""
+def _inverted(
+    strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest strengths of values.
+
+    The least by a monotone cubic through the means as far as they go one way, beyond by a line. The largest
+    differs where they turn: it is on the line between the last two means that a value is between.
+    """
     from scipy.interpolate import PchipInterpolator
 
     if means[-1] < means[0]:
@@ -287,9 +330,18 @@ def _inverted(strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray
     apart = np.concatenate([[True], np.diff(np.maximum.accumulate(means)) > 0])
     x, y = means[apart], strengths[apart]
     if len(x) < 2:
-        return np.full(np.shape(values), y[0])
+        return (np.full(np.shape(values), y[0]),) * 2
     inside = PchipInterpolator(x, y)(np.clip(values, x[0], x[-1]))
     few = min(_END, len(x) - 1)
     at_low, at_high = (y[few] - y[0]) / (x[few] - x[0]), (y[-1] - y[-1 - few]) / (x[-1] - x[-1 - few])
     beyond = at_low * np.minimum(values - x[0], 0) + at_high * np.maximum(values - x[-1], 0)
-    return np.asarray(inside + beyond)
+    least = np.asarray(inside + beyond)
+    if apart.all():
+        return least, least
+    above = means > values[..., None]
+    crossed = above[..., 1:] != above[..., :-1]
+    several = crossed.sum(-1) > 1
+    last = len(means) - 2 - crossed[..., ::-1].argmax(-1)
+    share = (values - means[last]) / np.where(several, means[last + 1] - means[last], 1.0)
+    most = strengths[last] + share * (strengths[last + 1] - strengths[last])
+    return least, np.where(several, np.maximum(most, least), least)

@@ -4,17 +4,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, special, stats
 
 from owkg.auditing import Answers, implied, sparse_mean
-from owkg.openworld import conditional_strengths
+from owkg.auditing.implied import extended
+from owkg.openworld import conditional_strengths, feasible_correlation
 from owkg.rank_weights import rank_weight
 from owkg.rank_weights.tables import prefix_sums
 from owkg.theory.grids import log_factorials
 from owkg.theory.moments import given_missing
 
 NAMES = ("mrr", "hits@10", "p-mrr@1/2", "log-mrr", "mr")
-SETTINGS = [(1, 0.7, 0.35, 0.0), (3, 0.2, 0.6, 0.0), (4, 0.5, 0.5, 0.2), (1, 0.9, 0.4, -0.1)]
+INDEPENDENT = [(1, 0.7, 0.35, 0.0), (3, 0.2, 0.6, 0.0)]
+CORRELATED = [(4, 0.5, 0.5, 0.2), (1, 0.9, 0.4, -0.1), (2, 0.95, 0.7, -0.14), (2, 0.6, 0.9, 0.3)]
 
 
 @jax.jit
@@ -32,7 +34,7 @@ def one(count, num_entities=500):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("count", "strength", "sparsity", "correlation"), SETTINGS)
+@pytest.mark.parametrize(("count", "strength", "sparsity", "correlation"), INDEPENDENT)
 def test_equal_to_the_theory_summed_over_the_missing(name, count, strength, sparsity, correlation):
     """Sum over m of P(m | s) E[M | n = s + m, m], with the theory's mean given m."""
     size, entities = 128, 500
@@ -49,19 +51,75 @@ def test_equal_to_the_theory_summed_over_the_missing(name, count, strength, spar
     assert found == pytest.approx(expected, rel=1e-4, abs=rest * (500 if name == "mr" else 1) + 1e-6)
 
 
-@pytest.mark.parametrize(("count", "strength", "sparsity", "correlation"), SETTINGS)
+@pytest.mark.parametrize(("count", "strength", "sparsity", "correlation"), INDEPENDENT + CORRELATED)
 def test_equal_to_draws(count, strength, sparsity, correlation):
+    """Every answer has a score of proportional odds; the classes part at one."""
     rng, trials, entities = np.random.default_rng(5), 200_000, 500
     l1, l2 = (float(x) for x in conditional_strengths(strength, sparsity, correlation))
+    odds = l1 * (1 - l2) / (l2 * (1 - l1))
     missing = rng.negative_binomial(count + 1, 1 - sparsity, trials)
-    above = rng.binomial(missing, l1)
-    positive = rng.random(trials) < l2
-    rank = np.where(
-        positive, rng.integers(1, above + 2), above + rng.integers(1, entities - count - above + 2)
-    )
+    # Of a known answer, the score is the share of known answers above it.
+    score = rng.random(trials)
+    share = rng.random((trials, missing.max()))
+    other = share / (share + odds * (1 - share))
+    other[np.arange(missing.max()) >= missing[:, None]] = 1
+    above, before = (other < l2).sum(1), (other < score[:, None]).sum(1)
+    rank = np.where(score < l2, before + 1, above + rng.integers(1, entities - count - above + 2))
     options = {"strength": strength, "sparsity": sparsity, "correlation": correlation}
     assert sparse_mean("mrr", one(count), **options) == pytest.approx((1 / rank).mean(), abs=0.004)
     assert sparse_mean("hits@10", one(count), **options) == pytest.approx((rank <= 10).mean(), abs=0.005)
+
+
+@pytest.mark.parametrize(("count", "strength", "sparsity", "correlation"), INDEPENDENT + CORRELATED)
+def test_equal_to_an_integral_over_the_scores(count, strength, sparsity, correlation):
+    """The weight of 1 + k missing answers above, k negative binomial at every score."""
+    entities, k = 20_000, np.arange(1000)
+    l1, l2 = (float(x) for x in conditional_strengths(strength, sparsity, correlation))
+    odds = l1 * (1 - l2) / (l2 * (1 - l1))
+    # The logit of the score: at its ends the chance of being above changes fast.
+    logits = np.linspace(-30, special.logit(l2), 2001)
+    score = special.expit(logits)
+    chance = np.append(odds * score / (1 - score + odds * score), l1)
+    share = sparsity * chance / (1 - sparsity + sparsity * chance)
+    pmf = stats.nbinom.pmf(k, count + 1, 1 - share[:, None])
+    last = entities - count + 1
+    for name in NAMES:
+        sums = prefix_sums(rank_weight(name), entities + 1)[0]
+        positive = integrate.simpson(pmf[:-1] @ np.diff(sums)[k] * score * (1 - score), logits)
+        negative = pmf[-1] @ ((sums[last] - sums[k]) / (last - k))
+        found = sparse_mean(
+            name, one(count, entities), strength=strength, sparsity=sparsity, correlation=correlation
+        )
+        assert found == pytest.approx(positive + (1 - l2) * negative, rel=2e-5), name
+
+
+def test_without_correlation_scores_are_of_equal_odds():
+    """What a correlation of almost 0 gives is what none gives, and what strength 1 gives."""
+    answers = Answers(np.array([1, 20, 300]), np.array([0.3, 0.4, 0.3]), 9000, np.array([0.5, 0.4, 0.1]))
+    options = {"strength": np.linspace(0.05, 0.95, 7), "sparsity": 0.6}
+    for own in (answers, answers._replace(queries=None)):
+        for name in NAMES:
+            found, none = (sparse_mean(name, own, correlation=rho, **options) for rho in (1e-9, 0.0))
+            np.testing.assert_allclose(found, none, rtol=3e-4)
+        assert sparse_mean("mrr", own, strength=1, sparsity=0.6, correlation=0.3) == pytest.approx(
+            sparse_mean("mrr", own, strength=1, sparsity=0.6), rel=3e-4
+        )
+
+
+def test_missing_answers_that_are_never_found_stand_behind():
+    """Where every known answer is positive and hardly any missing one, the sparse metric is the best."""
+    low, _ = feasible_correlation(0.5, 0.5)
+    found = sparse_mean("mrr", one(3), strength=0.5, sparsity=0.5, correlation=float(low))
+    assert found == pytest.approx(1, abs=1e-6)
+    # Where every missing one is positive, all are before the known ones that are.
+    high = feasible_correlation(0.8, 0.5)[1]
+    k = np.arange(200)
+    l2 = conditional_strengths(0.8, 0.5, high)[1]
+    chances = stats.nbinom.pmf(k, 4, 0.5)
+    sums = prefix_sums(rank_weight("mrr"), 501)[0]
+    behind = (sums[498] - sums[k]) / (498 - k)
+    found = sparse_mean("mrr", one(3), strength=0.8, sparsity=0.5, correlation=float(high))
+    assert found == pytest.approx(float(chances @ (l2 / (k + 1) + (1 - l2) * behind)), abs=1e-4)
 
 
 def test_limits():
@@ -82,13 +140,40 @@ def test_limits():
 def test_inverted_back(name):
     answers = Answers(np.array([1, 3, 20]), np.array([0.5, 0.3, 0.2]), 2000)
     strength = np.array([0.03, 0.2, 0.5, 0.8, 0.97])
-    for sparsity, correlation in ((0.2, 0.0), (0.7, 0.0), (0.5, 0.1)):
+    for sparsity, correlation in ((0.2, 0.0), (0.7, 0.0), (0.5, 0.1), (0.5, -0.1)):
         options = {"sparsity": sparsity, "correlation": correlation}
         value = sparse_mean(name, answers, strength=strength, **options)
         there = np.isfinite(value)
         assert there.sum() >= 3
         found = implied(name, value[there], answers, **options)
-        np.testing.assert_allclose(found.strength, strength[there], atol=2e-4)
+        again = sparse_mean(name, answers, strength=found.strength, **options)
+        np.testing.assert_allclose(again, value[there], rtol=1e-3)
+        # With a correlation above 0 two strengths may give a value.
+        one_way = correlation <= 0 or name == "mr"
+        shown = np.isfinite(value) & (one_way | (strength < 0.9))
+        np.testing.assert_allclose(found.strength[shown[there]], strength[shown], atol=4e-4)
+
+
+def test_of_two_strengths_that_give_a_value_both_are_found():
+    """More missing answers are found and stand before the known ones: the metric rises, and falls again."""
+    answers = Answers(np.array([1, 20]), np.array([0.2, 0.8]), 2000)
+    options = {"sparsity": 0.3, "correlation": 0.1}
+    strength = np.linspace(0.5, 0.97, 200)
+    value = sparse_mean("hits@1", answers, strength=strength, **options)
+    top = value.argmax()
+    assert 0 < top < 199
+    target = (value[top] + value[-1]) / 2
+    low, high = (
+        np.interp(target, value[: top + 1], strength[: top + 1]),
+        strength[top + (value[top:] < target).argmax()],
+    )
+    found = extended("hits@1", target, answers, **options)
+    assert float(found.strength) == pytest.approx(low, abs=0.002)
+    assert float(found.most) == pytest.approx(high, abs=0.01)
+    assert found.beyond == 0
+    # Below the value at the end there is one.
+    found = extended("hits@1", value[-1] - 0.01, answers, **options)
+    assert found.most == found.strength
 
 
 def test_shapes_and_what_is_not_feasible():
