@@ -2,11 +2,11 @@
 
 Trains TransE, ComplEx and RotatE by PyKEEN for some epochs, evaluates each by PyKEEN, then by owkg through
 the result, the embeddings, a file of them, and the state. Prints the largest difference of each way over all
-shared metrics, sides and tie rules. By the result PyKEEN scores, in single precision, and its metrics in single
-precision are compared. By the embeddings owkg scores, in double precision, and PyKEEN's in double are: in single
-precision a sum of distances depends on its order, and near ties on its last bit; one that turns at the first
-rank moves MRR by 1e-5. How far PyKEEN's metrics in both are apart, and owkg's in single from PyKEEN's in single,
-stands beside. Needs PyKEEN beside owkg; FB15k-237 takes some minutes a model.
+shared metrics, sides and tie rules. By the result PyKEEN itself scores, in single precision, and its metrics
+in single are compared. By the embeddings owkg scores, in double precision, and PyKEEN's metrics in double are
+compared: in single a sum of distances depends on its order, and near ties on its last bit; one that turns at
+the first rank moves MRR by 1e-5. Beside it stands how far PyKEEN's metrics in both are apart, and owkg's in
+single from PyKEEN's in single. Needs PyKEEN beside owkg; FB15k-237 takes some minutes a model.
 
     python benchmarks/interop_pykeen.py data/fb15k237 --epochs 2
 """

@@ -304,7 +304,7 @@ def _boxed(
     low, high = (
         np.where(possible, end, np.nan) for end in (np.fmin.reduce(told, 1), np.fmax.reduce(told, 1))
     )
-    return {"box_low": low, "box_high": high, "refuted": inside & ~possible}
+    return {"box_low": low, "box_high": high, "box_middle": told[:, 1], "refuted": inside & ~possible}
 
 
 def _by_query(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -692,7 +692,8 @@ def boxed(rows: pl.DataFrame) -> pl.DataFrame:
     """How often the identified set over a box that holds the true correlation holds the true full metric.
 
     `refuted`: share whose value no strength gives in the whole box; an audit says so, and implies none. All
-    else is of the others; `held_of_all` counts refuted ones as not held.
+    else is of the others; `held_of_all` counts refuted ones as not held. `off_by`: root mean square of the
+    full metric that the true correlation implies, less the true one.
     """
     parts = []
     for name in METRICS:
@@ -714,10 +715,16 @@ def boxed(rows: pl.DataFrame) -> pl.DataFrame:
                 "held_of_all": float(held.sum() / len(every)),
                 "median_width": float(np.median(np.clip(high, 0, 1) - np.clip(low, 0, 1))),
                 "held_if_taken_as_independent": float((np.abs(full - alone) <= half).mean()),
+                "off_by": _root_mean_square(own["box_middle"].to_numpy() - full),
+                "off_by_if_taken_as_independent": _root_mean_square(alone - full),
                 "mean_correlation": float(own["correlation"].mean()),  # pyright: ignore
             }
         )
     return pl.DataFrame(parts)
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    return float(np.sqrt(np.nanmean(values**2)))
 
 
 def _cells(row: tuple[Any, ...]) -> list[str]:

@@ -377,6 +377,11 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
         )
     if box.correlation is None:
         found.append("No correlation is stated: being missing and being found are taken as independent.")
+    elif any(low != 0 or high != 0 for low, high in box.correlation.values()):
+        found.append(
+            "With a correlation, answers that are missing stand among the known ones by proportional odds "
+            "(docs/audit.md); in Yang et al. the found ones stand in any order."
+        )
     if box.source["sparsity"] not in (None, GIVEN):
         found.append(
             "The sparsity is what judging found, a lower bound: what rests on the box holds if no more is "

@@ -145,9 +145,18 @@ def test_the_page_has_the_committed_tables():
         assert ((upper["said"] - upper["right"]).abs() <= 0.03).all()
     assert f"of {kept.filter(metric='mrr')['checkpoints'].sum():,} checkpoints for MRR" in page
     of_mrr = boxes.filter(metric="mrr")
-    held, alone = of_mrr["held"].item(), of_mrr["held_if_taken_as_independent"].item()
-    assert f"{100 * held:.1f} %; taken as independent it is {100 * alone:.1f} %" in page
-    assert f"the value of {100 * of_mrr['refuted'].item():.1f} % of the checkpoints (MRR)" in page
+    told = [f"{100 * held:.1f} %" for held in boxes["held_of_all"]]
+    assert f"{told[0]} of {of_mrr['checkpoints'].item():,} checkpoints for MRR, {told[1]} for Hits@1" in page
+    assert f"{told[2]} for Hits@10 and {told[3]} for p-MRR at 1/2" in page
+    assert (boxes["held_of_all"] > 0.975).all()
+    assert boxes["refuted"].to_list() == [0, 0, 0, 0]
+    alone, width = of_mrr["held_if_taken_as_independent"].item(), of_mrr["median_width"].item()
+    assert f"Taken as independent it is {100 * alone:.1f} % for MRR" in page
+    assert f"Its median width for MRR is {width:.3f}".replace("0.", ".") in page
+    mrr, tens = boxes.select("off_by", "off_by_if_taken_as_independent").rows()[::2]
+    shown = [f"{x:.3f}".replace("0.", ".") for x in (*mrr, *tens)]
+    assert f"off by {shown[0]} (root mean square), and by {shown[1]} if facts were" in page
+    assert f"Hits@10 by {shown[2]} and {shown[3]}, so" in page
     np.testing.assert_allclose(boxes["held_of_all"], boxes["held"] * (1 - boxes["refuted"]), atol=1e-9)
     lowest = kept.group_by("metric", maintain_order=True).agg(pl.min("held"))["held"]
     least = [f"{100 * x:.0f}" for x in lowest]
