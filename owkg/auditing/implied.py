@@ -330,7 +330,8 @@ def _inverted(
     apart = np.concatenate([[True], np.diff(np.maximum.accumulate(means)) > 0])
     x, y = means[apart], strengths[apart]
     if len(x) < 2:
-        return (np.full(np.shape(values), y[0]),) * 2
+        one = np.full(np.shape(values), y[0])
+        return one, one
     inside = PchipInterpolator(x, y)(np.clip(values, x[0], x[-1]))
     few = min(_END, len(x) - 1)
     at_low, at_high = (y[few] - y[0]) / (x[few] - x[0]), (y[-1] - y[-1 - few]) / (x[-1] - x[-1 - few])
