@@ -292,14 +292,13 @@ def _boxed(
     grid = np.round(np.linspace(-0.7, 0.7, 29), 3)
     feasible = np.isfinite(implied(name, values, answers, sparsity=sparsity, correlation=grid).full)
     seen = Observed(values, _ALL_QUERIES * np.eye(len(values)), answers)
-    full = full_metrics(name, rank_weight(name), seen, np.array([sparsity]), grid)
-    told = np.full((len(values), 6), np.nan)
+    full = full_metrics(name, rank_weight(name), seen, np.array([sparsity]), grid).full[:, 0]
+    told = np.full((len(values), 3), np.nan)
     inside = np.zeros(len(values), bool)
-    for i, good in enumerate(feasible):
+    for i, (row, good) in enumerate(zip(full, feasible, strict=True)):
         inside[i] = good.sum() > 1 and grid[good][0] <= rho[i] <= grid[good][-1]
         if inside[i]:
-            at, both = rho[i] + np.array([-WIDTH, 0, WIDTH]), (full.full[i, 0], full.most[i, 0])
-            told[i] = np.concatenate([np.interp(at, grid[good], row[good]) for row in both])
+            told[i] = np.interp(rho[i] + np.array([-WIDTH, 0, WIDTH]), grid[good], row[good])
     possible = np.isfinite(told).any(1)
     low, high = (
         np.where(possible, end, np.nan) for end in (np.fmin.reduce(told, 1), np.fmax.reduce(told, 1))
@@ -703,7 +702,7 @@ def boxed(rows: pl.DataFrame) -> pl.DataFrame:
         asked = own["sparsity"].to_numpy()
         low, high = low - 1.96 * full_error(name, asked, low), high + 1.96 * full_error(name, asked, high)
         full = own["full"].to_numpy()
-        alone = own["implied"].to_numpy()
+        alone, middle = own["implied"].to_numpy(), own["box_middle"].to_numpy()
         half = 1.96 * full_error(name, asked, alone)
         held = (low <= full) & (full <= high)
         parts.append(
@@ -715,8 +714,8 @@ def boxed(rows: pl.DataFrame) -> pl.DataFrame:
                 "held_of_all": float(held.sum() / len(every)),
                 "median_width": float(np.median(np.clip(high, 0, 1) - np.clip(low, 0, 1))),
                 "held_if_taken_as_independent": float((np.abs(full - alone) <= half).mean()),
-                "off_by": _root_mean_square(own["box_middle"].to_numpy() - full),
-                "off_by_if_taken_as_independent": _root_mean_square(alone - full),
+                "off_by": _root_mean_square(middle - full),
+                "off_by_if_taken_as_independent": _root_mean_square((alone - full)[np.isfinite(middle)]),
                 "mean_correlation": float(own["correlation"].mean()),  # pyright: ignore
             }
         )

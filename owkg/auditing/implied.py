@@ -28,6 +28,8 @@ _CHANCES = np.linspace(0, 1, _NODES) ** 3
 _SCORES, _SHARES = special.roots_legendre(24)
 _SCORES, _SHARES = ((_SCORES + 1) / 2) ** 3, _SHARES * 1.5 * ((_SCORES + 1) / 2) ** 2
 _AT_ONCE = 2**14
+# A fall of means by less than this share of their range is none.
+_FALL = 1e-3
 # Chances this near to 0 and 1 are as near as it gets.
 _CERTAIN = 1e-12
 
@@ -238,9 +240,10 @@ def implied(
         sparsity, correlation: broadcast, [*grid].
 
     Returns:
-        Arrays [*values, *grid]. A value beyond those of strengths 0 and 1, as sampling brings about, has the
-        strength at that end; one that several strengths give, as with a correlation above 0, the least of
-        them. Where the correlation leaves no strength between, NaN.
+        Arrays [*values, *grid]. A value beyond those of all strengths, as sampling brings about, has the
+        strength at that end. With a correlation only strengths count between which a better model reads
+        better: near the first and the last strength for which it is feasible the metric may fall. NaN where
+        there is none.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -261,14 +264,12 @@ class Extended(NamedTuple):
     """Strengths of values that strengths may not reach.
 
     Attributes:
-        strength: of each value, the least; beyond the last strengths along a straight line.
-        most: the largest strength of each value.
-        low, high: the first and the last strength that the correlation allows.
+        strength: of each value; beyond the last strengths along a straight line.
+        low, high: the strengths between which the correlation is feasible and a better model reads better.
         beyond: by how much a value is beyond those of these two.
     """
 
     strength: np.ndarray
-    most: np.ndarray
     low: np.ndarray
     high: np.ndarray
     beyond: np.ndarray
@@ -296,53 +297,60 @@ def extended(
     correlation = checks.real("correlation", correlation, -1, 1)
     shape = checks.common_shape(sparsity=sparsity, correlation=correlation)
     sparsity, correlation = (np.broadcast_to(x, shape) for x in (sparsity, correlation))
-    strengths = (1 - np.cos(np.linspace(0, np.pi, _STRENGTHS))) / 2
-    # Of every point of the grid, the strengths that its correlation allows.
+    low, high = _feasible_strengths(sparsity, correlation)
+    nodes = (1 - np.cos(np.linspace(0, np.pi, _STRENGTHS))) / 2
+    strengths = low[..., None] + (high - low)[..., None] * nodes
     means = sparse_mean(
         weight, answers, strength=strengths, sparsity=sparsity[..., None], correlation=correlation[..., None]
     )
-    found, most, beyond = (np.full((*values.shape, *shape), np.nan) for _ in range(3))
+    chance, best = full_ends(weight, answers)
+    sign = 1 if best >= chance else -1
+    wanted = np.asarray(sign * values)
+    found, beyond = (np.full((*values.shape, *shape), np.nan) for _ in range(2))
     ends = np.full((2, *shape), np.nan)
     for at in np.ndindex(*shape):
         there = np.isfinite(means[at])
-        # Strengths 0 and 1 have no correlation.
-        there[[0, -1]] &= correlation[at] == 0
-        if there.sum() > 1:
-            found[(..., *at)], most[(..., *at)] = _inverted(strengths[there], means[at][there], values)
-            ends[(slice(None), *at)] = strengths[there][[0, -1]]
-            low, high = means[at][there].min(), means[at][there].max()
-            beyond[(..., *at)] = np.maximum(np.maximum(low - values, values - high), 0)
-    return Extended(found, most, ends[0], ends[1], beyond)
+        if there.sum() > 1 and low[at] < high[at]:
+            own, mean = strengths[at][there], sign * means[at][there]
+            rising = _rising(mean) if correlation[at] else slice(None)
+            found[(..., *at)] = _inverted(own[rising], mean[rising], wanted)
+            ends[(slice(None), *at)] = own[rising][[0, -1]]
+            beyond[(..., *at)] = np.maximum(
+                np.maximum(mean[rising].min() - wanted, wanted - mean[rising].max()), 0
+            )
+    return Extended(found, ends[0], ends[1], beyond)
 
 
-def _inverted(
-    strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest strengths of values.
+def _feasible_strengths(sparsity: np.ndarray, correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and last strength for which a correlation is feasible: `feasible_correlation`, inverted."""
+    odds, square = sparsity / (1 - sparsity), correlation**2
+    with np.errstate(divide="ignore"):
+        first = np.where(correlation > 0, square * odds, square / odds)
+        last = np.where(correlation > 0, odds / square, 1 / (square * odds))
+    return np.asarray(first / (1 + first)), np.asarray(1 - 1 / (1 + last))
 
-    The least by a monotone cubic through the means as far as they go one way, beyond by a line. The largest
-    differs where they turn: it is on the line between the last two means that a value is between.
-    """
+
+def _rising(means: np.ndarray) -> slice:
+    """The last stretch on which means rise, up to the largest; with a correlation they may fall elsewhere."""
+    top = int(means.argmax())
+    most = np.maximum.accumulate(means[: top + 1])
+    fallen = np.flatnonzero(most - means[: top + 1] > _FALL * (means[top] - means.min()))
+    if not fallen.size:
+        return slice(0, top + 1)
+    peak = int(means[: fallen[-1] + 1].argmax())
+    return slice(peak + int(means[peak : top + 1].argmin()), top + 1)
+
+
+def _inverted(strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]) -> np.ndarray:
+    """The strengths of values, by a monotone cubic through the means, which rise; beyond, by a line."""
     from scipy.interpolate import PchipInterpolator
 
-    if means[-1] < means[0]:
-        means, values = -means, -values
     apart = np.concatenate([[True], np.diff(np.maximum.accumulate(means)) > 0])
     x, y = means[apart], strengths[apart]
     if len(x) < 2:
-        one = np.full(np.shape(values), y[0])
-        return one, one
+        return np.full(np.shape(values), y[0])
     inside = PchipInterpolator(x, y)(np.clip(values, x[0], x[-1]))
     few = min(_END, len(x) - 1)
     at_low, at_high = (y[few] - y[0]) / (x[few] - x[0]), (y[-1] - y[-1 - few]) / (x[-1] - x[-1 - few])
     beyond = at_low * np.minimum(values - x[0], 0) + at_high * np.maximum(values - x[-1], 0)
-    least = np.asarray(inside + beyond)
-    if apart.all():
-        return least, least
-    above = means > values[..., None]
-    crossed = above[..., 1:] != above[..., :-1]
-    several = crossed.sum(-1) > 1
-    last = len(means) - 2 - crossed[..., ::-1].argmax(-1)
-    share = (values - means[last]) / np.where(several, means[last + 1] - means[last], 1.0)
-    most = strengths[last] + share * (strengths[last + 1] - strengths[last])
-    return least, np.where(several, np.maximum(most, least), least)
+    return np.asarray(inside + beyond)

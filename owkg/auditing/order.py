@@ -41,10 +41,9 @@ class Full(NamedTuple):
     """The full-test metric implied, at each sparsity and correlation of a grid; NaN where none is possible.
 
     Attributes:
-        strength: implied by the value; that of the end where the value is beyond it within its error.
-        full: its full-test metric; with a sparsity of 0, the value itself. Of several strengths that give the
-            value, that of the least.
-        most: that of the largest.
+        strength: implied by the value; that of the end (`Extended`) where the value is beyond it within its
+            error.
+        full: its full-test metric; with a sparsity of 0, the value itself.
         slope: change of `full` by change of the value.
         inside: whether some strength gives the value itself.
         chance: the full-test metric of strength 0.
@@ -53,7 +52,6 @@ class Full(NamedTuple):
 
     strength: Float64[np.ndarray, "systems sparsities correlations"]
     full: Float64[np.ndarray, "systems sparsities correlations"]
-    most: Float64[np.ndarray, "systems sparsities correlations"]
     slope: Float64[np.ndarray, "systems sparsities correlations"]
     inside: Bool[np.ndarray, "systems sparsities correlations"]
     chance: float
@@ -94,8 +92,8 @@ def full_metrics(
 ) -> Full:
     """The full-test metric that each system's value implies.
 
-    A value somewhat beyond what strength 1 gives, as sampling and the model's error bring about, has
-    strength 1; one that is further off refutes the sparsity, and has none.
+    A value somewhat beyond what the last strength gives, as sampling and the model's error bring about, has
+    that strength; one that is further off refutes the sparsity, and has none.
 
     Args:
         name: of the metric.
@@ -116,26 +114,22 @@ def full_metrics(
     model = full_error(name, sparsity[:, None], 0.5) / np.maximum(slope, 1)
     beyond, zero = implied.beyond[0], (sparsity == 0)[:, None]
     possible = zero | (beyond <= _REFUTED * np.hypot(error, model))
-    found, most = (np.where(possible, np.clip(x, 0, 1), np.nan) for x in (strength[0], implied.most[0]))
-    full, most = (np.where(zero, seen.value[:, None, None], chance + x * span) for x in (found, most))
+    found = np.where(possible, np.clip(strength[0], implied.low, implied.high), np.nan)
+    full = np.where(zero, seen.value[:, None, None], chance + found * span)
     slope = np.where(zero, 1.0, np.where(possible, slope, np.nan))
-    return Full(found, full, most, slope, zero | (beyond <= _LEAST), chance, best)
+    return Full(found, full, slope, zero | (beyond <= _LEAST), chance, best)
 
 
 def full_intervals(
     name: str, seen: Observed, full: Full, sparsity: Float64[np.ndarray, "sparsities"], level: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high) of each `full` and `most`: the error over queries and that of the model together."""
+    """(low, high) of each `full`: the error over queries and that of the model together."""
+    model = full_error(name, sparsity[:, None], full.full)
     sampling = full.slope * _errors(seen)[:, None, None]
-    z = special.ndtri((1 + level) / 2)
+    half = special.ndtri((1 + level) / 2) * np.sqrt(model**2 + sampling**2)
     # Below chance is what is observed alone: no strength gives it.
     bottom = np.where(sparsity[:, None] == 0, min(full.chance, 0.0), full.chance)
-
-    def end(value: np.ndarray, z: float) -> np.ndarray:
-        error = np.hypot(full_error(name, sparsity[:, None], value), sampling)
-        return np.clip(value + z * error, bottom, full.best)
-
-    return end(full.full, -z), end(full.most, z)
+    return np.clip(full.full - half, bottom, full.best), np.clip(full.full + half, bottom, full.best)
 
 
 def probabilities(

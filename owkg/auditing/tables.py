@@ -291,11 +291,7 @@ def _of_order(
         full = order.full_metrics(name, part.weight, seen, sparsity, points)
         longest = max(map(len, own))
         at = np.array([np.resize(np.searchsorted(points, rho), longest) for rho in own])
-        chosen, most, slope = (
-            np.take_along_axis(values, at[:, None, :], 2) for values in (full.full, full.most, full.slope)
-        )
-        if (most > chosen).any():
-            chosen, slope = np.concatenate([chosen, most], 2), np.concatenate([slope, slope], 2)
+        chosen, slope = (np.take_along_axis(values, at[:, None, :], 2) for values in (full.full, full.slope))
         both = tuple(
             (values[pairs[0]][..., None], values[pairs[1]][..., None, :]) for values in (chosen, slope)
         )
@@ -321,7 +317,7 @@ def _of_order(
             continue
         full = order.full_metrics(name, part.weight, seen.only(i), _SPARSITIES[inside], own[i])
         mine = np.where(full.inside, full.full, np.nan)
-        theirs = np.where(wide.inside, wide.most, np.nan)[pairs[1][rows]][:, inside]
+        theirs = np.where(wide.inside, wide.full, np.nan)[pairs[1][rows]][:, inside]
         gap[rows] = order.breaking_correlation(
             np.broadcast_to(mine, (len(rows), *mine.shape[1:])), theirs, own[i], _CORRELATIONS
         )

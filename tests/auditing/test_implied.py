@@ -145,35 +145,49 @@ def test_inverted_back(name):
         value = sparse_mean(name, answers, strength=strength, **options)
         there = np.isfinite(value)
         assert there.sum() >= 3
+        ends = extended(name, 0.5, answers, **options)
+        there &= (strength >= ends.low) & (strength <= ends.high)
         found = implied(name, value[there], answers, **options)
-        again = sparse_mean(name, answers, strength=found.strength, **options)
-        np.testing.assert_allclose(again, value[there], rtol=1e-3)
-        # With a correlation above 0 two strengths may give a value.
-        one_way = correlation <= 0 or name == "mr"
-        shown = np.isfinite(value) & (one_way | (strength < 0.9))
-        np.testing.assert_allclose(found.strength[shown[there]], strength[shown], atol=4e-4)
+        np.testing.assert_allclose(found.strength, strength[there], atol=4e-4)
 
 
-def test_of_two_strengths_that_give_a_value_both_are_found():
-    """More missing answers are found and stand before the known ones: the metric rises, and falls again."""
-    answers = Answers(np.array([1, 20]), np.array([0.2, 0.8]), 2000)
-    options = {"sparsity": 0.3, "correlation": 0.1}
-    strength = np.linspace(0.5, 0.97, 200)
-    value = sparse_mean("hits@1", answers, strength=strength, **options)
-    top = value.argmax()
-    assert 0 < top < 199
-    target = (value[top] + value[-1]) / 2
-    low, high = (
-        np.interp(target, value[: top + 1], strength[: top + 1]),
-        strength[top + (value[top:] < target).argmax()],
+MANY = Answers(np.array([1, 20, 300]), np.array([0.01, 0.1, 0.89]), 14_000, np.array([0.6, 0.3, 0.1]))
+
+
+@pytest.mark.parametrize("name", ["mrr", "hits@1", "hits@10", "mr"])
+@pytest.mark.parametrize("rho", [-0.4, -0.2, -0.05, -0.01, 0.01, 0.1, 0.3, 0.6])
+@pytest.mark.parametrize("sparsity", [0.1, 0.5, 0.9])
+def test_only_strengths_count_at_which_a_better_model_reads_better(name, rho, sparsity):
+    """Between the ends every value is inverted; beyond, the nearest end is implied."""
+    options = {"sparsity": sparsity, "correlation": rho}
+    ends = extended(name, 0.5, MANY, **options)
+    low, high = float(ends.low), float(ends.high)
+    assert (
+        feasible_correlation(low, sparsity)[0] - 1e-9 <= rho <= feasible_correlation(high, sparsity)[1] + 1e-9
     )
-    found = extended("hits@1", target, answers, **options)
-    assert float(found.strength) == pytest.approx(low, abs=0.002)
-    assert float(found.most) == pytest.approx(high, abs=0.01)
-    assert found.beyond == 0
-    # Below the value at the end there is one.
-    found = extended("hits@1", value[-1] - 0.01, answers, **options)
-    assert found.most == found.strength
+    inner = np.linspace(low, high, 60)[1:-1]
+    value = sparse_mean(name, MANY, strength=inner, **options)
+    sign = -1 if name == "mr" else 1
+    # Falls by less than a thousandth of all that it may read are none.
+    assert (np.diff(sign * value) > (-7 if name == "mr" else -1e-3)).all()
+    again = sparse_mean(name, MANY, strength=implied(name, value, MANY, **options).strength, **options)
+    np.testing.assert_allclose(again, value, rtol=5e-3, atol=5e-4)
+    top = 0.5 if name == "mr" else 2.0
+    assert implied(name, top, MANY, **options).strength == pytest.approx(high)
+    assert implied(name, 14_000 if name == "mr" else -1.0, MANY, **options).strength == pytest.approx(low)
+
+
+def test_a_metric_that_falls_at_the_end_ends_at_its_peak():
+    """With a correlation above 0 found missing answers stand before the known ones."""
+    options = {"sparsity": 0.5, "correlation": 0.2}
+    strength = np.linspace(0.5, 0.98, 500)
+    value = sparse_mean("hits@1", MANY, strength=strength, **options)
+    value = np.where(np.isfinite(value), value, -np.inf)
+    top = value.argmax()
+    ends = extended("hits@1", value[top] + 0.01, MANY, **options)
+    assert 0.5 < strength[top] < 0.97
+    assert float(ends.high) == pytest.approx(strength[top], abs=0.02)
+    assert float(ends.beyond) == pytest.approx(0.01, abs=1e-3)
 
 
 def test_shapes_and_what_is_not_feasible():
