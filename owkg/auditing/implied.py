@@ -30,6 +30,8 @@ _SCORES, _SHARES = ((_SCORES + 1) / 2) ** 3, _SHARES * 1.5 * ((_SCORES + 1) / 2)
 _AT_ONCE = 2**14
 # A fall of means by less than this share of their range is none.
 _FALL = 1e-3
+# Of the means of known answers, those of a uniform rank and that of the rank behind all that count.
+_UNIFORM, _NEXT = slice(0, 2), slice(2, 3)
 # Chances this near to 0 and 1 are as near as it gets.
 _CERTAIN = 1e-12
 
@@ -111,13 +113,13 @@ def sparse_mean(
     if np.max(answers.counts) >= answers.num_entities:
         raise ArgumentError("answers", "must leave candidates that are no answers.")
     means = _of_flat if answers.queries is None else _of_fitted
-    hit, miss, _ = means(answers, checked(metric), sparsity, np.where(possible, l1, 0.0))
+    hit, miss = means(answers, checked(metric), sparsity, np.where(possible, l1, 0.0), _UNIFORM)
     found, ordered = np.asarray(l2 * hit), np.flatnonzero(possible & (correlation != 0))
     for first in range(0, len(ordered), _AT_ONCE):
         at = ordered[first : first + _AT_ONCE]
         above, share = _above(l1.flat[at], l2.flat[at])
-        each = means(answers, checked(metric), sparsity.flat[at][:, None], above)[2]
-        found.flat[at] = (each * share).sum(1)
+        each = means(answers, checked(metric), sparsity.flat[at][:, None], above, _NEXT)
+        found.flat[at] = (each[0] * share).sum(1)
     return np.where(possible, found + (1 - l2) * miss, np.nan)[()]
 
 
@@ -145,7 +147,9 @@ def _check(answers: Answers) -> None:
     checks.integer("answers", answers.num_entities, 2)
 
 
-def _of_flat(answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray) -> np.ndarray:
+def _of_flat(
+    answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray, which: slice
+) -> np.ndarray:
     """Mean weights of known answers, of as many missing ones as a flat prior of their number says.
 
     Each missing one is among those k that count with `chance`. A known answer has a uniform rank on
@@ -153,24 +157,26 @@ def _of_flat(answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance:
     that one is missing and counts: of many odds they are splines through those of some.
 
     Returns:
-        [3, *shape], of `sparsity` and `chance` broadcast.
+        [which, *shape]: which of these three means, of `sparsity` and `chance` broadcast.
     """
     counts = np.asarray(answers.counts, np.int64)
     sums = prefix_sums(metric, answers.num_entities + 1)[0]
     odds = sparsity * chance / (1 - sparsity)
     each, where = np.unique(odds, return_inverse=True)
     if len(each) <= _NODES:
-        found = np.array([_given(counts, answers, sums, float(x)) for x in each])
+        found = np.array([_given(counts, answers, sums, float(x))[which] for x in each])
         return found[where.reshape(odds.shape)].transpose(-1, *range(odds.ndim))
     from scipy.interpolate import CubicSpline
 
     size = float((answers.weights * (counts + 1)).sum())
     nodes = np.linspace(0, np.log1p(size * each[-1]), _NODES)
-    line = CubicSpline(nodes, [_given(counts, answers, sums, x) for x in np.expm1(nodes) / size])
+    line = CubicSpline(nodes, [_given(counts, answers, sums, x)[which] for x in np.expm1(nodes) / size])
     return line(np.log1p(size * odds)).transpose(-1, *range(odds.ndim))
 
 
-def _of_fitted(answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray) -> np.ndarray:
+def _of_fitted(
+    answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray, which: slice
+) -> np.ndarray:
     """As `_of_flat`, of numbers of missing answers that are inferred.
 
     Negative known answers are taken to stand before as many candidates in each query. Of many chances, the
@@ -186,6 +192,7 @@ def _of_fitted(answers: Answers, metric: RankWeight, sparsity: np.ndarray, chanc
     told = [missing_numbers(counts, queries, float(beta)) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
     of_number = _of_numbers(metric, answers.num_entities, last, max(int(one.numbers[-1]) for one in told))
+    of_number = of_number[which]
     found = np.empty((len(of_number), *chance.shape))
     for i, one in enumerate(told):
         weight = answers.weights @ one.chance
