@@ -228,7 +228,7 @@ def test_refusals(call, line, words):
 def test_overflowing_scores_name_their_query(call, graph):
     labels = {"entities": graph[0].entities, "relations": graph[0].relations}
     write_embeddings("huge.npz", model("distmult", dim=2, reciprocal=False), _huge(), {}, **labels)
-    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --out out.csv")
+    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
     assert code == 2
     assert err.startswith(
         "owkg: error: huge.npz: its parameters must give scores that are finite, got NaN or"
@@ -240,7 +240,7 @@ def test_infinite_scores_are_no_ranks(call, graph):
     labels = {"entities": graph[0].entities, "relations": graph[0].relations}
     huge = {"entity": jnp.full((15, 2), 3e38), "relation": jnp.full((2, 2), 3e38)}
     write_embeddings("huge.npz", model("distmult", dim=2, reciprocal=False), huge, {}, **labels)
-    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --out out.csv")
+    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
     assert code == 2
     assert "must give scores that are finite" in err
 
@@ -307,8 +307,10 @@ def test_the_split_that_is_evaluated_filters(call, sampled, split):
     assert "note:" not in out
     table = read_ranks("new/out.parquet").frame
     assert table["filtered"].all()
-    assert table.equals(ranks(MODEL, PARAMS, {}, sampled, split=split, filter_splits=["train", split]))
-    assert read_ranks("new/out.parquet").about == {"split": split, "filter": ["train", split]}
+    options = {"split": split, "filter_splits": ["train", split], "precision": "float64"}
+    assert table.equals(ranks(MODEL, PARAMS, {}, sampled, **options))
+    about = {"split": split, "filter": ["train", split], "precision": "float64"}
+    assert read_ranks("new/out.parquet").about == about
     code, out, _ = call(f"{OF_SAMPLE} --split {split} --format json")
     said = json.loads(out)
     assert [(row["filtered"], row["filter"]) for row in said["results"]] == [(True, ["train", split])] * 3
@@ -509,9 +511,9 @@ def test_double_precision(call, capsys, tmp_path, monkeypatch):
     }
     write_embeddings("far.npz", model("transe", dim=2, norm=1), params, {}, **labels)
     line = "--embeddings far.npz --kg far --sides tail --raw --score --name far --out "
-    code, _, err = call(line + "narrow.parquet")
+    code, _, err = call(line + "narrow.parquet --precision float32")
     assert (code, err) == (0, "")
-    code, _, _ = call(line + "wide.parquet --lists wide.run --precision float64")
+    code, _, _ = call(line + "wide.parquet --lists wide.run")
     assert code == 0
     narrow, wide = (read_ranks(Path(f"{name}.parquet")).frame for name in ("narrow", "wide"))
     assert narrow.select("optimistic", "pessimistic").row(0) == (2, 3)
