@@ -290,20 +290,20 @@ def _boxed(
     As an audit of very many queries has them: where the value refutes the whole box, none is implied.
     """
     grid = np.round(np.linspace(-0.7, 0.7, 29), 3)
-    feasible = np.isfinite(implied(name, values, answers, sparsity=sparsity, correlation=grid).full)
     seen = Observed(values, _ALL_QUERIES * np.eye(len(values)), answers)
     full = full_metrics(name, rank_weight(name), seen, np.array([sparsity]), grid).full[:, 0]
-    told = np.full((len(values), 3), np.nan)
-    inside = np.zeros(len(values), bool)
-    for i, (row, good) in enumerate(zip(full, feasible, strict=True)):
-        inside[i] = good.sum() > 1 and grid[good][0] <= rho[i] <= grid[good][-1]
-        if inside[i]:
-            told[i] = np.interp(rho[i] + np.array([-WIDTH, 0, WIDTH]), grid[good], row[good])
+    box = np.array([-WIDTH, 0, WIDTH])
+    told = np.array([np.interp(own + box, grid, row) for own, row in zip(rho, full, strict=True)])
     possible = np.isfinite(told).any(1)
     low, high = (
         np.where(possible, end, np.nan) for end in (np.fmin.reduce(told, 1), np.fmax.reduce(told, 1))
     )
-    return {"box_low": low, "box_high": high, "box_middle": told[:, 1], "refuted": inside & ~possible}
+    return {
+        "box_low": low,
+        "box_high": high,
+        "box_middle": told[:, 1],
+        "refuted": np.isfinite(rho) & ~possible,
+    }
 
 
 def _by_query(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -691,8 +691,8 @@ def boxed(rows: pl.DataFrame) -> pl.DataFrame:
     """How often the identified set over a box that holds the true correlation holds the true full metric.
 
     `refuted`: share whose value no strength gives in the whole box; an audit says so, and implies none. All
-    else is of the others; `held_of_all` counts refuted ones as not held. `off_by`: root mean square of the
-    full metric that the true correlation implies, less the true one.
+    else is of the others; `held_of_all` counts refuted ones as not held. `rmse`: of the full metric that the
+    true correlation implies.
     """
     parts = []
     for name in METRICS:
@@ -714,16 +714,16 @@ def boxed(rows: pl.DataFrame) -> pl.DataFrame:
                 "held_of_all": float(held.sum() / len(every)),
                 "median_width": float(np.median(np.clip(high, 0, 1) - np.clip(low, 0, 1))),
                 "held_if_taken_as_independent": float((np.abs(full - alone) <= half).mean()),
-                "off_by": _root_mean_square(middle - full),
-                "off_by_if_taken_as_independent": _root_mean_square((alone - full)[np.isfinite(middle)]),
+                "rmse": _rmse(middle - full),
+                "rmse_if_taken_as_independent": _rmse((alone - full)[np.isfinite(middle)]),
                 "mean_correlation": float(own["correlation"].mean()),  # pyright: ignore
             }
         )
     return pl.DataFrame(parts)
 
 
-def _root_mean_square(values: np.ndarray) -> float:
-    return float(np.sqrt(np.nanmean(values**2)))
+def _rmse(errors: np.ndarray) -> float:
+    return float(np.sqrt(np.nanmean(errors**2)))
 
 
 def _cells(row: tuple[Any, ...]) -> list[str]:

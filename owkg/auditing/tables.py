@@ -270,11 +270,13 @@ def _impossible(part: Part, box: Box) -> str:
     low, high = box.sparsity or (0.0, 0.0)
     stated = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     value = ", ".join(f"{x:.3f}" for x in part.seen.value[:3])
+    other = "A lower sparsity may be."
     why = f"no strength gives a {part.metric.name} of {value}"
     if box.correlation is not None:
         why += " with the correlations that are stated"
+        other = "A lower sparsity, or another correlation, may be."
     why += f" among {part.seen.answers.num_entities:,} candidates"
-    return f"of {stated} is not possible for any system: {why}. A lower sparsity may be."
+    return f"of {stated} is not possible for any system: {why}. {other}"
 
 
 def _of_order(

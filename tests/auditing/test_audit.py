@@ -280,9 +280,17 @@ def test_bad_input(systems, options, message):
 def test_a_refuted_sparsity_is_said():
     sure = {name: table(np.ones(300, int)) for name in ("x", "y")}
     with pytest.raises(
-        ValueError, match=r"sparsity.*not possible for any system: no strength gives a mrr of 1"
+        ValueError,
+        match=r"sparsity.*not possible for any system: no strength gives a mrr of 1.*lower sparsity may",
     ):
         audit(sure, "mrr", sparsity=(0.8, 0.9), test="t")
+    # Below 0 missing answers stand low, and the value is one that the model gives.
+    found = audit(sure, "mrr", sparsity=(0.8, 0.9), correlation=(-0.1, -0.05), test="t").models
+    assert (found["refuted"] == 0).all()
+    with pytest.raises(
+        ValueError, match=r"correlations that are stated .* lower sparsity, or another correlation, may"
+    ):
+        audit(sure, "mrr", sparsity=(0.8, 0.9), correlation=0.1, test="t")
 
 
 def test_a_system_that_refutes_the_box_does_not_end_the_audit():

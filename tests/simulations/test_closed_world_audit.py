@@ -154,7 +154,7 @@ def test_the_page_has_the_committed_tables():
     assert f"Taken as independent it is {100 * alone:.1f} % for MRR" in page
     wide = [f"{x:.3f}".replace("0.", ".") for x in width[:2]]
     assert f"Its median width is {wide[0]} for MRR and {wide[1]} for Hits@1" in page
-    mrr, tens = boxes.select("off_by", "off_by_if_taken_as_independent").rows()[::2]
+    mrr, tens = boxes.select("rmse", "rmse_if_taken_as_independent").rows()[::2]
     shown = [f"{x:.3f}".replace("0.", ".") for x in (*mrr, *tens)]
     assert f"off by {shown[0]} (root mean square), and by {shown[1]} if facts were" in page
     assert f"Hits@10 by {shown[2]} and {shown[3]}, so" in page
