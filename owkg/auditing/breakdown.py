@@ -221,14 +221,16 @@ class _Terms:
         # Whether each candidate is surely above an answer by A; and whether it may be by B.
         self.at_a, self.at_b = self.by_a.at(pair.high[0]), self.by_b.at(pair.low[1])
         self.other_b = self.by_b.at(pair.beyond[1][:, None])
+        self.ranks = np.unique(np.concatenate([self.by_a.ranks, self.by_b.ranks]))
+        self.of_a, self.of_b = (np.searchsorted(self.ranks, by.ranks) for by in (self.by_a, self.by_b))
 
     def of(
         self, level: int
     ) -> tuple[Float[np.ndarray, "queries candidates"], Float[np.ndarray, "queries 1"]]:
         """(of each candidate that is listed, of the others); infinite where there is none."""
         pair, weights, by_a, by_b = self.pair, self.weights, self.by_a, self.by_b
-        rises = _mean_rises(weights, level)
-        least, largest = by_a.cumulated(rises[0][by_a.ranks]), by_b.cumulated(rises[1][by_b.ranks])
+        rises = _mean_rises(weights, self.ranks, level)
+        least, largest = by_a.cumulated(rises[0][self.of_a]), by_b.cumulated(rises[1][self.of_b])
         term = by_a.summed(least, self.at_a) - by_b.summed(largest, self.at_b)
         term += weights[pair.high[0]] - weights[np.maximum(pair.low[1] - level + 1, 1)]
         term[pair.low[0] == 0] = np.inf
@@ -276,23 +278,23 @@ class _Below:
         return sums[self.end][:, None] - sums[at]
 
 
-def _mean_rises(weights: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
-    """By rank, the smallest and the largest mean rise (h(r - c) - h(r)) / c over c = 1, ..., level.
+def _mean_rises(weights: np.ndarray, ranks: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each rank, the smallest and the largest mean rise (h(r - c) - h(r)) / c over c = 1, ..., level.
 
     Bounds of them beyond 64; 0 where a rank cannot rise.
     """
     steps = [(c, c) for c in range(1, min(level, 64) + 1)]
     while steps[-1][1] < level:
         steps.append((steps[-1][1] + 1, min(2 * steps[-1][1], level)))
-    ranks = np.arange(len(weights))
-    least, most = np.zeros(len(weights)), np.zeros(len(weights))
+    own = weights[ranks]
+    least, most = np.zeros(len(ranks)), np.zeros(len(ranks))
     for first, last in steps:
         there = ranks > first
         if not there.any():
             break
         # Between first and last steps the rise is at most that of last; at least that of first.
-        smaller = (weights[np.maximum(ranks - first, 1)] - weights) / last
-        larger = (weights[np.maximum(ranks - last, 1)] - weights) / first
+        smaller = (weights[np.maximum(ranks - first, 1)] - own) / last
+        larger = (weights[np.maximum(ranks - last, 1)] - own) / first
         if first > 1:
             smaller, larger = np.minimum(smaller, least), np.maximum(larger, most)
         least, most = np.where(there, smaller, least), np.where(there, larger, most)
@@ -365,28 +367,32 @@ def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
     if bounds[:, 0].sum() <= _EQUAL:
         return 0
     most = bounds.shape[1] - 1
-    k = np.arange(most + 1)
-    finite = np.where(np.isfinite(bounds), bounds, 1e300)
-
-    def dual(price: float) -> tuple[float, float]:
-        """(L, the sum of the bounds where it is attained)."""
-        at = (finite + price * k).argmin(1)
-        few = finite[np.arange(len(at)), at]
-        further = np.where(tail.each + price < 0, tail.further, 0)
-        many = tail.sum + np.where(further > 0, tail.each, 0.0) * further
-        cheap = few + price * at <= many + price * (most + further)
-        return float(np.where(cheap, few + price * at, many + price * (most + further)).sum()), float(
-            np.where(cheap, few, many).sum()
-        )
-
-    if dual(0.0)[1] > _EQUAL:
+    # Bounds of 0, ..., `most` and of all facts, with their numbers: bounds are straight between the last two.
+    left = np.column_stack([bounds, tail.sum + np.minimum(tail.each, 0.0) * tail.further])
+    left[:, most] = np.minimum(left[:, most], tail.sum)
+    facts = np.column_stack([np.tile(np.arange(most + 1.0), (len(left), 1)), most + tail.further])
+    left[~np.isfinite(left)] = 1e300
+    rows = np.arange(len(left))
+    many, few = facts[rows, left.argmin(1)], np.zeros(len(left))
+    if left.min(1).sum() > _EQUAL:
         return -1
-    low, high, best = 0.0, float((bounds[:, :1] - finite).max()) + 1.0, 0.0
+    low, high, best = 0.0, float((left[:, :1] - left).max()) + 1.0, 0.0
+    settled = paid = 0.0
     for _ in range(50):
         price = (low + high) / 2
-        value, left = dual(price)
-        best = max(best, (value - _EQUAL) / price)
-        low, high = (low, price) if left > 0 else (price, high)
+        at = (left + price * facts).argmin(1)
+        taken, kept = facts[rows, at], left[rows, at]
+        rest = settled + kept.sum()
+        best = max(best, (rest + price * (paid + taken.sum()) - _EQUAL) / price)
+        if rest > 0:
+            high, few = price, taken
+        else:
+            low, many = price, taken
+        # The higher the price, the fewer facts: a query with as many at both ends has as many between them.
+        if (same := many == few).any():
+            settled, paid = settled + kept[same].sum(), paid + taken[same].sum()
+            left, facts, many, few = (one[~same] for one in (left, facts, many, few))
+            rows = np.arange(len(left))
     certified = int(np.ceil(best - 1e-7))
     if certified <= most and len(bounds) * most**2 <= _WHOLE:
         return max(certified, _whole(bounds) or most + 1)

@@ -8,22 +8,19 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 from jaxtyping import Float, Int
-from scipy import special
 
 from owkg import checks
 from owkg.auditing.lists import Prepared, joined_ranks
 from owkg.auditing.result import WEIGHTS
 from owkg.checks import ArgumentError
 from owkg.rank_weights import RankWeight, focus_of, rank_weight
-from owkg.rank_weights.focus import best_decreasing, focus_of_bins
+from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted, required_queries
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
 _METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "p-mrr@1/2", "p-mrr@1/4")
 # Down to no limit, in depths: 1, 2, 5, ... ranks.
 _FOCUS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
-# Last ranks of bins, in each decade.
-_ENDS = (1, 1.4, 2, 3, 4, 5, 7)
 
 
 class BestWeights(NamedTuple):
@@ -117,18 +114,22 @@ def weights_of(
     seed: int,
 ) -> BestWeights:
     """`best_weight_of`, of the ranks of both systems for the answers to queries 0, 1, ... among `last`."""
-    answers, z = np.bincount(query), float(special.ndtri(inconsistency) ** 2)
+    answers = np.bincount(query)
     share = 1 / answers if macro else np.full(len(answers), len(answers) / answers.sum())
-    rows = []
-    for metric in metrics:
-        own = focus_of(metric, last)
+    score = np.empty((len(answers), len(metrics)))
+    for own, metric in zip(score.T, metrics, strict=True):
         value = rank_weights(metric, np.arange(1, last + 1))[ranks - 1]
-        score = np.bincount(query, value[0] - value[1]) * share * (1 if metric.larger_is_better else -1)
-        rows.append({"metric": metric.name, "focus": own, "required_queries": _needed(score, z)})
+        own[:] = np.bincount(query, value[0] - value[1]) * share * (1 if metric.larger_is_better else -1)
+    of_metrics = {
+        "metric": [metric.name for metric in metrics],
+        "focus": [focus_of(metric, last) for metric in metrics],
+        "required_queries": required_queries(score.mean(0), score.var(0, ddof=1), inconsistency),
+    }
     ends = bin_ends(last)
     change = bin_changes(query, ranks, ends) * share[:, None]
-    frontier, weights = fitted(change, ends, least, z, seed)
-    return BestWeights(pl.DataFrame(rows), frontier, ends, weights)
+    found = fitted(change, ends, least, inconsistency, seed)._asdict()
+    weights = found.pop("weights")
+    return BestWeights(pl.DataFrame(of_metrics), pl.DataFrame({"least_focus": least} | found), ends, weights)
 
 
 def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Any) -> pl.DataFrame:
@@ -161,69 +162,3 @@ def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *,
         parts.append(found.frontier.select(*named, best, pl.all()))
     whole = pl.concat([pl.DataFrame(schema=WEIGHTS), *parts], how="diagonal_relaxed")
     return whole.with_columns(pl.when(cs.float().is_finite()).then(cs.float())).cast(pl.Schema(WEIGHTS))
-
-
-def bin_ends(last: int) -> Int[np.ndarray, "bins"]:
-    """Last ranks of the bins of 1, ..., `last`: 1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, ...: the usual K.
-
-    Examples:
-        >>> bin_ends(60).tolist(), len(bin_ends(14541))
-        ([1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, 50, 60], 30)
-    """
-    decades = 10.0 ** np.arange(len(str(last)))
-    ends = np.round(np.outer(decades, _ENDS)).astype(np.int64).ravel()
-    return np.unique(np.append(ends[ends < last], last))
-
-
-def bin_changes(
-    query: Int[np.ndarray, "answers"], ranks: Int[np.ndarray, "2 answers"], ends: Int[np.ndarray, "bins"]
-) -> Float[np.ndarray, "queries bins"]:
-    """How many more answers of each query the first system has in each bin of ranks than the second."""
-    at = query * len(ends) + np.searchsorted(ends, ranks)
-    size = (int(query.max()) + 1) * len(ends)
-    counts = [np.bincount(one, minlength=size) for one in at]
-    return (counts[0] - counts[1]).reshape(-1, len(ends)) * 1.0
-
-
-def fitted(
-    change: Float[np.ndarray, "queries bins"],
-    ends: Int[np.ndarray, "bins"],
-    least: Float[np.ndarray, "focuses"],
-    z: float,
-    seed: int,
-) -> tuple[pl.DataFrame, Float[np.ndarray, "focuses bins"]]:
-    """(`BestWeights.frontier`, `BestWeights.weights`) of the changes of counts by query."""
-    order = np.random.default_rng(seed).permutation(len(change))
-    parts = (np.arange(len(change)), *np.array_split(order, 2))
-    of_all, *halves = (_weights(change[part], ends, least) for part in parts)
-    held_out = np.zeros((len(change), len(least)))
-    for half, other, part in zip(halves, parts[:0:-1], parts[1:], strict=True):
-        # On the scale of its own spread, so that neither half outweighs the other.
-        spread = (change[part] @ half.T).std(0, ddof=1)
-        held_out[other] = change[other] @ half.T / np.where(spread > 0, spread, 1.0)
-    frontier = pl.DataFrame(
-        {
-            "least_focus": least,
-            "focus": [focus_of_bins(one, ends) for one in of_all],
-            "required_queries": [_needed(score, z) for score in (change @ of_all.T).T],
-            "held_out": [_needed(score, z) for score in held_out.T],
-        }
-    )
-    return frontier, of_all
-
-
-def _weights(
-    change: Float[np.ndarray, "queries bins"],
-    ends: Int[np.ndarray, "bins"],
-    least: Float[np.ndarray, "focuses"],
-) -> Float[np.ndarray, "focuses bins"]:
-    """The best weight of each focus; 0 on the last bin: to count all ranks alike says nothing."""
-    mean, spread = change[:, :-1].mean(0), np.cov(change[:, :-1].T).reshape(len(ends) - 1, -1)
-    found = [best_decreasing(mean, spread, ends[:-1], float(one)) for one in least]
-    return np.pad(found, ((0, 0), (0, 1)))
-
-
-def _needed(score: Float[np.ndarray, "queries"], z: float) -> float:
-    """Queries for the mean of such scores to be above 0."""
-    gain = score.mean()
-    return float(max(np.ceil(z * score.var(ddof=1) / gain**2), 1)) if gain > 0 else np.inf

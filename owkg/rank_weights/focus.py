@@ -147,9 +147,10 @@ def best_decreasing(
     correlation = steps @ spread @ steps.T / np.outer(scale, scale)
     root = linalg.cholesky(correlation + _RIDGE * np.eye(len(gain)), lower=True)
 
+    gained, spared = linalg.solve_triangular(root, np.stack([gain, room], 1), lower=True).T
+
     def amounts(price: float) -> np.ndarray:
-        target = linalg.solve_triangular(root, (gain + price * room) / (1 + price), lower=True)
-        return (1 + price) * optimize.nnls(root.T, target)[0]
+        return (1 + price) * optimize.nnls(root.T, (gained + price * spared) / (1 + price))[0]
 
     def slack(price: float) -> float:
         return float(room @ amounts(price))

@@ -1,0 +1,120 @@
+"""The best rank weights that do not rise: fitted on the ranks of two systems, and tried on other queries."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import special
+
+from owkg.rank_weights.focus import best_decreasing, focus_of_bins
+
+# Last ranks of bins, in each decade.
+_ENDS = (1, 1.4, 2, 3, 4, 5, 7)
+
+
+class Fitted(NamedTuple):
+    """The best weight of each least focus.
+
+    Attributes:
+        focus: of the weight; nan where no weight puts the first system ahead.
+        required_queries: on the queries that it was fitted on; infinite where there is none.
+        held_out: of weights fitted on one half of the queries, on the other half.
+        weights: h on each bin, h(1) = 1; or all 0.
+    """
+
+    focus: Float[np.ndarray, "focuses"]
+    required_queries: Float[np.ndarray, "focuses"]
+    held_out: Float[np.ndarray, "focuses"]
+    weights: Float[np.ndarray, "focuses bins"]
+
+
+def bin_ends(last: int) -> Int[np.ndarray, "bins"]:
+    """Last ranks of the bins of 1, ..., `last`: 1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, ...: the usual K.
+
+    Examples:
+        >>> bin_ends(60).tolist(), len(bin_ends(14541))
+        ([1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 40, 50, 60], 30)
+    """
+    decades = 10.0 ** np.arange(len(str(last)))
+    ends = np.round(np.outer(decades, _ENDS)).astype(np.int64).ravel()
+    return np.unique(np.append(ends[ends < last], last))
+
+
+def bin_changes(
+    query: Int[np.ndarray, "answers"], ranks: Int[np.ndarray, "2 answers"], ends: Int[np.ndarray, "bins"]
+) -> Float[np.ndarray, "queries bins"]:
+    """How many more answers of each query the first system has in each bin of ranks than the second."""
+    at = query * len(ends) + np.searchsorted(ends, ranks)
+    size = (int(query.max()) + 1) * len(ends)
+    counts = [np.bincount(one, minlength=size) for one in at]
+    return (counts[0] - counts[1]).reshape(-1, len(ends)) * 1.0
+
+
+def fitted(
+    change: Float[np.ndarray, "queries bins"],
+    ends: Int[np.ndarray, "bins"],
+    least: Float[np.ndarray, "focuses"],
+    inconsistency: float,
+    seed: int,
+) -> Fitted:
+    """The best weights by changes of counts, at an inconsistency; the seed is that of the halves."""
+    order = np.random.default_rng(seed).permutation(len(change))
+    whole, *halves = (_moments(change[part]) for part in (order, *np.array_split(order, 2)))
+    weights, *own = (_weights(one, ends, least) for one in (whole, *halves))
+    held_out = []
+    for half, other, of_half in zip(halves, halves[::-1], own, strict=True):
+        # On the scale of its own spread, so that neither half outweighs the other.
+        spread = np.sqrt(half.scored(of_half).spread)
+        held_out.append(other.scored(of_half / np.where(spread > 0, spread, 1.0)[:, None]))
+    both = _together(*held_out)
+    return Fitted(
+        np.array([focus_of_bins(one, ends) for one in weights]),
+        required_queries(*whole.scored(weights)[1:], inconsistency),
+        required_queries(*both[1:], inconsistency),
+        weights,
+    )
+
+
+def required_queries(
+    mean: Float[np.ndarray, "scores"], variance: Float[np.ndarray, "scores"], inconsistency: float
+) -> Float[np.ndarray, "scores"]:
+    """Queries whose mean score is above 0 but with probability `inconsistency`; infinite where it is not."""
+    ahead = mean > 0
+    needed = special.ndtri(inconsistency) ** 2 * variance / np.where(ahead, mean, 1.0) ** 2
+    return np.where(ahead, np.maximum(np.ceil(needed), 1.0), np.inf)
+
+
+class _Moments(NamedTuple):
+    """Queries; means and covariance over them of the changes of bins, or means and variances of scores."""
+
+    queries: int
+    mean: np.ndarray
+    spread: np.ndarray
+
+    def scored(self, weights: Float[np.ndarray, "scores bins"]) -> "_Moments":
+        """Of the sums that weights make of the bins."""
+        variance = np.einsum("sb,bc,sc->s", weights, self.spread, weights, optimize=True)
+        return _Moments(self.queries, np.dot(weights, self.mean), np.maximum(variance, 0.0))
+
+
+def _moments(change: Float[np.ndarray, "queries bins"]) -> _Moments:
+    mean = change.mean(0)
+    off = change - mean
+    return _Moments(len(change), mean, off.T @ off / (len(change) - 1))
+
+
+def _together(first: _Moments, second: _Moments) -> _Moments:
+    """Of the scores of both's queries."""
+    queries = first.queries + second.queries
+    mean = (first.queries * first.mean + second.queries * second.mean) / queries
+    squares = [(n - 1) * spread + n * (own - mean) ** 2 for n, own, spread in (first, second)]
+    return _Moments(queries, mean, np.sum(squares, axis=0) / (queries - 1))
+
+
+def _weights(
+    moments: _Moments, ends: Int[np.ndarray, "bins"], least: Float[np.ndarray, "focuses"]
+) -> Float[np.ndarray, "focuses bins"]:
+    """The best weight of each focus; 0 on the last bin: to count all ranks alike says nothing."""
+    mean, spread = moments.mean[:-1], moments.spread[:-1, :-1]
+    found = [best_decreasing(mean, spread, ends[:-1], float(one)) for one in least]
+    return np.pad(found, ((0, 0), (0, 1)))
