@@ -147,7 +147,8 @@ def best_decreasing(
     correlation = steps @ spread @ steps.T / np.outer(scale, scale)
     root = linalg.cholesky(correlation + _RIDGE * np.eye(len(gain)), lower=True)
 
-    gained, spared = linalg.solve_triangular(root, np.stack([gain, room], 1), lower=True).T
+    # One at a time: BLAS starts its threads for several, and they take longer than these.
+    gained, spared = (linalg.solve_triangular(root, one, lower=True) for one in (gain, room))
 
     def amounts(price: float) -> np.ndarray:
         return (1 + price) * optimize.nnls(root.T, (gained + price * spared) / (1 + price))[0]
