@@ -4,9 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from owkg.auditing import Pair, breakdown
-from owkg.auditing.breakdown import demonstrations, lower_bounds
+from owkg.auditing.breakdown import Tail, _certified, demonstrations, lower_bounds
 
 RANKS = np.maximum(np.arange(30.0), 1)
 WEIGHTS = {
@@ -255,3 +256,22 @@ def test_malformed_pairs():
         breakdown(pair._replace(known=known), WEIGHTS["mrr"])
     with pytest.raises(ValueError, match="`pair` must have pessimistic ranks that are not below"):
         breakdown(pair._replace(pessimistic=pair.known - 1), WEIGHTS["mrr"])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_certificate_of_many_queries_is_the_linear_programme(seed):
+    """The price at which few facts of many queries turn a sum: by another solver, facts taken in parts."""
+    rng = np.random.default_rng(seed)
+    rows, most = 60, 24
+    falls = rng.gamma(0.3, 1.0, (rows, most)) * (rng.random((rows, 1)) < 0.7)
+    bounds = np.pad(-np.cumsum(falls, axis=1), ((0, 0), (1, 0)))
+    tail = Tail(bounds[:, -1], -rng.gamma(0.3, 0.1, rows), rng.integers(0, 50, rows))
+    # Half of what all facts together can do turns the sum.
+    ahead = -(tail.sum + tail.each * tail.further).mean() / 2
+    bounds, tail = bounds + ahead, tail._replace(sum=tail.sum + ahead)
+    left = np.column_stack([bounds, tail.sum + tail.each * tail.further])
+    facts = np.column_stack([np.tile(np.arange(most + 1), (rows, 1)), most + tail.further])
+    one_of_each = np.kron(np.eye(rows), np.ones(most + 2))
+    solved = optimize.linprog(facts.ravel(), left.ravel()[None], [1e-9], one_of_each, np.ones(rows))
+    assert solved.fun > most
+    assert _certified(bounds, tail) == int(np.ceil(solved.fun - 1e-6))
