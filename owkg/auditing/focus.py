@@ -14,7 +14,7 @@ from owkg.auditing.lists import Prepared, joined_ranks
 from owkg.auditing.result import WEIGHTS
 from owkg.checks import ArgumentError
 from owkg.rank_weights import RankWeight, focus_of, rank_weight
-from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted, required_queries
+from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted, queries_needed
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
@@ -116,14 +116,15 @@ def weights_of(
     """`best_weight_of`, of the ranks of both systems for the answers to queries 0, 1, ... among `last`."""
     answers = np.bincount(query)
     share = 1 / answers if macro else np.full(len(answers), len(answers) / answers.sum())
-    score = np.empty((len(answers), len(metrics)))
-    for own, metric in zip(score.T, metrics, strict=True):
+    scores = []
+    for metric in metrics:
         value = rank_weights(metric, np.arange(1, last + 1))[ranks - 1]
-        own[:] = np.bincount(query, value[0] - value[1]) * share * (1 if metric.larger_is_better else -1)
+        score = np.bincount(query, value[0] - value[1]) * share
+        scores.append(score if metric.larger_is_better else -score)
     of_metrics = {
         "metric": [metric.name for metric in metrics],
         "focus": [focus_of(metric, last) for metric in metrics],
-        "required_queries": required_queries(score.mean(0), score.var(0, ddof=1), inconsistency),
+        "required_queries": [queries_needed(s.mean(), s.var(ddof=1), inconsistency) for s in scores],
     }
     ends = bin_ends(last)
     change = bin_changes(query, ranks, ends) * share[:, None]

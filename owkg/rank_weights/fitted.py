@@ -1,6 +1,6 @@
 """The best rank weights that do not rise: fitted on the ranks of two systems, and tried on other queries."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -59,29 +59,32 @@ def fitted(
 ) -> Fitted:
     """The best weights by changes of counts, at an inconsistency; the seed is that of the halves."""
     order = np.random.default_rng(seed).permutation(len(change))
-    whole, *halves = (_moments(change[part]) for part in (order, *np.array_split(order, 2)))
+    parts = (change[part] for part in (order, *np.array_split(order, 2)))
+    whole, *halves = (_Moments(len(part), part.mean(0), np.cov(part, rowvar=False)) for part in parts)
     weights, *own = (_weights(one, ends, least) for one in (whole, *halves))
     held_out = []
     for half, other, of_half in zip(halves, halves[::-1], own, strict=True):
         # On the scale of its own spread, so that neither half outweighs the other.
         spread = np.sqrt(half.scored(of_half).spread)
         held_out.append(other.scored(of_half / np.where(spread > 0, spread, 1.0)[:, None]))
-    both = _together(*held_out)
+    fit, other = whole.scored(weights), _together(*held_out)
     return Fitted(
         np.array([focus_of_bins(one, ends) for one in weights]),
-        required_queries(*whole.scored(weights)[1:], inconsistency),
-        required_queries(*both[1:], inconsistency),
+        queries_needed(fit.mean, fit.spread, inconsistency),
+        queries_needed(other.mean, other.spread, inconsistency),
         weights,
     )
 
 
-def required_queries(
-    mean: Float[np.ndarray, "scores"], variance: Float[np.ndarray, "scores"], inconsistency: float
-) -> Float[np.ndarray, "scores"]:
-    """Queries whose mean score is above 0 but with probability `inconsistency`; infinite where it is not."""
-    ahead = mean > 0
-    needed = special.ndtri(inconsistency) ** 2 * variance / np.where(ahead, mean, 1.0) ** 2
-    return np.where(ahead, np.maximum(np.ceil(needed), 1.0), np.inf)
+def queries_needed(gain: Any, variance: Any, inconsistency: Any) -> Any:
+    """Queries whose mean score is above 0 but with probability `inconsistency`, by the normal distribution.
+
+    Numbers, or arrays that broadcast. Infinite where the mean of the score, `gain`, is not above 0.
+    """
+    ahead = np.greater(gain, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = special.ndtri(inconsistency) ** 2 * variance / np.where(ahead, gain, 1.0) ** 2
+    return np.where(ahead, np.maximum(np.ceil(needed), 1.0), np.inf)[()]
 
 
 class _Moments(NamedTuple):
@@ -97,14 +100,8 @@ class _Moments(NamedTuple):
         return _Moments(self.queries, np.dot(weights, self.mean), np.maximum(variance, 0.0))
 
 
-def _moments(change: Float[np.ndarray, "queries bins"]) -> _Moments:
-    mean = change.mean(0)
-    off = change - mean
-    return _Moments(len(change), mean, off.T @ off / (len(change) - 1))
-
-
 def _together(first: _Moments, second: _Moments) -> _Moments:
-    """Of the scores of both's queries."""
+    """Of scores over the queries of both halves."""
     queries = first.queries + second.queries
     mean = (first.queries * first.mean + second.queries * second.mean) / queries
     squares = [(n - 1) * spread + n * (own - mean) ** 2 for n, own, spread in (first, second)]

@@ -10,6 +10,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting
 from owkg.openworld.setting import pair
+from owkg.rank_weights.fitted import queries_needed
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
 from owkg.theory import missing_counts
 from owkg.theory.grids import log_factorials
@@ -79,7 +80,7 @@ def query_floor(
         >>> round(found.queries), round(found.decreasing_queries)
         (14, 16)
     """
-    change, spread, z = _change(inconsistency, paired, missing, models)
+    change, spread, tolerated = _change(inconsistency, paired, missing, models)
     # Ranks that are never reached have no variance.
     reached = np.diag(spread) > 1e-18
     scale = np.sqrt(np.diag(spread)[reached])
@@ -91,9 +92,9 @@ def query_floor(
     decreasing = best_decreasing(change, spread, np.arange(1, len(change) + 1))
     largest = np.abs(weight).max()
     return Floor(
-        _needed(weight, change, spread, z),
+        _needed(weight, change, spread, tolerated),
         weight / largest if largest > 0 else weight,
-        _needed(decreasing, change, spread, z),
+        _needed(decreasing, change, spread, tolerated),
         decreasing,
     )
 
@@ -158,12 +159,12 @@ def focus_curve(
     least = checks.real("focus", focus, 0, 1)
     if least.ndim != 1:
         raise ArgumentError("focus", f"must be along one axis, got an array of shape {least.shape}.")
-    change, spread, z = _change(inconsistency, paired, missing, models)
+    change, spread, tolerated = _change(inconsistency, paired, missing, models)
     ends = np.arange(1, len(change) + 1)
     weight = np.stack([best_decreasing(change, spread, ends, float(one)) for one in least])
     return FocusCurve(
         np.array([focus_of_bins(one, ends) for one in weight]),
-        np.array([_needed(one, change, spread, z) for one in weight]),
+        np.array([_needed(one, change, spread, tolerated) for one in weight]),
         weight,
     )
 
@@ -200,7 +201,7 @@ def best_weight(
 def _change(
     inconsistency: float, paired: bool, missing: MissingModel, models: PairArguments
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """d, from the weaker to the stronger model, S of the difference of a query, and z^2."""
+    """d, from the weaker to the stronger model, S of the difference of a query, and what is tolerated."""
     tolerated = checks.scalar(
         "inconsistency", checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
     )
@@ -223,14 +224,11 @@ def _change(
     change = np.diff(np.where(np.abs(gap) < 1e-14 * hits.max(axis=0), 0.0, gap), prepend=0.0)
     if settings[1].strength < settings[0].strength:
         change = -change
-    return change, spread, float(special.ndtri(tolerated) ** 2)
+    return change, spread, tolerated
 
 
-def _needed(weight: np.ndarray, change: np.ndarray, spread: np.ndarray, z: float) -> float:
-    gain = weight @ change
-    if gain <= 0:
-        return np.inf
-    return float(max(np.ceil(z * (weight @ spread @ weight) / gain**2), 1.0))
+def _needed(weight: np.ndarray, change: np.ndarray, spread: np.ndarray, tolerated: float) -> float:
+    return float(queries_needed(weight @ change, weight @ spread @ weight, tolerated))
 
 
 def rank_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankMoments:

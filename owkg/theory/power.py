@@ -10,6 +10,7 @@ from owkg.checks import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.rank_weights import RankWeight
+from owkg.rank_weights.fitted import queries_needed
 from owkg.rank_weights.registry import checked
 from owkg.theory.moments import covariance, moments
 
@@ -119,9 +120,7 @@ def required_queries(
     tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
     gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
     checks.common_shape(inconsistency=tolerated, models=gap)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.ceil(special.ndtri(tolerated) ** 2 * spread / gap**2)
-    return np.where(gap > 0, np.maximum(needed, 1), np.inf)[()]
+    return queries_needed(gap, spread, tolerated)
 
 
 def log_inconsistency_probability(
