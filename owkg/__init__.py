@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from owkg.files.storage import __version__
-
 if TYPE_CHECKING:
     from owkg import (
         align,
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     )
     from owkg.auditing import audit
     from owkg.classification import classify
+    from owkg.files.storage import __version__
     from owkg.judge.compare import compare
     from owkg.kg import read_graph
     from owkg.metrics.front import evaluate
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 # Where the front doors stand; the other names are rooms.
 _DOORS = {
     "RankTable": "owkg.ranks",
+    "__version__": "owkg.files.storage",
     "audit": "owkg.auditing",
     "classify": "owkg.classification",
     "compare": "owkg.judge.compare",

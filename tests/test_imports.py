@@ -13,9 +13,9 @@ HEAVY = ("jax", "matplotlib", "optax", "scipy.stats")
 INPUT = "tests/golden/input"
 
 
-def loaded(code, root):
-    """The modules of HEAVY that a process has imported after `code`."""
-    listed = f"{code}\nimport json, sys\nprint(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
+def loaded(code, root, of=HEAVY):
+    """Of some modules, those that a process has imported after `code`."""
+    listed = f"{code}\nimport json, sys\nprint(json.dumps([m for m in {of!r} if m in sys.modules]))"
     done = subprocess.run(
         [sys.executable, "-c", listed], cwd=root, capture_output=True, text=True, check=True
     )
@@ -43,6 +43,11 @@ def test_what_a_command_imports(line, allowed, tmp_path, request):
     arguments = line.format(out=tmp_path).split()
     code = f"from owkg.cli.main import main\nassert main({arguments!r}) == 0"
     assert set(loaded(code, request.config.rootpath)) <= set(allowed)
+
+
+def test_help_needs_no_arrays(request):
+    code = "from owkg.cli.main import main\nassert main(['--help']) == 0"
+    assert loaded(code, request.config.rootpath, ("numpy", "polars", "scipy")) == []
 
 
 def test_the_package_imports_its_parts_when_they_are_asked_for(request):

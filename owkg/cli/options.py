@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.checks import ArgumentError
 from owkg.cli.errors import renamed
 
 NODE_SPREAD, POPULARITY_EXPONENT = 0.2, 1.0
@@ -115,7 +114,7 @@ def missing_model(name: Missing, node_spread: float, popularity_exponent: float)
         (Missing.POPULARITY, "popularity_exponent", popularity_exponent, POPULARITY_EXPONENT),
     ):
         if name is not one and value != default:
-            raise ArgumentError(option, f"has no effect without --missing {one.value}, got {value:g}.")
+            raise ValueError(f"`{option}` has no effect without --missing {one.value}, got {value:g}.")
     if name is Missing.NODE:
         return NodeBased(node_spread)
     if name is Missing.POPULARITY:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -54,6 +53,8 @@ def written_together(folder: Path) -> Iterator[Path]:
 
     They replace files of the same names; what else is in `folder` stays. Each is named on standard error.
     """
+    import secrets
+
     aside = folder / f".{secrets.token_hex(4)}.new"
     aside.mkdir(parents=True)
     try:

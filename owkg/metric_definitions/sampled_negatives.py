@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from jaxtyping import Float, Int
-from scipy import sparse, special
+from scipy import special
 
 from owkg import checks
 from owkg.checks import ArgumentError
@@ -176,7 +176,8 @@ def _ends(
     weight: RankWeight, grid: np.ndarray, rows: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[float, float]:
     """Least and largest mean of the weight over distributions with low <= rows @ distribution <= high."""
-    from scipy.optimize import linprog  # slow to import; few need it
+    from scipy import sparse  # slow to import; few need it
+    from scipy.optimize import linprog
 
     value = rank_weights(weight, grid.astype(float))
     bounds = np.concatenate([high, -low])

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import sparse
 
 from owkg.metric_definitions.measures import Spread
 from owkg.metric_definitions.ties import Ties
@@ -207,6 +206,8 @@ def resampled_medians(
     key: Any, tasks: Tasks, ties: Ties, weight: np.ndarray | None, replicates: int
 ) -> Float[np.ndarray, "replicates"]:
     """The median rank of each replicate, of the queries that `resampled_sums` draws with the same key."""
+    from scipy import sparse  # slow to import; few need it
+
     low, high = span(tasks, ties)
     each = (np.ones(len(low)) if weight is None else weight) / ((high - low) // 2 + 1)
     query = np.arange(len(low)) if tasks.query is None else tasks.query

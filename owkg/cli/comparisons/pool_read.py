@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from owkg.checks import ArgumentError
 from owkg.cli.options import Format
 from owkg.cli.output import number
 from owkg.cli.systems import noted
@@ -160,6 +159,8 @@ def _check_files(files: Reading, *, overwrite: bool) -> None:
 
 def _with_expert(files: Reading, found: ReadBack) -> tuple[ExpertCheck | None, dict[Path, Any]]:
     """(what the expert's sheet says, the candidates of that sheet where it is to be written)."""
+    from owkg.checks import ArgumentError
+
     if files.expert is None:
         return None, {}
     if files.sample is None:

@@ -8,15 +8,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from owkg.checks import ArgumentError
 from owkg.cli.options import Format, OutputFormat, named_values, naming_options
 from owkg.cli.output import number, show
 from owkg.cli.systems import split_list
-from owkg.cluster import Where, where
+
+if TYPE_CHECKING:
+    from owkg.cluster import Where
 
 # Options that are no settings of a training.
 _OTHERS = (
@@ -188,6 +189,7 @@ def train(
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= named_values(option or [], taken=settings)
     from owkg import train as training
+    from owkg.cluster import where
     from owkg.kg import read_graph
     from owkg.terminal.progress import progress
 
@@ -201,13 +203,13 @@ def train(
         others |= {"num_processes": num_processes, "process_id": process_id}
         for name, value in others.items():
             if value is not None and value is not False:
-                raise ArgumentError(name, "cannot be combined with --seeds.")
+                raise ValueError(f"`{name}` cannot be combined with --seeds.")
         chosen = training.training(**settings) if config is None else training.read_config(config, **settings)
         _train_seeds(kg, chosen, seeds, out, where(scheduler, workers), form)
         return
     for name, value in (("workers", workers), ("scheduler", scheduler)):
         if value is not None:
-            raise ArgumentError(name, "needs --seeds.")
+            raise ValueError(f"`{name}` needs --seeds.")
     together = {
         "devices": devices,
         "distributed": distributed,
@@ -259,13 +261,13 @@ def _connected(
     given = {name: number for name, number in numbers.items() if number is not None}
     if coordinator is None and not distributed:
         for name in given:
-            raise ArgumentError(name, "has no effect without --coordinator or --distributed.")
+            raise ValueError(f"`{name}` has no effect without --coordinator or --distributed.")
         yield True
         return
     from owkg.cluster.hosts import connect, is_first
 
     if distributed and coordinator is not None:
-        raise ArgumentError("coordinator", "cannot be combined with --distributed, which finds its own.")
+        raise ValueError("`coordinator` cannot be combined with --distributed, which finds its own.")
     connect(coordinator, **given)
     # Libraries that carry what devices tell each other write on standard output, which is for results.
     sys.stdout.flush()
@@ -278,7 +280,7 @@ def _connected(
         os.close(output)
 
 
-def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: Where | None, form: Format) -> None:
+def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: "Where | None", form: Format) -> None:
     """A run for each seed, and a table of them with mean and standard deviation of what was validated."""
     from owkg.terminal.progress import progress
     from owkg.terminal.tables import printed
@@ -286,7 +288,7 @@ def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: Where | No
 
     numbers = split_list(seeds)
     if not all(number.isdecimal() for number in numbers):
-        raise ArgumentError("seeds", f"must be whole numbers, separated by commas, got {seeds!r}.")
+        raise ValueError(f"`seeds` must be whole numbers, separated by commas, got {seeds!r}.")
     was_there = out.exists()
     try:
         with progress("training", "steps") as update:
