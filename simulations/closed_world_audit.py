@@ -471,7 +471,7 @@ def _shares(at: np.ndarray) -> tuple[tuple[float, float], float]:
 def calibrate(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Trains models on closed worlds and writes the errors that owkg audit uses; ten minutes on two cores."""
+    """Trains models on closed worlds and writes the errors that owkg audit uses; 20 minutes on two cores."""
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
     rows, told, place = [], [], where(scheduler, workers)
