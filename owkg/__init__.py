@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from owkg.metrics.front import evaluate
     from owkg.ranks import RankTable, rank, read_ranks
 
-# Where the front doors stand; the other names are rooms.
+# Where the front doors and the version stand; the other names are rooms.
 _DOORS = {
     "RankTable": "owkg.ranks",
     "__version__": "owkg.files.storage",
