@@ -118,7 +118,8 @@ def test_certificates_hold_and_are_put_to_the_test(trained):
     assert told.filter(~pl.col("covered"))["reversed"].sum() > 0
 
 
-def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path):
+def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch):
+    monkeypatch.setattr("owkg.cluster.workers.TIMEOUT_S", 1)
     with pytest.raises(ValueError, match="scheduler"):
         study.check(out=tmp_path, scheduler="tcp://127.0.0.1:1")
     assert not list(tmp_path.iterdir())
@@ -132,6 +133,7 @@ def test_the_page_has_the_committed_tables():
         for name in ("coverage", "probabilities", "boxes")
     )
     shown = {"mrr": "MRR", "hits@1": "Hits@1", "hits@10": "Hits@10", "p-mrr@1/2": "p-MRR at 1/2"}
+    apart = []
     for name, words in shown.items():
         own = kept.filter(metric=name)
         held = float(own["held"] @ own["checkpoints"]) / own["checkpoints"].sum()
@@ -142,14 +144,25 @@ def test_the_page_has_the_committed_tables():
             for said, right in upper["said", "right"].iter_rows()
         ]
         assert " | ".join(cells) + " |" in page, name
-        assert ((upper["said"] - upper["right"]).abs() <= 0.03).all()
+        # What is off is said too little, and by less than two of its errors.
+        off = upper["right"] - upper["said"]
+        assert (off >= -0.03).all(), name
+        assert (off.abs() <= 2 * upper["error"]).all(), name
+        apart += [(round(100 * x, 1), words) for x in off if abs(x) > 0.03]
+    number = {15: "Fifteen", 20: "Twenty"}[4 * 5 - len(apart)]
+    assert f"{number} of these twenty are within 3 points" in page
+    (least, first), (most, last) = min(apart), max(apart)
+    assert f"by {least} ({first}) to {most} points ({last.split()[0]})" in page
     assert f"of {kept.filter(metric='mrr')['checkpoints'].sum():,} checkpoints for MRR" in page
     of_mrr = boxes.filter(metric="mrr")
     told = [f"{100 * held:.1f} %" for held in boxes["held_of_all"]]
     assert f"{told[0]} of {of_mrr['checkpoints'].item():,} checkpoints for MRR, {told[1]} for Hits@1" in page
     assert f"{told[2]} for Hits@10 and {told[3]} for p-MRR at 1/2" in page
     assert (boxes["held_of_all"] > 0.975).all()
-    assert boxes["refuted"].to_list() == [0, 0, 0, 0]
+    refuted = dict(boxes.select("metric", "refuted").rows())
+    (metric,) = (name for name, share in refuted.items() if share > 0)
+    some = f"{100 * refuted[metric]:.1f}".removeprefix("0")
+    assert f"Hardly a value is refuted ({some} % for {shown[metric]}, else none)" in page
     alone, width = of_mrr["held_if_taken_as_independent"].item(), boxes["median_width"]
     assert f"Taken as independent it is {100 * alone:.1f} % for MRR" in page
     wide = [f"{x:.3f}".replace("0.", ".") for x in width[:2]]
