@@ -422,6 +422,7 @@ def _of_orders(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tupl
         weight: of each difference.
     """
     shares, freedoms = np.round(np.geomspace(0.03, 1.2, 48), 3), (2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
+    units, right, weight = _binned(units, right, weight)
 
     def said(at: tuple[float, float]) -> np.ndarray:
         return special.stdtr(at[1], units / at[0])
@@ -432,6 +433,13 @@ def _of_orders(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tupl
         share, freedom = best
         return share, share, 1.0, freedom
     return *_two_shares(units, right, weight), np.inf
+
+
+def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Millions of differences as some thousand, a thousandth apart: units, mean of right, and weight."""
+    place, row = np.unique(np.arcsinh(units / 0.01).round(3), return_inverse=True)
+    of_bin = np.bincount(row, weight)
+    return 0.01 * np.sinh(place), np.bincount(row, weight * right) / of_bin, of_bin
 
 
 def _unlikely(p: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:

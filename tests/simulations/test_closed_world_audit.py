@@ -75,6 +75,16 @@ def test_shares_of_differences_are_found_again():
     assert (chance, freedom) in ((1, 3), (1, 4), (1, 6))
 
 
+def test_bins_of_differences_keep_their_sums():
+    rng = np.random.default_rng(0)
+    units, right, weight = rng.exponential(size=5000), rng.uniform(size=5000), rng.uniform(size=5000)
+    place, mean, of_bin = study._binned(units, right, weight)
+    assert len(place) < 4000
+    assert of_bin.sum() == pytest.approx(weight.sum())
+    assert of_bin @ mean == pytest.approx(weight @ right)
+    assert of_bin @ place == pytest.approx(weight @ units, rel=1e-4)
+
+
 def test_how_far_probabilities_are_off():
     p, right = np.array([0.95, 0.75, 0.75, 0.75, 0.75]), np.array([1, 1, 1, 0, 0])
     assert study._off(p, right, np.ones(5)) == pytest.approx(0.25)
