@@ -322,7 +322,7 @@ def measured(run: Run, sample: Sample, name: str, folder: Path) -> Measured:
 def models(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
     """Trains four models, audits them on FB-Test-S, and compares with the ranks among all judged answers.
 
-    Half an hour of training on two shared cores; a run that was cut short goes on.
+    An hour of training on two shared cores; a run that was cut short goes on.
     """
     writable_folder(out)
     sample, whole = judged_sample(data), read_graph(data / "fb15k237")

@@ -135,6 +135,12 @@ def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch)
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.xfail(strict=True, reason="five of 20 tenths are too careful, by 3.4 to 6.0 points")
+def test_every_tenth_of_the_orders_is_within_three_points():
+    orders = pl.read_csv(Path(__file__).parents[2] / "docs" / "reproduction" / "audit_probabilities.csv")
+    assert ((orders["said"] - orders["right"]).abs() <= 0.03).all()
+
+
 def test_the_page_has_the_committed_tables():
     docs = Path(__file__).parents[2] / "docs"
     page = " ".join((docs / "audit.md").read_text(encoding="utf-8").split())
@@ -159,8 +165,7 @@ def test_the_page_has_the_committed_tables():
         assert (off >= -0.03).all(), name
         assert (off.abs() <= 2 * upper["error"]).all(), name
         apart += [(round(100 * x, 1), words) for x in off if abs(x) > 0.03]
-    number = {15: "Fifteen", 20: "Twenty"}[4 * 5 - len(apart)]
-    assert f"{number} of these twenty are within 3 points" in page
+    assert f"{4 * 5 - len(apart)} of these 20 are within 3 points" in page
     (least, first), (most, last) = min(apart), max(apart)
     assert f"by {least} ({first}) to {most} points ({last.split()[0]})" in page
     assert f"of {kept.filter(metric='mrr')['checkpoints'].sum():,} checkpoints for MRR" in page
@@ -170,6 +175,7 @@ def test_the_page_has_the_committed_tables():
     assert f"{told[2]} for Hits@10 and {told[3]} for p-MRR at 1/2" in page
     assert (boxes["held_of_all"] > 0.975).all()
     refuted = dict(boxes.select("metric", "refuted").rows())
+    assert max(refuted.values()) < 0.001
     (metric,) = (name for name, share in refuted.items() if share > 0)
     some = f"{100 * refuted[metric]:.1f}".removeprefix("0")
     assert f"Hardly a value is refuted ({some} % for {shown[metric]}, else none)" in page
