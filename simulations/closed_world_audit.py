@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import optimize, special
+from scipy import special
 
 from owkg.auditing import Answers, Pair, breakdown, implied
 from owkg.auditing.calibration import (
@@ -15,10 +15,10 @@ from owkg.auditing.calibration import (
     WORLDS,
     difference_error,
     full_error,
-    mixture,
     order_probability,
     scale,
 )
+from owkg.auditing.implied import missing_answers
 from owkg.auditing.order import Observed, full_metrics
 from owkg.cluster import Where, check_scheduler, where
 from owkg.files.storage import writable_folder
@@ -44,9 +44,13 @@ FEW = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 # Full metrics below it say nothing: chance.
 LEAST = 0.02
 # Share of checkpoints of worlds and models left out that intervals of 95 % are made to hold.
-HELD = 0.975
-# By how much probabilities of orders may be off on the worlds of the table.
-NEAR = 0.03
+HELD = 0.96
+# Of the errors of two models together, by which a difference errs.
+SHARES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+# Steps of the fit of their chances.
+_STEPS = 2000
+# Root mean square below which errors are rounding.
+_EXACT = 1e-6
 # Of a box of correlations, about the true one.
 WIDTH = 0.05
 # Variance of a value over queries, as of very many: the true value is of these queries, so none belongs here.
@@ -72,45 +76,63 @@ class Setting(NamedTuple):
     labels: tuple[str, ...]
 
 
-_FIRST, _MORE, _OTHER = (
+_FIRST, _SECOND, _THIRD, _FOURTH = (
     ("ComplEx 32", "DistMult 32", "RotatE 32", "TransE 32"),
     ("ComplEx 64", "DistMult 8", "RotatE 16", "RESCAL 16", "TransE 16", "ComplEx 32 sampled"),
     ("ComplEx 8", "pRotatE 32", "BetaE 16"),
+    ("DistMult 16 sampled", "TransE 64", "TuckER 16"),
 )
-CALIBRATION = {
-    "small": Setting(8, 80, 1, (0.95, 0.6), 1, _FIRST),
-    "large": Setting(12, 150, 4, (0.85, 0.5), 2, _FIRST),
-    "many": Setting(10, 150, 10, (0.8, 0.55), 3, _FIRST),
-    "few": Setting(20, 50, 1, (0.7,), 4, _FIRST),
-    "deep": Setting(5, 300, 6, (0.9, 0.65), 5, _FIRST),
-    "big": Setting(20, 300, 10, (0.75,), 6, _FIRST),
-    "villages": Setting(30, 40, 1, (0.9, 0.6), 13, _MORE),
-    "houses": Setting(15, 100, 2, (0.8, 0.5), 14, _MORE),
-    "clans": Setting(7, 250, 8, (0.9, 0.7), 15, _MORE),
-    "old": Setting(6, 180, 3, (0.95, 0.75), 16, _MORE),
-    "towns": Setting(18, 120, 5, (0.85, 0.65), 17, _MORE),
-    "cousins": Setting(9, 90, 1, (0.7, 0.55), 18, _MORE),
+
+
+def _drawn(number: int) -> Setting:
+    """A setting that nobody chose, of two densities; its last model is one that others have as well."""
+    rng = np.random.default_rng([20, number])
+    people, trees = rng.uniform(800, 2600), int(np.exp(rng.uniform(np.log(5), np.log(30))))
+    densities = np.sort(rng.choice(np.arange(50, 100, 5), 2, replace=False))[::-1] / 100
+    min_answers, other = int(rng.integers(1, 11)), str(rng.choice((*_FIRST, *_SECOND, *_THIRD)))
+    size, densities = round(people / trees), tuple(densities.tolist())
+    return Setting(trees, size, min_answers, densities, 100 + number, (*_FOURTH, other))
+
+
+GENERATIONS = {
+    "first": {
+        "small": Setting(8, 80, 1, (0.95, 0.6), 1, _FIRST),
+        "large": Setting(12, 150, 4, (0.85, 0.5), 2, _FIRST),
+        "many": Setting(10, 150, 10, (0.8, 0.55), 3, _FIRST),
+        "few": Setting(20, 50, 1, (0.7,), 4, _FIRST),
+        "deep": Setting(5, 300, 6, (0.9, 0.65), 5, _FIRST),
+        "big": Setting(20, 300, 10, (0.75,), 6, _FIRST),
+    },
+    "second": {
+        "villages": Setting(30, 40, 1, (0.9, 0.6), 13, _SECOND),
+        "houses": Setting(15, 100, 2, (0.8, 0.5), 14, _SECOND),
+        "clans": Setting(7, 250, 8, (0.9, 0.7), 15, _SECOND),
+        "old": Setting(6, 180, 3, (0.95, 0.75), 16, _SECOND),
+        "towns": Setting(18, 120, 5, (0.85, 0.65), 17, _SECOND),
+        "cousins": Setting(9, 90, 1, (0.7, 0.55), 18, _SECOND),
+    },
+    "third": {
+        "other": Setting(10, 110, 1, (0.75,), 7, _THIRD),
+        "wide": Setting(6, 200, 8, (0.7,), 8, (*_THIRD, "RotatE 32")),
+        "dense": Setting(15, 70, 2, (0.9,), 9, (*_THIRD, "TransE 32")),
+        "thin": Setting(9, 140, 5, (0.55,), 10, (*_THIRD, "DistMult 32")),
+        "broad": Setting(25, 60, 1, (0.65,), 11, _THIRD),
+        "tall": Setting(4, 350, 10, (0.8,), 12, (*_THIRD, "RotatE 32")),
+        "hamlets": Setting(40, 30, 1, (0.8,), 19, (*_THIRD, "ComplEx 64")),
+        "lines": Setting(5, 240, 5, (0.6,), 20, (*_THIRD, "RESCAL 16")),
+        "counties": Setting(16, 160, 6, (0.75,), 21, (*_THIRD, "TransE 16")),
+        "couples": Setting(24, 45, 1, (0.95,), 22, (*_THIRD, "ComplEx 32")),
+        "kin": Setting(11, 120, 3, (0.5,), 23, (*_THIRD, "DistMult 8")),
+        "halls": Setting(8, 220, 10, (0.85,), 24, (*_THIRD, "RotatE 16")),
+        "boroughs": Setting(13, 130, 4, (0.65,), 25, (*_THIRD, "DistMult 32")),
+        "farms": Setting(22, 85, 2, (0.7,), 26, (*_THIRD, "TransE 32")),
+        "lineages": Setting(5, 320, 8, (0.9,), 27, (*_THIRD, "RotatE 32")),
+        "outposts": Setting(10, 100, 1, (0.6,), 28, (*_THIRD, "ComplEx 32")),
+    },
+    # The families of 18 have no query of so many answers.
+    "fourth": {f"drawn-{number:02d}": _drawn(number) for number in range(24) if number != 18},
 }
-"""Worlds that the model error is fitted on."""
-CHECK = {
-    "other": Setting(10, 110, 1, (0.75,), 7, _OTHER),
-    "wide": Setting(6, 200, 8, (0.7,), 8, (*_OTHER, "RotatE 32")),
-    "dense": Setting(15, 70, 2, (0.9,), 9, (*_OTHER, "TransE 32")),
-    "thin": Setting(9, 140, 5, (0.55,), 10, (*_OTHER, "DistMult 32")),
-    "broad": Setting(25, 60, 1, (0.65,), 11, _OTHER),
-    "tall": Setting(4, 350, 10, (0.8,), 12, (*_OTHER, "RotatE 32")),
-    "hamlets": Setting(40, 30, 1, (0.8,), 19, (*_OTHER, "ComplEx 64")),
-    "lines": Setting(5, 240, 5, (0.6,), 20, (*_OTHER, "RESCAL 16")),
-    "counties": Setting(16, 160, 6, (0.75,), 21, (*_OTHER, "TransE 16")),
-    "couples": Setting(24, 45, 1, (0.95,), 22, (*_OTHER, "ComplEx 32")),
-    "kin": Setting(11, 120, 3, (0.5,), 23, (*_OTHER, "DistMult 8")),
-    "halls": Setting(8, 220, 10, (0.85,), 24, (*_OTHER, "RotatE 16")),
-    "boroughs": Setting(13, 130, 4, (0.65,), 25, (*_OTHER, "DistMult 32")),
-    "farms": Setting(22, 85, 2, (0.7,), 26, (*_OTHER, "TransE 32")),
-    "lineages": Setting(5, 320, 8, (0.9,), 27, (*_OTHER, "RotatE 32")),
-    "outposts": Setting(10, 100, 1, (0.6,), 28, (*_OTHER, "ComplEx 32")),
-}
-"""Other families; most of the models are others too. The last ten were made when the table was there."""
+"""Worlds by generation: each has families of its own, and models that no earlier one has."""
 
 
 def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration, ...]:
@@ -143,6 +165,9 @@ def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration,
         "pRotatE 32": ("protate", sampled | {"dim": 32, "learning_rate": 3e-3}, 1000),
         "TransE 32": ("transe", sampled | {"dim": 32}, 1000),
         "BetaE 16": ("betae", beta, 800),
+        "TransE 64": ("transe", sampled | {"dim": 64, "learning_rate": 3e-3}, 1000),
+        "TuckER 16": ("tucker", whole | {"dim": 16, "relation_dim": 8, "learning_rate": 1e-2}, 600),
+        "DistMult 16 sampled": ("distmult", bare | {"dim": 16}, 1000),
     }
     found = []
     for label in labels:
@@ -282,6 +307,7 @@ def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray, *, boxed:
             answers = Answers(numbers, share / share.sum(), entities, queries)
             told = implied(name, sparse, answers, sparsity=float(sparsity))
             known = {"metric": name, "average": average, "sparsity": float(sparsity), "queries": len(counts)}
+            known |= {"lost": float(missing_answers(answers, float(sparsity)))}
             columns = {"sparse": sparse, "full": true, "implied": told.full, "strength": told.strength}
             columns |= {"correlation": rho}
             columns |= {"checkpoint": np.arange(len(sparse))}
@@ -337,7 +363,7 @@ def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
         columns = dict(zip(keys, key, strict=True))
         told = {
             f"{name}_{which}": part[name].to_numpy()[at]
-            for name in ("implied", "full", "sparsity")
+            for name in ("implied", "full", "lost")
             for which, at in (("first", one), ("second", other))
         }
         parts.append(
@@ -346,65 +372,69 @@ def _pairs(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _nearest(sparsity: np.ndarray) -> np.ndarray:
-    """Of the sparsities of the table the nearest: fewer are missing of queries that keep an answer."""
-    grid = np.array(SPARSITIES)
-    return grid[np.abs(sparsity[:, None] - grid).argmin(1)]
-
-
 def calibration(rows: pl.DataFrame) -> pl.DataFrame:
-    """Errors by metric and sparsity, fitted to checkpoints that are known in full.
+    """Errors by metric, fitted to checkpoints that are known in full.
 
-    The error is the root mean square of full less implied over 2 sqrt(full (1 - full)), times what makes
-    `HELD` of the checkpoints lie within 1.96 of it when their families and their model are left out. A
-    difference errs by a share of both errors, by Student's t; where that is off by more than `NEAR` in some
-    tenth of the probabilities, by one of two shares, both normal. They are those under which the orders of
+    The root mean square of full less implied, over 2 sqrt(full (1 - full)), is a power of the missing
+    answers of a query: least squares of logarithms over worlds, sparsities and averages. The error is that
+    times what makes `HELD` of the checkpoints lie within 1.96 of it when their families and their model are
+    left out. A difference errs by one of `SHARES` of both errors, with the chances under which the orders of
     all pairs are likeliest.
+
+    Args:
+        rows: as of `points`, facts missing independently.
+
+    Returns:
+        A row each metric and share: error, of one missing answer, power, share and chance.
     """
     parts = []
     for metric in METRICS:
         own = rows.filter((pl.col("metric") == metric) & (pl.col("full") > LEAST))
-        told, asked = own["implied"].to_numpy(), _nearest(own["sparsity"].to_numpy())
-        ratio = (own["full"].to_numpy() - told) / scale(told)
-        # Worlds of a setting are of the same families.
-        world = own["setting"].to_numpy()
-        model, points = own["model"].to_numpy(), np.unique(asked)
-
-        def fitted(some: Any, ratio: Any = ratio, asked: Any = asked, points: Any = points) -> np.ndarray:
-            return np.array([np.sqrt((ratio[some & (asked == x)] ** 2).mean()) for x in points])
-
-        # Families and a model that were not fitted.
-        new = [
-            (at, (world != one) & (model != other))
-            for one in np.unique(world)
-            for other in np.unique(model)
-            if (at := (world == one) & (model == other)).any()
-        ]
-        left_out = [np.abs(ratio[at]) / np.interp(asked[at], points, fitted(rest)) for at, rest in new]
-        error = fitted(np.ones(len(own), bool)) * np.quantile(np.concatenate(left_out), HELD) / 1.96
+        error, power = _law(own)
         pairs = _pairs(own)
         first, second = (pairs[f"implied_{which}"].to_numpy() for which in ("first", "second"))
-        both = np.interp(pairs["sparsity_first"].to_numpy(), points, error) * np.hypot(
-            scale(first), scale(second)
-        )
+        both = error * pairs["lost_first"].to_numpy() ** power * np.hypot(scale(first), scale(second))
         # Each world counts alike, however many pairs it has.
         of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
-        narrow, wide, chance, freedom = _of_orders((first - second) / both, _right(pairs), of_world)
-        parts.append(
-            pl.DataFrame(
-                {
-                    "metric": metric,
-                    "sparsity": points,
-                    "error": np.maximum.accumulate(error).round(5),
-                    "narrow_share": narrow,
-                    "wide_share": wide,
-                    "narrow_chance": chance,
-                    "freedom": freedom,
-                    "checkpoints": [int((asked == x).sum()) for x in points],
-                }
-            )
-        )
+        chance = _chances((first - second) / both, _right(pairs), of_world)
+        told = {"error": error, "power": power, "share": SHARES, "chance": chance, "checkpoints": len(own)}
+        parts.append(pl.DataFrame({"metric": metric} | told))
     return pl.concat(parts)
+
+
+def _law(rows: pl.DataFrame) -> tuple[float, float]:
+    """The error at one missing answer of a query and the power of that number, of one metric."""
+    told = rows["implied"].to_numpy()
+    ratio = np.abs(rows["full"].to_numpy() - told) / scale(told)
+    label = pl.concat_str("setting", "density", "asked", "average", separator="/")
+    tests, test = np.unique(rows.select(label).to_series().to_numpy(), return_inverse=True)
+    # Worlds of a setting are of the same families.
+    families, family = np.unique(rows["setting"].to_numpy(), return_inverse=True)
+    models, model = np.unique(rows["model"].to_numpy(), return_inverse=True)
+    log_lost = np.log(rows["lost"].to_numpy())
+    x = np.bincount(test, log_lost) / np.bincount(test)
+    of_test = np.empty(len(tests), int)
+    of_test[test] = family
+    square, count = (
+        np.bincount(test * len(models) + model, one, len(tests) * len(models)).reshape(-1, len(models))
+        for one in (ratio**2, np.ones(len(ratio)))
+    )
+
+    def fitted(some: np.ndarray, others: np.ndarray) -> tuple[float, float]:
+        total, of = square[some][:, others].sum(1), count[some][:, others].sum(1)
+        at = total > of * _EXACT**2
+        power, log = np.polyfit(x[some][at], np.log(total[at] / of[at]) / 2, 1)
+        return float(np.exp(log)), float(power)
+
+    left_out = []
+    for one in range(len(families)):
+        for other in np.unique(model[family == one]):
+            error, power = fitted(of_test != one, np.arange(len(models)) != other)
+            at = (family == one) & (model == other)
+            left_out.append(ratio[at] / (error * np.exp(power * log_lost[at])))
+    error, power = fitted(np.ones(len(tests), bool), np.ones(len(models), bool))
+    wider = float(np.quantile(np.concatenate(left_out), HELD)) / 1.96
+    return round(error * wider, 5), round(power, 4)
 
 
 def _right(pairs: pl.DataFrame) -> np.ndarray:
@@ -413,26 +443,24 @@ def _right(pairs: pl.DataFrame) -> np.ndarray:
     return (1 + np.sign(first - second)) / 2
 
 
-def _of_orders(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[float, float, float, float]:
-    """The shares of both errors by which differences err, the chance of the smaller, degrees of freedom.
+def _chances(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The chance of each of `SHARES`: the likeliest, by expectation and maximisation.
 
     Args:
         units: implied differences, in errors of both.
         right: as of `_right`.
         weight: of each difference.
     """
-    shares, freedoms = np.round(np.geomspace(0.03, 1.2, 48), 3), (2.0, 3.0, 4.0, 6.0, 10.0, 30.0)
-    units, right, weight = _binned(units, right, weight)
-
-    def said(at: tuple[float, float]) -> np.ndarray:
-        return special.stdtr(at[1], units / at[0])
-
-    every = [(float(share), freedom) for share in shares for freedom in freedoms]
-    best = min(every, key=lambda at: _unlikely(said(at), right, weight))
-    if _off(said(best), right, weight) <= NEAR:
-        share, freedom = best
-        return share, share, 1.0, freedom
-    return *_two_shares(units, right, weight), np.inf
+    units, right, weight = _binned(units, right, weight / weight.sum())
+    by_share = special.ndtr(units[:, None] / np.array(SHARES))
+    chance = np.full(len(SHARES), 1 / len(SHARES))
+    for _ in range(_STEPS):
+        said = np.clip(by_share @ chance, 1e-12, 1 - 1e-12)
+        chance *= (weight * right / said) @ by_share + (weight * (1 - right) / (1 - said)) @ (1 - by_share)
+        chance /= chance.sum()
+    found = chance.round(4)
+    found[found.argmax()] += 1 - found.sum()
+    return found.round(4)
 
 
 def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -442,65 +470,44 @@ def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[n
     return 0.01 * np.sinh(place), np.bincount(row, weight * right) / of_bin, of_bin
 
 
-def _unlikely(p: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:
-    """The negative logarithm of the likelihood of orders that are said with probabilities."""
-    log, log_other = (np.log(np.clip(x, 1e-9, 1)) for x in (p, 1 - p))
-    return -float(weight @ (right * log + (1 - right) * log_other))
-
-
-def _off(p: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:
-    """The largest difference of what is said and what is right in a tenth, each pair told from both sides."""
-    p, right, weight = np.concatenate([p, 1 - p]), np.concatenate([right, 1 - right]), np.tile(weight, 2)
-    tenth = np.minimum((10 * p).astype(int), 9)
-    apart, of_tenth = (np.bincount(tenth, one, 10) for one in (weight * (right - p), weight))
-    return float((np.abs(apart) / np.maximum(of_tenth, 1e-300)).max())
-
-
-def _two_shares(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[float, float, float]:
-    """The smaller and the larger share, and the chance of the smaller; arguments as of `_of_orders`."""
-
-    def unlikely(at: np.ndarray) -> float:
-        return _unlikely(mixture(lambda share: special.ndtr(units / share), *_shares(at)), right, weight)
-
-    starts = [np.array([np.log(0.1), np.log(odds), 0.0]) for odds in (2.0, 6.0, 15.0)]
-    bounds = [(np.log(0.01), np.log(2.0)), (-5.0, np.log(50.0)), (-5.0, 5.0)]
-    options = {"method": "Nelder-Mead", "tol": 1e-6, "bounds": bounds}
-    fits = (optimize.minimize(unlikely, start, **options) for start in starts)
-    (narrow, wide), chance = _shares(min(fits, key=lambda fit: fit.fun).x)
-    return round(narrow, 3), round(wide, 3), round(chance, 3)
-
-
-def _shares(at: np.ndarray) -> tuple[tuple[float, float], float]:
-    """The smaller and the larger share, and the chance of the smaller, of what is searched over."""
-    narrow = float(np.exp(at[0]))
-    return (narrow, narrow * (1 + float(np.exp(at[1])))), float(special.expit(at[2]))
-
-
 def calibrate(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Trains models on closed worlds and writes the errors that owkg audit uses; 20 minutes on two cores."""
-    writable_folder(out)
-    folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
-    rows, told, place = [], [], where(scheduler, workers)
-    check_scheduler(place)
-    for name, setting in CALIBRATION.items():
-        worlds = trained(name, setting, folder, quick=quick, place=place)
-        rows.append(points(name, worlds, setting.labels, chosen=False))
+    """Trains models on closed worlds and writes the errors that owkg audit uses; an hour on two cores."""
+    rows, told = [], []
+    for generation, name, labels, worlds in _every(out, quick, scheduler, workers):
+        rows.append(points(name, worlds, labels, chosen=False))
         for world, recorded in worlds:
             sizes = {"entities": world.graph.num_entities, "queries": world.num_queries}
-            sizes |= {"answers": len(world.query), "models": ", ".join(setting.labels)}
+            sizes |= {"answers": len(world.query), "models": ", ".join(labels)}
             sizes |= {"checkpoints": sum(len(one.step) for one in recorded)}
-            told.append({"setting": name, "density": world.density} | sizes)
+            told.append({"generation": generation, "setting": name, "density": world.density} | sizes)
     found = calibration(pl.concat(rows))
     save_table(found, out / TABLE.name if quick else TABLE)
     save_table(pl.DataFrame(told), out / WORLDS.name if quick else WORLDS)
-    wide = found.pivot("metric", index="sparsity", values="error", maintain_order=True)
-    printed("errors", wide.columns, [[f"{x:.3f}" for x in row] for row in wide.iter_rows()])
-    rows_of = found.unique("metric", maintain_order=True).select(
-        "metric", "narrow_share", "wide_share", "narrow_chance", "freedom"
-    )
-    printed("of differences", rows_of.columns, [[str(x) for x in row] for row in rows_of.iter_rows()])
+    laws = found.unique("metric", maintain_order=True).select("metric", "error", "power", "checkpoints")
+    printed("errors", laws.columns, [[str(x) for x in row] for row in laws.iter_rows()])
+    chances = found.pivot("share", index="metric", values="chance", maintain_order=True)
+    printed("chances of the shares", chances.columns, [[str(x) for x in row] for row in chances.iter_rows()])
+
+
+def _every(
+    out: Path, quick: bool, scheduler: str | None, workers: int | None
+) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple[ClosedWorld, list[Record]]]]]:
+    """Generation, name, models and trained worlds of every setting."""
+    writable_folder(out)
+    folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
+    place = where(scheduler, workers)
+    check_scheduler(place)
+    every = [
+        (generation, name, setting.labels, trained(name, setting, folder, quick=quick, place=place))
+        for generation, settings in GENERATIONS.items()
+        for name, setting in settings.items()
+    ]
+    with progress("measuring closed worlds", "settings") as update:
+        for done, one in enumerate(every):
+            update(done, len(every), one[1])
+            yield one
 
 
 def published() -> pl.DataFrame:
@@ -519,6 +526,7 @@ def published() -> pl.DataFrame:
         told = implied("mrr", own["sparse"].to_numpy(), answers, sparsity=sparsity).full
         parts.append(
             own.select(
+                pl.lit("published").alias("generation"),
                 pl.lit("published").alias("setting"),
                 "density",
                 pl.lit(round(sparsity, 2)).alias("asked"),
@@ -530,6 +538,7 @@ def published() -> pl.DataFrame:
                 pl.lit("mrr").alias("metric"),
                 pl.lit("queries").alias("average"),
                 pl.lit(sparsity).alias("sparsity"),
+                pl.lit(float(missing_answers(answers, sparsity))).alias("lost"),
             )
         )
     return pl.concat(parts) if parts else pl.DataFrame()
@@ -538,49 +547,55 @@ def published() -> pl.DataFrame:
 def check(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Intervals and probabilities of an audit on families, and mostly models, that the table has not seen."""
-    writable_folder(out)
-    folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
-    place = where(scheduler, workers)
-    check_scheduler(place)
-    unseen_worlds = [
-        trained(name, setting, folder, quick=quick, place=place) for name, setting in CHECK.items()
-    ]
-    rows = pl.concat(
-        points(name, worlds, setting.labels)
-        for (name, setting), worlds in zip(CHECK.items(), unseen_worlds, strict=True)
-    )
-    parts = [rows.filter(pl.col("missing") == "independent")]
+    """Intervals and probabilities of an audit on worlds and models that its errors were not fitted to.
+
+    Each generation is judged by errors that are fitted to the other three; the published worlds, on which
+    nothing is fitted, by those of owkg audit.
+    """
+    parts, certified = [], []
+    for generation, name, labels, worlds in _every(out, quick, scheduler, workers):
+        parts.append(points(name, worlds, labels).with_columns(pl.lit(generation).alias("generation")))
+        certified += [certificates(*one) for one in worlds]
+    every = pl.concat(parts).filter(pl.col("full") > LEAST)
+    of_generation, within, orders, boxes = pl.col("generation"), [], [], []
+    for generation in GENERATIONS:
+        own, others = every.filter(of_generation == generation), every.filter(of_generation != generation)
+        table = calibration(others.filter(missing="independent"))
+        within.append(intervals(own.filter(missing="independent"), table))
+        orders.append(ordered(own.filter(missing="independent"), table))
+        boxes.append(boxed(own.filter(missing="chosen"), table))
     known = published()
     if len(known):
-        parts.append(known)
-    unseen = pl.concat(parts, how="diagonal").filter(pl.col("full") > LEAST)
-    kept = coverage(unseen)
-    save_table(kept, out / "audit_coverage.csv")
-    wide = kept.filter(pl.col("metric") == "mrr")
-    printed(
-        "intervals of the full MRR, sparsity known", wide.columns, [_cells(row) for row in wide.iter_rows()]
-    )
-    by_metric = unseen.group_by("metric", maintain_order=True).agg(pl.len())["metric"].to_list()
-    cells = [_cells((name, *coverage(unseen.filter(metric=name), ())[0].row(0))) for name in by_metric]
-    printed("intervals by metric", ["metric", "checkpoints", "held", "median_width"], cells)
-    said = reliability(unseen)
+        known = known.filter(pl.col("full") > LEAST)
+        within.append(intervals(known))
+        orders.append(ordered(known))
+    told = pl.concat(within, how="diagonal")
+    save_table(coverage(told, ("metric", "generation", "setting", "asked")), out / "audit_coverage.csv")
+    for by, title in ((("metric",), "intervals"), (("metric", "generation"), "intervals by generation")):
+        kept = coverage(told, by)
+        printed(title, kept.columns, [_cells(row) for row in kept.iter_rows()])
+    pairs = pl.concat(orders)
+    every_one = reliability(pairs).with_columns(pl.lit("all").alias("generation"))
+    single = [
+        reliability(part).with_columns(pl.lit(name).alias("generation"))
+        for (name,), part in pairs.partition_by("generation", as_dict=True, maintain_order=True).items()
+    ]
+    said = pl.concat([every_one, *single]).select("generation", pl.exclude("generation"))
     save_table(said, out / "audit_probabilities.csv")
-    wide = said.filter(pl.col("metric") == "mrr").drop("metric")
-    printed("orders by MRR: said and right", wide.columns, [_cells(row) for row in wide.iter_rows()])
-    chosen = rows.filter((pl.col("missing") == "chosen") & (pl.col("full") > LEAST))
-    boxes = boxed(chosen)
-    save_table(boxes, out / "audit_boxes.csv")
-    told = pl.concat(certificates(*one) for worlds in unseen_worlds for one in worlds)
-    some = told.filter("covered")
+    upper = said.filter(pl.col("tenth") >= 5, generation="all").drop("generation")
+    printed("orders: said and right", upper.columns, [_cells(row) for row in upper.iter_rows()])
+    held = of_boxes(pl.concat(boxes))
+    save_table(held, out / "audit_boxes.csv")
+    of_pairs = pl.concat(certified)
+    some = of_pairs.filter("covered")
     line(
-        f"{len(some):,} of {len(told):,} orders by MRR are certified against more facts than are missing; "
-        f"the full test turns {some['reversed'].sum():,} of these, and {told['reversed'].sum():,} of all"
+        f"{len(some):,} of {len(of_pairs):,} orders by MRR are certified against more facts than are missing."
+        f" The full test turns {some['reversed'].sum():,} of these, and {of_pairs['reversed'].sum():,} of all"
     )
     printed(
         f"facts chosen by a model, correlations known to {WIDTH:g}",
-        boxes.columns,
-        [_cells(row) for row in boxes.iter_rows()],
+        held.columns,
+        [_cells(row) for row in held.iter_rows()],
     )
 
 
@@ -647,91 +662,131 @@ def _certificate(
     }
 
 
-def coverage(rows: pl.DataFrame, by: tuple[str, ...] = ("metric", "setting", "asked")) -> pl.DataFrame:
-    """How often the interval of the full metric holds the true one, and its median width."""
-    told = rows["implied"].to_numpy()
+def intervals(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The rows of checkpoints, with whether the interval of 95 % holds the full metric, and its width.
+
+    Args:
+        rows: as of `points`.
+        table: errors, as of `calibration`; None: those of owkg audit.
+    """
+    told, half = rows["implied"].to_numpy(), _half(rows, rows["implied"], table)
+    low, high = np.clip(told - half, 0, 1), np.clip(told + half, 0, 1)
+    full = rows["full"].to_numpy()
+    return rows.with_columns(
+        held=pl.Series((low - 1e-9 <= full) & (full <= high + 1e-9)), width=pl.Series(high - low)
+    )
+
+
+def _half(rows: pl.DataFrame, told: pl.Series, table: pl.DataFrame | None) -> np.ndarray:
+    """Half of the width of an interval of 95 % about full metrics that are implied."""
     half = np.empty(len(rows))
     for name in rows["metric"].unique():
         at = (rows["metric"] == name).to_numpy()
-        half[at] = 1.96 * full_error(name, rows["sparsity"].to_numpy()[at], told[at])
-    low, high = np.clip(told - half, 0, 1), np.clip(told + half, 0, 1)
-    full = rows["full"].to_numpy()
-    own = rows.with_columns(
-        held=pl.Series((low - 1e-9 <= full) & (full <= high + 1e-9)), width=pl.Series(high - low)
+        half[at] = 1.96 * full_error(name, rows["lost"].to_numpy()[at], told.to_numpy()[at], table)
+    return half
+
+
+def coverage(told: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """How often intervals hold the full metric, and their median width, of `intervals`."""
+    return told.group_by(by, maintain_order=True).agg(
+        pl.len().alias("checkpoints"), pl.col("held").mean(), pl.col("width").median().alias("median_width")
     )
-    means = (
-        pl.len().alias("checkpoints"),
-        pl.col("held").mean(),
-        pl.col("width").median().alias("median_width"),
-    )
-    return own.group_by(by, maintain_order=True).agg(*means) if by else own.select(*means)
 
 
-def reliability(rows: pl.DataFrame) -> pl.DataFrame:
-    """Probabilities of orders by tenths: the mean that is said, and the share that is right, with its error.
+def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Every pair of checkpoints of different models: the probability of its order, and whether it is right.
 
-    Each world counts alike, however many pairs it has; the error is over worlds.
+    Args:
+        rows: as of `points`, with their generation.
+        table: errors, as of `calibration`; None: those of owkg audit.
     """
-    pairs, parts = _pairs(rows), []
+    pairs, generation = _pairs(rows), rows.select("setting", "generation").unique()
+    parts = []
     for name in pairs["metric"].unique(maintain_order=True):
         own = pairs.filter(metric=name)
         first, second = (own[f"implied_{which}"].to_numpy() for which in ("first", "second"))
-        error = difference_error(name, own["sparsity_first"].to_numpy(), first, second)
-        p = order_probability(name, first - second, 0.0, error)
-        right = _right(own)
-        # Each pair is told from both sides.
-        p, right = np.concatenate([p, 1 - p]), np.concatenate([right, 1 - right])
-        world = (own["setting"] + "/" + own["density"].cast(pl.String)).to_list() * 2
-        told = pl.DataFrame({"world": world, "tenth": np.minimum((p * 10).astype(int), 9), "said": p})
-        told = told.with_columns(right=pl.Series(right), weight=1 / pl.len().over("world"))
-        by_world = told.group_by("world", "tenth", maintain_order=True).agg(
-            pl.len().alias("pairs"),
-            pl.col("weight").sum(),
-            *((pl.col(key) * pl.col("weight")).sum() for key in ("said", "right")),
-        )
-        whole, worlds = pl.col("weight").sum().over("tenth"), pl.len().over("tenth")
-        apart = pl.col("right") - pl.col("weight") * pl.col("right").sum().over("tenth") / whole
-        parts.append(
-            by_world.with_columns(square=(apart / whole) ** 2 * worlds / (worlds - 1))
-            .group_by("tenth", maintain_order=True)
-            .agg(
-                pl.col("pairs").sum(),
-                *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right")),
-                error=pl.col("square").sum().sqrt(),
-            )
-            .sort("tenth")
-            .select(pl.lit(name).alias("metric"), pl.all())
-        )
-    return pl.concat(parts)
+        error = difference_error(name, own["lost_first"].to_numpy(), first, second, table)
+        p = order_probability(name, first - second, 0.0, error, table=table)
+        parts.append(own.select("metric", "setting", "density").with_columns(said=p, right=_right(own)))
+    return pl.concat(parts).join(generation, "setting", maintain_order="left")
 
 
-def boxed(rows: pl.DataFrame) -> pl.DataFrame:
+def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Probabilities of orders by tenths: the mean that is said, and the share that is right, with its error.
+
+    Each world counts alike, however many pairs it has; the error is over worlds.
+
+    Args:
+        pairs: of `ordered`.
+    """
+    # Each pair is told from both sides.
+    other = pairs.with_columns(*((1 - pl.col(key)).alias(key) for key in ("said", "right")))
+    world, of_tenth = ("metric", "setting", "density"), ("metric", "tenth")
+    told = pl.concat([pairs, other]).with_columns(
+        tenth=(pl.col("said") * 10).cast(pl.Int64).clip(0, 9), weight=1 / pl.len().over(world)
+    )
+    by_world = told.group_by(*world, "tenth", maintain_order=True).agg(
+        pl.len().alias("pairs"),
+        pl.col("weight").sum(),
+        *((pl.col(key) * pl.col("weight")).sum() for key in ("said", "right")),
+    )
+    whole, worlds = pl.col("weight").sum().over(of_tenth), pl.len().over(of_tenth)
+    apart = pl.col("right") - pl.col("weight") * pl.col("right").sum().over(of_tenth) / whole
+    order = pairs["metric"].unique(maintain_order=True)
+    return (
+        by_world.with_columns(square=(apart / whole) ** 2 * worlds / (worlds - 1))
+        .group_by(of_tenth, maintain_order=True)
+        .agg(
+            pl.col("pairs").sum(),
+            *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right")),
+            error=pl.col("square").sum().sqrt(),
+        )
+        .sort(pl.col("metric").cast(pl.Enum(order)), "tenth")
+    )
+
+
+def boxed(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The rows with a box, with whether the identified set with its error holds the full metric.
+
+    Args:
+        rows: as of `points`, facts chosen by a model.
+        table: errors, as of `calibration`; None: those of owkg audit.
+    """
+    rows = rows.filter(pl.col("refuted") | pl.col("box_low").is_not_nan())
+    low = rows["box_low"].to_numpy() - _half(rows, rows["box_low"], table)
+    high = rows["box_high"].to_numpy() + _half(rows, rows["box_high"], table)
+    full, alone = rows["full"].to_numpy(), rows["implied"].to_numpy()
+    return rows.with_columns(
+        held=(low <= full) & (full <= high),
+        width=np.clip(high, 0, 1) - np.clip(low, 0, 1),
+        held_alone=np.abs(full - alone) <= _half(rows, rows["implied"], table),
+    )
+
+
+def of_boxes(told: pl.DataFrame) -> pl.DataFrame:
     """How often the identified set over a box that holds the true correlation holds the true full metric.
 
     `refuted`: share whose value no strength gives in the whole box; an audit says so, and implies none. All
     else is of the others; `held_of_all` counts refuted ones as not held. `rmse`: of the full metric that the
     true correlation implies.
+
+    Args:
+        told: of `boxed`.
     """
     parts = []
     for name in METRICS:
-        every = rows.filter(metric=name).filter(pl.col("refuted") | pl.col("box_low").is_not_nan())
+        every = told.filter(metric=name)
         own = every.filter(~pl.col("refuted"))
-        low, high = own["box_low"].to_numpy(), own["box_high"].to_numpy()
-        asked = own["sparsity"].to_numpy()
-        low, high = low - 1.96 * full_error(name, asked, low), high + 1.96 * full_error(name, asked, high)
-        full = own["full"].to_numpy()
-        alone, middle = own["implied"].to_numpy(), own["box_middle"].to_numpy()
-        half = 1.96 * full_error(name, asked, alone)
-        held = (low <= full) & (full <= high)
+        full, alone, middle = (own[one].to_numpy() for one in ("full", "implied", "box_middle"))
         parts.append(
             {
                 "metric": name,
                 "checkpoints": len(every),
                 "refuted": float(every["refuted"].mean()),  # pyright: ignore
-                "held": float(held.mean()),
-                "held_of_all": float(held.sum() / len(every)),
-                "median_width": float(np.median(np.clip(high, 0, 1) - np.clip(low, 0, 1))),
-                "held_if_taken_as_independent": float((np.abs(full - alone) <= half).mean()),
+                "held": float(own["held"].mean()),  # pyright: ignore
+                "held_of_all": float(own["held"].sum() / len(every)),
+                "median_width": float(own["width"].median()),  # pyright: ignore
+                "held_if_taken_as_independent": float(own["held_alone"].mean()),  # pyright: ignore
                 "rmse": _rmse(middle - full),
                 "rmse_if_taken_as_independent": _rmse((alone - full)[np.isfinite(middle)]),
                 "mean_correlation": float(own["correlation"].mean()),  # pyright: ignore

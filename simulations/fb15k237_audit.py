@@ -12,6 +12,7 @@ from scipy import special
 from owkg import audit, evaluate, read_graph, theory
 from owkg.auditing import Answers, Audit, missing_share
 from owkg.auditing.calibration import difference_error, order_probability
+from owkg.auditing.implied import missing_answers
 from owkg.auditing.order import Observed, full_metrics
 from owkg.evaluation import ranks
 from owkg.files.storage import writable_folder
@@ -78,7 +79,7 @@ def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, 
             one, other = (int(np.argmin(np.abs(rhos - s * d / 2))) for s in (sign, -sign))
             a, b = full.full[first][:, :, one], full.full[second][:, :, other]
             slope = (full.slope[first][:, :, one] + full.slope[second][:, :, other]) / 2
-            model = difference_error("mrr", betas, a, b)
+            model = difference_error("mrr", missing_answers(answers, betas), a, b)
             ends.append(order_probability("mrr", a - b, slope * error[:, None], model))
         both = np.stack(ends)
         found |= {f"low_{d:g}": both.min((0, 2)), f"high_{d:g}": both.max((0, 2))}

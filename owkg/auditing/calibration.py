@@ -4,7 +4,6 @@ The table is made by `python -m simulations.closed_world_audit calibrate`, from 
 families whose full tests are known. docs/audit.md says how it does on worlds that it was not made from.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -25,58 +24,64 @@ _MANY = 1e9
 
 
 class _Errors(NamedTuple):
-    """Of a metric: sparsities and errors there, and by which shares of these differences err.
+    """Of a metric: the error of a full-test metric, and by which shares of it differences err.
 
-    Models of one world err alike, more or less: the error of a difference is one of two shares of the errors
-    of both models together, the smaller with a probability of `chance`, by Student's t of so many degrees of
-    freedom. Where one share is enough both are equal.
+    Models of one world err alike, more or less: the error of a difference is one of some shares of the errors
+    of both models together, each with its chance, and normal.
     """
 
-    sparsity: np.ndarray
-    error: np.ndarray
-    shares: tuple[float, float]
-    chance: float
-    freedom: float
+    error: float
+    power: float
+    share: np.ndarray
+    chance: np.ndarray
 
 
-def full_error(metric: str, sparsity: Any, full: Any) -> Any:
+def full_error(metric: str, missing: Any, full: Any, table: pl.DataFrame | None = None) -> Any:
     """The standard deviation of the true full-test metric about the implied one.
 
-    In proportion to sqrt(full (1 - full)). An interval of 1.96 of it held 95 % of the checkpoints on the
-    worlds of the calibration, each left out of it in turn.
+    In proportion to sqrt(full (1 - full)), and to a power of the missing answers of a query. An interval of
+    1.96 of it held 95 % of the checkpoints on the worlds of the calibration, families and models left out of
+    it in turn.
 
     Args:
         metric: its name; of a metric that was not calibrated, the errors of one that is like it
             (`calibrated`).
-        sparsity: beta, in [0, 1).
+        missing: expected missing answers of a query (`owkg.auditing.implied.missing_answers`).
         full: implied full-test metric.
+        table: of errors; None: that of the package.
     """
-    own = _errors(calibrated(metric))
-    return np.interp(sparsity, own.sparsity, own.error) * scale(full)
+    own = _errors(metric, table)
+    return own.error * np.asarray(missing, float) ** own.power * scale(full)
 
 
-def difference_error(metric: str, sparsity: Any, first: Any, second: Any) -> Any:
+def difference_error(
+    metric: str, missing: Any, first: Any, second: Any, table: pl.DataFrame | None = None
+) -> Any:
     """The errors of two models' full-test metrics, both implied, together.
 
     Their difference errs by a share of it (`order_probability`).
 
     Args:
         metric: its name.
-        sparsity: beta, in [0, 1).
+        missing: expected missing answers of a query.
         first, second: implied full-test metrics.
+        table: of errors; None: that of the package.
     """
-    own = _errors(calibrated(metric))
-    return np.interp(sparsity, own.sparsity, own.error) * np.hypot(scale(first), scale(second))
+    return np.hypot(full_error(metric, missing, first, table), full_error(metric, missing, second, table))
 
 
 def order_probability(
-    metric: str, difference: Any, sampling: Any, model: Any, of_sampling: float = np.inf
+    metric: str,
+    difference: Any,
+    sampling: Any,
+    model: Any,
+    of_sampling: float = np.inf,
+    table: pl.DataFrame | None = None,
 ) -> Any:
     """P(the first is better), from the implied difference and its errors.
 
-    The error of the model is as the calibration has it (`mixture`), and the error over queries is added; by
-    Student's t with the degrees of freedom of Satterthwaite, which is an approximation. Where both errors
-    count it is too sure, from 4 degrees of freedom on by up to 3 points (of Hits@1, 5), with 1 by up to 9.
+    The error of the model is a mixture of normal ones, as the calibration has it, and the error over queries
+    is added; by Student's t with the degrees of freedom of Satterthwaite, which is an approximation: DOCS
 
     Args:
         metric: its name.
@@ -84,23 +89,15 @@ def order_probability(
         sampling: its standard error over queries.
         model: of `difference_error`.
         of_sampling: degrees of freedom of `sampling`.
+        table: of errors; None: that of the package.
     """
     sampling, model = np.asarray(sampling, float), np.asarray(model, float)
-    own = _errors(calibrated(metric))
-
-    def better(share: float) -> Any:
+    own, found = _errors(metric, table), 0.0
+    for share, chance in zip(own.share, own.chance, strict=True):
         variance = np.maximum(sampling**2 + (share * model) ** 2, _NOTHING**2)
-        parts = (share * model) ** 4 / own.freedom + sampling**4 / of_sampling
-        freedom = variance**2 / np.maximum(parts, variance**2 / _MANY)
-        return special.stdtr(freedom, difference / np.sqrt(variance))
-
-    return mixture(better, own.shares, own.chance)
-
-
-def mixture(better: Callable[[float], Any], shares: tuple[float, float], chance: float) -> Any:
-    """The mean of `better(share)`: of the smaller share with the probability `chance`, else of the larger."""
-    narrow, wide = (better(share) for share in shares)
-    return chance * narrow + (1 - chance) * wide
+        freedom = variance**2 / np.maximum(sampling**4 / of_sampling, variance**2 / _MANY)
+        found = found + chance * special.stdtr(freedom, difference / np.sqrt(variance))
+    return found
 
 
 def calibrated(metric: str) -> str:
@@ -115,11 +112,14 @@ def calibrated(metric: str) -> str:
 
 
 def worlds() -> list[str]:
-    """The worlds that the table is made from, a line each."""
+    """The worlds that the table is made from, a line each generation of them."""
+    own = pl.read_csv(WORLDS, glob=False)
     return [
-        f"{row['setting']}, density {row['density']:g}: {row['entities']:,} entities, "
-        f"{row['queries']:,} queries, {row['answers']:,} answers; {row['models']}"
-        for row in pl.read_csv(WORLDS, glob=False).iter_rows(named=True)
+        f"{name}: {len(part)} closed worlds of {part['setting'].n_unique()} sets of families, densities "
+        f"{part['density'].min():g} to {part['density'].max():g}, {part['entities'].min():,} to "
+        f"{part['entities'].max():,} entities, {part['checkpoints'].sum():,} checkpoints; "
+        f"{', '.join(dict.fromkeys(', '.join(part['models']).split(', ')))}"
+        for (name,), part in own.partition_by("generation", as_dict=True, maintain_order=True).items()
     ]
 
 
@@ -128,9 +128,16 @@ def scale(full: Any) -> Any:
     return 2 * np.sqrt(np.maximum(full * (1 - np.asarray(full, float)), _LEAST))
 
 
+def _errors(metric: str, table: pl.DataFrame | None) -> _Errors:
+    return _packaged(calibrated(metric)) if table is None else _read(calibrated(metric), table)
+
+
 @cache
-def _errors(metric: str) -> _Errors:
-    rows = pl.read_csv(TABLE, glob=False).filter(pl.col("metric") == metric)
-    sparsity, error = (rows[name].to_numpy() for name in ("sparsity", "error"))
-    narrow, wide, *of_both = rows.select("narrow_share", "wide_share", "narrow_chance", "freedom").row(0)
-    return _Errors(np.append(0, sparsity), np.append(0, error), (narrow, wide), *of_both)
+def _packaged(metric: str) -> _Errors:
+    return _read(metric, pl.read_csv(TABLE, glob=False))
+
+
+def _read(metric: str, table: pl.DataFrame) -> _Errors:
+    own = table.filter(pl.col("metric") == metric)
+    error, power = own.select("error", "power").row(0)
+    return _Errors(error, power, own["share"].to_numpy(), own["chance"].to_numpy())

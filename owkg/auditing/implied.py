@@ -55,6 +55,25 @@ class Answers(NamedTuple):
     queries: np.ndarray | None = None
 
 
+def missing_answers(answers: Answers, sparsity: Any) -> Any:
+    """The expected number of missing answers of a query, on average as the metric weighs queries.
+
+    A query with s known answers misses (s + 1) beta / (1 - beta) if the number of all its answers is a
+    priori unknown: negative binomial, with s + 1 successes.
+
+    Args:
+        answers: known ones.
+        sparsity: beta, in [0, 1).
+
+    Examples:
+        >>> round(float(missing_answers(Answers(np.array([1, 3]), np.array([0.5, 0.5]), 100), 0.5)), 12)
+        3.0
+    """
+    sparsity = np.asarray(sparsity, float)
+    known = (answers.weights * (np.asarray(answers.counts) + 1)).sum()
+    return known * sparsity / (1 - sparsity)
+
+
 class Implied(NamedTuple):
     """What a value on the sparse test implies, at each sparsity and correlation of a grid.
 

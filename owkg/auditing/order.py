@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float64, Int64
 from scipy import special
 
 from owkg.auditing.calibration import difference_error, full_error, order_probability
-from owkg.auditing.implied import Answers, extended, full_ends
+from owkg.auditing.implied import Answers, extended, full_ends, missing_answers
 from owkg.rank_weights import RankWeight
 
 # Errors beyond strengths 0 and 1 at which a value refutes a sparsity.
@@ -111,7 +111,7 @@ def full_metrics(
     error = error[:, None, None]
     slope = np.maximum(strength[0] - strength[1], strength[2] - strength[0]) / error * span
     # The full metric changes with strength by no less than the sparse one.
-    model = full_error(name, sparsity[:, None], 0.5) / np.maximum(slope, 1)
+    model = full_error(name, missing_answers(seen.answers, sparsity[:, None]), 0.5) / np.maximum(slope, 1)
     beyond, zero = implied.beyond[0], (sparsity == 0)[:, None]
     possible = zero | (beyond <= _REFUTED * np.hypot(error, model))
     found = np.where(possible, np.clip(strength[0], implied.low, implied.high), np.nan)
@@ -124,7 +124,7 @@ def full_intervals(
     name: str, seen: Observed, full: Full, sparsity: Float64[np.ndarray, "sparsities"], level: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """(low, high) of each `full`: the error over queries and that of the model together."""
-    model = full_error(name, sparsity[:, None], full.full)
+    model = full_error(name, missing_answers(seen.answers, sparsity[:, None]), full.full)
     sampling = full.slope * _errors(seen)[:, None, None]
     half = special.ndtri((1 + level) / 2) * np.sqrt(model**2 + sampling**2)
     # Below chance is what is observed alone: no strength gives it.
@@ -160,7 +160,8 @@ def probabilities(
     own = (over[one, one], over[other, other], over[one, other])
     of_first, of_second, shared = (x.reshape(-1, 1, *more) for x in own)
     variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
-    model = difference_error(name, sparsity.reshape(-1, *more), full[0], full[1])
+    missing = missing_answers(seen.answers, sparsity.reshape(-1, *more))
+    model = difference_error(name, missing, full[0], full[1])
     return order_probability(name, full[0] - full[1], np.sqrt(np.maximum(variance, 0)), model, seen.freedom)
 
 

@@ -1,5 +1,6 @@
 """The table of model errors: whole and sane; coverage on the published worlds, which it was not made from."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -24,7 +25,10 @@ def test_table():
         ((narrow, wide, chance, freedom),) = shares.rows()
         assert 0 < narrow <= wide < 1.5
         assert (0 < chance < 1 and freedom == np.inf) or (narrow == wide and chance == 1 and freedom >= 2)
-    assert len(calibration.worlds()) == len(pl.read_csv(calibration.WORLDS, glob=False)) > 4
+    worlds, told = pl.read_csv(calibration.WORLDS, glob=False), calibration.worlds()
+    assert len(told) == worlds["generation"].n_unique() >= 4
+    assert sum(int(re.findall(r": (\d+) closed worlds", one)[0]) for one in told) == len(worlds)
+    assert all(model in " ".join(told) for models in worlds["models"] for model in models.split(", "))
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -87,11 +91,11 @@ def test_metrics_that_were_not_calibrated(metric, of):
 
 @pytest.mark.usefixtures("owkg_data")
 def test_published_worlds():
-    from simulations.closed_world_audit import LEAST, coverage, published, reliability
+    from simulations.closed_world_audit import LEAST, coverage, intervals, ordered, published, reliability
 
     rows = published().filter(pl.col("full") > LEAST)
     assert rows["density"].n_unique() == 4
-    (held,) = coverage(rows, ())["held"]
+    (held,) = coverage(intervals(rows), ("metric",))["held"]
     assert held > 0.88
-    said = reliability(rows)
+    said = reliability(ordered(rows))
     assert ((said["said"] - said["right"]).abs() < 0.08).all()

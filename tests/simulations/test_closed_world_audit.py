@@ -21,7 +21,12 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(trained):
-    return study.points("tiny", trained, TINY.labels)
+    return study.points("tiny", trained, TINY.labels).with_columns(generation=pl.lit("one"))
+
+
+@pytest.fixture(scope="module")
+def independent(rows):
+    return rows.filter(pl.col("missing") == "independent", pl.col("full") > study.LEAST)
 
 
 def test_points_are_of_every_checkpoint_and_test(trained, rows):
@@ -40,22 +45,21 @@ def test_points_are_of_every_checkpoint_and_test(trained, rows):
     assert alone["sparsity"].unique().item() == pytest.approx((asked & ~present).sum() / asked.sum())
 
 
-def test_the_table_covers_what_it_was_fitted_to(rows, monkeypatch):
+def test_the_table_covers_what_it_was_fitted_to(independent):
     # As if the two worlds were of other families.
-    independent = rows.filter(missing="independent").with_columns(setting=pl.col("density").cast(pl.String))
-    table = study.calibration(independent)
+    table = study.calibration(independent.with_columns(setting=pl.col("density").cast(pl.String)))
     of_orders = ["narrow_share", "wide_share", "narrow_chance", "freedom"]
     assert table.columns == ["metric", "sparsity", "error", *of_orders, "checkpoints"]
     assert (table["error"] > 0).all()
-    own = independent.filter(pl.col("metric") == "mrr", pl.col("full") > study.LEAST)
-
-    def fitted(metric, sparsity, value):
-        part = table.filter(metric=metric)
-        spread = 2 * np.sqrt(np.maximum(value * (1 - value), 0.01))
-        return np.interp(sparsity, part["sparsity"], part["error"]) * spread
-
-    monkeypatch.setattr(study, "full_error", fitted)
-    assert study.coverage(own, ())["held"].item() > 0.85
+    kept = study.coverage(study.intervals(independent, table), ("metric",))
+    assert kept["metric"].to_list() == list(METRICS)
+    assert (kept["held"] > 0.85).all()
+    # Errors a hundredth as large hold less: those of the table count, not those of the package.
+    small = study.intervals(independent, table.with_columns(pl.col("error") / 100))
+    assert (study.coverage(small, ("metric",))["held"] < kept["held"] - 0.3).all()
+    sure = study.ordered(independent, table.with_columns(pl.col("error") / 100))
+    assert ((sure["said"] - 0.5) >= (study.ordered(independent, table)["said"] - 0.5)).all()
+    assert sure["said"].mean() > study.ordered(independent, table)["said"].mean() + 0.01
 
 
 def test_shares_of_differences_are_found_again():
@@ -104,16 +108,50 @@ def test_equal_full_metrics_are_right_by_half():
     assert study._right(pairs).tolist() == [1, 0, 0.5]
 
 
-def test_reliability_counts_each_pair_from_both_sides(rows):
-    said = study.reliability(rows.filter(missing="independent").filter(pl.col("full") > study.LEAST))
+def test_reliability_counts_each_pair_from_both_sides(independent):
+    said = study.reliability(study.ordered(independent))
     mrr = said.filter(metric="mrr")
     assert mrr["pairs"].to_list() == mrr["pairs"].to_list()[::-1]
     np.testing.assert_allclose(mrr["right"] + mrr["right"].reverse(), 1)
     assert mrr["right"][-1] > 0.9
 
 
+def test_reliability_lets_worlds_count_alike():
+    world = {"metric": "mrr", "setting": ["a"] * 4 + ["b"], "density": 0.5}
+    said = study.reliability(pl.DataFrame(world | {"said": 0.75, "right": [1.0, 1, 1, 1, 0]}))
+    row = said.filter(tenth=7).row(0, named=True)
+    assert (row["pairs"], row["said"], row["right"]) == (5, 0.75, 0.5)
+    # Over the two worlds: right by 1 and 0.
+    assert row["error"] == pytest.approx(0.5)
+
+
+def test_bins_of_differences_keep_their_sums():
+    rng = np.random.default_rng(0)
+    units, right, weight = rng.exponential(size=5000), rng.uniform(size=5000), rng.uniform(size=5000)
+    place, mean, of_bin = study._binned(units, right, weight)
+    assert len(place) < 4000
+    assert of_bin.sum() == pytest.approx(weight.sum())
+    assert of_bin @ mean == pytest.approx(weight @ right)
+    assert of_bin @ place == pytest.approx(weight @ units, rel=1e-4)
+
+
+def test_generations_have_models_of_their_own():
+    seen, names = set(), []
+    for settings in study.GENERATIONS.values():
+        for name, setting in settings.items():
+            assert len(study.configurations(setting.labels, quick=True)) == len(setting.labels)
+            assert all(0 < density < 1 for density in setting.densities)
+            names.append(name)
+        shared = set.intersection(*(set(setting.labels) for setting in settings.values()))
+        assert len(shared - seen) >= 3
+        seen |= shared
+    seeds = [setting.seed for settings in study.GENERATIONS.values() for setting in settings.values()]
+    assert len(set(names)) == len(names) == len(set(seeds))
+
+
 def test_boxes_about_the_true_correlation(rows):
-    boxes = study.boxed(rows.filter(pl.col("missing") == "chosen", pl.col("full") > study.LEAST))
+    told = study.boxed(rows.filter(pl.col("missing") == "chosen", pl.col("full") > study.LEAST))
+    boxes = study.of_boxes(told)
     assert boxes["metric"].to_list() == list(METRICS)
     assert (boxes["held"] >= boxes["held_if_taken_as_independent"] - 0.02).all()
     assert (boxes["refuted"] < 0.5).all()
