@@ -10,14 +10,7 @@ import polars as pl
 from scipy import special
 
 from owkg.auditing import Answers, Pair, breakdown, implied
-from owkg.auditing.calibration import (
-    TABLE,
-    WORLDS,
-    difference_error,
-    full_error,
-    order_probability,
-    scale,
-)
+from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, order_probability, scale
 from owkg.auditing.implied import missing_answers
 from owkg.auditing.order import Observed, full_metrics
 from owkg.cluster import Where, check_scheduler, where

@@ -10,6 +10,7 @@ from scipy import special
 
 from owkg.auditing import calibration
 from owkg.auditing.calibration import calibrated, difference_error, full_error, order_probability
+from owkg.auditing.implied import Answers, missing_answers
 
 METRICS = ("mrr", "hits@1", "hits@10", "p-mrr@1/2")
 
@@ -19,12 +20,13 @@ def test_table():
     assert tuple(table["metric"].unique(maintain_order=True)) == METRICS
     for name in METRICS:
         own = table.filter(metric=name)
-        assert (own["sparsity"].diff().drop_nulls() > 0).all()
-        assert (own["error"].diff().drop_nulls() >= 0).all()
-        shares = own.select("narrow_share", "wide_share", "narrow_chance", "freedom").unique()
-        ((narrow, wide, chance, freedom),) = shares.rows()
-        assert 0 < narrow <= wide < 1.5
-        assert (0 < chance < 1 and freedom == np.inf) or (narrow == wide and chance == 1 and freedom >= 2)
+        assert (own["share"].diff().drop_nulls() > 0).all()
+        assert (own["chance"] >= 0).all()
+        assert own["chance"].sum() == pytest.approx(1)
+        ((error, power),) = own.select("error", "power").unique().rows()
+        # Of one missing answer, and less than in proportion to their number.
+        assert 0 < error < 0.1
+        assert 0.5 < power < 1
     worlds, told = pl.read_csv(calibration.WORLDS, glob=False), calibration.worlds()
     assert len(told) == worlds["generation"].n_unique() >= 4
     assert sum(int(re.findall(r": (\d+) closed worlds", one)[0]) for one in told) == len(worlds)
@@ -34,8 +36,8 @@ def test_table():
 @pytest.mark.parametrize("metric", METRICS)
 def test_errors(metric):
     assert full_error(metric, 0.0, 0.5) == 0
-    assert full_error(metric, 0.6, 0.5) > full_error(metric, 0.3, 0.5) > full_error(metric, 0.3, 0.9) > 0
-    assert full_error(metric, 0.3, 0.2) == pytest.approx(full_error(metric, 0.3, 0.8))
+    assert full_error(metric, 6.0, 0.5) > full_error(metric, 3.0, 0.5) > full_error(metric, 3.0, 0.9) > 0
+    assert full_error(metric, 3.0, 0.2) == pytest.approx(full_error(metric, 3.0, 0.8))
     both = np.hypot(full_error(metric, 0.4, 0.3), full_error(metric, 0.4, 0.6))
     assert difference_error(metric, 0.4, 0.3, 0.6) == pytest.approx(both)
     assert order_probability(metric, 0.0, 0.1, 0.1) == pytest.approx(0.5)
@@ -46,21 +48,41 @@ def test_errors(metric):
     assert full_error(metric, np.array([[0.1], [0.2]]), np.array([0.3, 0.4, 0.5])).shape == (2, 3)
 
 
+def test_errors_are_of_the_table_that_is_given():
+    told = {"metric": "mrr", "error": 0.02, "power": 0.5, "share": [0.1, 1.0], "chance": [0.25, 0.75]}
+    table = pl.DataFrame(told)
+    assert full_error("mrr", 9.0, 0.5, table) == pytest.approx(0.06)
+    assert full_error("mrr", 1.0, 0.1, table) == pytest.approx(0.02 * 2 * 0.3)
+    assert difference_error("mrr", 4.0, 0.5, 0.5, table) == pytest.approx(0.04 * np.sqrt(2))
+    said = order_probability("mrr", 0.1, 0.0, 0.2, table=table)
+    assert said == pytest.approx(0.25 * special.ndtr(5) + 0.75 * special.ndtr(0.5))
+
+
+def test_missing_answers_of_a_query():
+    answers = Answers(np.array([1, 4]), np.array([0.75, 0.25]), 100)
+    assert missing_answers(answers, 0.0) == 0
+    # Negative binomial with s + 1 successes; by drawing.
+    rng = np.random.default_rng(0)
+    drawn = [rng.negative_binomial(known + 1, 0.4, 10**6).mean() for known in (1, 4)]
+    assert missing_answers(answers, 0.6) == pytest.approx(np.dot([0.75, 0.25], drawn), rel=0.005)
+    np.testing.assert_allclose(missing_answers(answers, np.array([[0.5], [0.75]])), [[2.75], [8.25]])
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_orders_err_as_the_table_says(metric):
     """Against drawn errors: of the queries, and of the model as the table says."""
-    row = pl.read_csv(calibration.TABLE, glob=False).filter(metric=metric).row(0, named=True)
+    table = pl.read_csv(calibration.TABLE, glob=False).filter(metric=metric)
     rng = np.random.default_rng(0)
-    share = np.where(rng.uniform(size=10**6) < row["narrow_chance"], row["narrow_share"], row["wide_share"])
-    normal = np.isinf(row["freedom"])
-    model = share * (rng.normal(size=10**6) if normal else rng.standard_t(row["freedom"], size=10**6))
+    model = rng.choice(table["share"].to_numpy(), 10**6, p=table["chance"].to_numpy()) * rng.normal(
+        size=10**6
+    )
     for first in (0.02, 0.05):
         alone = (first + 0.1 * model > 0).mean()
         assert order_probability(metric, first, 0.0, 0.1) == pytest.approx(alone, abs=0.002)
         few = (first + 0.03 * rng.standard_t(4, size=10**6) > 0).mean()
         assert order_probability(metric, first, 0.03, 0.0, 4) == pytest.approx(few, abs=0.002)
     # Both, as large as each other and not: the docstring says how near.
-    spread = model.std() if normal else row["narrow_share"]
+    spread = model.std()
     many = 0.05 if metric == "hits@1" else 0.03
     for freedom, near in ((1, 0.09), (4, many), (1000, many)):
         drawn = rng.standard_t(freedom, size=10**6)

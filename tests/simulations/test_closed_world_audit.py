@@ -1,11 +1,13 @@
 """The proof of the audit on closed worlds, on one that is small enough for a test."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import special
 
 from owkg.simulate import thin
 from simulations import closed_world_audit as study
@@ -48,9 +50,9 @@ def test_points_are_of_every_checkpoint_and_test(trained, rows):
 def test_the_table_covers_what_it_was_fitted_to(independent):
     # As if the two worlds were of other families.
     table = study.calibration(independent.with_columns(setting=pl.col("density").cast(pl.String)))
-    of_orders = ["narrow_share", "wide_share", "narrow_chance", "freedom"]
-    assert table.columns == ["metric", "sparsity", "error", *of_orders, "checkpoints"]
+    assert table.columns == ["metric", "error", "power", "share", "chance", "checkpoints"]
     assert (table["error"] > 0).all()
+    assert table["share"].to_list() == list(study.SHARES) * len(METRICS)
     kept = study.coverage(study.intervals(independent, table), ("metric",))
     assert kept["metric"].to_list() == list(METRICS)
     assert (kept["held"] > 0.85).all()
@@ -62,21 +64,34 @@ def test_the_table_covers_what_it_was_fitted_to(independent):
     assert sure["said"].mean() > study.ordered(independent, table)["said"].mean() + 0.01
 
 
-def test_shares_of_differences_are_found_again():
-    rng = np.random.default_rng(1)
-    units = rng.uniform(0, 3, 40_000)
-    share = np.where(rng.uniform(size=len(units)) < 0.7, 0.2, 1.0)
+def test_chances_of_shares_are_found_again():
+    rng, chance = np.random.default_rng(1), np.array([0, 0, 0.5, 0, 0.4, 0.1])
+    units = rng.uniform(0, 3, 400_000)
+    share = rng.choice(study.SHARES, len(units), p=chance)
     right = (units + share * rng.normal(size=len(units)) > 0).astype(float)
-    narrow, wide, chance, freedom = study._of_orders(units, right, np.ones(len(units)))
-    assert narrow == pytest.approx(0.2, abs=0.04)
-    assert wide == pytest.approx(1.0, abs=0.15)
-    assert chance == pytest.approx(0.7, abs=0.07)
-    assert freedom == np.inf
-    # By Student's t one share is enough.
-    right = (units + 0.4 * rng.standard_t(4, len(units)) > 0).astype(float)
-    narrow, wide, chance, freedom = study._of_orders(units, right, np.ones(len(units)))
-    assert narrow == wide == pytest.approx(0.4, abs=0.05)
-    assert (chance, freedom) in ((1, 3), (1, 4), (1, 6))
+    found = study._chances(units, right, np.ones(len(units)))
+    assert found.sum() == pytest.approx(1)
+    np.testing.assert_allclose(found, chance, atol=0.08)
+    # No other chances make the orders likelier: at the maximum, none of those with a chance gains by more.
+    said = sum(p * special.ndtr(units / s) for p, s in zip(found, study.SHARES, strict=True))
+    for one in study.SHARES:
+        own = special.ndtr(units / one)
+        assert (right * own / said + (1 - right) * (1 - own) / (1 - said)).mean() < 1.001
+
+
+def test_the_law_of_errors_is_found_again(monkeypatch):
+    """Errors of .03 times the missing answers to the power .7, of two families of two models."""
+    monkeypatch.setattr(study, "HELD", 0.95)
+    rng, parts = np.random.default_rng(2), []
+    for setting, lost in product("ab", np.geomspace(0.1, 30, 12)):
+        implied = rng.uniform(0.3, 0.7, 2000)
+        full = implied + 0.03 * lost**0.7 * 2 * np.sqrt(implied * (1 - implied)) * rng.normal(size=2000)
+        told = {"setting": setting, "density": 0.5, "asked": lost, "average": "answers", "lost": lost}
+        model = rng.choice(["one", "other"], 2000)
+        parts.append(pl.DataFrame(told | {"implied": implied, "full": full, "model": model}))
+    error, power = study._law(pl.concat(parts))
+    assert error == pytest.approx(0.03, rel=0.02)
+    assert power == pytest.approx(0.7, abs=0.01)
 
 
 def test_bins_of_differences_keep_their_sums():
@@ -87,13 +102,6 @@ def test_bins_of_differences_keep_their_sums():
     assert of_bin.sum() == pytest.approx(weight.sum())
     assert of_bin @ mean == pytest.approx(weight @ right)
     assert of_bin @ place == pytest.approx(weight @ units, rel=1e-4)
-
-
-def test_how_far_probabilities_are_off():
-    p, right = np.array([0.95, 0.75, 0.75, 0.75, 0.75]), np.array([1, 1, 1, 0, 0])
-    assert study._off(p, right, np.ones(5)) == pytest.approx(0.25)
-    assert study._off(p, right, np.array([1, 1, 1, 1, 0])) == pytest.approx(0.75 - 2 / 3)
-    assert study._off(1 - p, 1 - right, np.ones(5)) == pytest.approx(0.25)
 
 
 def test_the_table_is_made_without_a_table(trained, monkeypatch):
@@ -123,16 +131,6 @@ def test_reliability_lets_worlds_count_alike():
     assert (row["pairs"], row["said"], row["right"]) == (5, 0.75, 0.5)
     # Over the two worlds: right by 1 and 0.
     assert row["error"] == pytest.approx(0.5)
-
-
-def test_bins_of_differences_keep_their_sums():
-    rng = np.random.default_rng(0)
-    units, right, weight = rng.exponential(size=5000), rng.uniform(size=5000), rng.uniform(size=5000)
-    place, mean, of_bin = study._binned(units, right, weight)
-    assert len(place) < 4000
-    assert of_bin.sum() == pytest.approx(weight.sum())
-    assert of_bin @ mean == pytest.approx(weight @ right)
-    assert of_bin @ place == pytest.approx(weight @ units, rel=1e-4)
 
 
 def test_generations_have_models_of_their_own():
