@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import special
+from scipy import optimize, special
 
 from owkg.auditing import Answers, Pair, breakdown, implied
 from owkg.auditing.calibration import TABLE, WORLDS, difference_error, full_error, order_probability, scale
@@ -40,8 +40,6 @@ LEAST = 0.02
 HELD = 0.96
 # Of the errors of two models together, by which a difference errs.
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-# Steps of the fit of their chances.
-_STEPS = 2000
 # Root mean square below which errors are rounding.
 _EXACT = 1e-6
 # Of a box of correlations, about the true one.
@@ -437,7 +435,7 @@ def _right(pairs: pl.DataFrame) -> np.ndarray:
 
 
 def _chances(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The chance of each of `SHARES`: the likeliest, by expectation and maximisation.
+    """The chance of each of `SHARES` under which orders are likeliest: a concave likelihood on a simplex.
 
     Args:
         units: implied differences, in errors of both.
@@ -446,14 +444,27 @@ def _chances(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.nda
     """
     units, right, weight = _binned(units, right, weight / weight.sum())
     by_share = special.ndtr(units[:, None] / np.array(SHARES))
-    chance = np.full(len(SHARES), 1 / len(SHARES))
-    for _ in range(_STEPS):
+
+    def unlikely(chance: np.ndarray) -> tuple[float, np.ndarray]:
         said = np.clip(by_share @ chance, 1e-12, 1 - 1e-12)
-        chance *= (weight * right / said) @ by_share + (weight * (1 - right) / (1 - said)) @ (1 - by_share)
-        chance /= chance.sum()
-    found = chance.round(4)
-    found[found.argmax()] += 1 - found.sum()
-    return found.round(4)
+        of_right, of_wrong = weight * right, weight * (1 - right)
+        slope = (of_wrong / (1 - said) - of_right / said) @ by_share
+        return -float(of_right @ np.log(said) + of_wrong @ np.log1p(-said)), slope
+
+    found = optimize.minimize(
+        unlikely,
+        np.full(len(SHARES), 1 / len(SHARES)),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * len(SHARES),
+        constraints={"type": "eq", "fun": lambda chance: chance.sum() - 1, "jac": np.ones_like},
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    if not found.success:
+        raise RuntimeError(f"chances of shares: {found.message}")
+    chance = np.clip(found.x, 0, 1).round(4)
+    chance[chance.argmax()] += 1 - chance.sum()
+    return chance.round(4)
 
 
 def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -81,7 +81,8 @@ def order_probability(
     """P(the first is better), from the implied difference and its errors.
 
     The error of the model is a mixture of normal ones, as the calibration has it, and the error over queries
-    is added; by Student's t with the degrees of freedom of Satterthwaite, which is an approximation: DOCS
+    is added: by Student's t with the degrees of freedom of Satterthwaite. Of many queries that is exact; with
+    4 degrees of freedom it is too sure by up to 1.5 points, with 1 by up to 6.
 
     Args:
         metric: its name.
