@@ -376,7 +376,8 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         rows: as of `points`, facts missing independently.
 
     Returns:
-        A row each metric and share: error, of one missing answer, power, share and chance.
+        A row each metric and share: error, of one missing answer; power; the most that were missing; share
+        and chance.
     """
     parts = []
     for metric in METRICS:
@@ -388,7 +389,8 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         # Each world counts alike, however many pairs it has.
         of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
         chance = _chances((first - second) / both, _right(pairs), of_world)
-        told = {"error": error, "power": power, "share": SHARES, "chance": chance, "checkpoints": len(own)}
+        told = {"error": error, "power": power, "most_missing": round(own["lost"].to_numpy().max(), 2)}
+        told |= {"share": SHARES, "chance": chance, "checkpoints": len(own)}
         parts.append(pl.DataFrame({"metric": metric} | told))
     return pl.concat(parts)
 
@@ -477,7 +479,7 @@ def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[n
 def calibrate(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Trains models on closed worlds and writes the errors that owkg audit uses; an hour on two cores."""
+    """Trains models on closed worlds and writes the errors that owkg audit uses; 90 minutes on two cores."""
     rows, told = [], []
     for generation, name, labels, worlds in _every(out, quick, scheduler, workers):
         rows.append(points(name, worlds, labels, chosen=False))
@@ -489,7 +491,7 @@ def calibrate(
     found = calibration(pl.concat(rows))
     save_table(found, out / TABLE.name if quick else TABLE)
     save_table(pl.DataFrame(told), out / WORLDS.name if quick else WORLDS)
-    laws = found.unique("metric", maintain_order=True).select("metric", "error", "power", "checkpoints")
+    laws = found.drop("share", "chance").unique(maintain_order=True)
     printed("errors", laws.columns, [[str(x) for x in row] for row in laws.iter_rows()])
     chances = found.pivot("share", index="metric", values="chance", maintain_order=True)
     printed("chances of the shares", chances.columns, [[str(x) for x in row] for row in chances.iter_rows()])
@@ -574,9 +576,14 @@ def check(
         within.append(intervals(known))
         orders.append(ordered(known))
     told = pl.concat(within, how="diagonal")
-    save_table(coverage(told, ("metric", "generation", "setting", "asked")), out / "audit_coverage.csv")
-    for by, title in ((("metric",), "intervals"), (("metric", "generation"), "intervals by generation")):
-        kept = coverage(told, by)
+    world = ("metric", "generation", "setting", "density", "asked")
+    save_table(coverage(told, world), out / "audit_coverage.csv")
+    for by, title, some in (
+        (world[:1], "intervals", told),
+        (world[:1], "intervals where the density is .75", told.filter(density=0.75)),
+        (world[:2], "intervals by generation", told),
+    ):
+        kept = coverage(some, by)
         printed(title, kept.columns, [_cells(row) for row in kept.iter_rows()])
     pairs = pl.concat(orders)
     every_one = reliability(pairs).with_columns(pl.lit("all").alias("generation"))

@@ -32,6 +32,7 @@ class _Errors(NamedTuple):
 
     error: float
     power: float
+    most_missing: float
     share: np.ndarray
     chance: np.ndarray
 
@@ -40,7 +41,7 @@ def full_error(metric: str, missing: Any, full: Any, table: pl.DataFrame | None 
     """The standard deviation of the true full-test metric about the implied one.
 
     In proportion to sqrt(full (1 - full)), and to a power of the missing answers of a query. An interval of
-    1.96 of it held 95 % of the checkpoints on the worlds of the calibration, families and models left out of
+    1.96 of it held 96 % of the checkpoints on the worlds of the calibration, families and models left out of
     it in turn.
 
     Args:
@@ -94,7 +95,7 @@ def order_probability(
     """
     sampling, model = np.asarray(sampling, float), np.asarray(model, float)
     own, found = _errors(metric, table), 0.0
-    for share, chance in zip(own.share, own.chance, strict=True):
+    for share, chance in zip(own.share[own.chance > 0], own.chance[own.chance > 0], strict=True):
         variance = np.maximum(sampling**2 + (share * model) ** 2, _NOTHING**2)
         freedom = variance**2 / np.maximum(sampling**4 / of_sampling, variance**2 / _MANY)
         found = found + chance * special.stdtr(freedom, difference / np.sqrt(variance))
@@ -110,6 +111,11 @@ def calibrated(metric: str) -> str:
     if kind == "p-mrr":
         return "p-mrr@1/2" if value <= 0.5 else "mrr" if value <= 1 else "hits@1"
     return "hits@10" if value >= 10 else "hits@1"
+
+
+def most_missing(metric: str) -> float:
+    """The largest number of missing answers of a query at which errors of a metric were measured."""
+    return _errors(metric, None).most_missing
 
 
 def worlds() -> list[str]:
@@ -140,5 +146,5 @@ def _packaged(metric: str) -> _Errors:
 
 def _read(metric: str, table: pl.DataFrame) -> _Errors:
     own = table.filter(pl.col("metric") == metric)
-    error, power = own.select("error", "power").row(0)
-    return _Errors(error, power, own["share"].to_numpy(), own["chance"].to_numpy())
+    error, power, most = own.select("error", "power", "most_missing").row(0)
+    return _Errors(error, power, most, own["share"].to_numpy(), own["chance"].to_numpy())

@@ -8,13 +8,14 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from owkg import checks
-from owkg.auditing.calibration import worlds
+from owkg.auditing.calibration import most_missing, worlds
 from owkg.auditing.focus import weights_of_pairs
+from owkg.auditing.implied import missing_answers
 from owkg.auditing.judged import strengths_of
 from owkg.auditing.lists import Prepared
 from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
-from owkg.auditing.tables import AVERAGES, GIVEN, Box, frames, part_of
+from owkg.auditing.tables import AVERAGES, GIVEN, Box, Part, frames, part_of
 from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
@@ -140,9 +141,12 @@ def audit(
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)
     parts: list[dict[str, pl.DataFrame]] = []
+    beyond: list[str] = []
     for kind in averages:
         for metric in chosen:
-            parts.append(frames(part_of(of, metric, kind, tables), box, start, ci, test, seed))
+            part = part_of(of, metric, kind, tables)
+            beyond += _beyond(part, box)
+            parts.append(frames(part, box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
     weights = []
@@ -153,7 +157,9 @@ def audit(
         **whole,
         weights=pl.concat(weights),
         judged=seen,
-        assumptions=_assumptions(of, tables, box, ci, rule, test, start, known, _refuted(whole["models"])),
+        assumptions=_assumptions(
+            of, tables, box, ci, rule, test, start, known, [*beyond, *_refuted(whole["models"])]
+        ),
     )
 
 
@@ -310,7 +316,7 @@ def _assumptions(
     test: str,
     ready: Prepared,
     judged: _Judged,
-    refuted: list[str],
+    further: list[str],
 ) -> dict[str, Any]:
     """What the numbers rest on."""
     frame = next(iter(tables.values())).frame
@@ -336,7 +342,7 @@ def _assumptions(
         else None,
         "calibration": worlds(),
         "versions": versions(),
-        "notes": [*_notes(box, ready, judged), *_of_candidates(frame["candidates"]), *refuted],
+        "notes": [*_notes(box, ready, judged), *_of_candidates(frame["candidates"]), *further],
     }
 
 
@@ -349,6 +355,20 @@ def _of_candidates(candidates: pl.Series) -> list[str]:
         f"The model takes as many candidates for every query, and here they are {few:,.0f} to {many:,.0f} "
         "(of eight tenths of the answers): implied full-test metrics and probabilities of orders are rough. "
         "Observed values, their intervals and breakdown numbers are not concerned."
+    ]
+
+
+def _beyond(part: Part, box: Box) -> list[str]:
+    """A sentence where queries miss more answers than on any world of the calibration."""
+    if box.sparsity is None:
+        return []
+    missing = missing_answers(part.seen.answers, box.sparsity[1])
+    if missing <= (most := most_missing(part.metric.name)):
+        return []
+    return [
+        f"Up to {missing:,.0f} answers of a query are missing on average ({part.metric.name} over "
+        f"{part.average}), and on the closed worlds of the calibration up to {most:,.0f}: the error of the "
+        "model is taken further than it was measured."
     ]
 
 

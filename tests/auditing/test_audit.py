@@ -336,6 +336,17 @@ def test_a_sparsity_of_0_is_what_was_observed():
     assert two["probability_low"] == pytest.approx(1 - two["p_value"] / 2, abs=0.01)
 
 
+def test_more_missing_answers_than_were_calibrated_are_noted():
+    """4 answers a query on average over answers: (4 + 1) .9 / .1 missing; over queries fewer."""
+    both = ["answers", "queries"]
+    for sparsity, told in ((0.5, []), (0.9, both)):
+        one = audit(SYSTEMS, "mrr", average=both, sparsity=(0.1, sparsity), test="t")
+        noted = [note for note in one.assumptions["notes"] if "further than it was measured" in note]
+        assert [note.split(")")[0].split()[-1] for note in noted] == told
+    known = np.array([(SIZES * (SIZES + 1)).sum() / SIZES.sum(), SIZES.mean() + 1])
+    assert [int(note.split()[2]) for note in noted] == (known * 9).round().tolist()
+
+
 def test_what_is_beyond_strength_1_is_no_order(monkeypatch):
     """Two values that a sparsity takes to their best are not told apart, and intervals have a width."""
     monkeypatch.setattr("owkg.auditing.order.full_error", lambda *_: 0.1)

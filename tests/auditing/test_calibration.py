@@ -49,8 +49,8 @@ def test_errors(metric):
 
 
 def test_errors_are_of_the_table_that_is_given():
-    told = {"metric": "mrr", "error": 0.02, "power": 0.5, "share": [0.1, 1.0], "chance": [0.25, 0.75]}
-    table = pl.DataFrame(told)
+    law = {"metric": "mrr", "error": 0.02, "power": 0.5, "most_missing": 10.0}
+    table = pl.DataFrame(law | {"share": [0.1, 1.0], "chance": [0.25, 0.75]})
     assert full_error("mrr", 9.0, 0.5, table) == pytest.approx(0.06)
     assert full_error("mrr", 1.0, 0.1, table) == pytest.approx(0.02 * 2 * 0.3)
     assert difference_error("mrr", 4.0, 0.5, 0.5, table) == pytest.approx(0.04 * np.sqrt(2))

@@ -50,7 +50,7 @@ def test_points_are_of_every_checkpoint_and_test(trained, rows):
 def test_the_table_covers_what_it_was_fitted_to(independent):
     # As if the two worlds were of other families.
     table = study.calibration(independent.with_columns(setting=pl.col("density").cast(pl.String)))
-    assert table.columns == ["metric", "error", "power", "share", "chance", "checkpoints"]
+    assert table.columns == ["metric", "error", "power", "most_missing", "share", "chance", "checkpoints"]
     assert (table["error"] > 0).all()
     assert table["share"].to_list() == list(study.SHARES) * len(METRICS)
     kept = study.coverage(study.intervals(independent, table), ("metric",))
