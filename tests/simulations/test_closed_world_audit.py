@@ -9,11 +9,17 @@ import polars as pl
 import pytest
 from scipy import special
 
+from owkg.auditing import calibration
 from owkg.simulate import thin
 from simulations import closed_world_audit as study
 from simulations.closed_world_audit import METRICS, SPARSITIES, Setting
 
+REPRODUCTION = Path(__file__).parents[2] / "docs" / "reproduction"
 TINY = Setting(5, 60, 1, (0.85, 0.6), 3, ("ComplEx 8", "DistMult 32"))
+
+
+def _told(x: float, digits: int = 3) -> str:
+    return f"{x:.{digits}f}".replace("0.", ".")
 
 
 @pytest.fixture(scope="module")
@@ -175,50 +181,76 @@ def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.xfail(strict=True, reason="five of 20 tenths are too careful, by 3.4 to 6.0 points")
 def test_every_tenth_of_the_orders_is_within_three_points():
-    orders = pl.read_csv(Path(__file__).parents[2] / "docs" / "reproduction" / "audit_probabilities.csv")
+    orders = pl.read_csv(REPRODUCTION / "audit_probabilities.csv").filter(generation="all")
+    assert len(orders) == 10 * len(METRICS)
     assert ((orders["said"] - orders["right"]).abs() <= 0.03).all()
 
 
+def test_intervals_hold_what_they_say():
+    kept = pl.read_csv(REPRODUCTION / "audit_coverage.csv")
+    held = pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum()
+    assert kept.group_by("metric").agg(held=held)["held"].is_between(0.93, 0.98).all()
+    of_mrr = kept.filter(metric="mrr").group_by("generation").agg(held=held)
+    assert set(of_mrr["generation"]) == {*study.GENERATIONS, "published"}
+    assert of_mrr["held"].is_between(0.93, 0.98).all()
+
+
 def test_the_page_has_the_committed_tables():
-    docs = Path(__file__).parents[2] / "docs"
-    page = " ".join((docs / "audit.md").read_text(encoding="utf-8").split())
+    page = " ".join((REPRODUCTION.parent / "audit.md").read_text(encoding="utf-8").split())
     kept, orders, boxes = (
-        pl.read_csv(docs / "reproduction" / f"audit_{name}.csv")
-        for name in ("coverage", "probabilities", "boxes")
+        pl.read_csv(REPRODUCTION / f"audit_{name}.csv") for name in ("coverage", "probabilities", "boxes")
     )
+    law = pl.read_csv(calibration.TABLE).unique("metric", maintain_order=True)
+    assert " | ".join(["error at m = 1", *(_told(x) for x in law["error"])]) + " |" in page
+    assert " | ".join(["power of m", *(_told(x, 2) for x in law["power"])]) + " |" in page
+    assert f"up to {law['most_missing'].max():.0f} missing answers of a query" in page
+    worlds = pl.read_csv(calibration.WORLDS)
+    assert f"{len(worlds)} worlds of {worlds['setting'].n_unique()} sets of generated families" in page
+    assert f"with {len(worlds.filter(generation='fourth'))} worlds, are drawn by a rule" in page
     shown = {"mrr": "MRR", "hits@1": "Hits@1", "hits@10": "Hits@10", "p-mrr@1/2": "p-MRR at 1/2"}
-    apart = []
+    whole = orders.filter(pl.col("tenth") >= 5, generation="all")
     for name, words in shown.items():
         own = kept.filter(metric=name)
         held = float(own["held"] @ own["checkpoints"]) / own["checkpoints"].sum()
         assert re.search(rf"{100 * held:.1f} %( of [\d,]+ checkpoints)? for {words}", page), name
-        upper = orders.filter(pl.col("tenth") >= 5, metric=name)
         cells = [
-            f"{said:.3f}, {right:.3f}".replace("0.", ".")
-            for said, right in upper["said", "right"].iter_rows()
+            f"{_told(said)}, {_told(right)}"
+            for said, right in whole.filter(metric=name)["said", "right"].iter_rows()
         ]
         assert " | ".join(cells) + " |" in page, name
-        # What is off is said too little, and by less than two of its errors.
-        off = upper["right"] - upper["said"]
-        assert (off >= -0.03).all(), name
-        assert (off.abs() <= 2 * upper["error"]).all(), name
-        apart += [(round(100 * x, 1), words) for x in off if abs(x) > 0.03]
-    assert f"{4 * 5 - len(apart)} of these 20 are within 3 points" in page
-    (least, first), (most, last) = min(apart), max(apart)
-    assert f"by {least} ({first}) to {most} points ({last.split()[0]})" in page
+    off = (whole["right"] - whole["said"]).abs()
+    assert f"All 20 are within 3 points; the furthest is off by {100 * off.max():.1f}" in page
+    below, above = (whole.filter(at)["error"].max() for at in (pl.col("tenth") < 9, pl.col("tenth") == 9))
+    assert f"is at most {_told(below)} below .9, and {_told(above)} above" in page
+    # Of single generations: to which side, and how far.
+    single = orders.filter(pl.col("tenth").is_between(5, 8), pl.col("generation") != "all")
+    off = 100 * (single["right"] - single["said"])
+    assert f"by up to {-off.min():.0f} points too sure and by up to {off.max():.0f} too careful" in page
+    known = 100 * (pl.col("said") - pl.col("right"))
+    of_published = single.filter(generation="published").select(known).to_series()
+    low, high = f"{of_published.min():.0f}", f"{of_published.max():.0f}"
+    assert f"called sure with .5 to .9 are right {low} to {high} points less often" in page
     assert f"of {kept.filter(metric='mrr')['checkpoints'].sum():,} checkpoints for MRR" in page
+    each = kept.filter(metric="mrr").group_by("generation", maintain_order=True)
+    each = each.agg(held=100 * pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum())["held"]
+    told = [f"{x:.1f}" for x in each]
+    assert f"{', '.join(told[:3])} and {told[3]} % of the four generations, {told[4]} % of the publ" in page
+    unseen = kept.filter(pl.col("generation") != "published").group_by("metric", "asked")
+    by_sparsity = unseen.agg(held=100 * pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum())
+    (mrr, *of_mrr), (tens, *of_tens) = by_sparsity.select("held", "metric", "asked").sort("held").rows()[:2]
+    assert (of_mrr, of_tens) == (["mrr", 0.9], ["hits@10", 0.05])
+    assert f"at a sparsity of .9 for MRR ({mrr:.1f} %) and of .05 for Hits@10 ({tens:.1f} %)" in page
+    lowest = kept.group_by("metric", maintain_order=True).agg(pl.min("held"))["held"]
+    least = [f"{100 * x:.0f}" for x in lowest]
+    assert f"at least {', '.join(least[:3])} and {least[3]} %" in page
     of_mrr = boxes.filter(metric="mrr")
     told = [f"{100 * held:.1f} %" for held in boxes["held_of_all"]]
     assert f"{told[0]} of {of_mrr['checkpoints'].item():,} checkpoints for MRR, {told[1]} for Hits@1" in page
     assert f"{told[2]} for Hits@10 and {told[3]} for p-MRR at 1/2" in page
     assert (boxes["held_of_all"] > 0.975).all()
-    refuted = dict(boxes.select("metric", "refuted").rows())
-    assert max(refuted.values()) < 0.001
-    (metric,) = (name for name, share in refuted.items() if share > 0)
-    some = f"{100 * refuted[metric]:.1f}".removeprefix("0")
-    assert f"Hardly a value is refuted ({some} % for {shown[metric]}, else none)" in page
+    assert boxes["refuted"].max() < 0.0015
+    assert "Hardly a value is refuted (at most .1 %)" in page
     alone, width = of_mrr["held_if_taken_as_independent"].item(), boxes["median_width"]
     assert f"Taken as independent it is {100 * alone:.1f} % for MRR" in page
     wide = [f"{x:.3f}".replace("0.", ".") for x in width[:2]]
@@ -228,6 +260,3 @@ def test_the_page_has_the_committed_tables():
     assert f"off by {shown[0]} (root mean square), and by {shown[1]} if facts were" in page
     assert f"Hits@10 by {shown[2]} and {shown[3]}, so" in page
     np.testing.assert_allclose(boxes["held_of_all"], boxes["held"] * (1 - boxes["refuted"]), atol=1e-9)
-    lowest = kept.group_by("metric", maintain_order=True).agg(pl.min("held"))["held"]
-    least = [f"{100 * x:.0f}" for x in lowest]
-    assert f"at least {', '.join(least[:3])} and {least[3]} %" in page
