@@ -85,7 +85,7 @@ def _drawn(number: int) -> Setting:
     return Setting(trees, size, min_answers, densities, 100 + number, (*_FOURTH, other))
 
 
-GENERATIONS = {
+GROUPS = {
     "first": {
         "small": Setting(8, 80, 1, (0.95, 0.6), 1, _FIRST),
         "large": Setting(12, 150, 4, (0.85, 0.5), 2, _FIRST),
@@ -123,7 +123,7 @@ GENERATIONS = {
     # The families of 18 have no query of so many answers.
     "fourth": {f"drawn-{number:02d}": _drawn(number) for number in range(24) if number != 18},
 }
-"""Worlds by generation: each has families of its own, and models that no earlier one has."""
+"""Worlds by group: each has families of its own, and models that no earlier one has."""
 
 
 def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration, ...]:
@@ -481,13 +481,13 @@ def calibrate(
 ) -> None:
     """Trains models on closed worlds and writes the errors that owkg audit uses; 90 minutes on two cores."""
     rows, told = [], []
-    for generation, name, labels, worlds in _every(out, quick, scheduler, workers):
+    for group, name, labels, worlds in _every(out, quick, scheduler, workers):
         rows.append(points(name, worlds, labels, chosen=False))
         for world, recorded in worlds:
             sizes = {"entities": world.graph.num_entities, "queries": world.num_queries}
             sizes |= {"answers": len(world.query), "models": ", ".join(labels)}
             sizes |= {"checkpoints": sum(len(one.step) for one in recorded)}
-            told.append({"generation": generation, "setting": name, "density": world.density} | sizes)
+            told.append({"group": group, "setting": name, "density": world.density} | sizes)
     found = calibration(pl.concat(rows))
     save_table(found, out / TABLE.name if quick else TABLE)
     save_table(pl.DataFrame(told), out / WORLDS.name if quick else WORLDS)
@@ -500,20 +500,25 @@ def calibrate(
 def _every(
     out: Path, quick: bool, scheduler: str | None, workers: int | None
 ) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple[ClosedWorld, list[Record]]]]]:
-    """Generation, name, models and trained worlds of every setting."""
+    """Group, name, models and trained worlds of every setting."""
     writable_folder(out)
     folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
     place = where(scheduler, workers)
     check_scheduler(place)
     every = [
-        (generation, name, setting.labels, trained(name, setting, folder, quick=quick, place=place))
-        for generation, settings in GENERATIONS.items()
+        (group, name, setting.labels, trained(name, setting, folder, quick=quick, place=place))
+        for group, settings in GROUPS.items()
         for name, setting in settings.items()
     ]
     with progress("measuring closed worlds", "settings") as update:
         for done, one in enumerate(every):
             update(done, len(every), one[1])
             yield one
+
+
+def _shared(settings: dict[str, Setting]) -> list[str]:
+    """The models that every setting of a group has."""
+    return sorted(set.intersection(*(set(setting.labels) for setting in settings.values())))
 
 
 def published() -> pl.DataFrame:
@@ -532,7 +537,7 @@ def published() -> pl.DataFrame:
         told = implied("mrr", own["sparse"].to_numpy(), answers, sparsity=sparsity).full
         parts.append(
             own.select(
-                pl.lit("published").alias("generation"),
+                pl.lit("published").alias("group"),
                 pl.lit("published").alias("setting"),
                 "density",
                 pl.lit(round(sparsity, 2)).alias("asked"),
@@ -553,48 +558,52 @@ def published() -> pl.DataFrame:
 def check(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Intervals and probabilities of an audit on worlds and models that its errors were not fitted to.
+    """Intervals and probabilities of an audit on families and models that its errors were not fitted to.
 
-    Each generation is judged by errors that are fitted to the other three; the published worlds, on which
-    nothing is fitted, by those of owkg audit.
+    Each group of worlds is judged by errors that are fitted to the other groups, and there not to the models
+    that all its settings have: of every pair at least one model is new. The published worlds are judged by
+    the errors of owkg audit.
     """
     parts, certified = [], []
-    for generation, name, labels, worlds in _every(out, quick, scheduler, workers):
-        parts.append(points(name, worlds, labels).with_columns(pl.lit(generation).alias("generation")))
+    for group, name, labels, worlds in _every(out, quick, scheduler, workers):
+        parts.append(points(name, worlds, labels).with_columns(pl.lit(group).alias("group")))
         certified += [certificates(*one) for one in worlds]
     every = pl.concat(parts).filter(pl.col("full") > LEAST)
-    of_generation, within, orders, boxes = pl.col("generation"), [], [], []
-    for generation in GENERATIONS:
-        own, others = every.filter(of_generation == generation), every.filter(of_generation != generation)
+    of_group, within, orders, new, boxes = pl.col("group"), [], [], [], []
+    for group, settings in GROUPS.items():
+        theirs = pl.col("model").is_in(_shared(settings))
+        own, others = every.filter(of_group == group), every.filter(of_group != group, ~theirs)
         table = calibration(others.filter(missing="independent"))
         within.append(intervals(own.filter(missing="independent"), table))
         orders.append(ordered(own.filter(missing="independent"), table))
+        new.append(ordered(own.filter(theirs, missing="independent"), table))
         boxes.append(boxed(own.filter(missing="chosen"), table))
     known = published()
     if len(known):
         known = known.filter(pl.col("full") > LEAST)
         within.append(intervals(known))
         orders.append(ordered(known))
+        new.append(orders[-1])
     told = pl.concat(within, how="diagonal")
-    world = ("metric", "generation", "setting", "density", "asked")
+    world = ("metric", "group", "setting", "density", "asked")
     save_table(coverage(told, world), out / "audit_coverage.csv")
     for by, title, some in (
         (world[:1], "intervals", told),
         (world[:1], "intervals where the density is .75", told.filter(density=0.75)),
-        (world[:2], "intervals by generation", told),
+        (world[:2], "intervals by group", told),
+        (("metric", "asked"), "intervals by sparsity", told.filter(of_group != "published")),
     ):
         kept = coverage(some, by)
         printed(title, kept.columns, [_cells(row) for row in kept.iter_rows()])
-    pairs = pl.concat(orders)
-    every_one = reliability(pairs).with_columns(pl.lit("all").alias("generation"))
-    single = [
-        reliability(part).with_columns(pl.lit(name).alias("generation"))
-        for (name,), part in pairs.partition_by("generation", as_dict=True, maintain_order=True).items()
-    ]
-    said = pl.concat([every_one, *single]).select("generation", pl.exclude("generation"))
+    pairs = {"all": pl.concat(orders), "both models new": pl.concat(new)}
+    pairs |= {part["group"][0]: part for part in orders}
+    said = pl.concat(
+        reliability(part).select(pl.lit(name).alias("group"), pl.all()) for name, part in pairs.items()
+    )
     save_table(said, out / "audit_probabilities.csv")
-    upper = said.filter(pl.col("tenth") >= 5, generation="all").drop("generation")
-    printed("orders: said and right", upper.columns, [_cells(row) for row in upper.iter_rows()])
+    for name in list(pairs)[:2]:
+        upper = said.filter(pl.col("tenth") >= 5, group=name).drop("group")
+        printed(f"orders: said and right ({name})", upper.columns, [_cells(row) for row in upper.iter_rows()])
     held = of_boxes(pl.concat(boxes))
     save_table(held, out / "audit_boxes.csv")
     of_pairs = pl.concat(certified)
@@ -708,10 +717,10 @@ def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFra
     """Every pair of checkpoints of different models: the probability of its order, and whether it is right.
 
     Args:
-        rows: as of `points`, with their generation.
+        rows: as of `points`, with their group.
         table: errors, as of `calibration`; None: those of owkg audit.
     """
-    pairs, generation = _pairs(rows), rows.select("setting", "generation").unique()
+    pairs, group = _pairs(rows), rows.select("setting", "group").unique()
     parts = []
     for name in pairs["metric"].unique(maintain_order=True):
         own = pairs.filter(metric=name)
@@ -719,13 +728,14 @@ def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFra
         error = difference_error(name, own["lost_first"].to_numpy(), first, second, table)
         p = order_probability(name, first - second, 0.0, error, table=table)
         parts.append(own.select("metric", "setting", "density").with_columns(said=p, right=_right(own)))
-    return pl.concat(parts).join(generation, "setting", maintain_order="left")
+    return pl.concat(parts).join(group, "setting", maintain_order="left")
 
 
 def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
     """Probabilities of orders by tenths: the mean that is said, and the share that is right, with its error.
 
-    Each world counts alike, however many pairs it has; the error is over worlds.
+    Each world counts alike, however many pairs it has; the error is over settings, whose worlds are of the
+    same families.
 
     Args:
         pairs: of `ordered`.
@@ -736,21 +746,23 @@ def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
     told = pl.concat([pairs, other]).with_columns(
         tenth=(pl.col("said") * 10).cast(pl.Int64).clip(0, 9), weight=1 / pl.len().over(world)
     )
-    by_world = told.group_by(*world, "tenth", maintain_order=True).agg(
+    by_setting = told.group_by("metric", "setting", "tenth", maintain_order=True).agg(
         pl.len().alias("pairs"),
         pl.col("weight").sum(),
         *((pl.col(key) * pl.col("weight")).sum() for key in ("said", "right")),
     )
-    whole, worlds = pl.col("weight").sum().over(of_tenth), pl.len().over(of_tenth)
+    whole, several = pl.col("weight").sum().over(of_tenth), pl.len().over(of_tenth)
     apart = pl.col("right") - pl.col("weight") * pl.col("right").sum().over(of_tenth) / whole
     order = pairs["metric"].unique(maintain_order=True)
     return (
-        by_world.with_columns(square=(apart / whole) ** 2 * worlds / (worlds - 1))
+        by_setting.with_columns(
+            square=pl.when(several > 1).then((apart / whole) ** 2 * several / (several - 1))
+        )
         .group_by(of_tenth, maintain_order=True)
         .agg(
             pl.col("pairs").sum(),
             *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right")),
-            error=pl.col("square").sum().sqrt(),
+            error=pl.when(pl.col("square").count() > 0).then(pl.col("square").sum().sqrt()),
         )
         .sort(pl.col("metric").cast(pl.Enum(order)), "tenth")
     )

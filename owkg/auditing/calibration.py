@@ -119,14 +119,14 @@ def most_missing(metric: str) -> float:
 
 
 def worlds() -> list[str]:
-    """The worlds that the table is made from, a line each generation of them."""
+    """The worlds that the table is made from, a line each group of them."""
     own = pl.read_csv(WORLDS, glob=False)
     return [
         f"{name}: {len(part)} closed worlds of {part['setting'].n_unique()} sets of families, densities "
         f"{part['density'].min():g} to {part['density'].max():g}, {part['entities'].min():,} to "
         f"{part['entities'].max():,} entities, {part['checkpoints'].sum():,} checkpoints; "
         f"{', '.join(dict.fromkeys(', '.join(part['models']).split(', ')))}"
-        for (name,), part in own.partition_by("generation", as_dict=True, maintain_order=True).items()
+        for (name,), part in own.partition_by("group", as_dict=True, maintain_order=True).items()
     ]
 
 

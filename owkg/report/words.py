@@ -229,7 +229,7 @@ def _correlation(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
 def _error(said: Mapping[str, Any]) -> str:
     found = said.get("calibration")
     if isinstance(found, list):
-        return f"calibrated on {len(found)} generations of closed worlds, which the protocol names"
+        return f"calibrated on {len(found)} groups of closed worlds, which the protocol names"
     return f"calibration: {found}" if found else "no calibration is named"
 
 

@@ -28,7 +28,7 @@ def test_table():
         assert 0 < error < 0.1
         assert 0.5 < power < 1
     worlds, told = pl.read_csv(calibration.WORLDS, glob=False), calibration.worlds()
-    assert len(told) == worlds["generation"].n_unique() >= 4
+    assert len(told) == worlds["group"].n_unique() >= 4
     assert sum(int(re.findall(r": (\d+) closed worlds", one)[0]) for one in told) == len(worlds)
     assert all(model in " ".join(told) for models in worlds["models"] for model in models.split(", "))
 

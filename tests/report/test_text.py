@@ -75,7 +75,7 @@ def test_captions_say_what_the_numbers_rest_on(audit):
 
 def test_a_list_of_worlds_is_counted_where_it_would_be_long(make):
     text = report.markdown(make(calibration=["one world", "another"]))
-    assert "calibrated on 2 generations of closed worlds, which the protocol names" in text
+    assert "calibrated on 2 groups of closed worlds, which the protocol names" in text
     assert "another" in report.html(make(calibration=["one world", "another"]))
 
 

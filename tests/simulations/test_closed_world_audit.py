@@ -29,7 +29,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(trained):
-    return study.points("tiny", trained, TINY.labels).with_columns(generation=pl.lit("one"))
+    return study.points("tiny", trained, TINY.labels).with_columns(group=pl.lit("one"))
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +143,9 @@ def test_reliability_lets_worlds_count_alike():
     assert row["error"] == pytest.approx(0.5)
 
 
-def test_generations_have_models_of_their_own():
+def test_groups_have_models_of_their_own():
     seen, names = set(), []
-    for settings in study.GENERATIONS.values():
+    for settings in study.GROUPS.values():
         for name, setting in settings.items():
             assert len(study.configurations(setting.labels, quick=True)) == len(setting.labels)
             assert all(0 < density < 1 for density in setting.densities)
@@ -153,7 +153,7 @@ def test_generations_have_models_of_their_own():
         shared = set.intersection(*(set(setting.labels) for setting in settings.values()))
         assert len(shared - seen) >= 3
         seen |= shared
-    seeds = [setting.seed for settings in study.GENERATIONS.values() for setting in settings.values()]
+    seeds = [setting.seed for settings in study.GROUPS.values() for setting in settings.values()]
     assert len(set(names)) == len(names) == len(set(seeds))
 
 
@@ -182,7 +182,7 @@ def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch)
 
 
 def test_every_tenth_of_the_orders_is_within_three_points():
-    orders = pl.read_csv(REPRODUCTION / "audit_probabilities.csv").filter(generation="all")
+    orders = pl.read_csv(REPRODUCTION / "audit_probabilities.csv").filter(group="all")
     assert len(orders) == 10 * len(METRICS)
     assert ((orders["said"] - orders["right"]).abs() <= 0.03).all()
 
@@ -191,8 +191,8 @@ def test_intervals_hold_what_they_say():
     kept = pl.read_csv(REPRODUCTION / "audit_coverage.csv")
     held = pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum()
     assert kept.group_by("metric").agg(held=held)["held"].is_between(0.93, 0.98).all()
-    of_mrr = kept.filter(metric="mrr").group_by("generation").agg(held=held)
-    assert set(of_mrr["generation"]) == {*study.GENERATIONS, "published"}
+    of_mrr = kept.filter(metric="mrr").group_by("group").agg(held=held)
+    assert set(of_mrr["group"]) == {*study.GROUPS, "published"}
     assert of_mrr["held"].is_between(0.93, 0.98).all()
 
 
@@ -207,9 +207,9 @@ def test_the_page_has_the_committed_tables():
     assert f"up to {law['most_missing'].max():.0f} missing answers of a query" in page
     worlds = pl.read_csv(calibration.WORLDS)
     assert f"{len(worlds)} worlds of {worlds['setting'].n_unique()} sets of generated families" in page
-    assert f"with {len(worlds.filter(generation='fourth'))} worlds, are drawn by a rule" in page
+    assert f"with {len(worlds.filter(group='fourth'))} worlds, are drawn by a rule" in page
     shown = {"mrr": "MRR", "hits@1": "Hits@1", "hits@10": "Hits@10", "p-mrr@1/2": "p-MRR at 1/2"}
-    whole = orders.filter(pl.col("tenth") >= 5, generation="all")
+    whole = orders.filter(pl.col("tenth") >= 5, group="all")
     for name, words in shown.items():
         own = kept.filter(metric=name)
         held = float(own["held"] @ own["checkpoints"]) / own["checkpoints"].sum()
@@ -223,20 +223,20 @@ def test_the_page_has_the_committed_tables():
     assert f"All 20 are within 3 points; the furthest is off by {100 * off.max():.1f}" in page
     below, above = (whole.filter(at)["error"].max() for at in (pl.col("tenth") < 9, pl.col("tenth") == 9))
     assert f"is at most {_told(below)} below .9, and {_told(above)} above" in page
-    # Of single generations: to which side, and how far.
-    single = orders.filter(pl.col("tenth").is_between(5, 8), pl.col("generation") != "all")
+    # Of single groups: to which side, and how far.
+    single = orders.filter(pl.col("tenth").is_between(5, 8), pl.col("group") != "all")
     off = 100 * (single["right"] - single["said"])
     assert f"by up to {-off.min():.0f} points too sure and by up to {off.max():.0f} too careful" in page
     known = 100 * (pl.col("said") - pl.col("right"))
-    of_published = single.filter(generation="published").select(known).to_series()
+    of_published = single.filter(group="published").select(known).to_series()
     low, high = f"{of_published.min():.0f}", f"{of_published.max():.0f}"
     assert f"called sure with .5 to .9 are right {low} to {high} points less often" in page
     assert f"of {kept.filter(metric='mrr')['checkpoints'].sum():,} checkpoints for MRR" in page
-    each = kept.filter(metric="mrr").group_by("generation", maintain_order=True)
+    each = kept.filter(metric="mrr").group_by("group", maintain_order=True)
     each = each.agg(held=100 * pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum())["held"]
     told = [f"{x:.1f}" for x in each]
-    assert f"{', '.join(told[:3])} and {told[3]} % of the four generations, {told[4]} % of the publ" in page
-    unseen = kept.filter(pl.col("generation") != "published").group_by("metric", "asked")
+    assert f"{', '.join(told[:3])} and {told[3]} % of the four groups, {told[4]} % of the publ" in page
+    unseen = kept.filter(pl.col("group") != "published").group_by("metric", "asked")
     by_sparsity = unseen.agg(held=100 * pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum())
     (mrr, *of_mrr), (tens, *of_tens) = by_sparsity.select("held", "metric", "asked").sort("held").rows()[:2]
     assert (of_mrr, of_tens) == (["mrr", 0.9], ["hits@10", 0.05])
