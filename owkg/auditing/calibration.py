@@ -24,10 +24,11 @@ _MANY = 1e9
 
 
 class _Errors(NamedTuple):
-    """Of a metric: the error of a full-test metric, and by which shares of it differences err.
+    """Of a metric: the error of an implied full-test metric, and of differences.
 
-    Models of one world err alike, more or less: the error of a difference is one of some shares of the errors
-    of both models together, each with its chance, and normal.
+    Errors of models of one world are correlated, more or less. So the error of a difference is a scale
+    mixture of normals: its standard deviation is a share of both errors together (the root of the summed
+    squares), each share with a weight, `chance`.
     """
 
     error: float
@@ -38,16 +39,16 @@ class _Errors(NamedTuple):
 
 
 def full_error(metric: str, missing: Any, full: Any, table: pl.DataFrame | None = None) -> Any:
-    """The standard deviation of the true full-test metric about the implied one.
+    """The error of an implied full-test metric, as of a standard deviation.
 
-    In proportion to sqrt(full (1 - full)), and to a power of the missing answers of a query. An interval of
-    1.96 of it held 96 % of the checkpoints on the worlds of the calibration, families and models left out of
-    it in turn.
+    The root mean square on the closed worlds, bias and all, in proportion to sqrt(full (1 - full)) and to a
+    power of the missing answers of a query; inflated so that an interval of 1.96 of it holds 96 % of the
+    checkpoints when their families and model are left out.
 
     Args:
         metric: its name; of a metric that was not calibrated, the errors of one that is like it
             (`calibrated`).
-        missing: expected missing answers of a query (`owkg.auditing.implied.missing_answers`).
+        missing: answers of a query, expected under a flat prior (`owkg.auditing.implied.missing_answers`).
         full: implied full-test metric.
         table: of errors; None: that of the package.
     """
@@ -103,7 +104,7 @@ def order_probability(
 
 
 def calibrated(metric: str) -> str:
-    """The metric whose errors stand for those of a metric: the likest, or one that errs more."""
+    """The metric whose errors stand for those of a metric: the most similar, or one with wider intervals."""
     kind, _, parameter = metric.partition("@")
     if metric == "mrr":
         return metric

@@ -15,7 +15,7 @@ from owkg.auditing.judged import strengths_of
 from owkg.auditing.lists import Prepared
 from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
-from owkg.auditing.tables import AVERAGES, GIVEN, Box, Part, frames, part_of
+from owkg.auditing.tables import AVERAGES, GIVEN, LARGEST, Box, Part, frames, part_of
 from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
@@ -145,7 +145,7 @@ def audit(
     for kind in averages:
         for metric in chosen:
             part = part_of(of, metric, kind, tables)
-            beyond += _beyond(part, box)
+            beyond += _beyond(part, box) if metric is chosen[0] else []
             parts.append(frames(part, box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
@@ -360,15 +360,14 @@ def _of_candidates(candidates: pl.Series) -> list[str]:
 
 def _beyond(part: Part, box: Box) -> list[str]:
     """A sentence where queries miss more answers than on any world of the calibration."""
-    if box.sparsity is None:
-        return []
-    missing = missing_answers(part.seen.answers, box.sparsity[1])
-    if missing <= (most := most_missing(part.metric.name)):
+    most = most_missing(part.metric.name)
+    # As many are missing as known ones count at a sparsity of one half.
+    last = most / (most + missing_answers(part.seen.answers, 0.5))
+    if last >= (box.sparsity[1] if box.sparsity else LARGEST):
         return []
     return [
-        f"Up to {missing:,.0f} answers of a query are missing on average ({part.metric.name} over "
-        f"{part.average}), and on the closed worlds of the calibration up to {most:,.0f}: the error of the "
-        "model is taken further than it was measured."
+        f"Above a sparsity of {last:.2f} the error of the model is extrapolated (means over {part.average}): "
+        "queries would miss more answers than on any closed world of the calibration."
     ]
 
 

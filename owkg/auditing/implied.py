@@ -56,10 +56,11 @@ class Answers(NamedTuple):
 
 
 def missing_answers(answers: Answers, sparsity: Any) -> Any:
-    """The expected number of missing answers of a query, on average as the metric weighs queries.
+    """The expected missing answers of a query under a flat prior, on average as the metric weighs queries.
 
-    A query with s known answers misses (s + 1) beta / (1 - beta) if the number of all its answers is a
-    priori unknown: negative binomial, with s + 1 successes.
+    Of a query with s known answers (s + 1) beta / (1 - beta): the mean of a negative binomial with s + 1
+    successes. The numbers that are inferred from all known ones (`owkg.auditing.numbers`) are smaller; errors
+    of implied metrics go with this one.
 
     Args:
         answers: known ones.

@@ -30,6 +30,8 @@ AVERAGES = ("answers", "queries")
 # Sparsities of the grid; every other one is shown.
 _SPARSITIES = np.round(np.arange(0, 0.951, 0.05), 2)
 _SHOWN = slice(0, 19, 2)
+# The largest of these.
+LARGEST = float(_SPARSITIES[_SHOWN][-1])
 # Correlations and differences of them that are tried.
 _CORRELATIONS = np.round(np.arange(-0.6, 0.601, 0.05), 2)
 # Distance of the points of a stated interval.

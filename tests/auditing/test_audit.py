@@ -9,6 +9,7 @@ import pytest
 
 import owkg
 from owkg.auditing import audit, best_weight_of
+from owkg.auditing.calibration import most_missing
 from owkg.auditing.result import BOX, GRID, MODELS, PAIRS, POWER, VERDICTS
 from owkg.auditing.tables import GIVEN, Box, _verdicts
 from owkg.kg import KnowledgeGraph
@@ -336,15 +337,22 @@ def test_a_sparsity_of_0_is_what_was_observed():
     assert two["probability_low"] == pytest.approx(1 - two["p_value"] / 2, abs=0.01)
 
 
-def test_more_missing_answers_than_were_calibrated_are_noted():
-    """4 answers a query on average over answers: (4 + 1) .9 / .1 missing; over queries fewer."""
-    both = ["answers", "queries"]
-    for sparsity, told in ((0.5, []), (0.9, both)):
-        one = audit(SYSTEMS, "mrr", average=both, sparsity=(0.1, sparsity), test="t")
-        noted = [note for note in one.assumptions["notes"] if "further than it was measured" in note]
-        assert [note.split(")")[0].split()[-1] for note in noted] == told
-    known = np.array([(SIZES * (SIZES + 1)).sum() / SIZES.sum(), SIZES.mean() + 1])
-    assert [int(note.split()[2]) for note in noted] == (known * 9).round().tolist()
+def test_sparsities_beyond_the_calibration_are_noted():
+    """Once an average, from the sparsity on at which more answers are missing than on its worlds."""
+    most, known = (
+        most_missing("mrr"),
+        {"answers": (SIZES * (SIZES + 1)).sum() / SIZES.sum(), "queries": SIZES.mean() + 1},
+    )
+    last = {name: most / (most + size) for name, size in known.items()}
+    assert 0.8 < last["answers"] < last["queries"] < 0.9
+    between = sum(last.values()) / 2
+    for sparsity, told in ((0.5, []), (between, ["answers"]), (0.9, [*known]), (None, [*known])):
+        box = None if sparsity is None else (0.1, sparsity)
+        one = audit(SYSTEMS, ["mrr", "hits@10"], average=[*known], sparsity=box, test="t")
+        noted = [note for note in one.assumptions["notes"] if "extrapolated" in note]
+        texts = [f"Above a sparsity of {last[name]:.2f} the error of the model is extr" for name in told]
+        assert [note[: len(text)] for note, text in zip(noted, texts, strict=True)] == texts
+        assert all(f"means over {name}" in note for note, name in zip(noted, told, strict=True))
 
 
 def test_what_is_beyond_strength_1_is_no_order(monkeypatch):
