@@ -123,7 +123,7 @@ GROUPS = {
     # The families of 18 have no query of so many answers.
     "fourth": {f"drawn-{number:02d}": _drawn(number) for number in range(24) if number != 18},
 }
-"""Worlds by group: each has families of its own, and models that no earlier one has."""
+"""Worlds by group: each has families of its own, and configurations that no earlier one has."""
 
 
 def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration, ...]:
@@ -517,7 +517,7 @@ def _every(
 
 
 def _shared(settings: dict[str, Setting]) -> list[str]:
-    """The models that every setting of a group has."""
+    """The configurations that every setting of a group has."""
     return sorted(set.intersection(*(set(setting.labels) for setting in settings.values())))
 
 
@@ -558,11 +558,11 @@ def published() -> pl.DataFrame:
 def check(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Intervals and probabilities of an audit on families and models that its errors were not fitted to.
+    """Intervals and probabilities of an audit on families that its errors were not fitted to.
 
-    Each group of worlds is judged by errors that are fitted to the other groups, and there not to the models
-    that all its settings have: of every pair at least one model is new. The published worlds are judged by
-    the errors of owkg audit.
+    Each group of worlds is judged by errors that are fitted to the other groups, without the configurations
+    that all its settings have: of every pair at least one is new. The published worlds are judged by the
+    errors of owkg audit, and so is which values are refuted.
     """
     parts, certified = [], []
     for group, name, labels, worlds in _every(out, quick, scheduler, workers):

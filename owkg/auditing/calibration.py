@@ -104,7 +104,7 @@ def order_probability(
 
 
 def calibrated(metric: str) -> str:
-    """The metric whose errors stand for those of a metric: the most similar, or one with wider intervals."""
+    """The metric whose errors stand for those of a metric: the most similar that was calibrated."""
     kind, _, parameter = metric.partition("@")
     if metric == "mrr":
         return metric

@@ -145,7 +145,7 @@ def audit(
     for kind in averages:
         for metric in chosen:
             part = part_of(of, metric, kind, tables)
-            beyond += _beyond(part, box) if metric is chosen[0] else []
+            beyond += _beyond(part) if metric is chosen[0] else []
             parts.append(frames(part, box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
@@ -358,16 +358,16 @@ def _of_candidates(candidates: pl.Series) -> list[str]:
     ]
 
 
-def _beyond(part: Part, box: Box) -> list[str]:
+def _beyond(part: Part) -> list[str]:
     """A sentence where queries miss more answers than on any world of the calibration."""
     most = most_missing(part.metric.name)
     # As many are missing as known ones count at a sparsity of one half.
     last = most / (most + missing_answers(part.seen.answers, 0.5))
-    if last >= (box.sparsity[1] if box.sparsity else LARGEST):
+    if last >= LARGEST:
         return []
     return [
         f"Above a sparsity of {last:.2f} the error of the model is extrapolated (means over {part.average}): "
-        "queries would miss more answers than on any closed world of the calibration."
+        "queries would miss more answers on average than on any closed world of the calibration."
     ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 from scipy import special
 
-from owkg.auditing.calibration import difference_error, full_error, order_probability
+from owkg.auditing.calibration import difference_error, full_error, most_missing, order_probability
 from owkg.auditing.implied import Answers, extended, full_ends, missing_answers
 from owkg.rank_weights import RankWeight
 
@@ -111,7 +111,9 @@ def full_metrics(
     error = error[:, None, None]
     slope = np.maximum(strength[0] - strength[1], strength[2] - strength[0]) / error * span
     # The full metric changes with strength by no less than the sparse one.
-    model = full_error(name, missing_answers(seen.answers, sparsity[:, None]), 0.5) / np.maximum(slope, 1)
+    # An error that is extrapolated would refute nothing.
+    missing = np.minimum(missing_answers(seen.answers, sparsity[:, None]), most_missing(name))
+    model = full_error(name, missing, 0.5) / np.maximum(slope, 1)
     beyond, zero = implied.beyond[0], (sparsity == 0)[:, None]
     possible = zero | (beyond <= _REFUTED * np.hypot(error, model))
     found = np.where(possible, np.clip(strength[0], implied.low, implied.high), np.nan)

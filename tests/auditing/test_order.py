@@ -61,6 +61,19 @@ def test_a_value_far_beyond_strength_1_refutes_the_sparsity():
     assert found.strength[1, 0, 0] == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.parametrize("metric", ["mrr", "hits@1", "hits@10", "p-mrr@1/2"])
+def test_what_is_refuted_stays_so_at_larger_sparsities(metric):
+    """Also where so many answers are missing that the error of the model is extrapolated."""
+    counts = np.array([1, 5, 23, 120])
+    answers = Answers(counts, counts / counts.sum(), 15_000, np.ones(4))
+    one = Observed(np.array([0.6]), np.array([[1e-6]]), answers)
+    sparsity = np.arange(0.05, 0.91, 0.05)
+    found = full_metrics(metric, rank_weight(metric), one, sparsity, np.array([0.0]))
+    refuted = np.isnan(found.full[0, :, 0])
+    assert refuted.any()
+    assert (np.diff(refuted.astype(int)) >= 0).all()
+
+
 def test_probabilities_are_symmetric_and_one_half_for_equals():
     np.testing.assert_allclose(of_pairs(seen([0.3, 0.3])), 0.5)
     one = seen([0.32, 0.30], shared=0.5)
