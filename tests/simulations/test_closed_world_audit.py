@@ -209,7 +209,7 @@ def test_the_page_has_the_committed_tables():
     law = pl.read_csv(calibration.TABLE).unique("metric", maintain_order=True)
     assert " | ".join(["error at m = 1", *(_told(x) for x in law["error"])]) + " |" in page
     assert " | ".join(["power of m", *(_told(x, 2) for x in law["power"])]) + " |" in page
-    assert f"up to {law['most_missing'].max():.0f} missing answers of a query" in page
+    assert f"The worlds have m up to {law['most_missing'].max():.0f};" in page
     worlds = pl.read_csv(calibration.WORLDS)
     assert f"{len(worlds)} worlds of {worlds['setting'].n_unique()} sets of generated families" in page
     assert f"with {len(worlds.filter(group='fourth'))} worlds, are drawn by a rule" in page
