@@ -369,15 +369,15 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
     The root mean square of full less implied, over 2 sqrt(full (1 - full)), is a power of the missing
     answers of a query: least squares of logarithms over worlds, sparsities and averages. The error is that
     times what makes `HELD` of the checkpoints lie within 1.96 of it when their families and their model are
-    left out. A difference errs by one of `SHARES` of both errors, with the chances under which the orders of
-    all pairs are likeliest.
+    left out. The error of a difference is a scale mixture of normals with standard deviations of `SHARES` of
+    both errors; the mixture weights have maximum likelihood, given the orders of all pairs.
 
     Args:
         rows: as of `points`, facts missing independently.
 
     Returns:
         A row each metric and share: error, of one missing answer; power; the most that were missing; share
-        and chance.
+        and mixture weight.
     """
     parts = []
     for metric in METRICS:
@@ -385,13 +385,13 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         error, power = _law(own)
         pairs = _pairs(own)
         first, second = (pairs[f"implied_{which}"].to_numpy() for which in ("first", "second"))
-        both = error * pairs["lost_first"].to_numpy() ** power * np.hypot(scale(first), scale(second))
+        law = {"error": error, "power": power, "most_missing": round(own["lost"].to_numpy().max(), 2)}
+        part = pl.DataFrame({"metric": metric} | law | {"share": SHARES, "mixture_weight": 0.0})
+        both = difference_error(metric, pairs["lost_first"].to_numpy(), first, second, part)
         # Each world counts alike, however many pairs it has.
         of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
-        chance = _chances((first - second) / both, _right(pairs), of_world)
-        told = {"error": error, "power": power, "most_missing": round(own["lost"].to_numpy().max(), 2)}
-        told |= {"share": SHARES, "chance": chance, "checkpoints": len(own)}
-        parts.append(pl.DataFrame({"metric": metric} | told))
+        weights = _mixture_weights((first - second) / both, _right(pairs), of_world)
+        parts.append(part.with_columns(mixture_weight=weights, checkpoints=pl.lit(len(own))))
     return pl.concat(parts)
 
 
@@ -436,8 +436,8 @@ def _right(pairs: pl.DataFrame) -> np.ndarray:
     return (1 + np.sign(first - second)) / 2
 
 
-def _chances(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The chance of each of `SHARES` under which orders are likeliest: a concave likelihood on a simplex.
+def _mixture_weights(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The mixture weights of `SHARES` of maximum likelihood, which is concave on the simplex.
 
     Args:
         units: implied differences, in errors of both.
@@ -447,8 +447,8 @@ def _chances(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.nda
     units, right, weight = _binned(units, right, weight / weight.sum())
     by_share = special.ndtr(units[:, None] / np.array(SHARES))
 
-    def unlikely(chance: np.ndarray) -> tuple[float, np.ndarray]:
-        said = np.clip(by_share @ chance, 1e-12, 1 - 1e-12)
+    def unlikely(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        said = np.clip(by_share @ weights, 1e-12, 1 - 1e-12)
         of_right, of_wrong = weight * right, weight * (1 - right)
         slope = (of_wrong / (1 - said) - of_right / said) @ by_share
         return -float(of_right @ np.log(said) + of_wrong @ np.log1p(-said)), slope
@@ -459,14 +459,14 @@ def _chances(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.nda
         jac=True,
         method="SLSQP",
         bounds=[(0, 1)] * len(SHARES),
-        constraints={"type": "eq", "fun": lambda chance: chance.sum() - 1, "jac": np.ones_like},
+        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": np.ones_like},
         options={"ftol": 1e-12, "maxiter": 500},
     )
     if not found.success:
-        raise RuntimeError(f"chances of shares: {found.message}")
-    chance = np.clip(found.x, 0, 1).round(4)
-    chance[chance.argmax()] += 1 - chance.sum()
-    return chance.round(4)
+        raise RuntimeError(f"mixture weights: {found.message}")
+    weights = np.clip(found.x, 0, 1).round(4)
+    weights[weights.argmax()] += 1 - weights.sum()
+    return weights.round(4)
 
 
 def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -491,10 +491,12 @@ def calibrate(
     found = calibration(pl.concat(rows))
     save_table(found, out / TABLE.name if quick else TABLE)
     save_table(pl.DataFrame(told), out / WORLDS.name if quick else WORLDS)
-    laws = found.drop("share", "chance").unique(maintain_order=True)
+    laws = found.drop("share", "mixture_weight").unique(maintain_order=True)
     printed("errors", laws.columns, [[str(x) for x in row] for row in laws.iter_rows()])
-    chances = found.pivot("share", index="metric", values="chance", maintain_order=True)
-    printed("chances of the shares", chances.columns, [[str(x) for x in row] for row in chances.iter_rows()])
+    wide = found.pivot("share", index="metric", values="mixture_weight", maintain_order=True)
+    printed(
+        "mixture weights of the shares", wide.columns, [[str(x) for x in row] for row in wide.iter_rows()]
+    )
 
 
 def _every(

@@ -28,14 +28,14 @@ class _Errors(NamedTuple):
 
     Errors of models of one world are correlated, more or less. So the error of a difference is a scale
     mixture of normals: its standard deviation is a share of both errors together (the root of the summed
-    squares), each share with a weight, `chance`.
+    squares), each share with a mixture weight.
     """
 
     error: float
     power: float
     most_missing: float
     share: np.ndarray
-    chance: np.ndarray
+    mixture_weight: np.ndarray
 
 
 def full_error(metric: str, missing: Any, full: Any, table: pl.DataFrame | None = None) -> Any:
@@ -96,10 +96,11 @@ def order_probability(
     """
     sampling, model = np.asarray(sampling, float), np.asarray(model, float)
     own, found = _errors(metric, table), 0.0
-    for share, chance in zip(own.share[own.chance > 0], own.chance[own.chance > 0], strict=True):
+    some = own.mixture_weight > 0
+    for share, weight in zip(own.share[some], own.mixture_weight[some], strict=True):
         variance = np.maximum(sampling**2 + (share * model) ** 2, _NOTHING**2)
         freedom = variance**2 / np.maximum(sampling**4 / of_sampling, variance**2 / _MANY)
-        found = found + chance * special.stdtr(freedom, difference / np.sqrt(variance))
+        found = found + weight * special.stdtr(freedom, difference / np.sqrt(variance))
     return found
 
 
@@ -148,4 +149,4 @@ def _packaged(metric: str) -> _Errors:
 def _read(metric: str, table: pl.DataFrame) -> _Errors:
     own = table.filter(pl.col("metric") == metric)
     error, power, most = own.select("error", "power", "most_missing").row(0)
-    return _Errors(error, power, most, own["share"].to_numpy(), own["chance"].to_numpy())
+    return _Errors(error, power, most, own["share"].to_numpy(), own["mixture_weight"].to_numpy())

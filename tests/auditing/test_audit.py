@@ -356,15 +356,27 @@ def test_sparsities_beyond_the_calibration_are_noted():
     assert "extrapolated" not in " ".join(audit(one, "mrr", test="t").assumptions["notes"])
 
 
-def test_what_is_beyond_strength_1_is_no_order(monkeypatch):
+def test_what_is_beyond_strength_1_is_no_order():
     """Two values that a sparsity takes to their best are not told apart, and intervals have a width."""
-    monkeypatch.setattr("owkg.auditing.order.full_error", lambda *_: 0.1)
+    rng, sizes = np.random.default_rng(2), np.full(400, 5)
+    drawn = {name: 1 + 15 * (rng.random(2000) < share) for name, share in (("a", 0.005), ("b", 0.03))}
+    both = {name: table(ranks, sizes) for name, ranks in drawn.items()}
+    alone = audit(both, "hits@10", sparsity=0, test="t")
+    assert alone.pairs["probability_low"].item() > 0.999
+    one = audit(both, "hits@10", sparsity=(0.0, 0.6), test="t")
+    at_best = one.models.filter(pl.col("full_high") == 1)
+    assert len(at_best) == 2
+    assert (at_best["full_low"] < 1).all()
+    assert one.pairs["probability_low"].item() < 0.95
+
+
+def test_where_the_box_is_refuted_it_is_said():
     rng = np.random.default_rng(2)
     both = {name: table(1 + (rng.random(400) < share)) for name, share in (("a", 0.001), ("b", 0.03))}
     one = audit(both, "mrr", sparsity=(0.0, 0.4), test="t")
-    at_best = one.models.filter(pl.col("full_high") == 1)
-    assert (at_best["full_low"] < 1).all()
-    assert one.pairs["probability_low"].item() < 0.95
+    assert one.models["refuted"].is_between(0.5, 1, closed="left").all()
+    notes = [note for note in one.assumptions["notes"] if "is not possible in" in note]
+    assert len(notes) == 2
 
 
 def test_ties_are_not_in_favour_of_an_order():

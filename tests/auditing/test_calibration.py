@@ -21,8 +21,8 @@ def test_table():
     for name in METRICS:
         own = table.filter(metric=name)
         assert (own["share"].diff().drop_nulls() > 0).all()
-        assert (own["chance"] >= 0).all()
-        assert own["chance"].sum() == pytest.approx(1)
+        assert (own["mixture_weight"] >= 0).all()
+        assert own["mixture_weight"].sum() == pytest.approx(1)
         ((error, power),) = own.select("error", "power").unique().rows()
         # Of one missing answer, and less than in proportion to their number.
         assert 0 < error < 0.1
@@ -50,7 +50,7 @@ def test_errors(metric):
 
 def test_errors_are_of_the_table_that_is_given():
     law = {"metric": "mrr", "error": 0.02, "power": 0.5, "most_missing": 10.0}
-    table = pl.DataFrame(law | {"share": [0.1, 1.0], "chance": [0.25, 0.75]})
+    table = pl.DataFrame(law | {"share": [0.1, 1.0], "mixture_weight": [0.25, 0.75]})
     assert full_error("mrr", 9.0, 0.5, table) == pytest.approx(0.06)
     assert full_error("mrr", 1.0, 0.1, table) == pytest.approx(0.02 * 2 * 0.3)
     assert difference_error("mrr", 4.0, 0.5, 0.5, table) == pytest.approx(0.04 * np.sqrt(2))
@@ -73,7 +73,7 @@ def test_orders_err_as_the_table_says(metric):
     """Against drawn errors: of the queries, and of the model as the table says."""
     table = pl.read_csv(calibration.TABLE, glob=False).filter(metric=metric)
     rng = np.random.default_rng(0)
-    model = rng.choice(table["share"].to_numpy(), 10**6, p=table["chance"].to_numpy()) * rng.normal(
+    model = rng.choice(table["share"].to_numpy(), 10**6, p=table["mixture_weight"].to_numpy()) * rng.normal(
         size=10**6
     )
     for first in (0.02, 0.05):
