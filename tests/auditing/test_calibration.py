@@ -112,7 +112,9 @@ def test_metrics_that_were_not_calibrated(metric, of):
 
 @pytest.mark.usefixtures("owkg_data")
 def test_published_worlds():
-    from simulations.closed_world_audit import LEAST, coverage, intervals, ordered, published, reliability
+    from simulations.closed_world_audit.errors import LEAST
+    from simulations.closed_world_audit.judgement import coverage, intervals, ordered, reliability
+    from simulations.closed_world_audit.points import published
 
     rows = published().filter(pl.col("full") > LEAST)
     assert rows["density"].n_unique() == 4

@@ -11,8 +11,10 @@ from scipy import special
 
 from owkg.auditing import calibration
 from owkg.simulate import thin
-from simulations import closed_world_audit as study
-from simulations.closed_world_audit import METRICS, SPARSITIES, Setting
+from simulations.closed_world_audit import __main__ as commands
+from simulations.closed_world_audit import errors, judgement, points, worlds
+from simulations.closed_world_audit.points import METRICS, SPARSITIES
+from simulations.closed_world_audit.worlds import Setting
 
 REPRODUCTION = Path(__file__).parents[2] / "docs" / "reproduction"
 TINY = Setting(5, 60, 1, (0.85, 0.6), 3, ("ComplEx 8", "DistMult 32"))
@@ -24,17 +26,17 @@ def _told(x: float, digits: int = 3) -> str:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    return study.trained("tiny", TINY, tmp_path_factory.mktemp("worlds"), quick=True)
+    return worlds.trained("tiny", TINY, tmp_path_factory.mktemp("worlds"), quick=True)
 
 
 @pytest.fixture(scope="module")
 def rows(trained):
-    return study.points("tiny", trained, TINY.labels).with_columns(group=pl.lit("one"))
+    return points.points("tiny", trained, TINY.labels).with_columns(group=pl.lit("one"))
 
 
 @pytest.fixture(scope="module")
 def independent(rows):
-    return rows.filter(pl.col("missing") == "independent", pl.col("full") > study.LEAST)
+    return rows.filter(pl.col("missing") == "independent", pl.col("full") > errors.LEAST)
 
 
 def test_points_are_of_every_checkpoint_and_test(trained, rows):
@@ -45,8 +47,8 @@ def test_points_are_of_every_checkpoint_and_test(trained, rows):
     alone = rows.filter(
         missing="independent", metric="mrr", average="answers", asked=0.2, density=world.density
     )
-    full = study.joined(world, recorded)
-    present = next(study._present(world, recorded[0].score[-1].astype(float), 0.2, 0))[1]
+    full = points.joined(world, recorded)
+    present = next(points._present(world, recorded[0].score[-1].astype(float), 0.2, 0))[1]
     asked = np.isin(world.query, world.query[present])
     np.testing.assert_allclose(alone["full"], (1 / full.optimistic[:, asked]).mean(1), rtol=1e-6)
     np.testing.assert_allclose(alone["sparse"], (1 / thin(full, present)[0]).mean(1), rtol=1e-6)
@@ -55,7 +57,7 @@ def test_points_are_of_every_checkpoint_and_test(trained, rows):
 
 def test_the_table_covers_what_it_was_fitted_to(independent):
     # As if the two worlds were of other families.
-    table = study.calibration(independent.with_columns(setting=pl.col("density").cast(pl.String)))
+    table = errors.calibration(independent.with_columns(setting=pl.col("density").cast(pl.String)))
     assert table.columns == [
         "metric",
         "error",
@@ -66,40 +68,40 @@ def test_the_table_covers_what_it_was_fitted_to(independent):
         "checkpoints",
     ]
     assert (table["error"] > 0).all()
-    assert table["share"].to_list() == list(study.SHARES) * len(METRICS)
-    kept = study.coverage(study.intervals(independent, table), ("metric",))
+    assert table["share"].to_list() == list(errors.SHARES) * len(METRICS)
+    kept = judgement.coverage(judgement.intervals(independent, table), ("metric",))
     assert kept["metric"].to_list() == list(METRICS)
     assert (kept["held"] > 0.85).all()
     # Errors a hundredth as large hold less: those of the table count, not those of the package.
-    small = study.intervals(independent, table.with_columns(pl.col("error") / 100))
-    assert (study.coverage(small, ("metric",))["held"] < kept["held"] - 0.3).all()
-    sure = study.ordered(independent, table.with_columns(pl.col("error") / 100))
-    assert ((sure["said"] - 0.5) >= (study.ordered(independent, table)["said"] - 0.5)).all()
-    assert sure["said"].mean() > study.ordered(independent, table)["said"].mean() + 0.01
+    small = judgement.intervals(independent, table.with_columns(pl.col("error") / 100))
+    assert (judgement.coverage(small, ("metric",))["held"] < kept["held"] - 0.3).all()
+    sure = judgement.ordered(independent, table.with_columns(pl.col("error") / 100))
+    assert ((sure["said"] - 0.5) >= (judgement.ordered(independent, table)["said"] - 0.5)).all()
+    assert sure["said"].mean() > judgement.ordered(independent, table)["said"].mean() + 0.01
 
 
 def test_orders_are_said_with_the_mixture_that_drew_them():
     rng, chance = np.random.default_rng(1), np.array([0, 0, 0.5, 0, 0.4, 0.1])
     units = rng.uniform(0, 3, 400_000)
-    share = rng.choice(study.SHARES, len(units), p=chance)
+    share = rng.choice(errors.SHARES, len(units), p=chance)
     right = (units + share * rng.normal(size=len(units)) > 0).astype(float)
-    found = study._mixture_weights(units, right, np.ones(len(units)))
+    found = errors._mixture_weights(units, right, np.ones(len(units)))
     assert found.sum() == pytest.approx(1)
     told, said = (
-        sum(p * special.ndtr(units / s) for p, s in zip(one, study.SHARES, strict=True))
+        sum(p * special.ndtr(units / s) for p, s in zip(one, errors.SHARES, strict=True))
         for one in (chance, found)
     )
     # Other shares may give the same probabilities, or nearly.
     np.testing.assert_allclose(said, told, atol=0.005)
     # Nor does another share make the orders likelier (the gradient at the maximum is at most 1).
-    for one in study.SHARES:
+    for one in errors.SHARES:
         own = special.ndtr(units / one)
         assert (right * own / said + (1 - right) * (1 - own) / (1 - said)).mean() < 1.001
 
 
 def test_the_law_of_errors_is_found_again(monkeypatch):
     """Errors of .03 times the missing answers to the power .7, of two families of two models."""
-    monkeypatch.setattr(study, "HELD", 0.95)
+    monkeypatch.setattr(errors, "HELD", 0.95)
     rng, parts = np.random.default_rng(2), []
     for setting, lost in product("ab", np.geomspace(0.1, 30, 12)):
         implied = rng.uniform(0.3, 0.7, 2000)
@@ -107,7 +109,7 @@ def test_the_law_of_errors_is_found_again(monkeypatch):
         told = {"setting": setting, "density": 0.5, "asked": lost, "average": "answers", "lost": lost}
         model = rng.choice(["one", "other"], 2000)
         parts.append(pl.DataFrame(told | {"implied": implied, "full": full, "model": model}))
-    error, power = study._law(pl.concat(parts))
+    error, power = errors._law(pl.concat(parts))
     assert error == pytest.approx(0.03, rel=0.02)
     assert power == pytest.approx(0.7, abs=0.01)
 
@@ -115,7 +117,7 @@ def test_the_law_of_errors_is_found_again(monkeypatch):
 def test_bins_of_differences_keep_their_sums():
     rng = np.random.default_rng(0)
     units, right, weight = rng.exponential(size=5000), rng.uniform(size=5000), rng.uniform(size=5000)
-    place, mean, of_bin = study._binned(units, right, weight)
+    place, mean, of_bin = errors._binned(units, right, weight)
     assert len(place) < 4000
     assert of_bin.sum() == pytest.approx(weight.sum())
     assert of_bin @ mean == pytest.approx(weight @ right)
@@ -123,19 +125,19 @@ def test_bins_of_differences_keep_their_sums():
 
 
 def test_the_table_is_made_without_a_table(trained, monkeypatch):
-    monkeypatch.setattr(study, "full_metrics", None)
-    rows = study.points("tiny", trained, TINY.labels, chosen=False)
+    monkeypatch.setattr(points, "full_metrics", None)
+    rows = points.points("tiny", trained, TINY.labels, chosen=False)
     assert set(rows["missing"]) == {"independent"}
     assert "box_low" not in rows.columns
 
 
 def test_equal_full_metrics_are_right_by_half():
     pairs = pl.DataFrame({"full_first": [0.3, 0.2, 0.2], "full_second": [0.2, 0.3, 0.2]})
-    assert study._right(pairs).tolist() == [1, 0, 0.5]
+    assert errors.is_right(pairs).tolist() == [1, 0, 0.5]
 
 
 def test_reliability_counts_each_pair_from_both_sides(independent):
-    said = study.reliability(study.ordered(independent))
+    said = judgement.reliability(judgement.ordered(independent))
     mrr = said.filter(metric="mrr")
     assert mrr["pairs"].to_list() == mrr["pairs"].to_list()[::-1]
     np.testing.assert_allclose(mrr["right"] + mrr["right"].reverse(), 1)
@@ -144,7 +146,7 @@ def test_reliability_counts_each_pair_from_both_sides(independent):
 
 def test_reliability_lets_worlds_count_alike():
     world = {"metric": "mrr", "setting": ["a"] * 4 + ["b"], "density": 0.5}
-    said = study.reliability(pl.DataFrame(world | {"said": 0.75, "right": [1.0, 1, 1, 1, 0]}))
+    said = judgement.reliability(pl.DataFrame(world | {"said": 0.75, "right": [1.0, 1, 1, 1, 0]}))
     row = said.filter(tenth=7).row(0, named=True)
     assert (row["pairs"], row["said"], row["right"]) == (5, 0.75, 0.5)
     # Over the two worlds: right by 1 and 0.
@@ -154,23 +156,23 @@ def test_reliability_lets_worlds_count_alike():
 def test_groups_have_configurations_of_their_own():
     """So that of each pair one was not fitted to, beside the shared ones a setting has one more at most."""
     seen, names = set(), []
-    for settings in study.GROUPS.values():
-        own = set(study._shared(settings))
+    for settings in worlds.GROUPS.values():
+        own = set(worlds.shared(settings))
         assert len(own) >= 3
         assert own.isdisjoint(seen)
         for name, setting in settings.items():
-            assert len(study.configurations(setting.labels, quick=True)) == len(setting.labels)
+            assert len(worlds.configurations(setting.labels, quick=True)) == len(setting.labels)
             assert len(set(setting.labels)) == len(setting.labels) <= len(own) + 1
             assert all(0 < density < 1 for density in setting.densities)
             seen |= set(setting.labels)
             names.append(name)
-    seeds = [setting.seed for settings in study.GROUPS.values() for setting in settings.values()]
+    seeds = [setting.seed for settings in worlds.GROUPS.values() for setting in settings.values()]
     assert len(set(names)) == len(names) == len(set(seeds))
 
 
 def test_boxes_about_the_true_correlation(rows):
-    told = study.boxed(rows.filter(pl.col("missing") == "chosen", pl.col("full") > study.LEAST))
-    boxes = study.of_boxes(told)
+    told = judgement.boxed(rows.filter(pl.col("missing") == "chosen", pl.col("full") > errors.LEAST))
+    boxes = judgement.of_boxes(told)
     assert boxes["metric"].to_list() == list(METRICS)
     assert (boxes["held"] >= boxes["held_if_taken_as_independent"] - 0.02).all()
     assert (boxes["refuted"] < 0.5).all()
@@ -178,7 +180,7 @@ def test_boxes_about_the_true_correlation(rows):
 
 def test_certificates_hold_and_are_put_to_the_test(trained):
     (world, recorded), _ = trained
-    told = study.certificates(world, recorded)
+    told = judgement.certificates(world, recorded)
     assert set(told["way"]) == {"random", "worst"}
     assert len(told.filter("covered")) > 0
     assert told.filter("covered")["reversed"].sum() == 0
@@ -188,7 +190,7 @@ def test_certificates_hold_and_are_put_to_the_test(trained):
 def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch):
     monkeypatch.setattr("owkg.cluster.workers.TIMEOUT_S", 1)
     with pytest.raises(ValueError, match="scheduler"):
-        study.check(out=tmp_path, scheduler="tcp://127.0.0.1:1")
+        commands.check(out=tmp_path, scheduler="tcp://127.0.0.1:1")
     assert not list(tmp_path.iterdir())
 
 
@@ -204,7 +206,7 @@ def test_intervals_hold_what_they_say():
     assert kept.group_by("metric").agg(held=held)["held"].is_between(0.93, 0.98).all()
     by_group = kept.group_by("metric", "group").agg(held=held)
     of_mrr = by_group.filter(metric="mrr")
-    assert set(of_mrr["group"]) == {*study.GROUPS, "published"}
+    assert set(of_mrr["group"]) == {*worlds.GROUPS, "published"}
     assert of_mrr["held"].is_between(0.93, 0.98).all()
     assert by_group["held"].is_between(0.9, 0.995).all()
 
@@ -218,9 +220,9 @@ def test_the_page_has_the_committed_tables():
     assert " | ".join(["error at m = 1", *(_told(x) for x in law["error"])]) + " |" in page
     assert " | ".join(["power of m", *(_told(x, 2) for x in law["power"])]) + " |" in page
     assert f"The worlds have m up to {law['most_missing'].max():.0f};" in page
-    worlds = pl.read_csv(calibration.WORLDS)
-    assert f"{len(worlds)} worlds of {worlds['setting'].n_unique()} sets of generated families" in page
-    assert f"with {len(worlds.filter(group='fourth'))} worlds, are drawn by a rule" in page
+    told_worlds = pl.read_csv(calibration.WORLDS)
+    assert f"{len(told_worlds)} worlds of {told_worlds['setting'].n_unique()} sets of generated families" in page
+    assert f"with {len(told_worlds.filter(group='fourth'))} worlds, are drawn by a rule" in page
     shown = {"mrr": "MRR", "hits@1": "Hits@1", "hits@10": "Hits@10", "p-mrr@1/2": "p-MRR at 1/2"}
     whole = orders.filter(pl.col("tenth") >= 5, group="all")
     for name, words in shown.items():
@@ -246,7 +248,7 @@ def test_the_page_has_the_committed_tables():
     assert "the first three groups and the published worlds are too sure, and the fourth, with most" in page
     # Of single groups: to which side, and how far.
     single = orders.filter(
-        pl.col("tenth").is_between(5, 8), pl.col("group").is_in([*study.GROUPS, "published"])
+        pl.col("tenth").is_between(5, 8), pl.col("group").is_in([*worlds.GROUPS, "published"])
     )
     off = 100 * (single["right"] - single["said"])
     assert off.abs().max() < 8
