@@ -7,7 +7,6 @@ import pytest
 from owkg import openworld, simulate, theory
 from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 METRICS = (MRR, LOG_MRR, MR, hits_at(3), p_mrr(0.5))
 MISSING = (openworld.Independent(), openworld.NodeBased(), openworld.PopularityBased(1.5))
 PAPER = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14505}
