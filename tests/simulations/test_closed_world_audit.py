@@ -220,9 +220,9 @@ def test_the_page_has_the_committed_tables():
     assert " | ".join(["error at m = 1", *(_told(x) for x in law["error"])]) + " |" in page
     assert " | ".join(["power of m", *(_told(x, 2) for x in law["power"])]) + " |" in page
     assert f"The worlds have m up to {law['most_missing'].max():.0f};" in page
-    told_worlds = pl.read_csv(calibration.WORLDS)
-    assert f"{len(told_worlds)} worlds of {told_worlds['setting'].n_unique()} sets of generated families" in page
-    assert f"with {len(told_worlds.filter(group='fourth'))} worlds, are drawn by a rule" in page
+    listed = pl.read_csv(calibration.WORLDS)
+    assert f"{len(listed)} worlds of {listed['setting'].n_unique()} sets of generated families" in page
+    assert f"with {len(listed.filter(group='fourth'))} worlds, are drawn by a rule" in page
     shown = {"mrr": "MRR", "hits@1": "Hits@1", "hits@10": "Hits@10", "p-mrr@1/2": "p-MRR at 1/2"}
     whole = orders.filter(pl.col("tenth") >= 5, group="all")
     for name, words in shown.items():
