@@ -1,7 +1,7 @@
 """Strengths and correlations of systems from judgements: who finds the answers that the test lacks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -116,12 +116,6 @@ def _by_query(ready: Prepared, system: str, known: pl.DataFrame, found: pl.DataF
     )
 
 
-class _Correlation(NamedTuple):
-    value: float
-    low: float
-    high: float
-
-
 def _summary(part: pl.DataFrame, ci: float, *, listed: bool) -> dict[str, float | int | None]:
     row: dict[str, float | int | None] = {"queries": len(part)}
     row |= {name: int(part[name].sum()) for name in ("known", "found")}
@@ -137,19 +131,16 @@ def _summary(part: pl.DataFrame, ci: float, *, listed: bool) -> dict[str, float 
         if all_.sum() and (listed or name == "sparsity"):
             low, high = ratio_limits(some, all_, ci)
             row |= {name: float(some.sum() / all_.sum()), f"{name}_low": low, f"{name}_high": high}
-    told = _correlation(known, one, found, other, ci) if listed else None
-    if told is not None:
-        row |= {"correlation": told.value, "correlation_low": told.low, "correlation_high": told.high}
-    return row
+    return row | (_correlation(known, one, found, other, ci) if listed else {})
 
 
 def _correlation(
     known: np.ndarray, known_first: np.ndarray, found: np.ndarray, found_first: np.ndarray, ci: float
-) -> _Correlation | None:
-    """Correlation of being missing and being found, by the delta method over queries, on Fisher's scale."""
+) -> dict[str, float]:
+    """Correlation of being missing and being found, if any: delta method over queries, Fisher's scale."""
     total = float((known + found).sum())
     if not found.sum() or not known.sum() or not 0 < (known_first + found_first).sum() < total:
-        return None
+        return {}
     beta, l1, l2 = found.sum() / total, found_first.sum() / found.sum(), known_first.sum() / known.sum()
     strength = beta * l1 + (1 - beta) * l2
     scale = np.sqrt(beta * (1 - beta) / (strength * (1 - strength)))
@@ -177,4 +168,4 @@ def _correlation(
     inside = np.clip(rho, -1 + 1e-9, 1 - 1e-9)
     half = special.stdtrit(max(n - 1, 1), (1 + ci) / 2) * error / (1 - inside**2)
     low, high = np.tanh(np.arctanh(inside) + np.array([-half, half]))
-    return _Correlation(rho, float(low), float(high))
+    return {"correlation": rho, "correlation_low": float(low), "correlation_high": float(high)}

@@ -52,12 +52,7 @@ def missing_numbers(
     References:
         Laird (JASA 73, 1978), "Nonparametric maximum likelihood estimation of a mixing distribution".
     """
-    order = np.argsort(counts)
-    key = counts[order].astype(np.int64).tobytes(), (queries[order] / queries.sum()).tobytes()
-    found = _fitted(*key, float(sparsity))
-    back = np.empty(len(order), np.int64)
-    back[order] = np.arange(len(order))
-    return found._replace(chance=found.chance[back])
+    return _fitted(counts.astype(np.int64).tobytes(), (queries / queries.sum()).tobytes(), float(sparsity))
 
 
 @lru_cache(maxsize=64)
@@ -81,7 +76,8 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missi
         asked = -np.expm1(whole * np.log(rate))
         for _ in range(_STEPS):
             posterior = likelihood * prior
-            posterior /= posterior.sum(1, keepdims=True)
+            with np.errstate(invalid="ignore"):  # NaN where no number explains a count: a flat prior
+                posterior /= posterior.sum(1, keepdims=True)
             prior = share @ posterior / asked
             prior /= prior.sum()
         missing = (share @ posterior @ whole) - (share * known).sum()

@@ -51,6 +51,14 @@ def test_equal_known_numbers_leave_the_stated_share():
     assert (found.chance @ found.numbers).item() == pytest.approx(3, rel=0.05)
 
 
+@pytest.mark.filterwarnings("error")
+def test_counts_far_apart():
+    counts = np.array([1, 10_000])
+    found = missing_numbers(counts, np.ones(2), 0.05)
+    np.testing.assert_allclose(found.chance.sum(1), 1)
+    assert (found.chance @ found.numbers).sum() == pytest.approx(counts.sum() / 19, rel=1e-3)
+
+
 def test_order_of_counts_does_not_matter():
     counts, queries = np.array([5, 1, 3]), np.array([2.0, 7.0, 4.0])
     one = missing_numbers(counts, queries, 0.4)
