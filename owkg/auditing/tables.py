@@ -138,7 +138,7 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     last = frame.with_columns(last=pl.Series(rank_weights(weight_of, candidates)))
     if average == "queries":
         given = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
-        last = last.group_by("side", given, "relation").agg(pl.mean("last"))
+        last = last.group_by("side", given, "relation", maintain_order=True).agg(pl.mean("last"))
     worst = float(last["last"].to_numpy().mean())
     return Part(metric, weight_of, average, one, seen, int(sizes.sum()), worst)
 

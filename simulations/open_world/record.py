@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import polars as pl
 from jaxtyping import Float32, Int32, Int64
@@ -113,6 +114,7 @@ def record(
             table.write_parquet(aside)
 
     train(world.graph, config, run, resume=run.is_dir(), watch=look, watched=steps, on_progress=on_progress)
+    jax.clear_caches()  # programs of another run are others; hundreds would use up a process's memory maps
     paths = [parts / f"{step:09}.parquet" for step in steps]
     with written_aside(folder / _RANKS) as aside:
         table = pl.concat(map(read_parquet, paths))
