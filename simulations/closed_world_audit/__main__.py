@@ -26,7 +26,7 @@ from simulations.script import Out, Quick, command_line, run_package, save_table
 def calibrate(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Trains models on closed worlds and writes the errors that owkg audit uses; 90 minutes on two cores."""
+    """Trains models on closed worlds and writes the errors that owkg audit uses; an hour on two cores."""
     rows, told = [], []
     for group, name, labels, worlds in all_trained(out, quick, scheduler, workers):
         rows.append(points(name, worlds, labels, chosen=False))
