@@ -1,5 +1,6 @@
-"""Breakdown number of "A beats B": how many missing facts would turn the order, whatever they are.
+"""Breakdown number of "A beats B": how many missing answers would turn the order, whatever they are.
 
+A fact is one answer to one query here: a triple may be two, of its head query and of its tail query.
 A fact that was missing leaves the candidates below it, and becomes an answer itself. Let A be ahead of B in
 the sum of h(rank) over all answers. An adversary declares candidates true. Queries separate, so what matters
 is, for each query, how far k facts can lower the sum of differences: bounded from below for a certificate,
@@ -53,7 +54,7 @@ class Pair(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """How many missing facts turn an order.
+    """How many missing answers turn an order; a fact is one answer to one query.
 
     Attributes:
         certified: no labelling with fewer facts turns it; -1 if none does at all.

@@ -8,14 +8,14 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from owkg import checks
-from owkg.auditing.calibration import most_missing, worlds
+from owkg.auditing.calibration import calibrated, most_missing, worlds
 from owkg.auditing.focus import weights_of_pairs
 from owkg.auditing.implied import missing_answers
 from owkg.auditing.judged import strengths_of
 from owkg.auditing.lists import Prepared
 from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
-from owkg.auditing.tables import AVERAGES, GIVEN, LARGEST, Box, Part, frames, part_of
+from owkg.auditing.tables import AVERAGES, GIVEN, LARGEST, LIMITS, Box, Part, frames, part_of
 from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
@@ -59,9 +59,9 @@ def audit(
 ) -> Audit:
     """What may be concluded from the ranks of models, when many true answers are missing.
 
-    Three things of each pair, which assume more and more: how many missing facts turn the order, whatever
+    Three things of each pair, which assume more and more: how many missing answers turn the order, whatever
     they are (`breakdown`); how likely the order is the right one under the model of Yang et al. (2022), over
-    a box of sparsities and correlations; and what the test set says without a thought of missing facts.
+    a box of sparsities and correlations; and what the test set says without a thought of missing answers.
 
     Args:
         systems: filtered rank tables or paths of them, or of TREC runs, by name; or paths.
@@ -115,11 +115,10 @@ def audit(
     if ties is not None and ties not in tuple(Ties):
         raise ArgumentError("ties", f"must be of {', '.join(Ties)}, got {ties!r}.")
     chosen = _decreasing(metrics)
-    averages = [_AVERAGES.get(one, one) for one in checks.names("average", average)]
+    averages = list(dict.fromkeys(_AVERAGES.get(one, one) for one in checks.names("average", average)))
     if not averages or set(averages) - set(AVERAGES):
-        raise ArgumentError(
-            "average", f"must be of {', '.join(AVERAGES)}, got {', '.join(map(str, averages)) or 'none'}."
-        )
+        known = "answers (micro) and queries (macro)"
+        raise ArgumentError("average", f"must be of {known}, got {', '.join(averages) or 'none'}.")
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
     tables, rule = systems_of(systems, qrels, graph, ties)
@@ -145,7 +144,7 @@ def audit(
     for kind in averages:
         for metric in chosen:
             part = part_of(of, metric, kind, tables)
-            beyond += _beyond(part) if metric is chosen[0] else []
+            beyond += _beyond(part, box) if metric is chosen[0] else []
             parts.append(frames(part, box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
@@ -158,7 +157,15 @@ def audit(
         weights=pl.concat(weights),
         judged=seen,
         assumptions=_assumptions(
-            of, tables, box, ci, rule, test, start, known, [*beyond, *_refuted(whole["models"])]
+            of,
+            tables,
+            box,
+            ci,
+            rule,
+            test,
+            start,
+            known,
+            [*_borrowed(chosen), *beyond, *_refuted(whole["models"])],
         ),
     )
 
@@ -358,12 +365,23 @@ def _of_candidates(candidates: pl.Series) -> list[str]:
     ]
 
 
-def _beyond(part: Part) -> list[str]:
+def _borrowed(metrics: list[Metric]) -> list[str]:
+    """A sentence where metrics have the errors of others."""
+    others = [f"{one.name}: {calibrated(one.name)}" for one in metrics if calibrated(one.name) != one.name]
+    if not others:
+        return []
+    return [
+        "Metrics that were not calibrated have the errors of the most similar one that was: "
+        f"{', '.join(others)}."
+    ]
+
+
+def _beyond(part: Part, box: Box) -> list[str]:
     """A sentence where queries miss more answers than on any world of the calibration."""
     most = most_missing(part.metric.name)
     # As many are missing as known ones count at a sparsity of one half.
     last = most / (most + missing_answers(part.seen.answers, 0.5))
-    if last >= LARGEST:
+    if last >= max(LARGEST, box.sparsity[1] if box.sparsity else 0.0):
         return []
     return [
         f"Above a sparsity of {last:.2f} the error of the model is extrapolated (means over {part.average}): "
@@ -386,14 +404,19 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
     found = ["Queries are the sampling unit of every interval and test."]
     if box.sparsity is None:
         found.append(
-            "No sparsity is stated: no full-test metric is claimed; the grid says what each would imply."
+            "No sparsity is stated: no full-test metric is claimed. What each would imply, and what breaks "
+            "an order, rest on the model of Yang et al. (2022) and errors calibrated on closed worlds."
         )
     else:
         found.append(
-            "Full-test metrics rest on the model of Yang et al. (2022) and the stated sparsity, a share of "
-            "the answers to the queries of the test. Systems share errors of the model: an order may be sure "
-            "where intervals overlap."
+            "Full-test metrics rest on the model of Yang et al. (2022), errors calibrated on closed worlds, "
+            "and the stated sparsity, a share of the answers to the queries of the test. Systems share "
+            "errors of the model: an order may be sure where intervals overlap."
         )
+    found.append(
+        f"What breaks an order is looked for up to a sparsity of {LIMITS[0]:g} and a correlation of "
+        f"{LIMITS[1]:g} either way."
+    )
     if box.correlation is None:
         found.append("No correlation is stated: being missing and being found are taken as independent.")
     elif any(low != 0 or high != 0 for low, high in box.correlation.values()):

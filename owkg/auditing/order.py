@@ -8,6 +8,7 @@ from scipy import special
 
 from owkg.auditing.calibration import difference_error, full_error, most_missing, order_probability
 from owkg.auditing.implied import Answers, extended, full_ends, missing_answers
+from owkg.judge.significance import unseen_variance
 from owkg.rank_weights import RankWeight
 
 # Errors beyond strengths 0 and 1 at which a value refutes a sparsity.
@@ -24,12 +25,15 @@ class Observed(NamedTuple):
         sampling: covariance of the values over samples of queries.
         answers: the known answers of the queries.
         freedom: degrees of freedom of `sampling`: effective queries (Kish) less one.
+        unseen: variance that a difference of two systems has beside: queries that were not drawn may differ
+            where these do not.
     """
 
     value: Float64[np.ndarray, "systems"]
     sampling: Float64[np.ndarray, "systems systems"]
     answers: Answers
     freedom: float = np.inf
+    unseen: float = 0.0
 
     def only(self, system: int) -> "Observed":
         """The value of one system."""
@@ -68,8 +72,11 @@ def observed(
     total, queries = weight.sum(), len(weight)
     mean = value.sum(1) / total
     apart = value - mean[:, None] * weight
-    freedom = max(float(total**2 / (weight @ weight)) - 1, 1.0)
-    return Observed(mean, apart @ apart.T * queries / max(queries - 1, 1) / total**2, answers, freedom)
+    effective = float(total**2 / (weight @ weight))
+    covariance = apart @ apart.T * queries / max(queries - 1, 1) / total**2
+    return Observed(
+        mean, covariance, answers, max(effective - 1, 1.0), unseen_variance(value / weight, effective)
+    )
 
 
 def _errors(seen: Observed) -> Float64[np.ndarray, "systems"]:
@@ -123,15 +130,37 @@ def full_metrics(
 
 
 def full_intervals(
-    name: str, seen: Observed, full: Full, sparsity: Float64[np.ndarray, "sparsities"], level: float
+    name: str,
+    seen: Observed,
+    full: Full,
+    sparsity: Float64[np.ndarray, "sparsities"],
+    level: float,
+    limits: Float64[np.ndarray, "systems 2"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high) of each `full`: the error over queries and that of the model together."""
+    """(low, high) of each `full`: the interval of the value and the error of the model together.
+
+    The distances of both limits from the value are carried over by the slope, and added to the error of the
+    model as squares (Zou and Donner 2008): with nothing missing the interval is that of the value.
+
+    Args:
+        name: of the metric.
+        seen: the values.
+        full: of `full_metrics`.
+        sparsity: of the grid.
+        level: of the intervals.
+        limits: (low, high) of each value at this level.
+
+    References:
+        Zou and Donner (Statistics in Medicine 27, 2008), "Construction of confidence limits about effect
+        measures: a general approach".
+    """
     model = full_error(name, missing_answers(seen.answers, sparsity[:, None]), full.full)
-    sampling = full.slope * _errors(seen)[:, None, None]
-    half = special.ndtri((1 + level) / 2) * np.sqrt(model**2 + sampling**2)
+    model = special.ndtri((1 + level) / 2) * model
+    below, above = (full.slope * np.abs(seen.value - limits[:, i])[:, None, None] for i in range(2))
     # Below chance is what is observed alone: no strength gives it.
     bottom = np.where(sparsity[:, None] == 0, min(full.chance, 0.0), full.chance)
-    return np.clip(full.full - half, bottom, full.best), np.clip(full.full + half, bottom, full.best)
+    low, high = full.full - np.hypot(model, below), full.full + np.hypot(model, above)
+    return np.clip(low, bottom, full.best), np.clip(high, bottom, full.best)
 
 
 def probabilities(
@@ -162,9 +191,10 @@ def probabilities(
     own = (over[one, one], over[other, other], over[one, other])
     of_first, of_second, shared = (x.reshape(-1, 1, *more) for x in own)
     variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
+    variance = np.maximum(variance, 0) + (slope[0] ** 2 + slope[1] ** 2) / 2 * seen.unseen
     missing = missing_answers(seen.answers, sparsity.reshape(-1, *more))
     model = difference_error(name, missing, full[0], full[1])
-    return order_probability(name, full[0] - full[1], np.sqrt(np.maximum(variance, 0)), model, seen.freedom)
+    return order_probability(name, full[0] - full[1], np.sqrt(variance), model, seen.freedom)
 
 
 def breaking_sparsity(

@@ -148,7 +148,7 @@ class Audit:
             ends over it, and the share of the box that the value refutes. These are null where nothing is
             stated, or where the value refutes it. Best first.
         pairs: of each pair, the better one first: the observed difference (above 0 where the first is better,
-            also by a metric that is better small) and its test; how many facts turn the order (`certified`
+            also by a metric that is better small) and its test; how many missing answers turn it (`certified`
             is null where none do, `demonstrated` where none are shown); the smallest and largest probability
             over the box that the first is better on the full test; the least sparsity and the least
             difference of correlations that break it, null where none of the grid does; queries needed;
@@ -157,7 +157,7 @@ class Audit:
             correlations that are stated (0 where none are), with intervals.
         box: of each pair, the probability that the first is better on the full test, at each sparsity of the
             grid and difference of correlations, second less first; null where none such is feasible.
-        facts: candidates that, were they true, turn the order of a pair: a sheet to judge first.
+        facts: answers that, were they true, turn the order of a pair: a sheet to judge first.
         power: of each pair, how likely so many queries would show the wrong order, if what is observed
             were the truth.
         weights: of each pair, the queries that usual metrics and the best weight of each focus require to
@@ -195,6 +195,7 @@ class Audit:
                     name: _interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
                     for name in ("strength", "full")
                 }
+                | {"refuted": row["refuted"]}
                 for row in self.models.iter_rows(named=True)
             ],
             "pairs": [
@@ -222,6 +223,11 @@ class Audit:
         tables = (("models", self.models), ("pairs", self.pairs))
         shown = "".join(f"<h4>{name}</h4>{frame._repr_html_()}" for name, frame in tables)
         return f"{shown}<p>Assumptions: {self.assumptions}</p>"
+
+
+def verdict_in_words(verdict: str, refuted: float) -> str:
+    """A verdict, and of one under the stated box, which share of it values refute."""
+    return f"{verdict}, {refuted:.0%} of it refuted" if "box" in verdict and refuted > 0 else verdict
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64
 from scipy import special
 
 from owkg.auditing import order
@@ -34,6 +34,8 @@ _SHOWN = slice(0, 19, 2)
 LARGEST = float(_SPARSITIES[_SHOWN][-1])
 # Correlations and differences of them that are tried.
 _CORRELATIONS = np.round(np.arange(-0.6, 0.601, 0.05), 2)
+# Largest sparsity and correlation that are tried.
+LIMITS = float(_SPARSITIES[-1]), float(_CORRELATIONS[-1])
 # Distance of the points of a stated interval.
 _STEP = 0.05
 # Queries of the power curve.
@@ -86,7 +88,7 @@ class Part(NamedTuple):
         scores: by query; their ratio of sums is the metric.
         seen: values, covariance and answers.
         known: number of known answers.
-        worst: what the metric is where every answer stands last.
+        ends: what the metric is where every answer stands last, and where each stands first.
     """
 
     metric: Metric
@@ -95,7 +97,7 @@ class Part(NamedTuple):
     scores: Scores
     seen: order.Observed
     known: int
-    worst: float
+    ends: tuple[float, float]
 
     @property
     def named(self) -> dict[str, str]:
@@ -139,8 +141,8 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     if average == "queries":
         given = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
         last = last.group_by("side", given, "relation", maintain_order=True).agg(pl.mean("last"))
-    worst = float(last["last"].to_numpy().mean())
-    return Part(metric, weight_of, average, one, seen, int(sizes.sum()), worst)
+    ends = float(last["last"].to_numpy().mean()), float(rank_weights(weight_of, np.array([1]))[0])
+    return Part(metric, weight_of, average, one, seen, int(sizes.sum()), ends)
 
 
 def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: Any) -> dict[str, pl.DataFrame]:
@@ -157,11 +159,13 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     systems = part.scores.systems
     one, other = np.triu_indices(len(systems), 1)
     called = {"first": [systems[i] for i in one], "second": [systems[i] for i in other]} | part.named
-    models = _models(part, box, ci)
-    wide = order.full_metrics(part.metric.name, part.weight, part.seen, _SPARSITIES, _CORRELATIONS)
+    limits = _limits(part, ci)
+    models = _models(part, box, ci, limits)
+    grid, of_box = _grid_and_box(part, box, (one, other), ci, limits)
     broken, facts = _breakdowns(part, called, ready)
     tested = pairwise(part.scores, part.metric.name, test=test, key=seed)
-    low, high = difference_intervals(part.scores, part.metric.name, level=ci)
+    most = float(np.ptp(part.ends))  # by which two systems can differ
+    low, high = np.clip(difference_intervals(part.scores, part.metric.name, level=ci), -most, most)
     apart = np.where(tested.difference > 0, tested.difference, np.nan)
     # Queries at which the error is as large as the difference.
     size = np.nan_to_num((tested.deviation / apart) ** 2, nan=np.inf)
@@ -176,7 +180,7 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
             "ci_high": high,
             "p_value": tested.p,
             **broken,
-            **_of_order(part, box, (one, other), wide, ci),
+            **_of_order(part, box, (one, other), ci),
             "required_queries": np.where(np.isfinite(size), np.maximum(np.ceil(z**2 * size), 1), np.nan),
         }
     )
@@ -184,36 +188,28 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     told = _verdicts(pairs, box, part.known, ci, ready.num_found)
     pairs = pairs.with_columns(verdict=pl.Series(told, dtype=pl.String))
     wrong = special.ndtr(-np.sqrt(_QUERIES / size[:, None]))
-    shown = _SHOWN
-    grid_low, grid_high = order.full_intervals(part.metric.name, part.seen, wide, _SPARSITIES, ci)
-    rho = _middles(part, box)[:, None, None]
-
-    def at_middle(values: np.ndarray) -> np.ndarray:
-        return np.take_along_axis(values[:, shown], rho, 2)[..., 0]
-
+    grid = {"model": systems} | part.named, {"sparsity": _SPARSITIES[_SHOWN]}, grid
+    over = {"sparsity": _SPARSITIES[_SHOWN], "correlation_difference": _CORRELATIONS}
     return {
         "models": models,
         "pairs": _framed(pairs, PAIRS),
-        "grid": _framed(
-            _long(
-                {"model": systems} | part.named,
-                {"sparsity": _SPARSITIES[shown]},
-                {
-                    "strength": at_middle(wide.strength),
-                    "full": at_middle(wide.full),
-                    "full_low": at_middle(grid_low),
-                    "full_high": at_middle(grid_high),
-                },
-            ),
-            GRID,
-        ),
-        "box": _framed(_map(part, box, (one, other), called, wide), BOX),
+        "grid": _framed(_long(*grid), GRID),
+        "box": _framed(_long(called, over, {"probability": of_box}), BOX),
         "facts": facts,
         "power": _framed(_long(called, {"queries": _QUERIES}, {"wrong_order": wrong}), POWER),
     }
 
 
-def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
+def _limits(part: Part, ci: float) -> Float64[np.ndarray, "systems 2"]:
+    """Confidence intervals of the values."""
+    weight = part.scores.weight[0]
+    effective = float(weight.sum() ** 2 / (weight @ weight))
+    error = np.sqrt(np.diag(part.seen.sampling))
+    both = zip(part.seen.value.tolist(), error.tolist(), strict=True)
+    return intervals([BoundedMean(value, e, *part.ends, effective, True) for value, e in both], ci)
+
+
+def _models(part: Part, box: Box, ci: float, limits: np.ndarray) -> pl.DataFrame:
     """Values with intervals, and where a sparsity is stated what they imply over the box.
 
     Points of the box that a value refutes are left out.
@@ -222,21 +218,12 @@ def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
         ValueError: if the values of all systems refute the whole box.
     """
     seen, systems = part.seen, part.scores.systems
-    weight = part.scores.weight[0]
-    effective = float(weight.sum() ** 2 / (weight @ weight))
-    best = float(rank_weights(part.weight, np.array([1]))[0])
-    error = np.sqrt(np.diag(seen.sampling))
-    means = [
-        BoundedMean(value, e, part.worst, best, effective, True)
-        for value, e in zip(seen.value.tolist(), error.tolist(), strict=True)
-    ]
-    limits = intervals(means, ci)
     columns: dict[str, Any] = {"model": list(systems)} | part.named
-    columns |= {"queries": len(weight), "answers": part.known, "value": seen.value}
+    columns |= {"queries": len(part.scores.weight[0]), "answers": part.known, "value": seen.value}
     columns |= {"ci_low": limits[:, 0], "ci_high": limits[:, 1]}
     sparsity = _box_sparsities(box)
     if sparsity is not None:
-        rows = [_over_box(part, box, i, sparsity, ci) for i in range(len(systems))]
+        rows = [_over_box(part, box, i, sparsity, ci, limits) for i in range(len(systems))]
         if all(row["refuted"] == 1 for row in rows):
             raise ArgumentError("sparsity", _impossible(part, box))
         for key in rows[0]:
@@ -245,13 +232,13 @@ def _models(part: Part, box: Box, ci: float) -> pl.DataFrame:
 
 
 def _over_box(
-    part: Part, box: Box, system: int, sparsity: Float64[np.ndarray, "sparsities"], ci: float
+    part: Part, box: Box, system: int, sparsity: np.ndarray, ci: float, limits: np.ndarray
 ) -> dict[str, float]:
     """Strength and full-test metric of a system in the middle of the box, and their ends over it."""
     own = box.correlations(part.scores.systems[system])
     one = part.seen.only(system)
     full = order.full_metrics(part.metric.name, part.weight, one, sparsity, own)
-    below, above = order.full_intervals(part.metric.name, one, full, sparsity, ci)
+    below, above = order.full_intervals(part.metric.name, one, full, sparsity, ci, limits[[system]])
     possible = np.isfinite(full.full[0])
     middle = tuple(int(np.abs(x - (x[0] + x[-1]) / 2).argmin()) for x in (sparsity, own))
     row = {"full": full.full[0][middle], "full_low": np.nan, "full_high": np.nan}
@@ -281,9 +268,7 @@ def _impossible(part: Part, box: Box) -> str:
     return f"of {stated} is not possible for any system: {why}. {other}"
 
 
-def _of_order(
-    part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], wide: order.Full, ci: float
-) -> dict[str, Any]:
+def _of_order(part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: float) -> dict[str, Any]:
     """Probabilities over the box, and the sparsity and correlation that break the order."""
     seen, name, systems = part.seen, part.metric.name, part.scores.systems
     own = [box.correlations(system) for system in systems]
@@ -311,17 +296,17 @@ def _of_order(
             flat = sure.reshape(*sure.shape[:2], -1)
             least = np.where(np.isfinite(flat), flat, np.inf).min(2)
             found["breakdown_sparsity"] = order.breaking_sparsity(sparsity, least, ci)
-    low, high = box.sparsity or (0.0, 0.9)
-    inside = (low - 1e-9 <= _SPARSITIES) & (high + 1e-9 >= _SPARSITIES)
-    inside[np.argmin(np.abs(_SPARSITIES - (low + high) / 2))] = True
+    sparsity = _box_sparsities(box)
+    sparsity = _SPARSITIES[_SPARSITIES <= LARGEST] if sparsity is None else sparsity
+    wide = order.full_metrics(name, part.weight, seen, sparsity, _CORRELATIONS)
     gap = np.full(len(pairs[0]), np.nan)
     for i in range(len(systems)):
         rows = np.flatnonzero(pairs[0] == i)
         if not rows.size:
             continue
-        full = order.full_metrics(name, part.weight, seen.only(i), _SPARSITIES[inside], own[i])
+        full = order.full_metrics(name, part.weight, seen.only(i), sparsity, own[i])
         mine = np.where(full.inside, full.full, np.nan)
-        theirs = np.where(wide.inside, wide.full, np.nan)[pairs[1][rows]][:, inside]
+        theirs = np.where(wide.inside, wide.full, np.nan)[pairs[1][rows]]
         gap[rows] = order.breaking_correlation(
             np.broadcast_to(mine, (len(rows), *mine.shape[1:])), theirs, own[i], _CORRELATIONS
         )
@@ -332,30 +317,32 @@ def _box_sparsities(box: Box) -> np.ndarray | None:
     return None if box.sparsity is None else points_of(*box.sparsity)
 
 
-def _middles(part: Part, box: Box) -> Int64[np.ndarray, "systems"]:
-    """Of each system, which of the correlations is nearest to the middle of its interval."""
-    middle = [float(np.median(box.correlations(system))) for system in part.scores.systems]
-    return np.array([np.argmin(np.abs(_CORRELATIONS - rho)) for rho in middle])
+def _grid_and_box(
+    part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: float, limits: np.ndarray
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Columns of the grid [systems, sparsities], and probabilities [pairs, sparsities, correlations].
 
-
-def _map(
-    part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], called: dict[str, Any], wide: order.Full
-) -> pl.DataFrame:
-    """Probabilities by sparsity and difference of correlations, the first's in the middle of its interval."""
-    shown = np.arange(len(_SPARSITIES))[_SHOWN]
-    first = _middles(part, box)[pairs[0]]
-    zero = int(np.argmin(np.abs(_CORRELATIONS)))
-    second = first[:, None] + np.arange(len(_CORRELATIONS)) - zero
-    inside = (second >= 0) & (second < len(_CORRELATIONS))
-    second = np.clip(second, 0, len(_CORRELATIONS) - 1)[:, None, :]
-    values = []
-    for of in (wide.full, wide.slope):
-        one = np.take_along_axis(of[pairs[0]][:, shown], first[:, None, None], 2)
-        other = np.take_along_axis(of[pairs[1]][:, shown], second, 2)
-        values.append((one, np.where(inside[:, None], other, np.nan)))
-    sure = order.probabilities(part.metric.name, part.seen, _SPARSITIES[shown], pairs, values[0], values[1])
-    over = {"sparsity": _SPARSITIES[shown], "correlation_difference": _CORRELATIONS}
-    return _long(called, over, {"probability": sure})
+    Each system has the middle of its interval of correlations. The second of a pair has that of the first
+    and the difference of the map.
+    """
+    name, sparsity = part.metric.name, _SPARSITIES[_SHOWN]
+    middle = np.array([np.mean(box.correlations(system)[[0, -1]]) for system in part.scores.systems])
+    columns = np.full((4, len(middle), len(sparsity)), np.nan)
+    sure = np.full((len(pairs[0]), len(sparsity), len(_CORRELATIONS)), np.nan)
+    for rho in np.unique(middle):
+        tried = np.abs(rho + _CORRELATIONS) <= 1
+        own = int(np.flatnonzero(_CORRELATIONS[tried] == 0)[0])
+        full = order.full_metrics(name, part.weight, part.seen, sparsity, (rho + _CORRELATIONS)[tried])
+        ends = order.full_intervals(name, part.seen, full, sparsity, ci, limits)
+        these = middle == rho
+        columns[:, these] = [x[these, :, own] for x in (full.strength, full.full, *ends)]
+        rows = np.flatnonzero(these[pairs[0]])
+        one, other = (index[rows] for index in pairs)
+        values = [(x[one][..., [own]], x[other]) for x in (full.full, full.slope)]
+        sure[np.ix_(rows, np.arange(len(sparsity)), np.flatnonzero(tried))] = order.probabilities(
+            name, part.seen, sparsity, (one, other), *values
+        )
+    return dict(zip(("strength", "full", "full_low", "full_high"), columns, strict=True)), sure
 
 
 def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int = 0) -> list[str]:
@@ -367,7 +354,8 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
     found = []
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
-        significant = row["p_value"] <= 1 - ci
+        # Both: where all queries differ alike, tests ask for no more of them, and intervals do.
+        significant = row["p_value"] <= 1 - ci and row["ci_low"] > 0
         turned = row["certified"] is not None and row["certified"] <= missing
         if judged and row["demonstrated"] == 0 and row["difference"] > 0:
             found.append(by_judged)

@@ -219,7 +219,7 @@ def difference_intervals(
     low, high = np.empty(len(first)), np.empty(len(first))
     effective = weight.sum() ** 2 / np.einsum("i,i->", weight, weight)
     values = scores.value[scores.metrics.index(metric)] / np.where(weight > 0, weight, 1)
-    unseen = 2 * _ADDED * ((np.ptp(values) or np.abs(values).max()) / effective) ** 2
+    unseen = unseen_variance(values, effective)
     t = student(wanted, effective)
     for part, gaps in _gaps(each, first, second):
         middle = gaps.mean(1)
@@ -227,6 +227,11 @@ def difference_intervals(
         half = t * np.sqrt(seen + unseen)
         low[part], high[part] = middle - half, middle + half
     return low, high
+
+
+def unseen_variance(values: np.ndarray, effective: float) -> float:
+    """Variance of a mean difference by half a query more at each end of all values (Agresti and Min 2005)."""
+    return float(2 * _ADDED * ((np.ptp(values) or np.abs(values).max()) / effective) ** 2)
 
 
 def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

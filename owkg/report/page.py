@@ -88,11 +88,11 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
         ),
         _section(
             "breakdown",
-            "How many facts turn an order",
+            "How many missing answers turn an order",
             rests["breakdown"],
             _said(_BREAKDOWN),
             _table(tables.breakdown(ready)),
-            _folded("Facts to judge first, of the chosen pair", _said(rests["facts"]), _facts(ready, called)),
+            _folded("Answers to judge first, of the pair", _said(rests["facts"]), _facts(ready, called)),
         ),
         _section(
             "power",
@@ -195,8 +195,9 @@ _WEIGHTS = (
     "of them by the weight of the other."
 )
 _BREAKDOWN = (
-    "Certified: no labelling with fewer facts turns the order. Demonstrated: a labelling with so many does. "
-    "Share: of the certified facts among them and the known answers, those that judging found with them."
+    "Certified: no labelling with fewer missing answers turns the order. Demonstrated: one that does. "
+    "A missing triple may be two of them, an answer to its head query and one to its tail query. "
+    "Share: of the certified answers among them and the known answers, those that judging found with them."
 )
 
 
@@ -433,7 +434,7 @@ def _facts(ready: Audit, called: list[str]) -> str:
             _row((), (_text(NONE if cell is None else cell) for cell in row))
             for row in own.head(most).select(columns).rows()
         )
-        more = f"; {most:,} of {len(own):,} facts" if len(own) > most else f"; {len(own):,} facts"
+        more = f"; {most:,} of {len(own):,} answers" if len(own) > most else f"; {len(own):,} answers"
         title = f'<tr><th scope="rowgroup" class=name colspan={len(columns)}>{_text(name + more)}'
         bodies.append(f"<tbody data-only={i}>{title}{rows}</tbody>")
     caption = "Facts that, were they true, turn the order"

@@ -68,7 +68,7 @@ def pairs(audit: Audit) -> Table:
 
 def breakdown(audit: Audit) -> Table:
     """How many facts turn the order of each pair of a prepared audit."""
-    return _table("Facts that turn the order", audit.pairs, ["first", "second"], _facts(audit.pairs))
+    return _table("Answers that turn the order", audit.pairs, ["first", "second"], _facts(audit.pairs))
 
 
 def grid(audit: Audit) -> Table:

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from owkg.auditing.result import VERDICTS, Audit
+from owkg.auditing.result import VERDICTS, Audit, verdict_in_words
+from owkg.terminal import tables
 from owkg.terminal.tables import shown
 
 NONE = "–"
@@ -31,7 +32,14 @@ def prepared(audit: Audit) -> Audit:
             return frame
         return frame.join(names, on=shared, how="left", maintain_order="left")
 
-    return replace(audit, **{name: of(frame) for name, frame in audit.items()})
+    frames = {name: of(frame) for name, frame in audit.items()}
+    out = frames["models"].select("place", "model", pl.col("refuted").fill_null(0.0))
+    pairs, lost = frames["pairs"], []
+    for end in ("first", "second"):
+        both = pairs.join(out, left_on=["place", end], right_on=["place", "model"], maintain_order="left")
+        lost.append(both["refuted"])
+    frames["pairs"] = pairs.with_columns(refuted=pl.max_horizontal(*lost))
+    return replace(audit, **frames)
 
 
 def labels(audit: Audit) -> list[str]:
@@ -47,17 +55,14 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def estimate(value: float | None, low: float | None, high: float | None) -> str:
     """A number and its interval."""
-    if value is None or low is None or high is None:
+    if low is None or high is None:
         return number(value)
     return f"{number(value)} [{number(low)}, {number(high)}]"
 
 
 def chance(low: float | None, high: float | None) -> str:
-    """The smallest and the largest of some probabilities; none is said to be 0 or 1."""
-    if low is None or high is None:
-        return NONE
-    ends = [">0.999" if p > 0.9995 else "<0.001" if p < 0.0005 else f"{p:.3f}" for p in (low, high)]
-    return " to ".join(dict.fromkeys(ends))
+    """The smallest and the largest of some probabilities."""
+    return NONE if low is None or high is None else tables.chance(low, high)
 
 
 def certified(value: int | None) -> str:
@@ -95,7 +100,7 @@ def rests(audit: Audit) -> dict[str, str]:
         found + rejected > 0
     )
     return {
-        "verdicts": f"Rests on {known}, and where missing facts are assumed, {rest}. "
+        "verdicts": f"Rests on {known}, and where missing answers are assumed, {rest}. "
         "Each sentence says which.",
         "models": f"Rests on {known}; {over}. Nothing is assumed of what is missing."
         + f" Strength and full test rest {rest}." * audit.models["full"].is_not_null().any(),
@@ -107,8 +112,8 @@ def rests(audit: Audit) -> dict[str, str]:
         "lower bounds. Systems whose lists were pooled find more of what judging found than of all that is "
         "missing.",
         "power": "Rests on what is observed being the truth, and on queries drawn like these. "
-        "Missing facts have no part in it.",
-        "pairs": f"Rests on {known}; {over}. Certified and demonstrated facts rest on no model.{labels} "
+        "Missing answers have no part in it.",
+        "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers rest on no model.{labels} "
         f"Probabilities and what breaks the order rest {rest}; "
         "queries required, on what is observed being the truth.",
     }
@@ -130,7 +135,7 @@ def sentence(row: Mapping[str, Any], values: Mapping[tuple[str, str], float | No
 
 def verdict(row: Mapping[str, Any]) -> str:
     """The verdict on a pair."""
-    return row["verdict"] or "no verdict"
+    return verdict_in_words(row["verdict"], row["refuted"]) if row["verdict"] else "no verdict"
 
 
 def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
@@ -142,11 +147,11 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     """
     found = []
     if row["certified"] is None:
-        found.append("No number of missing facts turns it.")
+        found.append("No number of missing answers turns it.")
     elif row["certified"]:
-        found.append(f"Fewer than {row['certified']:,} missing facts do not turn it, whatever they are.")
+        found.append(f"Fewer than {row['certified']:,} missing answers do not turn it, whatever they are.")
     if row["demonstrated"]:
-        found.append(f"{row['demonstrated']:,} facts are at hand that would turn it.")
+        found.append(f"{row['demonstrated']:,} answers are at hand that would turn it.")
     low, high = row["probability_low"], row["probability_high"]
     if row["verdict"] != VERDICTS[0] and low is not None and high is not None:
         found.append(
@@ -155,7 +160,7 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     sparsity, models = _sparsity(said), (row["first"], row["second"])
     if row["verdict"] == VERDICTS[0]:
         if said.get("sparsity") is not None:
-            found.append(f"Rests on {sparsity}, for how many facts are missing at most; on no model.")
+            found.append(f"Rests on {sparsity}, for how many answers are missing at most; on no model.")
         else:
             found.append("Rests on nothing that is missing.")
     elif low is None:

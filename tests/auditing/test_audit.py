@@ -182,11 +182,12 @@ WHATEVER, UNDER, JUDGE_FIRST, OPEN, REVERSED, BY_JUDGED = VERDICTS
         ({"certified": 40}, None, OPEN),
         ({"certified": 40, "demonstrated": 50}, None, JUDGE_FIRST),
         ({"certified": None, "p_value": 0.5}, None, OPEN),
+        ({"certified": None, "p_value": 0.0, "ci_low": -0.1}, None, OPEN),
     ],
 )
 def test_verdicts(row, sparsity, verdict):
     none = {"probability_low": None, "probability_high": None, "demonstrated": None}
-    whole = none | {"certified": 40, "p_value": 0.001} | row
+    whole = none | {"certified": 40, "p_value": 0.001, "ci_low": 0.02} | row
     box = Box(sparsity, None, {"sparsity": sparsity and GIVEN, "correlation": None})
     assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [verdict]
     # Where judged answers are found the order may be turned already, or fewer facts are left to turn it.
@@ -197,7 +198,7 @@ def test_verdicts(row, sparsity, verdict):
     fewer = [OPEN if verdict == WHATEVER else verdict]
     assert whole["certified"] is None or _verdicts(
         pl.DataFrame([same | {"certified": 36}]), box, 100, 0.95, 8
-    ) == ([WHATEVER] if sparsity and whole["p_value"] < 0.05 else fewer)
+    ) == ([WHATEVER] if sparsity and whole["p_value"] < 0.05 and whole["ci_low"] > 0 else fewer)
     # A lower bound of the sparsity says nothing of how many facts are missing at most.
     box = Box(sparsity, None, {"sparsity": sparsity and "judgements", "correlation": None})
     bound = whole["certified"] == 60
@@ -351,9 +352,11 @@ def test_sparsities_beyond_the_calibration_are_noted():
         for note, name in zip(noted, known, strict=True):
             assert note.startswith(f"Above a sparsity of {last[name]:.2f} the error of the model is extrapo")
             assert f"means over {name}" in note
-    # Of queries with one answer none is.
-    one = {name: table(np.random.default_rng(i).integers(1, 9, 50)) for i, name in enumerate("ab")}
-    assert "extrapolated" not in " ".join(audit(one, "mrr", test="t").assumptions["notes"])
+    # Of queries with one answer none of the grid is, and a larger one may be stated.
+    one = {name: table(np.random.default_rng(i).integers(9, 90, 50)) for i, name in enumerate("ab")}
+    for sparsity, noted in ((None, False), (0.9, False), (0.95, True)):
+        notes = " ".join(audit(one, "mrr", sparsity=sparsity, test="t").assumptions["notes"])
+        assert ("extrapolated" in notes) is noted
 
 
 def test_what_is_beyond_strength_1_is_no_order():
@@ -394,3 +397,59 @@ def test_ties_are_not_in_favour_of_an_order():
     assert audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t").pairs["verdict"].item() != WHATEVER
     row = audit({"c": c, "d": d}, "hits@1", test="t", ties="optimistic").pairs.row(0, named=True)
     assert row["certified"] > 0
+
+
+@pytest.mark.parametrize(
+    ("ranks", "metric"), [([1] * 30, "hits@10"), ([1] * 29 + [20], "hits@10"), ([2, 2], "mrr")]
+)
+def test_full_test_intervals_hold_what_is_observed(ranks, metric):
+    """However few the queries are and however little they scatter: missing answers make nothing surer."""
+    both = {"a": table(ranks), "b": table(np.array(ranks) + 30)}
+    for sparsity in (0.0, 0.1):
+        row = audit(both, metric, sparsity=sparsity, test="t").models.row(0, named=True)
+        whole = row["full_high"] - row["full_low"], row["ci_high"] - row["ci_low"]
+        assert whole[0] >= 0.97 * whole[1] > 0.05  # chance is the least
+        if not sparsity:
+            assert (row["full_low"], row["full_high"]) == pytest.approx((row["ci_low"], row["ci_high"]))
+
+
+def test_few_queries_that_agree_are_not_sure():
+    for queries, most in ((2, 0.9), (3, 0.97)):
+        both = {"a": table([1] * queries), "b": table([2] * queries)}
+        row = audit(both, "mrr", sparsity=0.1, test="t").pairs.row(0, named=True)
+        assert 0.5 < row["probability_low"] < most
+        assert row["ci_low"] < 0 < row["ci_high"] <= 1
+        assert row["verdict"] == "open"
+
+
+@pytest.mark.parametrize("rho", [0.024, -0.17, 0.33])
+def test_the_grid_and_the_map_are_at_the_stated_correlation(rho):
+    one = audit(SYSTEMS, "mrr", sparsity=0.5, correlation=rho, test="t")
+    at = one.grid.filter(sparsity=0.5)
+    for column in ("strength", "full", "full_low", "full_high"):
+        np.testing.assert_allclose(at[column], one.models[column])
+    middle = one.box.filter(sparsity=0.5, correlation_difference=0.0)["probability"]
+    np.testing.assert_allclose(middle, one.pairs["probability_low"], rtol=1e-6)
+    each = one.grid.filter(sparsity=0.3)["full"]
+    assert not np.allclose(
+        each, audit(SYSTEMS, "mrr", correlation=0.0, test="t").grid.filter(sparsity=0.3)["full"]
+    )
+
+
+def test_the_breaking_correlation_is_that_of_the_stated_sparsity():
+    found = [
+        audit(SYSTEMS, "mrr", sparsity=beta, test="t").pairs["breakdown_correlation"].to_list()
+        for beta in (0.31, 0.33, (0.31, 0.33))
+    ]
+    for one, other, both in zip(*found, strict=True):
+        assert one is None or one != other
+        assert one is None or both == pytest.approx(min(one, other), abs=1e-3)
+
+
+def test_averages_count_once_and_borrowed_errors_are_noted():
+    one = audit(SYSTEMS, ["hits@3", "mrr"], average=["micro", "answers", "macro"], test="t")
+    assert len(one.models) == 2 * 2 * len(SYSTEMS)
+    notes = " ".join(one.assumptions["notes"])
+    assert "hits@3: hits@1" in notes
+    assert "mrr: mrr" not in notes
+    assert "sparsity of 0.95 and a correlation of 0.6" in notes

@@ -14,7 +14,7 @@ from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import written_together
 from owkg.cli.systems import Graph, graph_of, names_given, noted, split_list
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, printed
+from owkg.terminal.tables import chance, line, printed
 
 # Pairs that the table shows; of more, those of neighbours in the order.
 _PAIRS = 15
@@ -37,7 +37,7 @@ def audit(
         typer.Option(
             metavar="RUN",
             help="TREC run of a system's best candidates, as owkg evaluate --lists writes it; one of each. "
-            "With them, facts that turn an order are named. They need --kg.",
+            "With them, answers that turn an order are named. They need --kg.",
         ),
     ] = None,
     kg: Graph = None,
@@ -98,7 +98,7 @@ def audit(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Also write all tables as CSV, and a sheet of the facts to judge first."
+            metavar="DIR", help="Also write all tables as CSV, and a sheet of the answers to judge first."
         ),
     ] = None,
     report: Annotated[
@@ -111,7 +111,7 @@ def audit(
 ) -> None:
     """May one conclude that one system is better than another, when many true answers are missing?
 
-    Of each pair: how many missing facts turn the order, whatever they are (certified: no fewer do;
+    Of each pair: how many missing answers turn the order, whatever they are (certified: no fewer do;
     demonstrated: these do); how likely the order is right under the model of Yang et al. (2022), over the
     stated sparsities and correlations; which of them break it; and a verdict. Without --sparsity and
     --judged nothing is assumed: results are given for sparsities from 0 to .9.
@@ -183,7 +183,7 @@ def _range(name: str, text: str | None) -> Any:
 
 
 def _write(found: Any, out: Path) -> None:
-    """All tables, what they rest on, and the facts that turn orders as a sheet for annotators."""
+    """All tables, what they rest on, and the answers that turn orders as a sheet for annotators."""
     from owkg.pools import write_sheet
     from owkg.pools.missing import AUDIT_SHEET
 
@@ -238,7 +238,7 @@ def _show(found: Any) -> None:
             _pair(row, stated, "none" if {row["first"], row["second"]} <= told else "-", out_of)
             for row in pairs.iter_rows(named=True)
         ]
-        heads = ["pair", "difference", "p", "facts", "share"]
+        heads = ["pair", "difference", "p", "breakdown", "share"]
         heads += ["P(better)"] if stated else []
         printed(
             "may the first be called better than the second?",
@@ -274,6 +274,8 @@ def _show(found: Any) -> None:
 
 
 def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, float]) -> list[str]:
+    from owkg.auditing.result import verdict_in_words
+
     if row["certified"] is None:
         facts = "none turn it"
     else:
@@ -287,13 +289,11 @@ def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, flo
     cells.append(_number(row["share"]))
     if stated:
         low, high = row["probability_low"], row["probability_high"]
-        cells.append("not possible" if low is None else f"{low:.3f} to {high:.3f}")
+        cells.append("not possible" if low is None else chance(low, high))
     queries = row["required_queries"]
     cells += [_number(row[key], absent) for key in ("breakdown_sparsity", "breakdown_correlation")]
-    verdict, out = row["verdict"], max(refuted[row["first"]], refuted[row["second"]])
-    if "box" in verdict and out > 0:
-        verdict += f", {out:.0%} of it refuted"
-    return [*cells, "-" if queries is None else f"{queries:,.0f}", verdict]
+    told = verdict_in_words(row["verdict"], max(refuted[row["first"]], refuted[row["second"]]))
+    return [*cells, "-" if queries is None else f"{queries:,.0f}", told]
 
 
 def _number(value: float | None, absent: str = "-") -> str:
