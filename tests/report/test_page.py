@@ -158,7 +158,7 @@ def test_power_and_breakdown_are_the_frames(page, audit, names):
     values = np.array([[float(cell) for cell in row[3:]] for row in rows])
     whole = audit.power["wrong_order"].to_numpy().reshape(values.shape)
     assert values == pytest.approx(whole, abs=5e-5)
-    head, *rows = table(page, "Facts that turn the order")
+    head, *rows = table(page, "Answers that turn the order")
     assert head == ["metric", "first", "second", "certified", "demonstrated", "share"]
     assert [row[3] for row in rows] == ["34", "0", "no number turns it"] * 2
     assert [row[4] for row in rows] == ["51", "none found", "none found"] * 2
@@ -192,7 +192,7 @@ def test_twelve_models_and_five_metrics_are_a_small_page(make):
     whole = Reader(text)
     assert len(table(whole, "Pairs of models")) == 1 + 66 * 5
     assert "left out" not in whole.sections["box"]
-    assert "of 50 facts" in whole.sections["breakdown"]
+    assert "of 50 answers" in whole.sections["breakdown"]
 
 
 def test_queries_by_metric_and_best_weight(page, audit):

@@ -49,7 +49,8 @@ def test_columns_without_a_number_are_left_out(audit):
     models, pairs, *_ = markdown_tables(report.markdown(audit))
     assert "gamma" not in pairs[0]  # all NaN
     assert "full test" in models[0]
-    nothing = audit.models.with_columns(pl.lit(None, pl.Float64).alias(c) for c in ("full", "strength"))
+    columns = (f"{name}{end}" for name in ("full", "strength") for end in ("", "_low", "_high"))
+    nothing = audit.models.with_columns(pl.lit(None, pl.Float64).alias(c) for c in columns)
     bare = replace(audit, models=nothing, judged=audit.judged.clear())
     models, *_ = markdown_tables(report.markdown(bare))
     assert models[0] == ["metric", "model", "value", "queries", "answers"]
@@ -146,11 +147,11 @@ def test_a_verdict_comes_with_what_it_rests_on(audit):
     assert "a sparsity of 0.2 to 0.5 (given), a correlation of 0 to 0.1, and the model" in box
     assert "probability 0.600 to 0.900" in box
     whatever = words.pair_rests(row_of(verdict=VERDICTS[0]), said)
-    assert "Fewer than 34 missing facts do not turn it" in whatever
+    assert "Fewer than 34 missing answers do not turn it" in whatever
     assert "probability" not in whatever
     assert "on no model" in whatever
     never = words.pair_rests(row_of(verdict=VERDICTS[0], certified=None), said | WITHOUT)
-    assert never.startswith("No number of missing facts turns it.")
+    assert never.startswith("No number of missing answers turns it.")
     none = words.pair_rests(row_of(certified=0, demonstrated=None), said)
     assert "facts" not in none
     alone = words.pair_rests(row_of(probability_low=None, probability_high=None), said | WITHOUT)

@@ -255,8 +255,8 @@ def test_the_page_has_the_committed_tables():
     assert f"by up to {-off.min():.0f} points too sure and by up to {off.max():.0f} too careful" in page
     known = 100 * (pl.col("said") - pl.col("right"))
     of_published = single.filter(group="published").select(known).to_series()
-    low, high = f"{of_published.min():.0f}", f"{of_published.max():.0f}"
-    assert f"said with .5 to .9 are right {low} to {high} points less often" in page
+    *most, last = (f"{x:.1f}" for x in of_published)
+    assert f"said with .5 to .9 are right {', '.join(most)} and {last} points less often" in page
     assert f"of {kept.filter(metric='mrr')['checkpoints'].sum():,} values (checkpoints by sparsity" in page
     each = kept.filter(metric="mrr").group_by("group", maintain_order=True)
     each = each.agg(held=100 * pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum())["held"]
@@ -266,7 +266,17 @@ def test_the_page_has_the_committed_tables():
     by_sparsity = unseen.agg(held=100 * pl.col("held").dot("checkpoints") / pl.col("checkpoints").sum())
     (mrr, *of_mrr), (tens, *of_tens) = by_sparsity.select("held", "metric", "asked").sort("held").rows()[:2]
     assert (of_mrr, of_tens) == (["mrr", 0.9], ["hits@10", 0.05])
-    assert f"at .9 for MRR ({mrr:.1f} %) and .05 for Hits@10 ({tens:.1f} %)" in page
+    ends = {
+        (name, asked): f"{value:.1f}"
+        for name, asked, value in by_sparsity.select("metric", "asked", "held").rows()
+    }
+    assert f"from {ends['mrr', 0.05]} to {mrr:.1f} % for MRR and rises from {tens:.1f} to" in page
+    assert f"to {ends['hits@10', 0.9]} % for Hits@10 ({ends['hits@10', 0.2]} % at .2)" in page
+    own = kept.filter(group="published", density=0.75).row(0, named=True)
+    assert f"it is {_told(own['median_width'])}, and the interval holds {100 * own['held']:.1f} %" in page
+    tens = kept.filter(pl.col("group") != "published", metric="hits@10", density=0.75)
+    held = float(tens["held"] @ tens["checkpoints"]) / tens["checkpoints"].sum()
+    assert f"For Hits@10 at that density it holds {100 * held:.1f} %" in page
     lowest = kept.group_by("metric", maintain_order=True).agg(pl.min("held"))["held"]
     least = [f"{100 * x:.0f}" for x in lowest]
     assert f"at least {', '.join(least[:3])} and {least[3]} %" in page
