@@ -354,7 +354,7 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
     found = []
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
-        # Both: where all queries differ alike, tests ask for no more of them, and intervals do.
+        # A test takes few queries that all differ alike for proof; the interval does not.
         significant = row["p_value"] <= 1 - ci and row["ci_low"] > 0
         turned = row["certified"] is not None and row["certified"] <= missing
         if judged and row["demonstrated"] == 0 and row["difference"] > 0:

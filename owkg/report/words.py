@@ -9,7 +9,6 @@ import polars.selectors as cs
 
 from owkg.auditing.result import VERDICTS, Audit, verdict_in_words
 from owkg.terminal import tables
-from owkg.terminal.tables import shown
 
 NONE = "–"
 """Stands where there is no number."""
@@ -50,7 +49,7 @@ def labels(audit: Audit) -> list[str]:
 
 def number(value: float | None, digits: int = 4) -> str:
     """A number of about `digits` decimals."""
-    return NONE if value is None else shown(value, digits)
+    return NONE if value is None else tables.shown(value, digits)
 
 
 def estimate(value: float | None, low: float | None, high: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import jax
 import numpy as np
 import polars as pl
 import pytest
@@ -42,6 +43,19 @@ def test_the_last_look_ranks_as_the_parameters_do(world, tmp_path):
     np.testing.assert_allclose(found.score[-1], (e[head] * r[relation] * e[tail]).sum(1), rtol=1e-4)
     # The first look differs from the last: something was learned in between.
     assert (found.score[0] != found.score[-1]).any()
+
+
+def test_programs_of_a_run_are_let_go(world, tmp_path):
+    """Each takes memory maps of the process: a study of hundreds of runs would use them up."""
+    counted = []
+    record(
+        world,
+        CONFIG,
+        LOOKS,
+        tmp_path / "run",
+        on_progress=lambda *_: counted.append(len(jax.devices()[0].client.live_executables())),
+    )
+    assert len(jax.devices()[0].client.live_executables()) < max(counted) / 2
 
 
 def test_a_whole_record_is_read_and_no_other_taken_for_it(world, tmp_path):
