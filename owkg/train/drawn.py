@@ -49,4 +49,4 @@ def _drawn(config: Training, batch: Queries, key: Array, num_entities: int, most
         entity = negatives.unknown(key, *ranges, num_negatives=k, num_entities=num_entities, most=most)
     else:
         entity = jax.random.randint(key, allowed.shape, 0, num_entities)
-    return Drawn(entity, allowed)
+    return Drawn(jax.lax.optimization_barrier(entity), allowed)
