@@ -1,10 +1,11 @@
 """All speeds that depend on the device, in one command of at most nine minutes, each beside its limit.
 
-Limits of the device; Monte Carlo; full evaluation; steps of every model; trainings together; steps that touch
-their rows alone; sampled evaluation; every configuration of the paper's preset (`python -m
-simulations.yang2022 open-world`), projected, and as many of its runs as fit into the time that is left. A
-part is in `accelerator.json` as soon as it is measured, and is not measured again: the same command goes on
-where it stopped. `accelerator.md` is written from that file.
+Limits of the device; Monte Carlo; full evaluation; steps of every model; steps that touch their rows alone;
+sampled evaluation; every configuration of the paper's preset (`python -m simulations.yang2022 open-world`),
+projected; trainings together; and as many runs of the preset as fit into the time that is left. A part is in
+`accelerator.json` as soon as it is measured, and is not measured again: the same command goes on where it
+stopped, and tries last what failed. A part that has not ended when the time is over, as one whose
+compilation takes longer, ends with the command. `accelerator.md` is written from that file.
 
     python benchmarks/accelerator.py --out out
 
@@ -16,6 +17,7 @@ import os
 import platform
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import cache, partial
@@ -77,9 +79,6 @@ def planned(
         )
     for name in scale.models:
         plan[f"training {name}"] = lambda found, name=name: parts.training_steps(scale, name, found["limits"])
-    for size, settings in _TOGETHER.items():
-        own = {} if scale is parts.QUICK else settings
-        plan[f"together {size}"] = lambda found, own=own: parts.trained_together(scale, "rotate", own)
     for entities in scale.rows:
         plan[f"rows {entities}"] = lambda found, entities=entities: parts.steps_of_rows(
             scale, entities, found["limits"]
@@ -89,11 +88,14 @@ def planned(
         plan[f"paper {one.label}"] = lambda found, one=one: parts.projected(
             scale, one, world(), found["limits"]
         )
+    for size, settings in _TOGETHER.items():
+        own = {} if scale is parts.QUICK else settings
+        plan[f"together {size}"] = lambda found, own=own: parts.trained_together(scale, "rotate", own)
     return plan
 
 
 class Ledger:
-    """The file of the parts: read, and written anew after each."""
+    """The file of the parts and its page: read, and written anew after each part."""
 
     def __init__(self, path: Path, description: dict[str, Any], minutes: float, *, overwrite: bool) -> None:
         self._begin, self._seconds, self.path = time.perf_counter(), 60 * minutes, path
@@ -104,6 +106,10 @@ class Ledger:
                 raise ValueError(f"{path}: is of another {other[0]}; --overwrite measures all again.")
             self.content = held
         self._last: dict[str, float] = {}
+        self._now, self._lock = "", threading.RLock()
+        watch = threading.Timer(self._seconds, self._over)
+        watch.daemon = True
+        watch.start()
 
     @property
     def done(self) -> dict[str, Any]:
@@ -122,24 +128,39 @@ class Ledger:
         if name in self.done or _SLACK * needed > self.left:
             said = "was measured before" if name in self.done else "no time is left for it"
             return self._say(f"{name}: {said}")
-        begin = time.perf_counter()
+        begin, self._now = time.perf_counter(), name
         try:
             found = part(self.done)
         except Exception as error:  # the others go on
             words = str(error).strip().splitlines() or [""]
             found = {"failed": f"{type(error).__name__}: {words[0][:300]}"}
-        self._last[kind] = took = time.perf_counter() - begin
+        with self._lock:
+            self._now = ""
+            self._last[kind] = took = time.perf_counter() - begin
+            self._add(name, found, took)
+        return None
+
+    def _add(self, name: str, found: dict[str, Any], took: float) -> None:
         self.content["parts"][name] = found | {"took_s": took}
         self.save()
-        return self._say(f"{name}: {took:.1f} s{_shown(found)}")
+        self._say(f"{name}: {took:.1f} s{_shown(found)}")
+
+    def _over(self) -> None:
+        """Ends the process if a part is still measured: nothing else stops a compilation."""
+        with self._lock:
+            if self._now:
+                self._add(self._now, {"failed": "had not ended when the time was over"}, self._seconds)
+                os._exit(1)
 
     def save(self) -> None:
-        """Writes the file as a whole, the parts in the order of the plan."""
+        """Writes the file and its page as a whole, the parts in the order of the plan."""
         found = self.content["parts"]
         order = [name for name in self.content["planned"] if name in found]
         self.content["parts"] = {name: found[name] for name in dict.fromkeys([*order, *found])}
-        with written_aside(self.path) as aside:
-            aside.write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(self.content, indent=1) + "\n"
+        for path, words in ((self.path, text), (self.path.with_name(PAGE), page(self.content))):
+            with written_aside(path) as aside:
+                aside.write_text(words, encoding="utf-8")
 
     def _say(self, words: str) -> None:
         print(f"{time.perf_counter() - self._begin:5.0f} s  {words}", file=sys.stderr, flush=True)
@@ -186,8 +207,10 @@ def main(
     world = cache(partial(parts.studied_world, scale, out))
     plan = planned(scale, world)
     ledger.content["planned"] = list(plan)
-    for name, part in plan.items():
-        ledger.measure(name, part)
+    # What others are compared with stays first.
+    failed = ledger.content["parts"].keys() - ledger.done.keys() - {"limits"}
+    for name in sorted(plan, key=failed.__contains__):
+        ledger.measure(name, plan[name])
     # The shortest first: as many as fit.
     whole = [(ledger.done.get(f"paper {one.label}"), one) for one in scale.configurations]
     projected = sorted(((found["projected_s"], one) for found, one in whole if found), key=lambda x: x[0])
@@ -200,8 +223,6 @@ def main(
 
         ledger.measure(f"run {one.label}", run, seconds)
     ledger.save()
-    with written_aside(out / PAGE) as aside:
-        aside.write_text(page(ledger.content), encoding="utf-8")
     for path in (ledger.path, out / PAGE):
         print(f"wrote {path}")
     return int(len(ledger.done) < len(ledger.content["parts"]))

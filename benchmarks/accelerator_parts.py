@@ -22,6 +22,7 @@ from owkg.evaluation.memory import block_bytes
 from owkg.models import MODELS, SIDES, model
 from owkg.rank_weights import MRR
 from owkg.sampling import sample, write_worlds
+from owkg.simulate.run import trials_in_flight
 from owkg.train import Training, training
 from owkg.train.queries import queries
 from owkg.train.step import State, advance, advance_many, all_finite, init_state, ordered, rates
@@ -65,7 +66,7 @@ class Scale:
     square: int = 8192
     chain: int = 256
     trials: tuple[int, ...] = (500, 20_000)
-    chunks: tuple[int | None, ...] = (None, 2**17)
+    chunks: tuple[int | None, ...] = (2**14, None)
     bits: int = 2**21
     graph: tuple[int, ...] = (14_541, 237, 272_115, 17_535, 20_466)
     evaluated: tuple[str, ...] = ("complex", "rotate", "transe")
@@ -153,8 +154,9 @@ def monte_carlo(scale: Scale) -> Numbers:
 
             first = once(draw)
             seconds = fastest(draw, 1) if each > scale.trials[0] else fastest(draw, scale.repeats)
+            in_flight = chunk or trials_in_flight(jax.devices()[0], int(np.max(grid["num_answers"])))
             rows.append(
-                {"trials": trials, "chunk": chunk, "first_s": first, "seconds": seconds}
+                {"trials": trials, "chunk": in_flight, "first_s": first, "seconds": seconds}
                 | _against(seconds, bits * trials)
             )
     return {"settings": grid["strength"].size, "random_bits_trials_per_s": 1 / bits, "rows": rows}

@@ -6,7 +6,6 @@ What was not measured is named at the end.
 """
 
 import ast
-import json
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -15,8 +14,6 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from benchmarks.accelerator import NAME
-from benchmarks.accelerator_page import page as accelerator_page
 from benchmarks.timing import machine
 from owkg.files.storage import written_aside
 from owkg.terminal.markdown import table as markdown_table
@@ -47,7 +44,7 @@ _HEAD = """# Performance
 
 Written by `make bench` with {machine};
 {versions}. Beside every speed stands a limit of the machine or a peer, measured in the same
-run. `make accelerator` measures what depends on the device.
+run. [Speed on an accelerator](accelerator.md) has what depends on the device; `make accelerator` measures it.
 """
 
 
@@ -90,10 +87,6 @@ def page(folder: Path) -> str:
             table = pl.read_csv(path, infer_schema_length=None)
             heads = [headed(column) for column in table.columns]
             parts.append(markdown_table(heads, [[shown(x) for x in row] for row in table.rows()]))
-    if (measured := folder / NAME).is_file():
-        parts.append(re.sub(r"^#", "##", accelerator_page(json.loads(measured.read_text())), flags=re.M))
-    else:
-        missing.append("accelerator")
     if missing:
         parts.append(f"Not measured in this run: {', '.join(missing)}.\n")
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)

@@ -91,6 +91,37 @@ def test_what_is_there_is_not_measured_again_and_what_failed_is(measured, tmp_pa
     assert "Not measured" not in (tmp_path / "accelerator.md").read_text()
 
 
+def test_a_part_that_does_not_end_ends_with_the_command(tmp_path):
+    path = tmp_path / "accelerator.json"
+    endless = f"""
+import time
+from pathlib import Path
+from benchmarks.accelerator import Ledger, parts, described
+ledger = Ledger(Path({str(path)!r}), described(parts.QUICK), 0.2 / 60, overwrite=False)
+ledger.content["planned"] = ["quick", "slow", "next"]
+ledger._seconds += 60  # there is time to begin
+ledger.measure("quick", lambda found: {{"bytes_per_s": 1.0}})
+ledger.measure("slow", lambda found: time.sleep(60), 0.0)
+ledger.measure("next", lambda found: {{}}, 0.0)
+"""
+    environment = {"PATH": "", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", endless], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 1
+    assert told(done)["slow"].endswith("failed: had not ended when the time was over")
+    content = json.loads(path.read_text())
+    assert list(content["parts"]) == ["quick", "slow"]
+    assert content["parts"]["quick"]["bytes_per_s"] == 1
+    # The command that goes on takes the others first, but for what they are compared with.
+    content["parts"] = {name: {"failed": "once", "took_s": 1.0} for name in ("limits", "simulation")}
+    path.write_text(json.dumps(content))
+    done = accelerator(tmp_path, "--quick", "--minutes", "0")
+    assert done.returncode == 1
+    first, *_, last = told(done)
+    assert (first, last) == ("limits", "simulation")
+
+
 def test_files_of_others_are_refused(measured, tmp_path):
     _, content = measured
     path = tmp_path / "accelerator.json"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from owkg import openworld, simulate
 from owkg.rank_weights import LOG_MRR, MR, MRR
+from owkg.simulate.run import trials_in_flight
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,13 @@ def test_chunk_never_changes_a_bit(missing, prediction):
     )
     for one, two in zip(small, large, strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_trials_in_flight_fit_the_device():
+    cpu, gpu = (trials_in_flight(SimpleNamespace(platform=name), 44) for name in ("cpu", "gpu"))
+    assert 40 * 2**20 < 50 * 44 * gpu <= 400 * 2**20
+    assert 2**13 < cpu < gpu / 10
+    assert trials_in_flight(SimpleNamespace(platform="cpu"), 2**22) == 1
 
 
 @pytest.mark.parametrize("missing", ["independent", "node", "relation", "correlated"])
