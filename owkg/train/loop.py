@@ -112,7 +112,8 @@ def _walked(
     step, state = start or (0, init_state(config, sizes, numbers, layout))
     # To look at all parameters takes as long as a step of rows: only before they are shown or written.
     updates = updates_of(config, sizes.num_entities)
-    chunk, epoch, orders = chunk_steps or 1, -1, ordered(numbers, 0, asked=sizes.queries)
+    chunk, epoch = chunk_steps or 1, step // sizes.per_epoch
+    orders = ordered(numbers, epoch, asked=sizes.queries)
     seconds, recorded_at = (rows[-1]["seconds"] or 0, int(rows[-1]["step"] or 0)) if rows else (0, 0)
     since, busy = step, 0.0
     state = run(state, step, step, orders, parts, numbers)  # compiles

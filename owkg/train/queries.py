@@ -23,7 +23,7 @@ class Queries(NamedTuple):
         entity, relation: that a query gives, [queries].
         answer: of the fact; where all answers of a query count, its first.
         start, stop: where the known answers of a query begin and end in `answers`.
-        weight: of the query in the loss.
+        weight: of the query in the loss; one for all, [1], where they are alike.
         answers: of all queries, [facts], increasing within each.
     """
 
@@ -32,7 +32,7 @@ class Queries(NamedTuple):
     answer: Int[Array, "q"]
     start: Int[Array, "q"]
     stop: Int[Array, "q"]
-    weight: Float[Array, "q"]
+    weight: Float[Array, "weights"]
     answers: Int[Array, "facts"]
 
 
@@ -72,8 +72,10 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, 
     if config.training_loop == "kvsall":
         parts = [_distinct(index) for index in known]
     else:
-        weight = _subsampled(facts, known) if config.subsampling else np.ones(len(facts))
-        parts = [_every(facts, weight, index) for index in known]
+        weight = jnp.asarray(_subsampled(facts, known) if config.subsampling else np.ones(1), jnp.float32)
+        # Both sides hold the same arrays: the entity that one gives is the answer of the other.
+        columns = [jnp.asarray(np.ascontiguousarray(column)) for column in facts.T]
+        parts = [_every(facts, columns, weight, index) for index in known]
     counts = [np.asarray(part.stop - part.start) for part in parts]
     if config.training_loop == "negatives" and config.filtered_negatives:
         for side, part, count in zip(SIDES, parts, counts, strict=True):
@@ -101,28 +103,31 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, 
 
 def taken(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Queries:
     """Some queries, those that do not count of weight 0; `answers` stay those of all."""
-    own = {name: getattr(part, name)[rows] for name in part._fields if name != "answers"}
-    return part._replace(**own)._replace(weight=jnp.where(counts, own["weight"], 0))
+    of_query = ("entity", "relation", "answer", "start", "stop")
+    weight = part.weight if len(part.weight) == 1 else part.weight[rows]
+    own = {name: getattr(part, name)[rows] for name in of_query}
+    return part._replace(**own, weight=jnp.where(counts, weight, 0))
 
 
-def _every(facts: np.ndarray, weight: np.ndarray, known: kg.KnownAnswers) -> Queries:
-    """A query a fact."""
-    entity, relation, answer = query_parts(facts, known.side)
-    start, stop = kg.answer_ranges(known, entity, relation)
-    return _arrays(entity, relation, answer, start, stop, weight, known.answers)
+def _every(facts: np.ndarray, columns: list[Array], weight: Array, known: kg.KnownAnswers) -> Queries:
+    """A query a fact; `columns` of the facts, on the device."""
+    start, stop = kg.answer_ranges(known, *query_parts(facts, known.side)[:2])
+    asked = columns if known.side == "tail" else columns[::-1]
+    start, stop, answers = _arrays(start, stop, known.answers)
+    return Queries(*asked, start=start, stop=stop, weight=weight, answers=answers)
 
 
 def _distinct(known: kg.KnownAnswers) -> Queries:
     """Every query once."""
     entity, relation = np.divmod(known.keys, known.num_relations)
     start, stop = known.offsets[:-1], known.offsets[1:]
-    return _arrays(entity, relation, known.answers[start], start, stop, np.ones(len(entity)), known.answers)
+    columns = _arrays(entity, relation, known.answers[start], start, stop)
+    return Queries(*columns, weight=jnp.ones(1), answers=jnp.asarray(known.answers.astype(np.int32)))
 
 
-def _arrays(*columns: np.ndarray) -> Queries:
+def _arrays(*columns: np.ndarray) -> tuple[Array, ...]:
     """The columns as arrays of the device, of 32 bits."""
-    narrow = (x.astype(np.float32 if x.dtype.kind == "f" else np.int32) for x in columns)
-    return Queries(*map(jnp.asarray, narrow))
+    return tuple(jnp.asarray(column.astype(np.int32)) for column in columns)
 
 
 def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.ndarray, "facts"]:

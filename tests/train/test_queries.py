@@ -21,6 +21,20 @@ def test_a_query_a_fact_or_each_once(ring):
     assert asked == {(int(h), int(r)) for h, r, _ in ring.splits["train"]}
 
 
+def test_both_sides_hold_the_facts_once(ring):
+    (heads, tails), _ = queries(ring, training("complex"))
+    triples = np.asarray(ring.splits["train"])
+    for column, one, two in zip(
+        triples.T, (heads.answer, heads.relation, heads.entity), (tails.entity, tails.relation, tails.answer),
+        strict=True,
+    ):  # fmt: skip
+        assert one is two
+        np.testing.assert_array_equal(one, column)
+    assert [part.weight.tolist() for part in (heads, tails)] == [[1.0], [1.0]]
+    weighed, _ = queries(ring, training("complex", subsampling=True))
+    assert weighed[0].weight.shape == (len(triples),)
+
+
 @pytest.mark.parametrize("training_loop", ["1vsall", "kvsall"])
 @given(batch_size=st.integers(1, 150))
 def test_batches_of_an_epoch_hold_all_queries_and_none_is_empty(ring, training_loop, batch_size):
