@@ -45,7 +45,8 @@ def _lines(title: str, unit: str) -> Iterator[Update]:
     told: list[_Told] = []
 
     def update(done: int, total: int, note: str = "") -> None:
-        told[1:] = [_Told(time.monotonic(), done, total, note)]  # the first and the last
+        again = told and done < told[-1].done  # the next of several counts
+        told[0 if again else 1 :] = [_Told(time.monotonic(), done, total, note)]  # the first and the last
 
     def speak() -> None:
         while not over.wait(_EVERY_S):
@@ -101,6 +102,8 @@ def _bar(console: Any, title: str, unit: str) -> Iterator[Update]:
     patience = Timer(_PATIENCE_S, bar.start)
 
     def update(done: int, total: int, note: str = "") -> None:
+        if done < bar.tasks[task].completed:  # the next of several counts
+            bar.reset(task)
         bar.update(task, completed=done, total=total, counts=f"{done:,}/{total:,} {unit}", note=note)
 
     patience.start()

@@ -40,6 +40,8 @@ def test_lines_say_how_far_it_is(capsys, quick):
         heard(capsys, ["owkg: training: 1,000 of 5,000 steps, loss 3, 0 s\n"])
         update(3000, 5000, "loss 2")
         said = heard(capsys, ["3,000 of 5,000 steps, loss 2, 0 s, 0 s left\n"])
+        update(10, 4000, "another model")  # whose speed is not that of the one before
+        heard(capsys, ["10 of 4,000 steps, another model, 0 s\n"])
     assert "\x1b" not in said
 
 
