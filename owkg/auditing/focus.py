@@ -2,44 +2,23 @@
 
 from collections.abc import Iterable
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from jaxtyping import Float, Int
 
 from owkg import checks
 from owkg.auditing.lists import Prepared, joined_ranks
 from owkg.auditing.result import WEIGHTS
 from owkg.checks import ArgumentError
-from owkg.rank_weights import RankWeight, focus_of, rank_weight
-from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted, queries_needed
-from owkg.rank_weights.tables import rank_weights
+from owkg.rank_weights import RankWeight, rank_weight
+from owkg.rank_weights.compared import BestWeights, weights_of
 from owkg.ranks import RankTable
 
 _METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "p-mrr@1/2", "p-mrr@1/4")
 # Down to no limit, in depths: 1, 2, 5, ... ranks.
 _FOCUS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
-
-
-class BestWeights(NamedTuple):
-    """How many queries it takes to show that one system is ahead of another, by metrics and best weights.
-
-    Attributes:
-        metrics: metric, focus, required_queries.
-        frontier: of each least focus that was asked for (least_focus): focus of the weight, required_queries
-            on the queries that it was fitted on, held_out on others. Infinite where the weight puts the
-            second system ahead; a weight that is 0, of focus nan, where no weight puts the first ahead.
-        ends: the last rank of each bin; the last of all is the largest number of candidates.
-        weights: h on each bin, h(1) = 1, a row for each least focus, fitted on all queries;
-            `owkg.rank_weights.binned_weight` makes a metric of a row.
-    """
-
-    metrics: pl.DataFrame
-    frontier: pl.DataFrame
-    ends: Int[np.ndarray, "bins"]
-    weights: Float[np.ndarray, "focuses bins"]
 
 
 def best_weight_of(
@@ -100,37 +79,6 @@ def best_weight_of(
     if last < 2:
         raise ArgumentError("first", "must rank among two candidates at least.")
     return weights_of(query, ranks, last, least, chosen, inconsistency=tolerated, macro=macro, seed=seed)
-
-
-def weights_of(
-    query: Int[np.ndarray, "answers"],
-    ranks: Int[np.ndarray, "2 answers"],
-    last: int,
-    least: Float[np.ndarray, "focuses"],
-    metrics: tuple[RankWeight, ...],
-    *,
-    inconsistency: float,
-    macro: bool,
-    seed: int,
-) -> BestWeights:
-    """`best_weight_of`, of the ranks of both systems for the answers to queries 0, 1, ... among `last`."""
-    answers = np.bincount(query)
-    share = 1 / answers if macro else np.full(len(answers), len(answers) / answers.sum())
-    scores = []
-    for metric in metrics:
-        value = rank_weights(metric, np.arange(1, last + 1))[ranks - 1]
-        score = np.bincount(query, value[0] - value[1]) * share
-        scores.append(score if metric.larger_is_better else -score)
-    of_metrics = {
-        "metric": [metric.name for metric in metrics],
-        "focus": [focus_of(metric, last) for metric in metrics],
-        "required_queries": [queries_needed(s.mean(), s.var(ddof=1), inconsistency) for s in scores],
-    }
-    ends = bin_ends(last)
-    change = bin_changes(query, ranks, ends) * share[:, None]
-    found = fitted(change, ends, least, inconsistency, seed)._asdict()
-    weights = found.pop("weights")
-    return BestWeights(pl.DataFrame(of_metrics), pl.DataFrame({"least_focus": least} | found), ends, weights)
 
 
 def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Any) -> pl.DataFrame:
