@@ -106,7 +106,7 @@ class Ledger:
                 raise ValueError(f"{path}: is of another {other[0]}; --overwrite measures all again.")
             self.content = held
         self._last: dict[str, float] = {}
-        self._now, self._lock = "", threading.RLock()
+        self._now, self._since, self._lock = "", self._begin, threading.RLock()
         watch = threading.Timer(self._seconds, self._over)
         watch.daemon = True
         watch.start()
@@ -128,7 +128,7 @@ class Ledger:
         if name in self.done or _SLACK * needed > self.left:
             said = "was measured before" if name in self.done else "no time is left for it"
             return self._say(f"{name}: {said}")
-        begin, self._now = time.perf_counter(), name
+        self._since, self._now = time.perf_counter(), name
         try:
             found = part(self.done)
         except Exception as error:  # the others go on
@@ -136,11 +136,12 @@ class Ledger:
             found = {"failed": f"{type(error).__name__}: {words[0][:300]}"}
         with self._lock:
             self._now = ""
-            self._last[kind] = took = time.perf_counter() - begin
-            self._add(name, found, took)
+            self._last[kind] = time.perf_counter() - self._since
+            self._add(name, found)
         return None
 
-    def _add(self, name: str, found: dict[str, Any], took: float) -> None:
+    def _add(self, name: str, found: dict[str, Any]) -> None:
+        took = time.perf_counter() - self._since
         self.content["parts"][name] = found | {"took_s": took}
         self.save()
         self._say(f"{name}: {took:.1f} s{_shown(found)}")
@@ -149,8 +150,10 @@ class Ledger:
         """Ends the process if a part is still measured: nothing else stops a compilation."""
         with self._lock:
             if self._now:
-                self._add(self._now, {"failed": "had not ended when the time was over"}, self._seconds)
-                os._exit(1)
+                try:
+                    self._add(self._now, {"failed": "had not ended when the time was over"})
+                finally:
+                    os._exit(1)
 
     def save(self) -> None:
         """Writes the file and its page as a whole, the parts in the order of the plan."""
@@ -207,10 +210,11 @@ def main(
     world = cache(partial(parts.studied_world, scale, out))
     plan = planned(scale, world)
     ledger.content["planned"] = list(plan)
-    # What others are compared with stays first.
-    failed = ledger.content["parts"].keys() - ledger.done.keys() - {"limits"}
-    for name in sorted(plan, key=failed.__contains__):
-        ledger.measure(name, plan[name])
+    # What failed comes after all else; what others are compared with stays first.
+    failed = [name for name in ledger.content["parts"] if name in plan and name not in ledger.done]
+    for name in plan:
+        if name == "limits" or name not in failed:
+            ledger.measure(name, plan[name])
     # The shortest first: as many as fit.
     whole = [(ledger.done.get(f"paper {one.label}"), one) for one in scale.configurations]
     projected = sorted(((found["projected_s"], one) for found, one in whole if found), key=lambda x: x[0])
@@ -222,6 +226,9 @@ def main(
             return parts.whole_run(one, world(), folder, time.perf_counter() + ledger.left)
 
         ledger.measure(f"run {one.label}", run, seconds)
+    for name in failed:
+        if name != "limits":
+            ledger.measure(name, plan[name])
     ledger.save()
     for path in (ledger.path, out / PAGE):
         print(f"wrote {path}")

@@ -154,7 +154,7 @@ def monte_carlo(scale: Scale) -> Numbers:
 
             first = once(draw)
             seconds = fastest(draw, 1) if each > scale.trials[0] else fastest(draw, scale.repeats)
-            in_flight = chunk or trials_in_flight(jax.devices()[0], int(np.max(grid["num_answers"])))
+            in_flight = chunk or trials_in_flight(jax.devices(), int(np.max(grid["num_answers"])))
             rows.append(
                 {"trials": trials, "chunk": in_flight, "first_s": first, "seconds": seconds}
                 | _against(seconds, bits * trials)

@@ -71,8 +71,8 @@ def estimate(
         missing: how facts come to be missing.
         prediction: how the model orders candidates.
         chunk: trials in flight at a time, in steps of a block (up to 1,024 trials); memory grows with it,
-            about 50 bytes an answer. When None, what fits the cache of a processor; 2^23 answers on an
-            accelerator.
+            about 50 bytes an answer, more with several metrics. When None, what fits the cache of a
+            processor; 2^23 answers on each accelerator.
         devices: to share the work over; all of `jax.devices()` when None.
         on_progress: called with (trials done, trials in all) now and then.
         setting: strength, sparsity, num_answers, num_entities and, if not 0, correlation; numbers or arrays

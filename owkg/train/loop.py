@@ -113,9 +113,9 @@ def _walked(
     # To look at all parameters takes as long as a step of rows: only before they are shown or written.
     updates = updates_of(config, sizes.num_entities)
     chunk, epoch = chunk_steps or 1, step // sizes.per_epoch
-    orders = ordered(numbers, epoch, asked=sizes.queries)
+    orders, busy = _timed(partial(ordered, asked=sizes.queries), numbers, epoch)
     seconds, recorded_at = (rows[-1]["seconds"] or 0, int(rows[-1]["step"] or 0)) if rows else (0, 0)
-    since, busy = step, 0.0
+    since = step
     state = run(state, step, step, orders, parts, numbers)  # compiles
     state, empty = _timed(run, state, step, step, orders, parts, numbers)
     while not ended(config, rows, step, sizes.total):

@@ -97,7 +97,7 @@ def test_a_part_that_does_not_end_ends_with_the_command(tmp_path):
 import time
 from pathlib import Path
 from benchmarks.accelerator import Ledger, parts, described
-ledger = Ledger(Path({str(path)!r}), described(parts.QUICK), 0.2 / 60, overwrite=False)
+ledger = Ledger(Path({str(path)!r}), described(parts.QUICK), 2 / 60, overwrite=False)
 ledger.content["planned"] = ["quick", "slow", "next"]
 ledger._seconds += 60  # there is time to begin
 ledger.measure("quick", lambda found: {{"bytes_per_s": 1.0}})
@@ -106,7 +106,12 @@ ledger.measure("next", lambda found: {{}}, 0.0)
 """
     environment = {"PATH": "", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", endless], capture_output=True, text=True, check=False, env=environment
+        [sys.executable, "-c", endless],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=50,
     )
     assert done.returncode == 1
     assert told(done)["slow"].endswith("failed: had not ended when the time was over")

@@ -31,10 +31,13 @@ def test_chunk_never_changes_a_bit(missing, prediction):
 
 
 def test_trials_in_flight_fit_the_device():
-    cpu, gpu = (trials_in_flight(SimpleNamespace(platform=name), 44) for name in ("cpu", "gpu"))
+    one_cpu, one_gpu = ([SimpleNamespace(platform=name)] for name in ("cpu", "gpu"))
+    cpu, gpu = trials_in_flight(one_cpu, 44), trials_in_flight(one_gpu, 44)
     assert 40 * 2**20 < 50 * 44 * gpu <= 400 * 2**20
     assert 2**13 < cpu < gpu / 10
-    assert trials_in_flight(SimpleNamespace(platform="cpu"), 2**22) == 1
+    assert trials_in_flight(one_cpu, 2**22) == 1
+    assert trials_in_flight(one_cpu * 8, 44) == cpu
+    assert trials_in_flight(one_gpu * 8, 64) == 8 * trials_in_flight(one_gpu, 64)
 
 
 @pytest.mark.parametrize("missing", ["independent", "node", "relation", "correlated"])
