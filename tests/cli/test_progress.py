@@ -4,6 +4,7 @@ import time
 from threading import Event
 
 import pytest
+from rich.progress import Progress
 
 import owkg.terminal.progress as module
 from owkg import kg
@@ -69,6 +70,16 @@ def test_a_terminal_gets_a_bar(capsys, quick, monkeypatch):
         heard(capsys, ["training"])  # before anything was told
         update(1000, 5000, "loss 3")
         heard(capsys, ["1,000/5,000 steps", "loss 3"])
+
+
+def test_a_bar_begins_again_with_the_next_count(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    again = []
+    monkeypatch.setattr(Progress, "reset", lambda self, task: again.append(self.tasks[task].completed))
+    with progress("training", "steps") as update:
+        for done in (10, 20, 20, 5, 30):
+            update(done, 30)
+    assert again == [20]
 
 
 def test_an_error_ends_the_lines(capsys, quick):

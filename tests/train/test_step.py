@@ -219,6 +219,19 @@ def test_no_step_puts_queries_in_order(ring, model):
     assert "stablehlo.sort" not in advance(config, sizes).lower(state, 0, 1, orders, parts, numbers).as_text()
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_negatives_are_drawn_once_and_not_by_every_kernel_that_reads_them(ring, shared):
+    """Compilers copy cheap work into all kernels that need it, but not beyond a barrier."""
+    config = training(
+        "complex", dim=2, num_negatives=2, training_loop="negatives", loss="logistic", shared_negatives=shared
+    )
+    parts, sizes = queries(ring, config)
+    numbers = rates(config)
+    orders, state = ordered(numbers, 0, asked=sizes.queries), init_state(config, sizes, numbers)
+    program = advance(config, sizes).lower(state, 0, 1, orders, parts, numbers).as_text()
+    assert program.count("stablehlo.optimization_barrier") == len(parts)
+
+
 @pytest.mark.parametrize(("epochs", "record_every"), [(3, 1), (5, 5)])
 def test_an_epoch_is_put_in_order_once(ring, monkeypatch, epochs, record_every):
     asked = []
