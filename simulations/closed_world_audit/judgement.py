@@ -66,18 +66,25 @@ def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFra
         first, second = (own[f"implied_{which}"].to_numpy() for which in ("first", "second"))
         error = difference_error(name, own["lost_first"].to_numpy(), first, second, table)
         p = order_probability(name, first - second, 0.0, error, table=table)
-        parts.append(own.select("metric", "setting", "density").with_columns(said=p, right=is_right(own)))
+        parts.append(
+            own.select("metric", "setting", "density", "models").with_columns(said=p, right=is_right(own))
+        )
     return pl.concat(parts).join(group, "setting", maintain_order="left")
 
 
 def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
     """Probabilities of orders by tenths: the mean that is said, and the share that is right, with its error.
 
-    Each world counts alike, however many pairs it has; the error is over settings, whose worlds are of the
-    same families.
+    Each world counts alike, however many pairs it has. The error is over settings, whose worlds are of the
+    same families, and over pairs of configurations, which err alike on all of them: clustered by both
+    (Cameron, Gelbach and Miller 2011), and no less than by either.
 
     Args:
         pairs: of `ordered`.
+
+    References:
+        Cameron, Gelbach and Miller (Journal of Business and Economic Statistics 29, 2011), "Robust inference
+        with multiway clustering", equation 2.3.
     """
     # Each pair is told from both sides.
     other = pairs.with_columns(*((1 - pl.col(key)).alias(key) for key in ("said", "right")))
@@ -85,25 +92,27 @@ def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
     told = pl.concat([pairs, other]).with_columns(
         tenth=(pl.col("said") * 10).cast(pl.Int64).clip(0, 9), weight=1 / pl.len().over(world)
     )
-    by_setting = told.group_by("metric", "setting", "tenth", maintain_order=True).agg(
+    cells = told.group_by(*of_tenth, "setting", "models", maintain_order=True).agg(
         pl.len().alias("pairs"),
         pl.col("weight").sum(),
         *((pl.col(key) * pl.col("weight")).sum() for key in ("said", "right")),
     )
-    whole, several = pl.col("weight").sum().over(of_tenth), pl.len().over(of_tenth)
-    apart = pl.col("right") - pl.col("weight") * pl.col("right").sum().over(of_tenth) / whole
+    whole = pl.col("weight").sum().over(of_tenth)
+    mean = pl.col("right").sum().over(of_tenth) / whole
+    cells = cells.with_columns(apart=(pl.col("right") - pl.col("weight") * mean) / whole)
     order = pairs["metric"].unique(maintain_order=True)
-    return (
-        by_setting.with_columns(
-            square=pl.when(several > 1).then((apart / whole) ** 2 * several / (several - 1))
-        )
-        .group_by(of_tenth, maintain_order=True)
-        .agg(
-            pl.col("pairs").sum(),
-            *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right")),
-            error=pl.when(pl.col("square").count() > 0).then(pl.col("square").sum().sqrt()),
-        )
-        .sort(pl.col("metric").cast(pl.Enum(order)), "tenth")
+    found = cells.group_by(of_tenth, maintain_order=True).agg(
+        pl.col("pairs").sum(), *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right"))
+    )
+    clusters = {"setting": ["setting"], "models": ["models"], "cell": ["setting", "models"]}
+    for name, by in clusters.items():
+        clustered = cells.group_by(*of_tenth, *by).agg(pl.col("apart").sum()).group_by(of_tenth)
+        square = (pl.col("apart") ** 2).sum() * pl.len() / (pl.len() - 1)
+        found = found.join(clustered.agg(pl.when(pl.len() > 1).then(square).alias(name)), of_tenth)
+    both = pl.max_horizontal("setting", "models", pl.col("setting") + pl.col("models") - pl.col("cell"))
+    known = pl.col("setting").is_not_null() & pl.col("models").is_not_null()
+    return found.select(*of_tenth, "pairs", "said", "right", error=pl.when(known).then(both.sqrt())).sort(
+        pl.col("metric").cast(pl.Enum(order)), "tenth"
     )
 
 

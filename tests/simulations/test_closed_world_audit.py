@@ -145,12 +145,30 @@ def test_reliability_counts_each_pair_from_both_sides(independent):
 
 
 def test_reliability_lets_worlds_count_alike():
-    world = {"metric": "mrr", "setting": ["a"] * 4 + ["b"], "density": 0.5}
+    world = {"metric": "mrr", "setting": ["a"] * 4 + ["b"], "density": 0.5, "models": list("xxxxy")}
     said = judgement.reliability(pl.DataFrame(world | {"said": 0.75, "right": [1.0, 1, 1, 1, 0]}))
     row = said.filter(tenth=7).row(0, named=True)
     assert (row["pairs"], row["said"], row["right"]) == (5, 0.75, 0.5)
     # Over the two worlds: right by 1 and 0.
     assert row["error"] == pytest.approx(0.5)
+
+
+def test_errors_of_shares_are_over_settings_and_pairs_of_configurations():
+    """Drawn anew with effects of both, the share of right orders scatters as is said; by one it is less."""
+    rng, told = np.random.default_rng(3), []
+    settings, models = np.repeat(np.arange(30), 12), np.tile(np.arange(12), 30)
+    names = {"metric": "mrr", "setting": settings.astype(str), "density": 0.5, "models": models.astype(str)}
+    of_cells = {"models": np.arange(360).astype(str)}
+    for _ in range(300):
+        chance = 0.75 + rng.normal(0, 0.03, 30)[settings] + rng.normal(0, 0.08, 12)[models]
+        drawn = names | {"said": 0.85, "right": (rng.uniform(size=360) < chance).astype(float)}
+        both, alone = (
+            judgement.reliability(pl.DataFrame(drawn | more)).row(1, named=True) for more in ({}, of_cells)
+        )
+        told.append((both["right"], both["error"], alone["error"]))
+    right, both, alone = np.array(told).T
+    assert np.sqrt((both**2).mean()) == pytest.approx(right.std(), rel=0.15)
+    assert np.sqrt((alone**2).mean()) < 0.9 * right.std()
 
 
 def test_groups_have_configurations_of_their_own():
@@ -237,11 +255,15 @@ def test_the_page_has_the_committed_tables():
     off = (whole["right"] - whole["said"]).abs()
     assert f"All 20 are within 3 points; the furthest is off by {100 * off.max():.1f}" in page
     below, above = (whole.filter(at)["error"].max() for at in (pl.col("tenth") < 9, pl.col("tenth") == 9))
-    assert f"is at most {_told(below)} below .9, and {_told(above)} above" in page
+    assert f"at most {_told(below)} below .9, and {_told(above)} above" in page
     both = orders.filter(pl.col("tenth") >= 5, group="both models new")
     (beyond,) = both.filter((pl.col("right") - pl.col("said")).abs() > 0.03).rows(named=True)
     assert f"19 of 20 are within 3 points; {shown[beyond['metric']]} of .8 to .9 is right" in page
-    assert f"{100 * (beyond['right'] - beyond['said']):.1f} points more often than it is said" in page
+    beyond_by, error = 100 * (beyond["right"] - beyond["said"]), 100 * beyond["error"]
+    assert f"{beyond_by:.1f} points more often than it is said, with an error of {error:.1f}" in page
+    assert beyond_by - 1.96 * error < 3
+    several = (len(worlds.shared(settings)) for settings in worlds.GROUPS.values())
+    assert f"there are {sum(n * (n - 1) // 2 for n in several)} such pairs of configurations" in page
     upper = orders.filter(tenth=8).with_columns(sure=pl.col("said") > pl.col("right"))
     assert upper.filter(pl.col("group").is_in(["first", "second", "third", "published"]))["sure"].all()
     assert not upper.filter(group="fourth")["sure"].any()
