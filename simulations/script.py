@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from owkg.cli.errors import guarded, heard
+from owkg.cli.errors import called, heard
 from owkg.cli.options import Seed
 from owkg.cli.output import save_table
 
@@ -54,7 +54,7 @@ def command_line(
         app.command(command, epilog="Examples:\n\n" + "\n\n".join(lines))(function)
 
     def main(arguments: Sequence[str] | None = None) -> int:
-        return guarded(name, lambda: app(args=arguments, prog_name=name, standalone_mode=False))
+        return called(name, app, arguments)
 
     return main
 
@@ -69,8 +69,7 @@ def run_script(main: Callable[..., int | None]) -> None:
     """Runs `main` as a command whose options are its arguments, and exits, with what it returns as code."""
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command()(main)
-    name = Path(sys.argv[0]).name
-    sys.exit(guarded(name, lambda: app(prog_name=name, standalone_mode=False)))
+    sys.exit(called(Path(sys.argv[0]).name, app))
 
 
 def data_file(*parts: str) -> Path | None:

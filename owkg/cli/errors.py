@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -105,6 +105,28 @@ def guarded(name: str, call: Callable[[], object]) -> int:
     elif code == 2 and message:
         print(f"{name}: error: {_one_line(message)}", file=sys.stderr)
     return code
+
+
+def called(name: str, app: Callable[..., object], arguments: Sequence[str] | None = None) -> int:
+    """Calls a Typer app and returns the exit code, as `guarded`.
+
+    Args:
+        name: of the command.
+        app: to call.
+        arguments: those of the process when None. Empty ones are refused: a path of no text would be the
+            current folder.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+
+    def call() -> object:
+        if "" in given:
+            place = given.index("")
+            before = given[place - 1] if place else ""
+            named = before if before.startswith("--") else f"argument {place + 1}"
+            raise ValueError(f"{named} is empty; is a variable of the shell not set?")
+        return app(args=given, prog_name=name, standalone_mode=False)
+
+    return guarded(name, call)
 
 
 def _unread() -> int:

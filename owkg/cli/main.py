@@ -16,7 +16,7 @@ from owkg.cli.embeddings.classify import classify
 from owkg.cli.embeddings.evaluate import evaluate
 from owkg.cli.embeddings.models import models
 from owkg.cli.embeddings.train import train
-from owkg.cli.errors import guarded, heard
+from owkg.cli.errors import called, heard
 from owkg.cli.graphs.chance import chance
 from owkg.cli.graphs.family_tree import family_tree_app
 from owkg.cli.graphs.kg import kg_app
@@ -211,18 +211,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-
-    def called() -> object:
-        # A path of no text would be the current folder.
-        if "" in given:
-            place = given.index("")
-            before = given[place - 1] if place else ""
-            named = before if before.startswith("--") else f"argument {place + 1}"
-            raise ValueError(f"{named} is empty; is a variable of the shell not set?")
-        return app(args=given, prog_name="owkg", standalone_mode=False)
-
-    return guarded("owkg", called)
+    return called("owkg", app, arguments)
 
 
 def run() -> None:

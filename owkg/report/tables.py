@@ -49,7 +49,7 @@ def pairs(audit: Audit) -> Table:
     columns = {
         "difference": [estimate(*row) for row in frame.select("difference", "ci_low", "ci_high").rows()],
         "p": [number(value, 3) for value in frame["p_value"]],
-        **_facts(frame),
+        **_facts(audit),
         "P(first better)": [
             chance(*row) for row in frame.select("probability_low", "probability_high").rows()
         ],
@@ -68,7 +68,7 @@ def pairs(audit: Audit) -> Table:
 
 def breakdown(audit: Audit) -> Table:
     """How many facts turn the order of each pair of a prepared audit."""
-    return _table("Answers that turn the order", audit.pairs, ["first", "second"], _facts(audit.pairs))
+    return _table("Answers that turn the order", audit.pairs, ["first", "second"], _facts(audit))
 
 
 def grid(audit: Audit) -> Table:
@@ -125,10 +125,11 @@ def judged(audit: Audit) -> Table:
     return Table(caption, heads, rows, 3, [None] * len(rows))
 
 
-def _facts(frame: pl.DataFrame) -> dict[str, list[str]]:
+def _facts(audit: Audit) -> dict[str, list[str]]:
+    frame, searched = audit.pairs, audit.assumptions.get("lists") is not None
     return {
         "certified": [certified(value) for value in frame["certified"]],
-        "demonstrated": [demonstrated(value) for value in frame["demonstrated"]],
+        "demonstrated": [demonstrated(value, searched) for value in frame["demonstrated"]],
         "share": [number(value) for value in frame["share"]],
         "gamma": [number(value, 3) for value in frame["gamma"]],
     }

@@ -69,9 +69,11 @@ def certified(value: int | None) -> str:
     return "no number turns it" if value is None else f"{value:,}"
 
 
-def demonstrated(value: int | None) -> str:
-    """A demonstrated breakdown number."""
-    return "none found" if value is None else f"{value:,}"
+def demonstrated(value: int | None, searched: bool) -> str:
+    """A demonstrated breakdown number; without lists none is searched."""
+    if value is None:
+        return "none found" if searched else NONE
+    return f"{value:,}"
 
 
 def rests(audit: Audit) -> dict[str, str]:

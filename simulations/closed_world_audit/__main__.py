@@ -1,9 +1,10 @@
 """The commands of `python -m simulations.closed_world_audit`."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
+import typer
 
 from owkg.auditing.calibration import TABLE, WORLDS
 from owkg.terminal.tables import line, printed
@@ -18,9 +19,18 @@ from simulations.closed_world_audit.judgement import (
     reliability,
 )
 from simulations.closed_world_audit.points import WIDTH, points, published
-from simulations.closed_world_audit.worlds import GROUPS, all_trained, shared
+from simulations.closed_world_audit.worlds import GROUPS, all_trained, shared, worlds_folder
 from simulations.open_world.runs import Scheduler, Workers
-from simulations.script import Out, Quick, command_line, run_package, save_table
+from simulations.script import Out, command_line, run_package, save_table
+
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="A quarter of the training steps and four checkpoints of a run, for a first look; worlds and "
+        "tables go to closed_worlds_quick in the folder for the results.",
+    ),
+]
 
 
 def calibrate(
@@ -36,8 +46,9 @@ def calibrate(
             sizes |= {"checkpoints": sum(len(one.step) for one in recorded)}
             told.append({"group": group, "setting": name, "density": world.density} | sizes)
     found = calibration(pl.concat(rows))
-    save_table(found, out / TABLE.name if quick else TABLE)
-    save_table(pl.DataFrame(told), out / WORLDS.name if quick else WORLDS)
+    folder = worlds_folder(out, quick)
+    save_table(found, folder / TABLE.name if quick else TABLE)
+    save_table(pl.DataFrame(told), folder / WORLDS.name if quick else WORLDS)
     laws = found.drop("share", "mixture_weight").unique(maintain_order=True)
     printed("errors", laws.columns, [[str(x) for x in row] for row in laws.iter_rows()])
     wide = found.pivot("share", index="metric", values="mixture_weight", maintain_order=True)
@@ -54,7 +65,13 @@ def check(
     Each group of worlds is judged by errors that are fitted to the other groups, without the configurations
     that all its settings have: of every pair at least one is new. The published worlds are judged by the
     errors of owkg audit, and so is which values are refuted.
+
+    The published worlds are those under OWKG_DATA. Writes audit_coverage.csv, audit_intervals.csv,
+    audit_probabilities.csv and audit_boxes.csv.
     """
+    known = published()
+    if not len(known):
+        line("OWKG_DATA is not set: the published worlds are left out")
     parts, certified = [], []
     for group, name, labels, worlds in all_trained(out, quick, scheduler, workers):
         parts.append(points(name, worlds, labels).with_columns(pl.lit(group).alias("group")))
@@ -69,23 +86,27 @@ def check(
         orders.append(ordered(own.filter(missing="independent"), table))
         new.append(ordered(own.filter(theirs, missing="independent"), table))
         boxes.append(boxed(own.filter(missing="chosen"), table))
-    known = published()
     if len(known):
         known = known.filter(pl.col("full") > LEAST)
         within.append(intervals(known))
         orders.append(ordered(known))
         new.append(orders[-1])
+    out = worlds_folder(out, quick) if quick else out
     told = pl.concat(within, how="diagonal")
     world = ("metric", "group", "setting", "density", "asked")
     save_table(coverage(told, world), out / "audit_coverage.csv")
+    generated, whole = told.filter(of_group != "published"), []
     for by, title, some in (
-        (world[:1], "intervals", told),
-        (world[:1], "intervals where the density is .75", told.filter(density=0.75)),
-        (world[:2], "intervals by group", told),
-        (("metric", "asked"), "intervals by sparsity", told.filter(of_group != "published")),
+        (world[:1], "all worlds", told),
+        (world[:1], "generated worlds", generated),
+        (world[:1], "generated worlds of density .75", generated.filter(density=0.75)),
+        (world[:2], "worlds by group", told),
+        (("metric", "asked"), "generated worlds by sparsity", generated),
     ):
         kept = coverage(some, by)
-        printed(title, kept.columns, [_cells(row) for row in kept.iter_rows()])
+        whole.append(kept.select(pl.lit(title).alias("worlds"), pl.all()))
+        printed(f"intervals: {title}", kept.columns, [_cells(row) for row in kept.iter_rows()])
+    save_table(pl.concat(whole, how="diagonal"), out / "audit_intervals.csv")
     pairs = {"all": pl.concat(orders), "both models new": pl.concat(new)}
     pairs |= {part["group"][0]: part for part in orders}
     said = pl.concat(

@@ -127,14 +127,14 @@ def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[n
 def pairs_of(rows: pl.DataFrame) -> pl.DataFrame:
     """Pairs of checkpoints of different models on one test, the first ahead as implied.
 
-    `models`: names of both, in one order.
+    Those whose implied metrics are equal are left out: neither order is said.
     """
     parts = []
     keys = ("setting", "density", "asked", "average", "metric")
     for key, part in rows.partition_by(keys, as_dict=True, maintain_order=True).items():
         one, other = np.triu_indices(len(part), 1)
-        (names, model), ahead = np.unique(part["model"], return_inverse=True), part["implied"].to_numpy()
-        apart = model[one] != model[other]
+        model, ahead = part["model"].to_numpy(), part["implied"].to_numpy()
+        apart = (model[one] != model[other]) & (ahead[one] != ahead[other])
         one, other = one[apart], other[apart]
         one, other = (
             np.where(ahead[one] >= ahead[other], one, other),
@@ -143,16 +143,11 @@ def pairs_of(rows: pl.DataFrame) -> pl.DataFrame:
         columns = dict(zip(keys, key, strict=True))
         told = {
             f"{name}_{which}": part[name].to_numpy()[at]
-            for name in ("implied", "full", "lost")
+            for name in ("implied", "full", "lost", "model")
             for which, at in (("first", one), ("second", other))
         }
-        of_both = np.add.outer(names.astype(object) + " / ", names.astype(object)).ravel()
-        both = np.minimum(model[one], model[other]) * len(names) + np.maximum(model[one], model[other])
         parts.append(
-            pl.DataFrame(told).with_columns(
-                pl.Series("models", of_both, dtype=pl.String).gather(both),
-                *(pl.lit(value).alias(name) for name, value in columns.items()),
-            )
+            pl.DataFrame(told).with_columns(pl.lit(value).alias(name) for name, value in columns.items())
         )
     return pl.concat(parts)
 

@@ -46,9 +46,21 @@ def _half(rows: pl.DataFrame, told: pl.Series, table: pl.DataFrame | None) -> np
 
 
 def coverage(told: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """How often intervals hold the full metric, and their median width, of `intervals`."""
+    """How often intervals hold the full metric, their median width, and to which side they err.
+
+    `bias`: mean of full less implied. `above`: share of full metrics above their interval.
+
+    Args:
+        told: of `intervals`.
+        by: columns.
+    """
+    off = pl.col("full") - pl.col("implied")
     return told.group_by(by, maintain_order=True).agg(
-        pl.len().alias("checkpoints"), pl.col("held").mean(), pl.col("width").median().alias("median_width")
+        pl.len().alias("checkpoints"),
+        pl.col("held").mean(),
+        pl.col("width").median().alias("median_width"),
+        off.mean().alias("bias"),
+        (~pl.col("held") & (off > 0)).mean().alias("above"),
     )
 
 
@@ -67,7 +79,9 @@ def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFra
         error = difference_error(name, own["lost_first"].to_numpy(), first, second, table)
         p = order_probability(name, first - second, 0.0, error, table=table)
         parts.append(
-            own.select("metric", "setting", "density", "models").with_columns(said=p, right=is_right(own))
+            own.select("metric", "setting", "density", "model_first", "model_second").with_columns(
+                said=p, right=is_right(own)
+            )
         )
     return pl.concat(parts).join(group, "setting", maintain_order="left")
 
@@ -75,44 +89,70 @@ def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFra
 def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
     """Probabilities of orders by tenths: the mean that is said, and the share that is right, with its error.
 
-    Each world counts alike, however many pairs it has. The error is over settings, whose worlds are of the
-    same families, and over pairs of configurations, which err alike on all of them: clustered by both
-    (Cameron, Gelbach and Miller 2011), and no less than by either.
+    Each world counts alike, however many pairs it has. The variance is over settings, whose worlds are of the
+    same families, and over configurations, which err much alike on all of them: that of the share when each
+    configuration in turn is left out with all its pairs, as a sum of squares (a jackknife that errs to the
+    large side, for a pair is left out with either of its two).
 
     Args:
         pairs: of `ordered`.
 
-    References:
-        Cameron, Gelbach and Miller (Journal of Business and Economic Statistics 29, 2011), "Robust inference
-        with multiway clustering", equation 2.3.
+    Returns:
+        A row each metric and tenth. The error is null where there is one setting, or a configuration that all
+        pairs have.
     """
     # Each pair is told from both sides.
     other = pairs.with_columns(*((1 - pl.col(key)).alias(key) for key in ("said", "right")))
-    world, of_tenth = ("metric", "setting", "density"), ("metric", "tenth")
+    world, of_tenth, models = (
+        ("metric", "setting", "density"),
+        ("metric", "tenth"),
+        ("model_first", "model_second"),
+    )
     told = pl.concat([pairs, other]).with_columns(
         tenth=(pl.col("said") * 10).cast(pl.Int64).clip(0, 9), weight=1 / pl.len().over(world)
     )
-    cells = told.group_by(*of_tenth, "setting", "models", maintain_order=True).agg(
+    cells = told.group_by(*of_tenth, "setting", *models, maintain_order=True).agg(
         pl.len().alias("pairs"),
         pl.col("weight").sum(),
         *((pl.col(key) * pl.col("weight")).sum() for key in ("said", "right")),
     )
-    whole = pl.col("weight").sum().over(of_tenth)
-    mean = pl.col("right").sum().over(of_tenth) / whole
-    cells = cells.with_columns(apart=(pl.col("right") - pl.col("weight") * mean) / whole)
-    order = pairs["metric"].unique(maintain_order=True)
     found = cells.group_by(of_tenth, maintain_order=True).agg(
-        pl.col("pairs").sum(), *(pl.col(key).sum() / pl.col("weight").sum() for key in ("said", "right"))
+        pl.col("pairs", "weight", "said", "right").sum()
     )
-    clusters = {"setting": ["setting"], "models": ["models"], "cell": ["setting", "models"]}
-    for name, by in clusters.items():
-        clustered = cells.group_by(*of_tenth, *by).agg(pl.col("apart").sum()).group_by(of_tenth)
-        square = (pl.col("apart") ** 2).sum() * pl.len() / (pl.len() - 1)
-        found = found.join(clustered.agg(pl.when(pl.len() > 1).then(square).alias(name)), of_tenth)
-    both = pl.max_horizontal("setting", "models", pl.col("setting") + pl.col("models") - pl.col("cell"))
-    known = pl.col("setting").is_not_null() & pl.col("models").is_not_null()
-    return found.select(*of_tenth, "pairs", "said", "right", error=pl.when(known).then(both.sqrt())).sort(
-        pl.col("metric").cast(pl.Enum(order)), "tenth"
+    # What a setting, or the pairs of a configuration, have of a tenth.
+    of_settings, of_models = (
+        part.group_by(*of_tenth, "who")
+        .agg(pl.col("weight", "right").sum())
+        .join(found.select(*of_tenth, whole="weight", sum="right"), of_tenth)
+        for part in (
+            cells.with_columns(who="setting"),
+            pl.concat([cells.with_columns(who=which) for which in models]),
+        )
+    )
+    mean = pl.col("sum") / pl.col("whole")
+    over_settings = of_settings.group_by(of_tenth).agg(
+        over_settings=pl.when(pl.len() > 1).then(
+            (((pl.col("right") - pl.col("weight") * mean) / pl.col("whole")) ** 2).sum()
+            * pl.len()
+            / (pl.len() - 1)
+        )
+    )
+    rest = pl.col("whole") - pl.col("weight")
+    without = (pl.col("sum") - pl.col("right")) / rest
+    over_models = of_models.group_by(of_tenth).agg(
+        over_models=pl.when((rest > 1e-9 * pl.col("whole")).all()).then(((without - mean) ** 2).sum())
+    )
+    order = pairs["metric"].unique(maintain_order=True)
+    return (
+        found.join(over_settings, of_tenth)
+        .join(over_models, of_tenth)
+        .select(
+            *of_tenth,
+            "pairs",
+            pl.col("said", "right") / pl.col("weight"),
+            error=(pl.col("over_settings") + pl.col("over_models")).sqrt(),
+        )
+        .sort(pl.col("metric").cast(pl.Enum(order)), "tenth")
     )
 
 

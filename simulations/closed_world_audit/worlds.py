@@ -170,12 +170,17 @@ def trained(
     return list(zip(worlds, found, strict=True))
 
 
+def worlds_folder(out: Path, quick: bool) -> Path:
+    """The folder of worlds and runs under `out`; of quick ones their tables too."""
+    return out / ("closed_worlds_quick" if quick else "closed_worlds")
+
+
 def all_trained(
     out: Path, quick: bool, scheduler: str | None, workers: int | None
 ) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple[ClosedWorld, list[Record]]]]]:
     """Group, name, models and trained worlds of every setting."""
     writable_folder(out)
-    folder = out / "closed_worlds_quick" if quick else out / "closed_worlds"
+    folder = worlds_folder(out, quick)
     place = where(scheduler, workers)
     check_scheduler(place)
     found = [

@@ -145,30 +145,45 @@ def test_reliability_counts_each_pair_from_both_sides(independent):
 
 
 def test_reliability_lets_worlds_count_alike():
-    world = {"metric": "mrr", "setting": ["a"] * 4 + ["b"], "density": 0.5, "models": list("xxxxy")}
-    said = judgement.reliability(pl.DataFrame(world | {"said": 0.75, "right": [1.0, 1, 1, 1, 0]}))
-    row = said.filter(tenth=7).row(0, named=True)
-    assert (row["pairs"], row["said"], row["right"]) == (5, 0.75, 0.5)
-    # Over the two worlds: right by 1 and 0.
-    assert row["error"] == pytest.approx(0.5)
+    right = np.array([1.0, 1, 1, 1, 0])
+    first, second = np.array([*"AABCC"]), np.array([*"BCCDA"])
+    names = {"setting": ["a"] * 4 + ["b"], "model_first": first, "model_second": second}
+    pairs = pl.DataFrame({"metric": "mrr", "density": 0.5, "said": 0.75, "right": right} | names)
+    row = judgement.reliability(pairs).row(1, named=True)
+    assert (row["tenth"], row["pairs"], row["said"], row["right"]) == (7, 5, 0.75, 0.5)
+    # Right by 1 and 0 in the two worlds; and each configuration in turn left out.
+    weight, squares = np.array([1, 1, 1, 1, 4]) / 4, 0.5**2
+    for one in "ABCD":
+        left = (first != one) & (second != one)
+        squares += ((weight * right)[left].sum() / weight[left].sum() - 0.5) ** 2
+    assert row["error"] == pytest.approx(np.sqrt(squares))
+    # With one world, or a configuration that all pairs have, there is no error.
+    for alone in (pairs.head(4), pairs.with_columns(model_first=pl.lit("E"))):
+        assert judgement.reliability(alone)["error"].null_count() == 2
 
 
-def test_errors_of_shares_are_over_settings_and_pairs_of_configurations():
-    """Drawn anew with effects of both, the share of right orders scatters as is said; by one it is less."""
+def test_errors_of_shares_are_over_settings_and_configurations():
+    """Drawn anew with effects of settings and configurations, shares scatter by what is said, or less."""
     rng, told = np.random.default_rng(3), []
-    settings, models = np.repeat(np.arange(30), 12), np.tile(np.arange(12), 30)
-    names = {"metric": "mrr", "setting": settings.astype(str), "density": 0.5, "models": models.astype(str)}
-    of_cells = {"models": np.arange(360).astype(str)}
-    for _ in range(300):
-        chance = 0.75 + rng.normal(0, 0.03, 30)[settings] + rng.normal(0, 0.08, 12)[models]
-        drawn = names | {"said": 0.85, "right": (rng.uniform(size=360) < chance).astype(float)}
-        both, alone = (
-            judgement.reliability(pl.DataFrame(drawn | more)).row(1, named=True) for more in ({}, of_cells)
-        )
-        told.append((both["right"], both["error"], alone["error"]))
-    right, both, alone = np.array(told).T
-    assert np.sqrt((both**2).mean()) == pytest.approx(right.std(), rel=0.15)
-    assert np.sqrt((alone**2).mean()) < 0.9 * right.std()
+    one, other = np.triu_indices(7, 1)
+    settings, pair = np.repeat(np.arange(30), len(one)), np.tile(np.arange(len(one)), 30)
+    names = {"metric": "mrr", "density": 0.5, "setting": settings.astype(str)}
+    names |= {"model_first": one[pair].astype(str), "model_second": other[pair].astype(str)}
+    for _ in range(200):
+        models = rng.normal(0, 0.06, 7)
+        chance = 0.75 + rng.normal(0, 0.03, 30)[settings] + (models[one] + models[other])[pair]
+        right = (rng.uniform(size=len(pair)) < chance).astype(float)
+        row = judgement.reliability(pl.DataFrame(names | {"said": 0.85, "right": right})).row(1, named=True)
+        told.append((row["right"], row["error"]))
+    right, error = np.array(told).T
+    assert right.std() < np.sqrt((error**2).mean()) < 2 * right.std()
+    # Intervals of 95 % hold; by settings alone they hold much less.
+    assert (np.abs(right - right.mean()) < 1.96 * error).mean() > 0.93
+
+
+def test_equal_implied_metrics_have_no_order(independent):
+    tied = independent.with_columns(implied=pl.lit(0.5))
+    assert len(errors.pairs_of(independent)) > len(errors.pairs_of(tied)) == 0
 
 
 def test_groups_have_configurations_of_their_own():
@@ -210,6 +225,25 @@ def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch)
     with pytest.raises(ValueError, match="scheduler"):
         commands.check(out=tmp_path, scheduler="tcp://127.0.0.1:1")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_folder_is_refused(capsys):
+    assert commands.main(["check", "--out", ""]) == 2
+    assert capsys.readouterr().err.endswith("--out is empty; is a variable of the shell not set?\n")
+
+
+def test_published_worlds_are_missed_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+    def stop(*_):
+        raise ValueError("training")
+
+    monkeypatch.setattr(commands, "all_trained", stop)
+    monkeypatch.delenv("OWKG_DATA", raising=False)
+    with pytest.raises(ValueError, match="training"):
+        commands.check(out=tmp_path)
+    assert "OWKG_DATA is not set: the published worlds are left out" in capsys.readouterr().out
+    monkeypatch.setenv("OWKG_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match="OWKG_DATA"):
+        commands.check(out=tmp_path)
 
 
 def test_every_tenth_of_the_orders_is_within_three_points():
@@ -256,14 +290,12 @@ def test_the_page_has_the_committed_tables():
     assert f"All 20 are within 3 points; the furthest is off by {100 * off.max():.1f}" in page
     below, above = (whole.filter(at)["error"].max() for at in (pl.col("tenth") < 9, pl.col("tenth") == 9))
     assert f"at most {_told(below)} below .9, and {_told(above)} above" in page
+    assert f"for {((off + 1.96 * whole['error']) > 0.03).sum()} of the 20 it does not exclude" in page
     both = orders.filter(pl.col("tenth") >= 5, group="both models new")
     (beyond,) = both.filter((pl.col("right") - pl.col("said")).abs() > 0.03).rows(named=True)
     assert f"19 of 20 are within 3 points; {shown[beyond['metric']]} of .8 to .9 is right" in page
     beyond_by, error = 100 * (beyond["right"] - beyond["said"]), 100 * beyond["error"]
     assert f"{beyond_by:.1f} points more often than it is said, with an error of {error:.1f}" in page
-    assert beyond_by - 1.96 * error < 3
-    several = (len(worlds.shared(settings)) for settings in worlds.GROUPS.values())
-    assert f"there are {sum(n * (n - 1) // 2 for n in several)} such pairs of configurations" in page
     upper = orders.filter(tenth=8).with_columns(sure=pl.col("said") > pl.col("right"))
     assert upper.filter(pl.col("group").is_in(["first", "second", "third", "published"]))["sure"].all()
     assert not upper.filter(group="fourth")["sure"].any()
@@ -294,11 +326,34 @@ def test_the_page_has_the_committed_tables():
     }
     assert f"from {ends['mrr', 0.05]} to {mrr:.1f} % for MRR and rises from {tens:.1f} to" in page
     assert f"to {ends['hits@10', 0.9]} % for Hits@10 ({ends['hits@10', 0.2]} % at .2)" in page
+    pooled = pl.read_csv(REPRODUCTION / "audit_intervals.csv")
+    every, generated, dense = (
+        {
+            (row["metric"], key): row[key]
+            for row in pooled.filter(worlds=name).rows(named=True)
+            for key in ("held", "median_width", "bias", "above")
+        }
+        for name in ("all worlds", "generated worlds", "generated worlds of density .75")
+    )
+    sparse = {
+        (row["metric"], row["asked"]): row["median_width"]
+        for row in pooled.filter(worlds="generated worlds by sparsity").rows(named=True)
+    }
     own = kept.filter(group="published", density=0.75).row(0, named=True)
     assert f"it is {_told(own['median_width'])}, and the interval holds {100 * own['held']:.1f} %" in page
-    tens = kept.filter(pl.col("group") != "published", metric="hits@10", density=0.75)
-    held = float(tens["held"] @ tens["checkpoints"]) / tens["checkpoints"].sum()
-    assert f"For Hits@10 at that density it holds {100 * held:.1f} %" in page
+    assert f"For Hits@10 intervals hold {100 * dense['hits@10', 'held']:.1f} %" in page
+    assert f"The median width for MRR is {_told(every['mrr', 'median_width'])}. On the generated" in page
+    few, half, most = (_told(sparse["mrr", asked]) for asked in (0.05, 0.5, 0.9))
+    dense_width = _told(dense["mrr", "median_width"])
+    assert f"it is {few} at a sparsity of .05, {half} at .5 and {most} at .9, and {dense_width} where" in page
+    assert dense["mrr", "median_width"] <= 0.2
+    assert f"for Hits@1, of all densities, is {_told(every['hits@1', 'median_width'])}:" in page
+    one, two, three, four = (_told(abs(generated[name, "bias"])) for name in METRICS)
+    assert f"by {one} on average for MRR, {two} for Hits@1 and {three} for Hits@10" in page
+    assert f"for p-MRR at 1/2 below it by {four}" in page
+    assert [generated[name, "bias"] > 0 for name in METRICS] == [True, True, True, False]
+    sides = [100 * generated[name, "above"] / (1 - generated[name, "held"]) for name in METRICS]
+    assert f"{sides[0]:.0f}, {sides[1]:.0f}, {sides[2]:.0f} and {sides[3]:.0f} % are above it" in page
     lowest = kept.group_by("metric", maintain_order=True).agg(pl.min("held"))["held"]
     least = [f"{100 * x:.0f}" for x in lowest]
     assert f"at least {', '.join(least[:3])} and {least[3]} %" in page
