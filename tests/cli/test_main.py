@@ -715,10 +715,10 @@ def test_an_interrupt_during_the_imports_is_one_line():
 def test_a_signal_while_garbage_is_collected_is_heard(name, line):
     """Python drops what a callback of the collector raises."""
     code = (
-        "import gc, time, owkg.cli.main as m\n"
+        "import gc, time, owkg.cli.errors, owkg.cli.main as m\n"
         f"def callback(*_): gc.callbacks.remove(callback); signal.raise_signal(signal.{name})\n"
         "def work(): gc.callbacks.append(callback); gc.collect(); time.sleep(600)\n"
-        "m.main = lambda: m.guarded('owkg', work)"
+        "m.main = lambda: owkg.cli.errors.guarded('owkg', work)"
     )
     running = process(code=code)
     _, err = running.communicate(timeout=60)
