@@ -177,7 +177,7 @@ def test_errors_of_shares_are_over_settings_and_configurations():
         told.append((row["right"], row["error"]))
     right, error = np.array(told).T
     assert right.std() < np.sqrt((error**2).mean()) < 2 * right.std()
-    # Intervals of 95 % hold; by settings alone they hold much less.
+    # Intervals of 95 % hold.
     assert (np.abs(right - right.mean()) < 1.96 * error).mean() > 0.93
 
 
@@ -244,6 +244,37 @@ def test_published_worlds_are_missed_before_anything_is_trained(tmp_path, monkey
     monkeypatch.setenv("OWKG_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match="OWKG_DATA"):
         commands.check(out=tmp_path)
+
+
+def test_coverage_says_to_which_side_intervals_miss():
+    full, held = pl.Series([0.5, 0.6, 0.2, 0.4]), [True, False, False, True]
+    rows = pl.DataFrame({"metric": "mrr", "full": full, "implied": 0.4, "held": held, "width": 0.2})
+    (row,) = judgement.coverage(rows, ("metric",)).rows(named=True)
+    assert (row["checkpoints"], row["held"], row["above"]) == (4, 0.5, 0.25)
+    assert row["bias"] == pytest.approx(0.025)
+
+
+def test_quick_checks_write_their_tables_apart(trained, tmp_path, monkeypatch):
+    """The whole command, on one world under the names of two groups of two settings."""
+    two = {"first": TINY, "second": TINY._replace(labels=("one", "other"))}
+    groups = {group: {f"{group} {i}": setting for i in range(2)} for group, setting in two.items()}
+    monkeypatch.setattr(commands, "GROUPS", groups)
+    monkeypatch.setattr(points, "SPARSITIES", (0.2, 0.5))
+    given = [
+        (group, name, setting.labels, trained[:1])
+        for group, settings in groups.items()
+        for name, setting in settings.items()
+    ]
+    monkeypatch.setattr(commands, "all_trained", lambda *_: iter(given))
+    monkeypatch.delenv("OWKG_DATA", raising=False)
+    commands.check(out=tmp_path, quick=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["closed_worlds_quick"]
+    tables = {path.stem: pl.read_csv(path) for path in (tmp_path / "closed_worlds_quick").iterdir()}
+    assert set(tables) == {f"audit_{name}" for name in ("coverage", "intervals", "probabilities", "boxes")}
+    whole = tables["audit_intervals"].filter(worlds="all worlds")
+    assert whole["metric"].to_list() == list(METRICS)
+    assert whole["checkpoints"].sum() == tables["audit_coverage"]["checkpoints"].sum()
+    assert set(tables["audit_probabilities"]["group"]) == {"all", "both models new", *groups}
 
 
 def test_every_tenth_of_the_orders_is_within_three_points():
