@@ -8,7 +8,7 @@ from jaxtyping import Float, Float64
 from scipy import special
 
 from owkg import checks
-from owkg.auditing.numbers import expectations, missing_numbers
+from owkg.auditing.numbers import EVEN, Unevenness, expectations, missing_numbers
 from owkg.checks import ArgumentError
 from owkg.openworld import conditional_strengths, feasible_correlation
 from owkg.rank_weights import RankWeight, checked
@@ -47,12 +47,14 @@ class Answers(NamedTuple):
             answers of other splits.
         queries: how many queries, or what share of them, have so many. Given, the numbers of missing answers
             are inferred from them (`owkg.auditing.numbers`); None: their prior is flat.
+        unevenness: of the missing rates of queries; of effect where `queries` is given.
     """
 
     counts: np.ndarray
     weights: Float64[np.ndarray, "counts"]
     num_entities: int
     queries: np.ndarray | None = None
+    unevenness: Unevenness = EVEN
 
 
 def missing_answers(answers: Answers, sparsity: Any) -> Any:
@@ -209,7 +211,7 @@ def _of_fitted(
     queries = np.asarray(answers.queries, np.float64)
     each, where = np.unique(sparsity, return_inverse=True)
     where = np.broadcast_to(where.reshape(sparsity.shape), chance.shape)
-    told = [missing_numbers(counts, queries, float(beta)) for beta in each]
+    told = [missing_numbers(counts, queries, float(beta), answers.unevenness) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
     of_number = _of_numbers(metric, answers.num_entities, last, max(int(one.numbers[-1]) for one in told))
     of_number = of_number[which]

@@ -15,8 +15,30 @@ _ROUNDS = 12
 _STEPS = 40
 # Largest probability of going missing that is tried.
 _MOST = 0.995
+# Points of the normal distribution of missing rates over queries.
+_POINTS = 9
 # Expected numbers up to which binomials are summed.
 _FEW = 40
+
+
+class Unevenness(NamedTuple):
+    """How much the missing rate differs from query to query.
+
+    The logit of the rate of a query with n answers is a + deviation z + size x(n): z is standard normal,
+    and x(n) is log n, standardised over the queries that are asked.
+
+    Attributes:
+        deviation: standard deviation of the logits over queries of one size, at least 0.
+        size: standard deviation of the logits that goes with the number of answers. Above 0, queries with
+            more answers miss a larger share of them.
+    """
+
+    deviation: float = 0.0
+    size: float = 0.0
+
+
+EVEN = Unevenness()
+"""One missing rate for all queries."""
 
 
 class Missing(NamedTuple):
@@ -25,7 +47,8 @@ class Missing(NamedTuple):
     Attributes:
         numbers: of missing answers, increasing from 0.
         chance: of each of them, by number of known answers; rows sum to 1.
-        rate: probability that an answer is missing, of queries with and without known answers.
+        rate: probability that an answer is missing, of queries with and without known answers; the median
+            over queries of middle size where rates differ.
     """
 
     numbers: Int64[np.ndarray, "numbers"]
@@ -34,29 +57,35 @@ class Missing(NamedTuple):
 
 
 def missing_numbers(
-    counts: Int64[np.ndarray, "counts"], queries: Float64[np.ndarray, "counts"], sparsity: float
+    counts: Int64[np.ndarray, "counts"],
+    queries: Float64[np.ndarray, "counts"],
+    sparsity: float,
+    unevenness: Unevenness = EVEN,
 ) -> Missing:
     """The posterior of the number of missing answers to a query.
 
-    Each answer is missing with one probability. So of a query with n answers, s are known: binomial, and
-    above 0, for else it would not be asked. The distribution of n over queries is fitted to the known
-    numbers without assuming its form (nonparametric maximum likelihood by EM; Laird 1978), the probability
-    so that a share `sparsity` of all answers to the queries asked is missing. Where no distribution does
-    that, as with queries that all know one answer, the prior is flat.
+    Each answer to a query is missing with the query's own rate, which differs from query to query as
+    `unevenness` says. So of a query with n answers, s are known: a mixture of binomials, and above 0,
+    because a query without known answers is not asked. The distribution of n over queries is fitted to the
+    known numbers without assuming its form (nonparametric maximum likelihood by EM; Laird 1978), and the
+    rates so that a share `sparsity` of all answers to the queries asked is missing. Where no distribution
+    does that, as with queries that all know one answer, the prior is flat.
 
     Args:
         counts: numbers of known answers, each once, at least 1.
         queries: how many queries, or what share of them, have so many.
         sparsity: in [0, 1).
+        unevenness: of the missing rates.
 
     References:
         Laird (JASA 73, 1978), "Nonparametric maximum likelihood estimation of a mixing distribution".
     """
-    return _fitted(counts.astype(np.int64).tobytes(), (queries / queries.sum()).tobytes(), float(sparsity))
+    shares = (queries / queries.sum()).tobytes()
+    return _fitted(counts.astype(np.int64).tobytes(), shares, float(sparsity), unevenness)
 
 
-@lru_cache(maxsize=64)
-def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missing:
+@lru_cache(maxsize=256)
+def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenness: Unevenness) -> Missing:
     counts, queries = np.frombuffer(counts_bytes, np.int64), np.frombuffer(queries_bytes)
     if sparsity < 1e-5:
         return Missing(np.zeros(1, np.int64), np.ones((len(counts), 1)), 0.0)
@@ -71,9 +100,11 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missi
     wanted = total - (queries * counts).sum()
     missing, rate, prior = wanted, sparsity, np.full(len(whole), 1 / len(whole))
     posterior = np.zeros((len(known), len(whole)))
+    among = _log_choose(whole, known[:, None])
     for _ in range(_ROUNDS):
-        likelihood = _binomial(known[:, None], whole, 1 - rate)
-        asked = -np.expm1(whole * np.log(rate))
+        rates, weights = _rates(rate, unevenness, np.log(whole), share @ posterior)
+        likelihood = _mixed(among, known[:, None], whole, rates, weights)
+        asked = weights @ -np.expm1(whole * np.log(rates))
         for _ in range(_STEPS):
             posterior = likelihood * prior
             with np.errstate(invalid="ignore"):  # NaN where no number explains a count: a flat prior
@@ -99,6 +130,33 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float) -> Missi
     np.add.at(chance, (rows, above - 1), posterior * (1 - part))
     np.add.at(chance, (rows, above), posterior * part)
     return Missing(numbers, chance[group], float(rate))
+
+
+def _rates(
+    rate: float, unevenness: Unevenness, log_size: np.ndarray, prior: np.ndarray
+) -> tuple[Float64[np.ndarray, "points sizes"], Float64[np.ndarray, "points"]]:
+    """Missing rates at points of their distribution over queries, by size, and what the points weigh."""
+    if unevenness == EVEN:
+        return np.full((1, len(log_size)), rate), np.ones(1)
+    z, weights = special.roots_hermitenorm(_POINTS if unevenness.deviation else 1)
+    size = np.zeros(len(log_size))
+    if unevenness.size and prior.sum() > 0:
+        middle = prior @ log_size
+        size = (log_size - middle) / max(np.sqrt(prior @ (log_size - middle) ** 2), 1e-6)
+    logits = special.logit(rate) + unevenness.deviation * z[:, None] + unevenness.size * size
+    return np.clip(special.expit(logits), 1e-9, 1 - 1e-9), weights / weights.sum()
+
+
+def _mixed(
+    among: np.ndarray, known: np.ndarray, whole: np.ndarray, rates: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """P(known of whole), the mixture of binomials of all rates."""
+    found = np.zeros(among.shape)
+    for rate, weight in zip(rates, weights, strict=True):
+        found += weight * np.exp(
+            among + known * np.log1p(-rate) + np.maximum(whole - known, 0) * np.log(rate)
+        )
+    return found
 
 
 def _flat(known: np.ndarray, share: np.ndarray, wanted: float, most: int) -> Missing:
@@ -155,11 +213,6 @@ def expectations(
     for kind, own in enumerate(values):
         found[kind, row, column] = np.interp(at, np.arange(end + 1), own) @ weights
     return found
-
-
-def _binomial(k: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
-    """P(k of n), 0 where k is above n."""
-    return np.exp(_log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(np.maximum(n - k, 0), -p))
 
 
 def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
