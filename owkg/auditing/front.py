@@ -317,7 +317,8 @@ def _box(
             raise ArgumentError("judged", "must judge queries that the systems answer, got none such.")
     if judged.sample is None or graph is None:
         return Box(sparsity, own, source), pl.DataFrame(schema=JUDGED)
-    how, options = judged.design, {"ci": ci, "sample": sample, "design": judged.design}
+    how = judged.design
+    options: Any = {"ci": ci, "sample": sample, "design": how}
     groups = ((), ("side", "category"))
     try:
         seen = pl.concat([strengths_of(ready, judged.sample, graph, by=by, **options) for by in groups])
@@ -329,12 +330,15 @@ def _box(
         share, low, high = whole.select("sparsity", "sparsity_low", "sparsity_high").row(0)
         least = share if low is None else low
         source["sparsity"] = _from(how)
-        if (high if how.estimates else least) >= 1:
+        if max(least, high or 0.0) >= 1:
             raise ArgumentError(
                 "judged",
                 f"must leave known answers: it gives a sparsity of {least:.3f} to 1. State `sparsity`.",
             )
-        sparsity, bound = ((low, high), None) if how.estimates else (None, (least, min(share, _MOST)))
+        if how.estimates:
+            sparsity = least, high
+        else:
+            bound = least, min(share, _MOST)
     if own is None and how.estimates and ready.depth is not None:
         limits = whole.select("model", "correlation_low", "correlation_high")
         if limits["correlation_low"].is_not_null().any():

@@ -83,9 +83,9 @@ def grid(audit: Audit) -> Table:
 
 
 def verdicts(audit: Audit) -> Table:
-    """How many pairs of each metric have each verdict, of a prepared audit."""
+    """How many pairs of each metric have each verdict that occurs, of a prepared audit."""
     told = audit.pairs.select("place", verdict=pl.col("verdict").fill_null("no verdict"))
-    kinds = [*VERDICTS, *(["no verdict"] if "no verdict" in told["verdict"] else [])]
+    kinds = [kind for kind in (*VERDICTS, "no verdict") if kind in told["verdict"]]
     names = words.labels(audit)
     rows = [
         [label, *(str(len(told.filter(place=place, verdict=kind))) for kind in kinds)]

@@ -167,24 +167,21 @@ def test_weights_are_those_of_the_two_tables():
 
 
 SURE, UNSURE, TURNS = (
-    {"probability_low": low, "probability_high": high}
-    for low, high in ((0.96, 0.99), (0.9, 0.99), (0.0, 0.04))
+    {"probability_low": low, "probability_high": high} for low, high in ((0.96, 0.99), (0.9, 0.99), (0, 0.04))
 )
-STATED, INDEPENDENT, FOUND, FOUND_INDEPENDENT, NOTHING = (
-    Box(
-        sparsity,
-        correlation and {"a": (0.0, 0.1)},
-        {"sparsity": sparsity and GIVEN, "correlation": None},
-        found,
-    )
+RHO = {"a": (0.0, 0.1)}
+STATED, INDEPENDENT, FOUND, FOUND_INDEPENDENT, NOTHING = BOXES = [
+    Box(sparsity, correlation, {"sparsity": sparsity and GIVEN, "correlation": None}, found)
     for sparsity, correlation, found in (
-        ((0.1, 0.3), True, None),
-        ((0.1, 0.3), False, None),
-        (None, True, (0.1, 0.2)),
-        (None, False, (0.1, 0.2)),
-        (None, False, None),
+        ((0.1, 0.3), RHO, None),
+        ((0.1, 0.3), None, None),
+        (None, RHO, (0.1, 0.2)),
+        (None, None, (0.1, 0.2)),
+        (None, None, None),
     )
-)
+]
+CONDITIONAL = [result.HOLDS_IN_RANGE, result.HOLDS_IF_INDEPENDENT]
+CONDITIONAL += [result.HOLDS_IF_FOUND, result.HOLDS_IF_FOUND_AND_INDEPENDENT]
 
 
 @pytest.mark.parametrize(
@@ -193,15 +190,7 @@ STATED, INDEPENDENT, FOUND, FOUND_INDEPENDENT, NOTHING = (
         ({"certified": None}, [result.HOLDS] * 5),
         # At most 43 of 143 are missing, if that is stated.
         ({"certified": 60}, [result.HOLDS] * 2 + [result.OPEN] * 3),
-        (
-            SURE,
-            [
-                result.HOLDS_IN_RANGE,
-                result.HOLDS_IF_INDEPENDENT,
-                result.HOLDS_IF_FOUND,
-                result.HOLDS_IF_FOUND_AND_INDEPENDENT,
-            ],
-        ),
+        (SURE, CONDITIONAL),
         (TURNS, [result.REVERSED_IN_RANGE, result.REVERSED_IF_INDEPENDENT, result.OPEN, result.OPEN]),
         (SURE | {"p_value": 0.2}, [result.OPEN] * 5),
         (UNSURE, [result.OPEN] * 4),
@@ -215,18 +204,20 @@ def test_verdicts(row, verdicts):
     """With sparsity and correlation stated, with either, with none; what is not stated is named."""
     none = {"probability_low": None, "probability_high": None, "demonstrated": None}
     whole = none | {"certified": 40, "p_value": 0.001, "ci_low": 0.02, "difference": 0.1} | row
-    boxes = (STATED, INDEPENDENT, FOUND, FOUND_INDEPENDENT, NOTHING)
-    told = [_verdicts(pl.DataFrame([whole]), box, 100, 0.95)[0] for box in boxes[: len(verdicts)]]
+    told = [_verdicts(pl.DataFrame([whole]), box, 100, 0.95)[0] for box in BOXES[: len(verdicts)]]
     assert told == verdicts
     # Fewer statements never claim more.
-    assert all(result.no_stronger(told[i], told[0]) for i in range(len(told)))
+    assert all(result.no_stronger(one, told[0]) for one in told)
 
 
 def test_verdicts_with_judged_answers():
     row = {"probability_low": 0.96, "probability_high": 0.99, "demonstrated": None}
     row |= {"certified": 36, "p_value": 0.001, "ci_low": 0.02, "difference": 0.1}
-    of = lambda box, found, **other: _verdicts(pl.DataFrame([row | other]), box, 100, 0.95, found)
-    for box in (STATED, INDEPENDENT, FOUND, NOTHING):
+
+    def of(box, found, **other):
+        return _verdicts(pl.DataFrame([row | other]), box, 100, 0.95, found)
+
+    for box in BOXES:
         assert of(box, 7, certified=0, demonstrated=0) == [result.TURNED]
     # Of at most 42 missing ones 8 are found: 34 are left, fewer than turn the order.
     assert of(STATED, 8) == [result.HOLDS]
@@ -234,6 +225,18 @@ def test_verdicts_with_judged_answers():
     # More are found than the statement allows: nothing follows from it.
     assert of(STATED, 44) == of(INDEPENDENT, 44) == [result.CONTRADICTED]
     assert of(STATED, 44, certified=None) == [result.HOLDS]
+
+
+def test_the_order_of_verdicts():
+    strong, weak = (result.HOLDS, result.HOLDS_IN_RANGE), (*CONDITIONAL[1:], result.OPEN, result.JUDGE_FIRST)
+    assert result.no_stronger(strong[1], strong[0])
+    assert not result.no_stronger(strong[0], strong[1])
+    for one in weak:
+        assert all(result.no_stronger(one, other) for other in VERDICTS)
+        assert not any(result.no_stronger(other, one) for other in strong)
+    # What judging shows follows whatever was said before, and anything may follow it.
+    assert all(result.no_stronger(one, result.TURNED) for one in VERDICTS)
+    assert all(result.no_stronger(result.TURNED, one) for one in VERDICTS)
 
 
 def whole_run(name, scores, path):
@@ -425,7 +428,7 @@ def test_ties_are_not_in_favour_of_an_order():
         row = audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t", ties=rule).pairs.row(0, named=True)
         assert row["first"] == "c"
         assert row["certified"] == number
-    assert audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t").pairs["verdict"].item() != WHATEVER
+    assert audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t").pairs["verdict"].item() != result.HOLDS
     row = audit({"c": c, "d": d}, "hits@1", test="t", ties="optimistic").pairs.row(0, named=True)
     assert row["certified"] > 0
 
