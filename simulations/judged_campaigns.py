@@ -15,14 +15,14 @@ import polars as pl
 import typer
 
 from owkg.auditing import Audit, audit, judged_strengths
-from owkg.auditing.result import HOLDS_IN_RANGE, no_stronger
+from owkg.auditing.result import HOLDS, HOLDS_IN_RANGE, REVERSED_IN_RANGE, no_stronger
 from owkg.checks import ArgumentError
 from owkg.ir import POOLED
 from owkg.kg import KnowledgeGraph
 from owkg.pools import pool, within_budget
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
-from simulations.commands import Out, Quick, command_line, run_package, save_table
+from simulations.script import Out, Quick, command_line, run_package, save_table
 
 _KEYS = ["query", "side", "entity", "relation", "answer"]
 DESIGNS = ("pool", "budget", "sampled-pool", "sampled-budget", "complete", "sheet", "unknown")
@@ -50,7 +50,9 @@ class World(NamedTuple):
     sparsity: float
 
 
-def world(seed: int, *, queries: int = 60, kind: str = "popularity", biases: tuple[float, ...] = ()) -> World:
+def world(
+    seed: int, *, queries: int = 100, kind: str = "popularity", biases: tuple[float, ...] = ()
+) -> World:
     """A world of one relation whose tails are asked for.
 
     Args:
@@ -71,7 +73,7 @@ def world(seed: int, *, queries: int = 60, kind: str = "popularity", biases: tup
     known[np.arange(queries), (true * rng.uniform(size=true.shape)).argmax(1)] |= ~known.any(1)
     gone = true & ~known
     biases = biases or tuple(rng.uniform(0, 1.5, 2))
-    signal = rng.uniform(1, 2.5) + rng.uniform(-0.3, 0.3, len(biases))
+    signal = rng.uniform(1, 2.5) + rng.uniform(-0.6, 0.6, len(biases))
     names = [f"s{i}" for i in range(len(biases))]
     tables, lists, full = {}, {}, {}
     for name, bias, own in zip(names, biases, signal, strict=True):
@@ -175,11 +177,7 @@ def campaign(of: World, design: str, seed: int) -> Campaign:
 
 def _test(of: World) -> pl.DataFrame:
     test = of.graph.splits["test"]
-    return _pairs(test[:, 0], test[:, 2] - (test[:, 2].min() - test[:, 2].min()) - _heads(of))
-
-
-def _heads(of: World) -> int:
-    return of.graph.num_entities - _ENTITIES
+    return _pairs(test[:, 0], test[:, 2] - (of.graph.num_entities - _ENTITIES))
 
 
 def _labelled(of: World, chosen: pl.DataFrame) -> pl.DataFrame:
@@ -210,7 +208,7 @@ class Told(NamedTuple):
 
 
 def audits(of: World, one: Campaign) -> Iterator[Told]:
-    """Audits of a campaign: all labels with fewer statements, and one statement with fewer labels."""
+    """Audits of a campaign: all labels with fewer statements, and a statement with fewer labels."""
     rho = true_correlations(of)
     spread = (max(of.sparsity - 0.05, 0.0), min(of.sparsity + 0.05, 0.95))
     wide = (max(of.sparsity - 0.2, 0.0), min(of.sparsity + 0.3, 0.95))
@@ -222,8 +220,10 @@ def audits(of: World, one: Campaign) -> Iterator[Told]:
     ]
     labels = [None, *one.parts, one.judged]
     last = len(labels) - 1
-    cells = {(last, s) for s in range(len(statements))} | {(i, s) for i in range(last) for s in (0, 3)}
-    for i, s in sorted(cells):
+    rng = np.random.default_rng(len(one.judged))
+    stated, fewer = (int(x) for x in rng.permutation(len(statements))[:2])
+    part = int(rng.integers(1, last))
+    for i, s in sorted({(last, stated), (last, fewer), (last, 0), (part, stated), (0, stated)}):
         given = {} if labels[i] is None else {"judged": labels[i], "design": one.design}
         try:
             found = audit(
@@ -247,12 +247,15 @@ def faults(of: World, one: Campaign, told: list[Told]) -> dict[str, int]:
     """What is wrong in the audits of a campaign, counted.
 
     Returns:
-        `stronger`: pairs of audits of which the one with less claims more; `beyond`: numbers that the design
+        `claims`: verdicts that hold whatever is missing or under the stated range; `stronger`: pairs of
+        audits of which the one with less claims more; `beyond`: numbers that the design
         does not allow; `excluded` of `intervals`: intervals of sparsity, full-test metric and correlation
         that do not hold the truth, of those that are printed without a stated sparsity.
     """
-    count = dict.fromkeys(("audits", "compared", "stronger", "beyond", "intervals", "excluded"), 0)
+    count = dict.fromkeys(("audits", "claims", "compared", "stronger", "beyond", "intervals", "excluded"), 0)
     count["audits"] = len(told)
+    claimed = (HOLDS, HOLDS_IN_RANGE, REVERSED_IN_RANGE)
+    count["claims"] = sum(each.audit.pairs["verdict"].is_in(claimed).sum() for each in told)
     for few in told:
         for more in told:
             if few is more or few.judged > more.judged or few.stated > more.stated:
@@ -293,21 +296,23 @@ def faults(of: World, one: Campaign, told: list[Told]) -> dict[str, int]:
 def campaigns(
     out: Out = Path("out"),
     number: Annotated[int, typer.Option(help="Number of campaigns, over all designs.", min=1)] = 500,
+    start: Annotated[int, typer.Option(help="Seed of the first campaign.", min=0)] = 0,
     quick: Quick = False,
 ) -> None:
     """Random campaigns of every design: verdicts by what was judged and stated, and numbers by the truth."""
     number = 14 if quick else number
     rows = []
     with progress("judging", "campaigns") as update:
-        for seed in range(number):
+        for seed in range(start, start + number):
             design = DESIGNS[seed % len(DESIGNS)]
             of = world(seed, kind=("popularity", "independent")[seed // len(DESIGNS) % 2])
             one = campaign(of, design, seed)
             told = list(audits(of, one))
             rows.append({"design": design, "seed": seed} | faults(of, one, told))
-            update(seed + 1, number, design)
+            update(len(rows), number, design)
+            if len(rows) % 50 == 0:  # what a run that is cut short has
+                save_table(pl.DataFrame(rows), out / "judged_campaigns.csv")
     table = pl.DataFrame(rows)
-    save_table(table, out / "judged_campaigns.csv")
     summed = table.group_by("design", maintain_order=True).agg(
         pl.len().alias("campaigns"), pl.exclude("seed").sum()
     )
@@ -326,7 +331,8 @@ def popularity(
     rows = []
     with progress("auditing", "worlds") as update:
         for seed in range(number):
-            of = world(10_000 + seed, queries=100)
+            rng = np.random.default_rng([seed, 1])
+            of = world(10_000 + seed, queries=200, biases=tuple(rng.uniform(0, 1.5, 3)))
             rho = true_correlations(of)
             for given in ({}, {"correlation": rho}):
                 try:
