@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
@@ -27,8 +26,8 @@ from owkg.metric_definitions.measures import Weighting
 from owkg.metric_definitions.ties import Ties
 from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
-from owkg.pools.annotation import is_sheet
-from owkg.pools.missing import has_audit_sheet, judgements, require_names
+from owkg.pools.design import Design
+from owkg.pools.missing import design_of, judgements, require_names
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 
@@ -50,6 +49,7 @@ def audit(
     sparsity: Any = None,
     correlation: Any = None,
     judged: Qrels | Sequence[Qrels] | None = None,
+    design: str | Sequence[str] | None = None,
     sample: Qrels | None = None,
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation",
     ties: str | None = None,
@@ -73,13 +73,17 @@ def audit(
         average: answers (micro), queries (macro), or both.
         sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
             nothing is assumed, and results are given for a grid.
-        correlation: of being missing and being found: a number or (low, high). None: what judgements and
-            lists say, or else 0.
-        judged: judgements of the test's queries: a frame, a file, or the folder of a pool; or several. They
-            give the sparsity, at least (`missing_share`), unless `sparsity` is given; and with lists the
-            correlation of each system (`judged_strengths`), unless `correlation` is given, and labels to
-            start breakdown numbers from: candidates that are relevant count as answers, others can never
-            become any. A sheet beside `sparsity`, or beside other judgements, gives labels alone.
+        correlation: of being missing and being found: a number or (low, high). None: what complete judgements
+            and lists say, or else 0, and verdicts name that.
+        judged: judgements of the test's queries: a frame, a file, or the folder of a pool; or several. With
+            lists they are labels to start breakdown numbers from: candidates that are relevant count as
+            answers, others can never become any. What they say of the sparsity, unless `sparsity` is given,
+            depends on their design: a lower bound (`missing_share`), or for complete ones an interval, and
+            with lists the correlation of each system (`judged_strengths`), unless `correlation` is given. A
+            sheet in addition to `sparsity`, or to other judgements, gives labels alone.
+        design: how the judged candidates were chosen, of `owkg.pools.design.Design`; one for all, or one for
+            each of `judged`. None: as it is written in the folder of a pool or next to a file; a sheet is a
+            sheet, others are sampled-pool with `sample` and otherwise unknown.
         sample: the test answers that were drawn to have their queries judged: a frame or a file of qrels.
             None: all queries that are judged count alike.
         test: of the observed difference; paired, two-sided, over queries.
@@ -106,7 +110,7 @@ def audit(
         ... )
         >>> found = audit({"a": of([1, 1, 2] * 20), "b": of([4, 9, 1] * 20)}, "mrr", sparsity=(0.2, 0.5))
         >>> found.pairs["verdict"].to_list()
-        ['holds under the stated box']
+        ['holds if missing and retrieved are independent']
     """
     checks.level("ci", ci)
     checked_key(seed, "seed")
@@ -134,8 +138,9 @@ def audit(
         raise ArgumentError("systems", text) from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
-    known = _judgements(judged, sparsity_stated=stated is not None)
-    box, seen = _box(ready, stated, own, known, sample, graph, ci)
+    drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample).qrels
+    known = _judgements(judged, design, drawn, sparsity_stated=stated is not None)
+    box, seen = _box(ready, stated, own, known, drawn, graph, ci)
     start = ready if known.labels is None or ready.depth is None else ready.labelled(known.labels)
     of = scores(tables, chosen, ties=rule)[0]
     tell = on_progress or (lambda done, total: None)
@@ -168,9 +173,6 @@ def audit(
             [*_borrowed(chosen), *beyond, *_refuted(whole["models"])],
         ),
     )
-
-
-_SHEET = "judgements of a sheet: a lower bound"
 
 
 def _decreasing(metrics: MetricNames) -> list[Metric]:
@@ -210,21 +212,34 @@ class _Judged(NamedTuple):
     Attributes:
         labels: of all sources together; None without any.
         sample: those that sparsity and correlations are estimated from; None where there are none such.
-        sheets: whether these are sheets, whose candidates may have been chosen.
+        design: of the latter.
     """
 
     labels: pl.DataFrame | None = None
     sample: pl.DataFrame | None = None
-    sheets: bool = False
+    design: Design = Design.UNKNOWN
 
 
-def _judgements(judged: Any, *, sparsity_stated: bool) -> _Judged:
+# What is estimated from which sources: the first of these that there are.
+_FIRST = (
+    (Design.COMPLETE,),
+    (Design.SAMPLED_POOL,),
+    (Design.SAMPLED_BUDGET,),
+    (Design.POOL, Design.BUDGET, Design.UNKNOWN),
+    (Design.SHEET,),
+)
+
+
+def _judgements(judged: Any, design: Any, sample: pl.DataFrame | None, *, sparsity_stated: bool) -> _Judged:
     """The judgements of all sources.
 
-    The candidates of a sheet may be those that turn an order, which are no sample. So sheets beside other
-    judgements, or beside a stated sparsity, give labels alone.
+    The candidates of a sheet may be those that turn an order, which are not a sample. So sheets in addition
+    to other judgements, or to a stated sparsity, give labels alone.
     """
     if judged is None:
+        for name, value in (("sample", sample), ("design", design)):
+            if value is not None:
+                raise ArgumentError(name, "is of judgements, and there are none.")
         return _Judged()
     one = isinstance(judged, pl.DataFrame | str | PathLike)
     if not one and (not isinstance(judged, Iterable) or isinstance(judged, Mapping)):
@@ -232,24 +247,39 @@ def _judgements(judged: Any, *, sparsity_stated: bool) -> _Judged:
     sources = [judged] if one else list(judged)
     if not sources:
         raise ArgumentError("judged", "must be judgements, or several of them, got none.")
-    read: list[tuple[str, pl.DataFrame, bool]] = []
-    for source in sources:
+    named = [design] * len(sources) if design is None or isinstance(design, str) else list(design)
+    if len(named) == 1:
+        named *= len(sources)
+    if len(named) != len(sources):
+        text = f"must be one for all judgements or one for each of {len(sources)}, got {len(named)}."
+        raise ArgumentError("design", text)
+    read: list[tuple[str, pl.DataFrame, Design]] = []
+    for source, how in zip(sources, named, strict=True):
         if isinstance(source, pl.DataFrame):
-            read.append(("a frame", source, False))
+            read.append(("a frame", source, design_of(how, source, sample)))
         elif isinstance(source, str | PathLike) and str(source):
-            place = Path(source)
-            sheet = has_audit_sheet(place) or (place.is_file() and is_sheet(place))
-            read.append((str(place), judgements(place)[0], sheet))
+            found = judgements(source, how)
+            sheet = found.design is Design.SHEET and sample is not None
+            read.append(
+                (
+                    str(source),
+                    found.qrels,
+                    found.design if sheet else design_of(found.design, found.qrels, sample),
+                )
+            )
         else:
             raise ArgumentError("judged", f"must be frames or paths of judgements, got {source!r}.")
-    samples = [entry for entry in read if not entry[2]]
-    sheets = not samples
-    if sheets and not sparsity_stated:
-        samples = read
-    return _Judged(_merged(read), _merged(samples) if samples else None, sheets)
+    best = next(group for group in _FIRST if any(how in group for *_, how in read))
+    samples = [entry for entry in read if entry[2] in best]
+    if best == (Design.SHEET,) and sparsity_stated:
+        return _Judged(_merged(read), None, Design.SHEET)
+    designs = {how for *_, how in samples}
+    how = designs.pop() if len(designs) == 1 else Design.UNKNOWN
+    whole = _merged(samples)
+    return _Judged(_merged(read), whole, how.of(whole))
 
 
-def _merged(read: Sequence[tuple[str, pl.DataFrame, bool]]) -> pl.DataFrame:
+def _merged(read: Sequence[tuple[str, pl.DataFrame, Design]]) -> pl.DataFrame:
     """The judgements of all, which must not contradict each other."""
     found = read[0][1]
     for i, (name, frame, _) in enumerate(read[1:], 1):
@@ -269,15 +299,13 @@ def _box(
     sparsity: tuple[float, float] | None,
     correlation: tuple[float, float] | None,
     judged: _Judged,
-    sample: Qrels | None,
+    sample: pl.DataFrame | None,
     graph: KnowledgeGraph | None,
     ci: float,
 ) -> tuple[Box, pl.DataFrame]:
     """What is stated, or else what judgements show; and the latter."""
     own = None if correlation is None else dict.fromkeys(ready.systems, correlation)
     source = {"sparsity": GIVEN if sparsity else None, "correlation": GIVEN if own else None}
-    if judged.labels is None and sample is not None:
-        raise ArgumentError("sample", "is of judgements, and there are none.")
     if judged.labels is not None and graph is None:
         raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
     if judged.labels is not None and graph is not None:
@@ -289,29 +317,47 @@ def _box(
             raise ArgumentError("judged", "must judge queries that the systems answer, got none such.")
     if judged.sample is None or graph is None:
         return Box(sparsity, own, source), pl.DataFrame(schema=JUDGED)
-    qrels = judged.sample
-    drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample)[0]
+    how = judged.design
+    options: Any = {"ci": ci, "sample": sample, "design": how}
     groups = ((), ("side", "category"))
     try:
-        seen = pl.concat([strengths_of(ready, qrels, graph, by=by, ci=ci, sample=drawn) for by in groups])
+        seen = pl.concat([strengths_of(ready, judged.sample, graph, by=by, **options) for by in groups])
     except ArgumentError as error:
         raise ArgumentError("judged" if error.name == "qrels" else error.name, error.message) from None
     whole = seen.filter(pl.col("side").is_null())
+    bound = None
     if sparsity is None:
-        sparsity = whole.select("sparsity_low", "sparsity_high").row(0)
-        source["sparsity"] = _SHEET if judged.sheets else "judgements: a lower bound"
-        if sparsity[1] >= 1:
+        share, low, high = whole.select("sparsity", "sparsity_low", "sparsity_high").row(0)
+        least = share if low is None else low
+        source["sparsity"] = _from(how)
+        if max(least, high or 0.0) >= 1:
             raise ArgumentError(
                 "judged",
-                f"must leave known answers: it gives a sparsity of {sparsity[0]:.3f} to 1. State `sparsity`.",
+                f"must leave known answers: it gives a sparsity of {least:.3f} to 1. State `sparsity`.",
             )
-    if own is None and ready.depth is not None:
+        if how.estimates:
+            sparsity = least, high
+        else:
+            bound = least, min(share, _MOST)
+    if own is None and how.estimates and ready.depth is not None:
         limits = whole.select("model", "correlation_low", "correlation_high")
         if limits["correlation_low"].is_not_null().any():
             # A system that finds all or nothing has no correlation: any is the same.
             own = {name: (low, high) for name, low, high in limits.fill_null(0.0).rows()}
-            source["correlation"] = "judgements: of the answers that judging found"
-    return Box(sparsity, own, source), seen
+            source["correlation"] = _from(how)
+    return Box(sparsity, own, source, bound), seen
+
+
+# A found share at which something is still known.
+_MOST = 0.999
+
+
+def _from(design: Design) -> str:
+    """Where a sparsity that was not stated is from."""
+    return f"judgements of {design.in_words}" if design is not Design.UNKNOWN else design.in_words
+
+
+_INDEPENDENT = "nothing: 0 is taken"
 
 
 def _assumptions(
@@ -332,10 +378,12 @@ def _assumptions(
     one = ranges is not None and all(limits == ranges[0] for limits in ranges)
     return {
         "sparsity": box.sparsity and list(box.sparsity),
+        "sparsity_at_least": box.found and box.found[0],
         "correlation": ranges
         and (ranges[0] if one else dict(zip(box.correlation or (), ranges, strict=True))),
         "sparsity_from": box.source["sparsity"],
-        "correlation_from": box.source["correlation"],
+        "correlation_from": box.source["correlation"] or _INDEPENDENT,
+        "design": None if judged.sample is None else str(judged.design),
         "level": ci,
         "test": test,
         "ties": str(rule),
@@ -402,7 +450,13 @@ def _refuted(models: pl.DataFrame) -> list[str]:
 def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
     """In sentences, what the numbers rest on."""
     found = ["Queries are the sampling unit of every interval and test."]
-    if box.sparsity is None:
+    if box.found is not None:
+        found.append(
+            f"Judging ({judged.design.in_words}) shows a sparsity of at least {box.found[0]:.3f} "
+            "and gives no upper end: no full-test metric is claimed. State `sparsity` for more, or judge a "
+            "random sample of queries completely."
+        )
+    elif box.sparsity is None:
         found.append(
             "No sparsity is stated: no full-test metric is claimed. What each would imply, and what breaks "
             "an order, rest on the model of Yang et al. (2022) and errors calibrated on closed worlds."
@@ -410,7 +464,7 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
     else:
         found.append(
             "Full-test metrics rest on the model of Yang et al. (2022), errors calibrated on closed worlds, "
-            "and the stated sparsity, a share of the answers to the queries of the test. Systems share "
+            "and the sparsity, a share of the answers to the queries of the test. Systems share "
             "errors of the model: an order may be sure where intervals overlap."
         )
     found.append(
@@ -424,20 +478,15 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
             "With a correlation, answers that are missing stand among the known ones by proportional odds "
             "(docs/audit.md); in Yang et al. the found ones stand in any order."
         )
-    if box.source["sparsity"] not in (None, GIVEN):
+    if box.source["sparsity"] not in (None, GIVEN) and box.found is None:
         found.append(
-            "The sparsity is what judging found, a lower bound: what rests on the box holds if no more is "
-            "missing than that."
+            "The sparsity is estimated from queries that stand for all: a random sample of the test's, of "
+            "which every candidate was judged, as you state."
         )
-    if box.source["sparsity"] == _SHEET:
+    if judged.sample is not None and not judged.design.estimates and box.correlation is None:
         found.append(
-            "The judgements are those of a sheet. If an audit wrote it, its candidates were chosen because "
-            "they turn an order: what judging them found is no sample of the missing answers."
-        )
-    if box.source["correlation"] not in (None, GIVEN):
-        found.append(
-            "Correlations are of the answers that judging found: too high for systems whose lists were "
-            "pooled, too low for others."
+            "The judged candidates were chosen by ranks of systems, or nobody says how: they give no "
+            "correlation."
         )
     if ready.num_found + ready.num_rejected:
         found.append(
@@ -454,8 +503,8 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
         found.append("Without lists the judged labels do not change breakdown numbers.")
     if judged.labels is not None and judged.sample is None:
         found.append(
-            "The judgements are sheets, and give labels alone: of candidates that were chosen they are no "
-            "sample, of which sparsity or correlations could be estimated."
+            "The judgements are sheets, and give labels alone: their candidates were chosen, and are not a "
+            "random sample from which sparsity or correlations could be estimated."
         )
     if box.source["sparsity"] == GIVEN and box.sparsity is not None:
         known = ready.num_answers - ready.num_found

@@ -12,7 +12,8 @@ from owkg.auditing.lists import Prepared
 from owkg.auditing.result import JUDGED
 from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph
-from owkg.pools.missing import known_and_found, ratio_limits, with_categories
+from owkg.pools.design import Design
+from owkg.pools.missing import design_of, known_and_found, ratio_limits, share_allowed, with_categories
 from owkg.ranks import RankTable
 
 _BY = ("side", "category")
@@ -29,15 +30,19 @@ def judged_strengths(
     level: int = 1,
     ci: float = 0.95,
     sample: pl.DataFrame | None = None,
+    design: str | None = None,
 ) -> pl.DataFrame:
     """P(found | missing), P(found | in the test) and the correlation of both, of each system, by judgements.
 
     An answer is found where no candidate stands before it that is not true: neither known nor judged
     relevant. So l1 is of the answers that judging found, l2 of the test's own to the same queries,
     and rho is the correlation of being missing and being found (Yang et al. 2022, Section 4.3):
-    rho = (l1 - l2) sqrt(beta (1 - beta) / (l (1 - l))), l = beta l1 + (1 - beta) l2. Pools hold what their
-    systems list: l1 of a system that was pooled is above that of all missing answers, l1 of one that was
-    not is below.
+    rho = (l1 - l2) sqrt(beta (1 - beta) / (l (1 - l))), l = beta l1 + (1 - beta) l2.
+
+    Only a random sample of queries that is judged completely allows these estimates. Candidates that were
+    chosen by the ranks of systems, as those of pools and sheets, stand high in the lists: l1 of a system that
+    was pooled is above that of all missing answers, and l1 of one that was not is below. So with any other
+    design the strengths and the correlation are null.
 
     Args:
         tables: rank tables of the systems, as for `owkg.audit`.
@@ -49,17 +54,19 @@ def judged_strengths(
         level: the lowest relevance that is relevant.
         ci: level of the intervals; queries are their sampling unit.
         sample: of `missing_share`.
+        design: of `missing_share`.
 
     Returns:
         One row for each system and group: model, side and category (null where not asked for), queries,
-        known, found, sparsity (at least), missing_strength, test_strength and correlation, each with
-        _low and _high; null where nothing is found, or all or no answers of a system, and strengths and
-        correlations without lists.
+        known, found, design, sparsity (at least that, unless the design is complete), missing_strength,
+        test_strength and correlation, each with _low and _high; null where nothing is found, or all or no
+        answers of a system, where the design does not allow it, and strengths and correlations without lists.
 
     Raises:
         ValueError: as `missing_share` and `Prepared`.
     """
-    options: Any = {"by": by, "split": split, "level": level, "ci": ci, "sample": sample}
+    how = design_of(design, qrels, sample)
+    options: Any = {"by": by, "split": split, "level": level, "ci": ci, "sample": sample, "design": how}
     return strengths_of(Prepared(tables, graph, lists), qrels, graph, **options)
 
 
@@ -73,11 +80,14 @@ def strengths_of(
     level: int = 1,
     ci: float = 0.95,
     sample: pl.DataFrame | None = None,
+    design: Design,
 ) -> pl.DataFrame:
     """`judged_strengths` of systems that are read."""
     names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
-    kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
+    kept, found, weights = known_and_found(
+        qrels, graph, split=split, level=level, sample=sample, design=design
+    )
     known, found = (one.join(ready.queries.select("query"), on="query", how="semi") for one in (kept, found))
     if not len(known) + len(found):
         raise ArgumentError("qrels", "must judge queries that the systems answer, got none such.")
@@ -87,8 +97,8 @@ def strengths_of(
     for system in ready.systems:
         each = _by_query(ready, system, known, found).join(of, on="query").sort("query")
         for key, part in each.group_by(names, maintain_order=True) if names else [((), each)]:
-            same = {"model": system} | dict(zip(names, key, strict=True))
-            rows.append(same | _summary(part, ci, listed=ready.depth is not None))
+            same = {"model": system, "design": str(design)} | dict(zip(names, key, strict=True))
+            rows.append(same | _summary(part, ci, design, listed=ready.depth is not None))
     frame = pl.DataFrame(rows, infer_schema_length=None)
     frame = frame.select(
         frame[name] if name in frame.columns else pl.lit(None).alias(name) for name in JUDGED
@@ -116,22 +126,23 @@ def _by_query(ready: Prepared, system: str, known: pl.DataFrame, found: pl.DataF
     )
 
 
-def _summary(part: pl.DataFrame, ci: float, *, listed: bool) -> dict[str, float | int | None]:
+def _summary(part: pl.DataFrame, ci: float, design: Design, *, listed: bool) -> dict[str, float | int | None]:
     row: dict[str, float | int | None] = {"queries": len(part)}
     row |= {name: int(part[name].sum()) for name in ("known", "found")}
     known, one, found, other = (
         (part[name] * part["weight"]).to_numpy() for name in ("known", "known_first", "found", "found_first")
     )
-    for name, some, all_ in (
-        ("sparsity", found, known + found),
-        ("missing_strength", other, found),
-        ("test_strength", one, known),
-    ):
-        # Without lists nobody knows where what judging found stands.
-        if all_.sum() and (listed or name == "sparsity"):
+    if (total := (known + found).sum()) > 0:
+        low, high = share_allowed(found, known + found, ci, design)
+        row |= {"sparsity": float(found.sum() / total), "sparsity_low": low, "sparsity_high": high}
+    # Without lists nobody knows where what judging found stands.
+    if not (listed and design.estimates):
+        return row
+    for name, some, all_ in (("missing_strength", other, found), ("test_strength", one, known)):
+        if all_.sum():
             low, high = ratio_limits(some, all_, ci)
             row |= {name: float(some.sum() / all_.sum()), f"{name}_low": low, f"{name}_high": high}
-    return row | (_correlation(known, one, found, other, ci) if listed else {})
+    return row | _correlation(known, one, found, other, ci)
 
 
 def _correlation(

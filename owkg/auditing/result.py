@@ -112,6 +112,7 @@ JUDGED = {
     "queries": pl.Int64,
     "known": pl.Int64,
     "found": pl.Int64,
+    "design": pl.String,
     "sparsity": pl.Float64,
     "sparsity_low": pl.Float64,
     "sparsity_high": pl.Float64,
@@ -127,15 +128,48 @@ JUDGED = {
 }
 """Columns of `Audit.judged`, and of `judged_strengths`."""
 
-VERDICTS = (
+HOLDS, HOLDS_IN_RANGE, HOLDS_IF_INDEPENDENT = (
     "holds whatever is missing",
-    "holds under the stated box",
-    "open: judge these candidates first",
-    "open",
-    "reversed",
-    "turned by judged answers",
+    "holds under the stated range",
+    "holds if missing and retrieved are independent",
+)
+REVERSED_IN_RANGE, REVERSED_IF_INDEPENDENT = (
+    "reversed under the stated range",
+    "reversed if missing and retrieved are independent",
+)
+HOLDS_IF_FOUND = "holds if no more is missing than was found"
+HOLDS_IF_FOUND_AND_INDEPENDENT = f"{HOLDS_IF_FOUND}, and missing and retrieved are independent"
+JUDGE_FIRST, OPEN = "open: judge these candidates first", "open"
+TURNED, CONTRADICTED = "turned by judged answers", "open: judging found more than the stated sparsity allows"
+
+VERDICTS = (
+    HOLDS,
+    HOLDS_IN_RANGE,
+    REVERSED_IN_RANGE,
+    HOLDS_IF_INDEPENDENT,
+    REVERSED_IF_INDEPENDENT,
+    HOLDS_IF_FOUND,
+    HOLDS_IF_FOUND_AND_INDEPENDENT,
+    JUDGE_FIRST,
+    OPEN,
+    TURNED,
+    CONTRADICTED,
 )
 """Of a pair; docs/audit.md defines them."""
+
+_CLAIMS = {HOLDS: 2, HOLDS_IN_RANGE: 1, REVERSED_IN_RANGE: 1}
+_OBSERVED = (TURNED, CONTRADICTED)
+
+
+def no_stronger(verdict: str, other: str) -> bool:
+    """Whether a verdict claims no more than another one, which has more judgements or statements.
+
+    A verdict counts by what it claims without an assumption that nobody stated: most if the order holds
+    whatever is missing, less if it holds or is reversed under the stated range, nothing otherwise. What holds
+    *if* something that nobody stated is so claims nothing, and so is no stronger than open. What judging
+    shows about its own answers overrides whatever was claimed before.
+    """
+    return other in _OBSERVED or _CLAIMS.get(verdict, 0) <= _CLAIMS.get(other, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +180,7 @@ class Audit:
         models: of each model and metric its value with interval over queries; and of the stated sparsities
             and correlations the strength and the full-test metric implied, in the middle of the box and the
             ends over it, and the share of the box that the value refutes. These are null where nothing is
-            stated, or where the value refutes it. Best first.
+            stated or judgements show no more than a lower bound, or where the value refutes it. Best first.
         pairs: of each pair, the better one first: the observed difference (above 0 where the first is better,
             also by a metric that is better small) and its test; how many missing answers turn it (`certified`
             is null where none do, `demonstrated` where none are shown); the smallest and largest probability
@@ -166,7 +200,9 @@ class Audit:
         judged: of each system, side and category, and of all together (null), what judgements say of the
             sparsity and of who finds the missing answers; empty without judgements.
         assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
-            `sparsity_from`, `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
+            `sparsity_at_least` (what judging found, where it is no more than a lower bound; else null),
+            `sparsity_from`, `correlation_from`, `design` (of the judgements that are estimated from, or
+            null), `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
             `lists` (depth or null), `judged_labels` ([found answers, candidates that can be none] or null),
             `calibration`, `versions`, `notes` (sentences).
     """
@@ -226,8 +262,9 @@ class Audit:
 
 
 def verdict_in_words(verdict: str, refuted: float) -> str:
-    """A verdict, and of one under the stated box, which share of it values refute."""
-    return f"{verdict}, {refuted:.0%} of it refuted" if "box" in verdict and refuted > 0 else verdict
+    """A verdict, and of one on a range, which share of the range the values do not allow."""
+    of_range = verdict in VERDICTS[1:5] and refuted > 0
+    return f"{verdict}, {refuted:.0%} of the range impossible" if of_range else verdict
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> dict[str, float | None]:

@@ -9,12 +9,12 @@ import polars.selectors as cs
 from jaxtyping import Float64
 from scipy import special
 
-from owkg.auditing import order
+from owkg.auditing import order, result
 from owkg.auditing.breakdown import breakdown
 from owkg.auditing.gamma import sensitivity
 from owkg.auditing.implied import Answers
 from owkg.auditing.lists import Prepared
-from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER, VERDICTS
+from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER
 from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
 from owkg.judge.significance import difference_intervals, pairwise
@@ -52,14 +52,17 @@ class Box(NamedTuple):
     """What is stated of the missing facts.
 
     Attributes:
-        sparsity: (low, high), or None.
+        sparsity: (low, high), or None: a lower bound does not close a box.
         correlation: (low, high) of each system, or None where nothing is stated and 0 stands.
         source: where "sparsity" and "correlation" are from: `GIVEN`, or in words; None where nothing is.
+        found: (low, high) of the sparsity if no more is missing than judging found; None where nothing is
+            judged, or `sparsity` is there.
     """
 
     sparsity: tuple[float, float] | None
     correlation: dict[str, tuple[float, float]] | None
     source: dict[str, str | None]
+    found: tuple[float, float] | None = None
 
     def correlations(self, system: str) -> np.ndarray:
         """Points of the interval of a system."""
@@ -187,6 +190,8 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     pairs = pairs.with_columns(cs.float().fill_nan(None))
     told = _verdicts(pairs, box, part.known, ci, ready.num_found)
     pairs = pairs.with_columns(verdict=pl.Series(told, dtype=pl.String))
+    if box.sparsity is None:  # probabilities are of what was found alone, and went into the verdict
+        pairs = pairs.drop("probability_low", "probability_high", strict=False)
     wrong = special.ndtr(-np.sqrt(_QUERIES / size[:, None]))
     grid = {"model": systems} | part.named, {"sparsity": _SPARSITIES[_SHOWN]}, grid
     over = {"sparsity": _SPARSITIES[_SHOWN], "correlation_difference": _CORRELATIONS}
@@ -273,7 +278,8 @@ def _of_order(part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: fl
     seen, name, systems = part.seen, part.metric.name, part.scores.systems
     own = [box.correlations(system) for system in systems]
     found: dict[str, Any] = {}
-    for label, sparsity in (("box", _box_sparsities(box)), ("grid", _SPARSITIES)):
+    conditional = _box_sparsities(box._replace(sparsity=box.sparsity or box.found))
+    for label, sparsity in (("box", conditional), ("grid", _SPARSITIES)):
         if sparsity is None:
             continue
         points = np.unique(np.concatenate(own))
@@ -346,11 +352,21 @@ def _grid_and_box(
 
 
 def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int = 0) -> list[str]:
-    """The verdict on each pair, by the rules of docs/audit.md; `judged` answers are not in the test."""
-    whatever, under, judge_first, still_open, reversed_, by_judged = VERDICTS
-    # At most so many are missing; where a sparsity is a lower bound, there is no such number.
+    """The verdict on each pair, by the rules of docs/audit.md; `judged` answers are not in the test.
+
+    `probability_low` and `_high` are over the box; where it has no upper end, over what was found.
+    """
+    # At most so many are missing; where no sparsity is stated, there is no such number.
     most = box.sparsity[1] if box.sparsity is not None and box.source["sparsity"] == GIVEN else 1.0
-    missing = max(known * most / (1 - most) - judged, 0) if most < 1 else np.inf
+    missing = known * most / (1 - most) - judged if most < 1 else np.inf
+    independent = box.correlation is None
+    holds, reversed_ = (
+        (result.HOLDS_IF_INDEPENDENT, result.REVERSED_IF_INDEPENDENT)
+        if independent
+        else (result.HOLDS_IN_RANGE, result.REVERSED_IN_RANGE)
+    )
+    if box.sparsity is None:
+        holds = result.HOLDS_IF_FOUND_AND_INDEPENDENT if independent else result.HOLDS_IF_FOUND
     found = []
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
@@ -358,15 +374,19 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
         significant = row["p_value"] <= 1 - ci and row["ci_low"] > 0
         turned = row["certified"] is not None and row["certified"] <= missing
         if judged and row["demonstrated"] == 0 and row["difference"] > 0:
-            found.append(by_judged)
+            found.append(result.TURNED)
+        elif significant and row["certified"] is None:
+            found.append(result.HOLDS)
+        elif missing < 0:
+            found.append(result.CONTRADICTED)
         elif significant and not turned:
-            found.append(whatever)
-        elif high is not None and high < 1 - ci:
+            found.append(result.HOLDS)
+        elif high is not None and high < 1 - ci and box.sparsity is not None:
             found.append(reversed_)
         elif significant and low is not None and low >= ci:
-            found.append(under)
+            found.append(holds)
         else:
-            found.append(judge_first if row["demonstrated"] else still_open)
+            found.append(result.JUDGE_FIRST if row["demonstrated"] else result.OPEN)
     return found
 
 

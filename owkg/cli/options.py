@@ -46,6 +46,13 @@ OtherStrength = Annotated[
 Sparsity = Annotated[
     float, typer.Option("--sparsity", help="P(an answer is missing from the test set), in (0, 1).")
 ]
+DESIGN_HELP = (
+    "How the judged candidates were chosen: complete (a random sample of queries, all candidates judged), "
+    "sampled-pool, sampled-budget (pooled on a random sample of queries), pool, budget, sheet or unknown. "
+    "Default: as owkg pool and owkg audit wrote it; a sheet is a sheet, other files are unknown. Only "
+    "complete gives more than a lower bound."
+)
+DesignName = Annotated[str | None, typer.Option("--design", metavar="DESIGN", help=DESIGN_HELP)]
 Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0, max=2**32 - 1)]
 NumAnswers = Annotated[int, typer.Option("--num-answers", help="Full-test answers of a query, at least 1.")]
 AnswerHistogram = Annotated[

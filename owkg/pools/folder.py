@@ -16,6 +16,7 @@ from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgemen
 from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 from owkg.pools.annotation import read_names, write_sheet
+from owkg.pools.design import design_of_pool, write_design
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
@@ -60,7 +61,8 @@ def write_pool(
         runs: TREC runs.
         kg: folder of the graph; None: there is none, and the queries are topics.
         out: the folder, whole or not there.
-        settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, seed.
+        settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, sampled,
+            seed.
         names: file of readable names, for the sheet; None: none.
         overwrite: whether a folder that this command wrote is replaced.
         templates: file of templates, for the sheet; None: none.
@@ -87,9 +89,18 @@ def write_pool(
         card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
         made.said["notes"] += _unasked(left, asked)
         card |= made.said | {"to_judge": len(asked), "beyond_budget": len(left) - len(asked)}
+        card["design"] = str(design := design_of_pool(card))
+        for name in ("pool.qrels", "sheet.tsv"):
+            if (folder / name).is_file():
+                write_design(folder / name, design, **_known(settings))
         card |= {"sha256": checksums(folder)}
         write_metadata(folder, card)
     return card
+
+
+def _known(settings: dict[str, Any]) -> dict[str, Any]:
+    """What the design of a pool's judgements says of their candidates."""
+    return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world")}
 
 
 def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _Made:

@@ -1,8 +1,8 @@
-"""Sparsity of a test set from judgements: how many true answers it lacks, at least."""
+"""Sparsity of a test set from judgements: how many true answers it lacks, or lacks at least."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
 from owkg.judge.schema import QRELS, checked
 from owkg.kg import KnowledgeGraph, fact_splits, relation_categories
 from owkg.pools.annotation import is_sheet, read_sheet
+from owkg.pools.design import Design, design_beside, design_named, stated_or_known
 from owkg.pools.read_back import pool_judgements
 from owkg.stats.interval import share_limits
 
@@ -33,15 +34,21 @@ def missing_share(
     level: int = 1,
     ci: float = 0.95,
     sample: pl.DataFrame | None = None,
+    design: str | None = None,
 ) -> pl.DataFrame:
     """The sparsity beta of a test set that judgements show: found answers by found and known ones.
 
-    Judged are the queries with a judgement, but for those whose pooled answers are all still open; where
-    there are such, queries that had nothing to judge count as little as those that had. Known answers
-    are those of the split but those judged not relevant, and found ones those judged relevant that no split
-    of the graph knows.
-    What nobody has judged may be true as well: beta is a lower bound. Queries are the sampling unit of its
-    interval, which is for other queries judged in the same way.
+    Known answers are those of the split minus those judged not relevant. Found ones are judged relevant, and
+    no split of the graph knows them. What follows depends on how the judged candidates were chosen:
+
+    - complete (a random sample of queries, judged completely): beta, with an interval over queries;
+    - sampled-pool, sampled-budget (on a random sample of queries): beta is at least that, because what
+      nobody judged may be true as well. The lower limit is for other queries judged in the same way. Queries
+      whose pooled answers are all still open are left out of a pool, and queries that had nothing to judge
+      then count as little as those that had; within a budget, an open query counts as one without found
+      answers;
+    - pool, budget, sheet, unknown: beta is at least the found answers by these and all known answers of the
+      split, whichever queries were judged.
 
     Args:
         qrels: of `owkg.judge.read_judgements`.
@@ -53,12 +60,14 @@ def missing_share(
         level: the lowest relevance that is relevant.
         ci: level of the intervals.
         sample: the answers of the split that were drawn to have their queries judged. A query of more answers
-            is then drawn more often, and counts by its drawn answers over all its answers. None: judged
-            queries stand for all, each alike.
+            is then drawn more often, and counts by its drawn answers over all its answers. None: sampled
+            queries count alike.
+        design: of `owkg.pools.design.Design`. None: sampled-pool with `sample`, otherwise unknown.
 
     Returns:
-        One row for each group: its columns, queries, known and found (counts), sparsity_at_least, ci_low,
-        ci_high.
+        One row for each group: its columns, queries, known and found (counts), sparsity_at_least; ci_low, the
+        lower limit of the interval, null where queries are not a sample; ci_high, null unless the design is
+        complete.
 
     Raises:
         ValueError: if judgements name what the graph does not know, no judged query is of the split, or an
@@ -66,7 +75,8 @@ def missing_share(
     """
     names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
-    kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
+    how = design_of(design, qrels, sample)
+    kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample, design=how)
     each = pl.concat([kept.with_columns(is_found=0), found.with_columns(is_found=1)])
     if unit not in ("answer", "triple"):
         raise ArgumentError("unit", f"must be answer or triple, got {unit!r}.")
@@ -86,12 +96,43 @@ def missing_share(
     for key, part in queries.group_by(names, maintain_order=True) if names else [((), queries)]:
         some = (part["found"] * part["weight"]).to_numpy()
         every = some + (part["known"] * part["weight"]).to_numpy()
-        low, high = ratio_limits(some, every, ci)
+        low, high = share_allowed(some, every, ci, how)
         share = {"sparsity_at_least": some.sum() / every.sum()}
         sizes = {"queries": part.height, "known": part["known"].sum(), "found": part["found"].sum()}
         rows.append(dict(zip(names, key, strict=True)) | sizes | share | {"ci_low": low, "ci_high": high})
-    frame = pl.DataFrame(rows, infer_schema_length=None)
+    frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(
+        pl.col("ci_low", "ci_high").cast(pl.Float64)
+    )
     return frame.sort(names) if names else frame
+
+
+def design_of(design: str | None, qrels: pl.DataFrame, sample: pl.DataFrame | None) -> Design:
+    """The design that is named, else what a sample says; one that is half done is not complete.
+
+    Raises:
+        ValueError: naming `design` or `sample`, if they contradict each other.
+    """
+    if design is None:
+        return Design.UNKNOWN if sample is None else Design.SAMPLED_POOL
+    found = design_named(design)
+    if sample is None or found.sampled:
+        return found.of(qrels)
+    within = {Design.POOL: Design.SAMPLED_POOL, Design.BUDGET: Design.SAMPLED_BUDGET}
+    if found is Design.UNKNOWN:
+        return Design.SAMPLED_POOL
+    if found not in within:
+        raise ArgumentError("sample", f"must be absent where the design is {found}: nothing was drawn.")
+    return within[found]
+
+
+def share_allowed(
+    part: np.ndarray, whole: np.ndarray, ci: float, design: Design
+) -> tuple[float | None, float | None]:
+    """The limits of `ratio_limits` that the design allows, null otherwise."""
+    if not design.sampled:
+        return None, None
+    low, high = ratio_limits(part, whole, ci)
+    return low, high if design.estimates else None
 
 
 def has_audit_sheet(path: Path) -> bool:
@@ -99,14 +140,32 @@ def has_audit_sheet(path: Path) -> bool:
     return (path / AUDIT_SHEET).is_file()
 
 
-def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+class Judgements(NamedTuple):
+    """Judgements of a file or folder.
+
+    Attributes:
+        qrels: what was judged.
+        candidates: of a pool, with the column depth; else None.
+        design: how candidates were chosen, by the folder, by what is written next to the file, or by its
+            form; else as the user names it.
+    """
+
+    qrels: pl.DataFrame
+    candidates: pl.DataFrame | None
+    design: Design
+
+
+def judgements(source: Any, design: Any = None) -> Judgements:
     """The judgements of a file of qrels, of a filled-in sheet, or of a pool or an audit with its sheet there.
 
-    Returns:
-        (qrels; of a pool, its candidates with the column depth, else None).
+    Args:
+        source: file or folder.
+        design: of `owkg.pools.design.Design`, for a file whose design is not written next to it; None:
+            unknown, or sheet for a sheet.
 
     Raises:
-        ValueError: naming file and line, or the folder, if it is malformed.
+        ValueError: naming file and line, or the folder, if it is malformed; naming `design`, if another one
+            is known.
         OSError: if it cannot be opened.
     """
     path = checks.path("qrels", source)
@@ -115,8 +174,14 @@ def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     if path.is_dir():
         if (path / "audit.json").is_file():
             raise ValueError(f"{path}: holds no {AUDIT_SHEET}: that audit named no facts to judge.")
-        return pool_judgements(path)
-    return read_sheet(path).select(QRELS) if is_sheet(path) else read_judgements(path), None
+        qrels, candidates, known = pool_judgements(path)
+        return Judgements(qrels, candidates, stated_or_known(design, known, str(path), default=known))
+    known = design_beside(path)
+    if is_sheet(path):
+        how = stated_or_known(design, known, str(path), default=Design.SHEET)
+        return Judgements(read_sheet(path).select(QRELS), None, how)
+    how = stated_or_known(design, known, str(path), default=Design.UNKNOWN)
+    return Judgements(read_judgements(path), None, how)
 
 
 def found_by_depth(
@@ -167,13 +232,20 @@ def require_names(qrels: pl.DataFrame, graph: KnowledgeGraph) -> None:
 
 
 def known_and_found(
-    qrels: pl.DataFrame, graph: KnowledgeGraph, *, split: str, level: int, sample: pl.DataFrame | None = None
+    qrels: pl.DataFrame,
+    graph: KnowledgeGraph,
+    *,
+    split: str,
+    level: int,
+    sample: pl.DataFrame | None,
+    design: Design,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """What judgements say of the answers to the queries of a split.
 
     Returns:
-        (answers of the split to judged queries, but those judged not relevant; answers to the same queries
-        that judging found; query and weight, how much each of these queries counts).
+        (answers of the split, minus those judged not relevant; answers that judging found; query and weight,
+        how much each query counts). Of judged queries where these are a sample, else of all queries of the
+        split.
 
     Raises:
         ValueError: as `missing_share`.
@@ -189,16 +261,20 @@ def known_and_found(
     # Where candidates were pooled and none of them judged, nobody has looked.
     seen = judged.filter(pl.col("relevance") != POOLED).join(anywhere, on=_ANSWER, how="anti")
     left = judged.filter(pl.col("relevance") == POOLED).join(seen, on="query", how="anti")
-    judged = judged.filter(pl.col("relevance") != POOLED).join(left, on="query", how="anti")
     if not len(seen):
         still = ": of all that are pooled nothing is judged yet" if len(left) else " such"
         raise ArgumentError("qrels", f"must judge answers that are not known already, got none{still}.")
+    if design in (Design.COMPLETE, Design.SAMPLED_POOL):
+        judged = judged.filter(pl.col("relevance") != POOLED).join(left, on="query", how="anti")
+    else:
+        left = left.clear()  # which queries are done was chosen: the open ones count as they are
     # Queries with nothing to judge are done at once. Of the others a share is: so much do they count.
     at_work = seen.select("query").unique()
     share = len(at_work) / (len(at_work) + left["query"].n_unique())
     asked = known.join(judged.select("query").unique(), on="query", how="semi")
     if not len(asked):
         raise ArgumentError("qrels", f"must judge queries that {split} answers, got none such.")
+    asked = asked if design.sampled else known
     kept = asked.join(judged.filter(pl.col("relevance") == 0), on=_ANSWER, how="anti")
     found = judged.filter(pl.col("relevance") > 0).join(anywhere, on=_ANSWER, how="anti")
     found = found.join(asked, on="query", how="semi")

@@ -16,6 +16,7 @@ from owkg.judge.qrels import merged, read_judgements
 from owkg.judge.runs import read_runs
 from owkg.pools.annotation import SOURCE, has_source, read_sheet, sheet_rows
 from owkg.pools.bias import pool_bias
+from owkg.pools.design import Design, design_of_pool
 from owkg.pools.folder import MADE_BY
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
 
@@ -37,6 +38,7 @@ class ReadBack(NamedTuple):
         bias: rows of `owkg.pools.pool_bias`; none where they cannot be told.
         rejected: candidates that rules call not relevant.
         lost: how many of those are relevant, by what the rules cost; None where no rule was used.
+        design: of the pool.
     """
 
     qrels: pl.DataFrame
@@ -48,6 +50,7 @@ class ReadBack(NamedTuple):
     bias: list[dict[str, Any]]
     rejected: int
     lost: int | None
+    design: Design
 
 
 def read_back(
@@ -99,14 +102,15 @@ def read_back(
         bias_of(folder, qrels),
         sum(card["rules"].values()),
         _lost(card, qrels),
+        design_of_pool(card),
     )
 
 
-def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, Design]:
     """What is judged in a pool, with the sheet that stands in its folder, where that is filled in.
 
     Returns:
-        (judgements, candidates: the rows of pool.tsv with query, answer and depth).
+        (judgements; candidates: the rows of pool.tsv with query, answer and depth; design).
 
     Raises:
         ValueError: if the folder is no pool, its sheet is filled in by half, or pool.tsv has no depth.
@@ -123,7 +127,7 @@ def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     sheet = folder / _SHEET
     if sheet.is_file() and _changed(sheet, card):
         judged = merged(judged, read_sheet(sheet, judged))
-    return judged, candidates.with_columns(depth)
+    return judged, candidates.with_columns(depth), design_of_pool(card)
 
 
 def original_sheet(folder: Path) -> Path | None:

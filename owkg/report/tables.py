@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg.auditing.result import Audit
+from owkg.auditing.result import VERDICTS, Audit
 from owkg.report import words
 from owkg.report.words import NONE, certified, chance, demonstrated, estimate, number
 
@@ -83,9 +83,9 @@ def grid(audit: Audit) -> Table:
 
 
 def verdicts(audit: Audit) -> Table:
-    """How many pairs of each metric have each verdict, of a prepared audit."""
+    """How many pairs of each metric have each verdict that occurs, of a prepared audit."""
     told = audit.pairs.select("place", verdict=pl.col("verdict").fill_null("no verdict"))
-    kinds = [*words.VERDICTS, *(["no verdict"] if "no verdict" in told["verdict"] else [])]
+    kinds = [kind for kind in (*VERDICTS, "no verdict") if kind in told["verdict"]]
     names = words.labels(audit)
     rows = [
         [label, *(str(len(told.filter(place=place, verdict=kind))) for kind in kinds)]
@@ -109,11 +109,13 @@ def weights(audit: Audit) -> Table:
 def judged(audit: Audit) -> Table:
     """What judgements say of each system, of all queries and by side and category; no rows without them."""
     kinds = {
-        "sparsity, at least": "sparsity",
+        "sparsity": "sparsity",
         "P(found | known)": "test_strength",
         "P(found | missing)": "missing_strength",
         "correlation": "correlation",
     }
+    if audit.judged["sparsity_high"].is_null().all():  # no more than a bound is allowed
+        kinds = {"sparsity, at least": "sparsity"}
     rows = [
         [row["model"], *(row[name] or "all" for name in ("side", "category"))]
         + [f"{row[name]:,}" for name in ("queries", "known", "found")]

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from owkg.auditing.result import VERDICTS, Audit, verdict_in_words
+from owkg.auditing.result import HOLDS, HOLDS_IF_FOUND, Audit, verdict_in_words
+from owkg.pools.design import Design
 from owkg.terminal import tables
 
 NONE = "–"
@@ -81,7 +82,13 @@ def rests(audit: Audit) -> dict[str, str]:
     said = audit.assumptions
     sparsity, correlation, error = _sparsity(said), _correlation(said), _error(said)
     if said.get("sparsity") is None:
-        sparsity = "the sparsities of a grid (none is stated)"
+        least = said.get("sparsity_at_least")
+        why = (
+            "none is stated"
+            if least is None
+            else f"judging shows no more than that it is at least {least:.3g}"
+        )
+        sparsity = f"the sparsities of a grid ({why})"
     level = said.get("level")
     over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
     counts = _counted(said, "answers"), _counted(said, "queries")
@@ -109,9 +116,7 @@ def rests(audit: Audit) -> dict[str, str]:
         "box": f"Rests on {_MODEL} with the sparsity and correlations of the axes; {error}. {box}",
         "breakdown": f"Rests on {known}; on no model of what is missing.{labels} {lists}",
         "facts": f"Rests on no model of what is missing.{labels} {lists}",
-        "judged": "Rests on judgements: answers that nobody judged may be missing as well, so sparsities are "
-        "lower bounds. Systems whose lists were pooled find more of what judging found than of all that is "
-        "missing.",
+        "judged": _of_judged(said),
         "power": "Rests on what is observed being the truth, and on queries drawn like these. "
         "Missing answers have no part in it.",
         "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers rest on no model.{labels} "
@@ -154,16 +159,19 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     if row["demonstrated"]:
         found.append(f"{row['demonstrated']:,} answers are at hand that would turn it.")
     low, high = row["probability_low"], row["probability_high"]
-    if row["verdict"] != VERDICTS[0] and low is not None and high is not None:
+    if row["verdict"] != HOLDS and low is not None and high is not None:
         found.append(
             f"{row['first']} is the better one on the full test with probability {chance(low, high)}."
         )
     sparsity, models = _sparsity(said), (row["first"], row["second"])
-    if row["verdict"] == VERDICTS[0]:
+    if row["verdict"] == HOLDS:
         if said.get("sparsity") is not None:
             found.append(f"Rests on {sparsity}, for how many answers are missing at most; on no model.")
         else:
             found.append("Rests on nothing that is missing.")
+    elif low is None and str(row["verdict"]).startswith(HOLDS_IF_FOUND):
+        least = f"a sparsity of what was found ({said.get('sparsity_at_least') or 0:.3g}) and no more"
+        found.append(f"Rests on {least}, {_correlation(said, models)}, and {_MODEL} ({_error(said)}).")
     elif low is None:
         found.append(f"Rests on the known answers alone, with {sparsity}.")
     else:
@@ -207,12 +215,25 @@ def _is_range(value: Any) -> bool:
     return len(value) == 2 and all(isinstance(end, int | float) for end in value)
 
 
+def _of_judged(said: Mapping[str, Any]) -> str:
+    """What the numbers from judgements rest on."""
+    if said.get("design") == Design.COMPLETE:
+        return f"Rests on {Design.COMPLETE.in_words}, as it is stated; intervals over queries."
+    return (
+        "Rests on judgements: answers that nobody judged may be missing as well, so sparsities are lower "
+        "bounds. The judged candidates were chosen, so that they give no correlation."
+    )
+
+
 def _range(ends: Any) -> str:
     low, high = (f"{end:,}" if isinstance(end, int) else f"{end:.3g}" for end in ends)
     return low if low == high else f"{low} to {high}"
 
 
 def _sparsity(said: Mapping[str, Any]) -> str:
+    if said.get("sparsity_at_least") is not None:
+        least = f"a sparsity of at least {said['sparsity_at_least']:.3g}, with no upper end"
+        return f"{least} ({said.get('sparsity_from')})"
     if said.get("sparsity") is None:
         return "no stated sparsity"
     source = said.get("sparsity_from")

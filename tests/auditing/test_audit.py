@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import owkg
-from owkg.auditing import audit, best_weight_of
+from owkg.auditing import audit, best_weight_of, result
 from owkg.auditing.calibration import most_missing
 from owkg.auditing.result import BOX, GRID, MODELS, PAIRS, POWER, VERDICTS
 from owkg.auditing.tables import GIVEN, Box, _verdicts
@@ -166,43 +166,77 @@ def test_weights_are_those_of_the_two_tables():
     assert audit(few, "mrr", test="t").weights.is_empty()
 
 
-WHATEVER, UNDER, JUDGE_FIRST, OPEN, REVERSED, BY_JUDGED = VERDICTS
+SURE, UNSURE, TURNS = (
+    {"probability_low": low, "probability_high": high} for low, high in ((0.96, 0.99), (0.9, 0.99), (0, 0.04))
+)
+RHO = {"a": (0.0, 0.1)}
+STATED, INDEPENDENT, FOUND, FOUND_INDEPENDENT, NOTHING = BOXES = [
+    Box(sparsity, correlation, {"sparsity": sparsity and GIVEN, "correlation": None}, found)
+    for sparsity, correlation, found in (
+        ((0.1, 0.3), RHO, None),
+        ((0.1, 0.3), None, None),
+        (None, RHO, (0.1, 0.2)),
+        (None, None, (0.1, 0.2)),
+        (None, None, None),
+    )
+]
+CONDITIONAL = [result.HOLDS_IN_RANGE, result.HOLDS_IF_INDEPENDENT]
+CONDITIONAL += [result.HOLDS_IF_FOUND, result.HOLDS_IF_FOUND_AND_INDEPENDENT]
 
 
 @pytest.mark.parametrize(
-    ("row", "sparsity", "verdict"),
+    ("row", "verdicts"),
     [
-        ({"certified": None, "p_value": 0.001}, None, WHATEVER),
-        ({"certified": 60, "p_value": 0.001}, (0.1, 0.3), WHATEVER),  # at most 43 of 143 are missing
-        ({"probability_low": 0.96, "probability_high": 0.99}, (0.1, 0.3), UNDER),
-        ({"p_value": 0.2, "probability_low": 0.96, "probability_high": 0.99}, (0.1, 0.3), OPEN),
-        ({"demonstrated": 50, "probability_low": 0.9, "probability_high": 0.99}, (0.1, 0.3), JUDGE_FIRST),
-        ({"probability_low": 0.9, "probability_high": 0.99}, (0.1, 0.3), OPEN),
-        ({"probability_low": 0.0, "probability_high": 0.04}, (0.1, 0.3), REVERSED),
-        ({"certified": 40}, None, OPEN),
-        ({"certified": 40, "demonstrated": 50}, None, JUDGE_FIRST),
-        ({"certified": None, "p_value": 0.5}, None, OPEN),
-        ({"certified": None, "p_value": 0.0, "ci_low": -0.1}, None, OPEN),
+        ({"certified": None}, [result.HOLDS] * 5),
+        # At most 43 of 143 are missing, if that is stated.
+        ({"certified": 60}, [result.HOLDS] * 2 + [result.OPEN] * 3),
+        (SURE, CONDITIONAL),
+        (TURNS, [result.REVERSED_IN_RANGE, result.REVERSED_IF_INDEPENDENT, result.OPEN, result.OPEN]),
+        (SURE | {"p_value": 0.2}, [result.OPEN] * 5),
+        (UNSURE, [result.OPEN] * 4),
+        (UNSURE | {"demonstrated": 50}, [result.JUDGE_FIRST] * 4),
+        ({"demonstrated": 50}, [result.JUDGE_FIRST] * 5),
+        ({"certified": None, "p_value": 0.5}, [result.OPEN] * 5),
+        ({"certified": None, "p_value": 0.0, "ci_low": -0.1}, [result.OPEN] * 5),
     ],
 )
-def test_verdicts(row, sparsity, verdict):
+def test_verdicts(row, verdicts):
+    """With sparsity and correlation stated, with either, with none; what is not stated is named."""
     none = {"probability_low": None, "probability_high": None, "demonstrated": None}
-    whole = none | {"certified": 40, "p_value": 0.001, "ci_low": 0.02} | row
-    box = Box(sparsity, None, {"sparsity": sparsity and GIVEN, "correlation": None})
-    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [verdict]
-    # Where judged answers are found the order may be turned already, or fewer facts are left to turn it.
-    same = whole | {"difference": 0.1}
-    assert _verdicts(
-        pl.DataFrame([same | {"certified": 0, "demonstrated": 0, "probability_high": 0.9}]), box, 100, 0.95, 7
-    ) == [BY_JUDGED]
-    fewer = [OPEN if verdict == WHATEVER else verdict]
-    assert whole["certified"] is None or _verdicts(
-        pl.DataFrame([same | {"certified": 36}]), box, 100, 0.95, 8
-    ) == ([WHATEVER] if sparsity and whole["p_value"] < 0.05 and whole["ci_low"] > 0 else fewer)
-    # A lower bound of the sparsity says nothing of how many facts are missing at most.
-    box = Box(sparsity, None, {"sparsity": sparsity and "judgements", "correlation": None})
-    bound = whole["certified"] == 60
-    assert _verdicts(pl.DataFrame([whole]), box, 100, 0.95) == [OPEN if bound else verdict]
+    whole = none | {"certified": 40, "p_value": 0.001, "ci_low": 0.02, "difference": 0.1} | row
+    told = [_verdicts(pl.DataFrame([whole]), box, 100, 0.95)[0] for box in BOXES[: len(verdicts)]]
+    assert told == verdicts
+    # Fewer statements never claim more.
+    assert all(result.no_stronger(one, told[0]) for one in told)
+
+
+def test_verdicts_with_judged_answers():
+    row = {"probability_low": 0.96, "probability_high": 0.99, "demonstrated": None}
+    row |= {"certified": 36, "p_value": 0.001, "ci_low": 0.02, "difference": 0.1}
+
+    def of(box, found, **other):
+        return _verdicts(pl.DataFrame([row | other]), box, 100, 0.95, found)
+
+    for box in BOXES:
+        assert of(box, 7, certified=0, demonstrated=0) == [result.TURNED]
+    # Of at most 42 missing ones 8 are found: 34 are left, fewer than turn the order.
+    assert of(STATED, 8) == [result.HOLDS]
+    assert of(STATED, 4) == [result.HOLDS_IN_RANGE]
+    # More are found than the statement allows: nothing follows from it.
+    assert of(STATED, 44) == of(INDEPENDENT, 44) == [result.CONTRADICTED]
+    assert of(STATED, 44, certified=None) == [result.HOLDS]
+
+
+def test_the_order_of_verdicts():
+    strong, weak = (result.HOLDS, result.HOLDS_IN_RANGE), (*CONDITIONAL[1:], result.OPEN, result.JUDGE_FIRST)
+    assert result.no_stronger(strong[1], strong[0])
+    assert not result.no_stronger(strong[0], strong[1])
+    for one in weak:
+        assert all(result.no_stronger(one, other) for other in VERDICTS)
+        assert not any(result.no_stronger(other, one) for other in strong)
+    # What judging shows follows whatever was said before, and anything may follow it.
+    assert all(result.no_stronger(one, result.TURNED) for one in VERDICTS)
+    assert all(result.no_stronger(result.TURNED, one) for one in VERDICTS)
 
 
 def whole_run(name, scores, path):
@@ -394,7 +428,7 @@ def test_ties_are_not_in_favour_of_an_order():
         row = audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t", ties=rule).pairs.row(0, named=True)
         assert row["first"] == "c"
         assert row["certified"] == number
-    assert audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t").pairs["verdict"].item() != WHATEVER
+    assert audit({"c": c, "d": d}, "mrr", sparsity=0.15, test="t").pairs["verdict"].item() != result.HOLDS
     row = audit({"c": c, "d": d}, "hits@1", test="t", ties="optimistic").pairs.row(0, named=True)
     assert row["certified"] > 0
 

@@ -54,7 +54,9 @@ JUDGED = judged([("a", "e", 1), ("a", "f", 1), ("a", "g", 0), ("c", "h", 1)])
 def test_by_hand():
     # To a: e and f are true and lead the list, then g; b has one candidate before it, e, so it is found.
     # To c: d is second, after g, which is not true; h is below g.
-    one = judged_strengths({"m": ranks(2, 2)}, {"m": run({"a": "ebfg", "c": "gdh"})}, JUDGED, GRAPH)
+    one = judged_strengths(
+        {"m": ranks(2, 2)}, {"m": run({"a": "ebfg", "c": "gdh"})}, JUDGED, GRAPH, design="complete"
+    )
     assert one.select("queries", "known", "found").rows() == [(2, 2, 3)]
     assert one["missing_strength"].item() == pytest.approx(2 / 3)
     assert one["test_strength"].item() == pytest.approx(1 / 2)
@@ -64,17 +66,21 @@ def test_by_hand():
 
 
 def test_what_is_not_listed_is_not_found():
-    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "beg", "c": "dgj"})}, JUDGED, GRAPH)
+    one = judged_strengths(
+        {"m": ranks(1, 1)}, {"m": run({"a": "beg", "c": "dgj"})}, JUDGED, GRAPH, design="complete"
+    )
     assert one["missing_strength"].item() == pytest.approx(1 / 3)
     assert one["test_strength"].item() == 1
 
 
 def test_known_answers_judged_not_relevant_leave_what_is_found():
     lists = {"m": run({"a": "ebfg", "c": "gdh"})}
-    one = judged_strengths({"m": ranks(2, 2)}, lists, pl.concat([JUDGED, judged([("a", "b", 0)])]), GRAPH)
+    one = judged_strengths(
+        {"m": ranks(2, 2)}, lists, pl.concat([JUDGED, judged([("a", "b", 0)])]), GRAPH, design="complete"
+    )
     assert one.select("queries", "known", "found").rows() == [(2, 1, 3)]
     none = judged([("a", "b", 0), ("c", "d", 0)])
-    one = judged_strengths({"m": ranks(2, 2)}, lists, pl.concat([JUDGED, none]), GRAPH)
+    one = judged_strengths({"m": ranks(2, 2)}, lists, pl.concat([JUDGED, none]), GRAPH, design="complete")
     assert one["sparsity"].item() == 1
     assert one["test_strength"].item() is None
     assert one["correlation"].item() is None
@@ -90,7 +96,9 @@ def test_without_lists_only_the_sparsity_is_known(tmp_path):
 
 
 def test_all_found_has_no_correlation():
-    one = judged_strengths({"m": ranks(1, 1)}, {"m": run({"a": "befg", "c": "dhj"})}, JUDGED, GRAPH)
+    one = judged_strengths(
+        {"m": ranks(1, 1)}, {"m": run({"a": "befg", "c": "dhj"})}, JUDGED, GRAPH, design="complete"
+    )
     assert one["missing_strength"].item() == one["test_strength"].item() == 1
     assert one["correlation"].item() is None
 
@@ -144,10 +152,10 @@ def test_a_sample_of_answers_stands_for_all():
         asked = np.unique(test[chosen, 0])
         h = np.repeat(asked, missing[asked])
         found = tails(h, 650 + np.concatenate([np.arange(n) for n in missing[asked]]))
-        (row,) = missing_share(found, graph, sample=sample).rows(named=True)
+        (row,) = missing_share(found, graph, sample=sample, design="complete").rows(named=True)
         values.append(row["sparsity_at_least"])
         held.append(row["ci_low"] <= truth <= row["ci_high"])
-    plain = missing_share(found, graph)["sparsity_at_least"].item()
+    plain = missing_share(found, graph, design="complete")["sparsity_at_least"].item()
     assert np.mean(values) == pytest.approx(truth, abs=0.01)
     assert abs(plain - truth) > 0.03
     assert np.mean(held) > 0.85
@@ -157,16 +165,37 @@ def test_the_audit_uses_them():
     lists = {"m": run({"a": "ebfg", "c": "gdh"}), "n": run({"a": "gbef", "c": "dgh"})}
     lists["n"] = lists["n"].with_columns(model=pl.lit("n"))
     tables = {"m": ranks(2, 2), "n": ranks(2, 1)}
-    found = audit(tables, "mrr", graph=GRAPH, lists=lists, judged=JUDGED, test="t")
-    assert found.assumptions["sparsity_from"] == "judgements: a lower bound"
-    assert found.assumptions["correlation_from"] == "judgements: of the answers that judging found"
+    options = {"graph": GRAPH, "lists": lists, "judged": JUDGED, "test": "t"}
+    found = audit(tables, "mrr", design="complete", **options)
+    told = "judgements of a random sample of queries, judged completely"
+    assert found.assumptions["sparsity_from"] == found.assumptions["correlation_from"] == told
     whole = found.judged.filter(pl.col("side").is_null())
     assert set(found.assumptions["correlation"]) == {"m", "n"} == set(whole["model"])
     assert found.assumptions["sparsity"] == list(whole.select("sparsity_low", "sparsity_high").row(0))
+    assert found.assumptions["sparsity_at_least"] is None
     assert len(found.judged) > len(whole)
     assert found.payload()["judged"][0]["found"] == 3
-    given = audit(tables, "mrr", graph=GRAPH, lists=lists, judged=JUDGED, correlation=0, test="t")
+    given = audit(tables, "mrr", design="complete", correlation=0, **options)
     assert given.assumptions["correlation_from"] == "given"
+
+
+@pytest.mark.parametrize("design", [None, "pool", "sampled-pool", "budget", "sheet", "unknown"])
+def test_other_designs_give_a_lower_bound_and_no_more(design):
+    """The box has no upper end: no full-test metric, no probability, no correlation, no strength."""
+    lists = {name: run({"a": a, "c": c}) for name, a, c in (("m", "ebfg", "gdh"), ("n", "gbef", "dgh"))}
+    tables = {"m": ranks(2, 2), "n": ranks(2, 1)}
+    found = audit(tables, "mrr", graph=GRAPH, lists=lists, judged=JUDGED, design=design, test="t")
+    said = found.assumptions
+    assert (said["sparsity"], said["correlation"]) == (None, None)
+    assert 0 < said["sparsity_at_least"] <= 3 / 5
+    assert said["correlation_from"] == "nothing: 0 is taken"
+    for table, columns in (
+        (found.models, ("strength", "full", "full_low", "full_high")),
+        (found.pairs, ("probability_low", "probability_high")),
+        (found.judged, ("sparsity_high", "missing_strength", "test_strength", "correlation")),
+    ):
+        for column in columns:
+            assert table[column].is_null().all(), column
 
 
 @pytest.mark.parametrize(

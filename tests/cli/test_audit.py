@@ -69,7 +69,9 @@ def test_files(call, tmp_path):
     assert "one" in text.read_text()
     told = json.loads((out / "audit.json").read_text())
     assert set(told) == {"models", "pairs", "judged", "assumptions"}
-    assert told["assumptions"]["sparsity_from"] == "judgements: a lower bound"
+    assert told["assumptions"]["sparsity_from"] == "judgements of unknown design"
+    assert told["assumptions"]["sparsity"] is None
+    assert json.loads((out / "audit_sheet.tsv.design.json").read_text())["design"] == "sheet"
     pairs = pl.read_csv(out / "audit_pairs.csv", glob=False)
     (pair,) = told["pairs"]
     assert pairs["demonstrated"].item() == pair["breakdown"]["demonstrated"]
@@ -144,11 +146,12 @@ def test_rounds_of_judging(call, tmp_path):
     both = ("--judged", "judgements.qrels", "--judged", agreed)
     some = ("audit", *RUNS, "--metric", "mrr", "--test", "t", *LISTED, "--format", "json")
     with_sheet, without = (json.loads(call(*some, *asked)[1]) for asked in (both, both[:2]))
-    for key in ("sparsity", "correlation", "sparsity_from"):
+    for key in ("sparsity_at_least", "design", "sparsity_from"):
         assert with_sheet["assumptions"][key] == without["assumptions"][key]
     for form in (tmp_path / "first", sheet):
         said = json.loads(call(*some, "--judged", form)[1])["assumptions"]
-        assert said["sparsity_from"] == "judgements of a sheet: a lower bound"
+        assert said["sparsity_from"] == "judgements of a sheet"
+        assert said["sparsity"] is None
     # Where nothing was judged, nothing changes; a folder without a sheet says so.
     unsure = tmp_path / "unsure.tsv"
     unsure.write_text(sheet.read_text().replace("\tno\t", "\t?\t"))
@@ -214,7 +217,7 @@ def merged_labels(known, path):
 )
 def test_judgements_of_other_kinds(judged):
     with pytest.raises(ValueError, match="`judged` must be"):
-        _judgements(judged, sparsity_stated=True)
+        _judgements(judged, None, None, sparsity_stated=True)
 
 
 def test_the_grid_is_at_the_stated_correlations():

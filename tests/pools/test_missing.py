@@ -9,7 +9,7 @@ import pytest
 import owkg
 from owkg.judge import qrels_from_graph, write_judgements
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.pools.missing import missing_share
+from owkg.pools.missing import design_of, missing_share
 
 TRAIN, TEST = [(0, 0, 1), (4, 1, 0)], [(0, 0, 2), (0, 0, 3), (1, 1, 4)]
 
@@ -40,21 +40,61 @@ JUDGED = judgements(
 
 
 def test_by_hand():
-    found = missing_share(JUDGED, graph())
+    sampled = {"design": "sampled-pool"}
+    found = missing_share(JUDGED, graph(), **sampled)
     assert found.select("queries", "known", "found").rows() == [(2, 3, 2)]
     assert found["sparsity_at_least"].to_list() == [2 / 5]
-    by = missing_share(JUDGED, graph(), by="relation")
+    by = missing_share(JUDGED, graph(), by="relation", **sampled)
     assert by.select("relation", "known", "found").rows() == [("r", 2, 1), ("s", 1, 1)]
-    assert missing_share(JUDGED, graph(), by=["relation", "relation"]).equals(by)
-    assert missing_share(JUDGED, graph(), level=2)["found"].to_list() == [1]
+    assert missing_share(JUDGED, graph(), by=["relation", "relation"], **sampled).equals(by)
+    assert missing_share(JUDGED, graph(), level=2, **sampled)["found"].to_list() == [1]
     # c is judged not relevant to (a, r, ?): it is no known answer any more.
     wrong = JUDGED.with_columns(relevance=pl.when(pl.col("answer") == "c").then(0).otherwise("relevance"))
-    assert missing_share(wrong, graph())["known"].to_list() == [2]
+    assert missing_share(wrong, graph(), **sampled)["known"].to_list() == [2]
+
+
+@pytest.mark.parametrize(
+    ("design", "counts", "limits"),
+    [
+        (None, (5, 6, 2), (False, False)),  # queries may have been chosen: all of the test count
+        ("pool", (5, 6, 2), (False, False)),
+        ("budget", (5, 6, 2), (False, False)),
+        ("sheet", (5, 6, 2), (False, False)),
+        ("sampled-pool", (2, 3, 2), (True, False)),
+        ("sampled-budget", (2, 3, 2), (True, False)),
+        ("complete", (2, 3, 2), (True, True)),
+    ],
+)
+def test_what_a_design_allows(design, counts, limits):
+    whole = JUDGED.filter(pl.col("relevance") >= 0)
+    (row,) = missing_share(whole, graph(), design=design).iter_rows(named=True)
+    assert (row["queries"], row["known"], row["found"]) == counts
+    assert row["sparsity_at_least"] == counts[2] / (counts[1] + counts[2])
+    assert (row["ci_low"] is not None, row["ci_high"] is not None) == limits
+    # With a candidate that nobody judged no query is known to be complete.
+    assert missing_share(JUDGED, graph(), design=design)["ci_high"].item() is None
+
+
+def test_open_queries_of_a_sample():
+    """Nobody has judged the one to b: left out of a pool; within a budget it was not reached, and counts."""
+    part = JUDGED.filter((pl.col("entity") == "a") | (pl.col("relevance") < 0))
+    found = [missing_share(part, graph(), design=f"sampled-{of}") for of in ("pool", "budget")]
+    assert [one.select("queries", "known", "found").row(0) for one in found] == [(1, 2, 1), (2, 3, 1)]
+
+
+def test_designs_and_samples():
+    drawn = judgements([("b", "s", "e", 1)])
+    for design, told in (("unknown", "sampled-pool"), ("pool", "sampled-pool"), ("budget", "sampled-budget")):
+        assert design_of(design, JUDGED, drawn) == told
+    with pytest.raises(ValueError, match="`sample` must be absent where the design is sheet"):
+        missing_share(JUDGED, graph(), design="sheet", sample=drawn)
+    with pytest.raises(ValueError, match=r"`design` must be of complete, sampled-pool, .*, got 'whole'"):
+        missing_share(JUDGED, graph(), design="whole")
 
 
 def test_queries_whose_known_answers_are_all_judged_not_relevant_count_by_what_is_found():
     rows = [("b", "s", "e", 0), ("b", "s", "f", 1), ("b", "s", "d", 1), ("a", "r", "e", 1)]
-    found = missing_share(judgements(rows), graph())
+    found = missing_share(judgements(rows), graph(), design="sampled-pool")
     assert found.select("queries", "known", "found").rows() == [(2, 2, 3)]
     assert found["sparsity_at_least"].to_list() == [3 / 5]
     drawn = judgements([("b", "s", "e", 1)])
@@ -62,7 +102,7 @@ def test_queries_whose_known_answers_are_all_judged_not_relevant_count_by_what_i
     with pytest.raises(
         ValueError, match="`qrels` must leave true answers of test, got all judged not relevant"
     ):
-        missing_share(judgements([("b", "s", "e", 0), ("b", "s", "f", 0)]), graph())
+        missing_share(judgements([("b", "s", "e", 0), ("b", "s", "f", 0)]), graph(), design="sampled-pool")
 
 
 def test_triples_count_once():
@@ -90,10 +130,10 @@ def test_published_judgements(owkg_data):
     )
     judged = KnowledgeGraph(whole.entities, whole.relations, {"train": whole.splits["train"], "test": sparse})
     qrels = qrels_from_graph(KnowledgeGraph(whole.entities, whole.relations, {"test": full}), "test")
-    (row,) = missing_share(qrels, judged, unit="triple").iter_rows(named=True)
+    (row,) = missing_share(qrels, judged, unit="triple", design="sampled-pool").iter_rows(named=True)
     assert (row["known"], row["found"]) == (1023, 1715)
     assert row["sparsity_at_least"] == pytest.approx(0.626, abs=5e-4)
-    assert 0.57 < row["ci_low"] < row["sparsity_at_least"] < row["ci_high"] < 0.68
+    assert 0.57 < row["ci_low"] < row["sparsity_at_least"]
     of = dict(
         missing_share(qrels, judged, by="category", unit="triple")
         .select("category", "sparsity_at_least")
@@ -149,11 +189,16 @@ def test_the_command(tmp_path, capsys):
     line = ["missing", str(tmp_path / "judged.qrels"), "--kg", str(tmp_path / "graph")]
     assert main([*line, "--by", "relation,side", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["sparsity"]
-    assert [(row["relation"], row["side"], row["found"]) for row in rows] == [
-        ("r", "tail", 1),
-        ("s", "tail", 1),
-    ]
+    found = {(row["relation"], row["side"]): row["found"] for row in rows}
+    assert found == {("r", "head"): 0, ("r", "tail"): 1, ("s", "head"): 0, ("s", "tail"): 1}
     assert main(line) == 0
-    assert "Sparsity of test, at least; by answer" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Sparsity of test, at least; by answer" in shown
+    assert "design: unknown" in shown
+    assert main([*line, "--design", "sampled-pool", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["design"], told["sparsity"][0]["ci_high"]) == ("sampled-pool", None)
+    assert main([*line, "--design", "all"]) == 2
+    assert "--design must be of complete" in capsys.readouterr().err
     assert main([*line, "--unit", "fact"]) == 2
     assert "--unit must be answer or triple" in capsys.readouterr().err

@@ -168,8 +168,8 @@ def test_power_and_breakdown_are_the_frames(page, audit, names):
 
 def test_verdicts_are_counted(page):
     head, *rows = table(page, "Pairs by verdict")
-    assert head == ["metric", *VERDICTS, "no verdict"]
-    assert rows == [[name, "1", "0", "1", "0", "0", "0", "1"] for name in ("mrr", "hits@10")]
+    assert head == ["metric", VERDICTS[0], VERDICTS[2], "no verdict"]
+    assert rows == [[name, "1", "1", "1"] for name in ("mrr", "hits@10")]
 
 
 def test_tables_are_accessible(page, text):

@@ -10,7 +10,7 @@ import typer
 
 from owkg.cli.comparisons.compare import TestName
 from owkg.cli.inputs import check_readable, check_writable
-from owkg.cli.options import Format, OutputFormat, Seed
+from owkg.cli.options import DESIGN_HELP, Format, OutputFormat, Seed
 from owkg.cli.output import written_together
 from owkg.cli.systems import Graph, graph_of, names_given, noted, split_list
 from owkg.terminal.progress import progress
@@ -59,8 +59,9 @@ def audit(
         str | None,
         typer.Option(
             metavar="LOW,HIGH",
-            help="Of being missing and being found by a system: a number, or its range. Absent: what "
-            "--judged and --lists say, or 0.",
+            help="Correlation between missing from the test and retrieved by the system: a number, or its "
+            "range. Default: estimated from --judged with --lists if its design allows that, otherwise 0 "
+            "(independent), which verdicts then name.",
         ),
     ] = None,
     judged: Annotated[
@@ -68,10 +69,14 @@ def audit(
         typer.Option(
             metavar="QRELS|SHEET|POOL",
             help="Judgements: qrels, the filled-in sheet that --out wrote, or the folder of a pool; "
-            "repeatable. They give the sparsity, at least, where --sparsity is absent, and with --lists the "
-            "correlations and the labels that breakdown numbers start from; a sheet beside --sparsity gives "
-            "labels alone. They need --kg.",
+            "repeatable. With --lists they are labels that breakdown numbers start from. They give the "
+            "sparsity, at least, where --sparsity is absent; judged completely on a random sample of queries "
+            "also its range, and with --lists the correlations (--design). They need --kg.",
         ),
+    ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DESIGN", help=DESIGN_HELP + " One for all --judged, or one for each."),
     ] = None,
     sample: Annotated[
         Path | None,
@@ -113,8 +118,9 @@ def audit(
 
     Of each pair: how many missing answers turn the order, whatever they are (certified: no fewer do;
     demonstrated: these do); how likely the order is right under the model of Yang et al. (2022), over the
-    stated sparsities and correlations; which of them break it; and a verdict. Without --sparsity and
-    --judged nothing is assumed: results are given for sparsities from 0 to .9.
+    stated sparsities and correlations; which of them break it; and a verdict, which names what it assumes.
+    Without --sparsity, and with judgements that show no more than a lower bound, nothing is assumed: results
+    are given for sparsities from 0 to .9.
     """
     from owkg.auditing import audit as audited
 
@@ -149,6 +155,7 @@ def audit(
             sparsity=_range("sparsity", sparsity),
             correlation=_range("correlation", correlation),
             judged=judged or None,
+            design=design or None,
             sample=sample,
             test=test.value,
             ties=ties,
@@ -185,6 +192,7 @@ def _range(name: str, text: str | None) -> Any:
 def _write(found: Any, out: Path) -> None:
     """All tables, what they rest on, and the answers that turn orders as a sheet for annotators."""
     from owkg.pools import write_sheet
+    from owkg.pools.design import Design, write_design
     from owkg.pools.missing import AUDIT_SHEET
 
     named = {f"audit_{name}.csv": table for name, table in found.items() if len(table)}
@@ -193,6 +201,7 @@ def _write(found: Any, out: Path) -> None:
             table.write_csv(aside / name)
         if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
             write_sheet(facts, aside / AUDIT_SHEET, seed=0)
+            write_design(aside / AUDIT_SHEET, Design.SHEET, made_by="owkg audit")
         (aside / "audit.json").write_text(json.dumps(found.payload(), indent=2, allow_nan=False) + "\n")
     for earlier in out.glob("audit_*.csv"):  # of an audit that had more tables
         if earlier.name not in named:
@@ -205,6 +214,8 @@ def _show(found: Any) -> None:
 
     assumed = found.assumptions
     stated = assumed["sparsity"] is not None
+    independent = assumed["correlation"] is None
+    given = ", if independent" if independent else ""
     for (metric, average), models in found.models.group_by("metric", "average", maintain_order=True):
         rows = [
             [row["model"], _interval(row["value"], row["ci_low"], row["ci_high"])]
@@ -215,14 +226,16 @@ def _show(found: Any) -> None:
             ]
             for row in models.iter_rows(named=True)
         ]
-        heads = ["model", metric, *(["strength", f"full-test {metric}"] if stated else [])]
+        heads = ["model", metric, *(["strength", f"full-test {metric}{given}"] if stated else [])]
         printed(f"{metric}, mean over {average}", heads, rows)
         if not stated:
             grid = found.grid.filter(metric=metric, average=average)
             some = grid.filter(grid["sparsity"].is_in([0.0, 0.2, 0.5, 0.8]))
             wide = some.pivot("sparsity", index="model", values="full", maintain_order=True)
             cells = [[row[0], *(_number(x) for x in row[1:])] for row in wide.iter_rows()]
-            printed(f"full-test {metric} if the sparsity were", ["model", *wide.columns[1:]], cells)
+            title = f"full-test {metric} if the sparsity were"
+            title += ", missing and retrieved independent" if independent else ""
+            printed(title, ["model", *wide.columns[1:]], cells)
         pairs = found.pairs.filter(metric=metric, average=average)
         order = models["model"].to_list()
         if len(pairs) > _PAIRS:
@@ -239,7 +252,7 @@ def _show(found: Any) -> None:
             for row in pairs.iter_rows(named=True)
         ]
         heads = ["pair", "difference", "p", "breakdown", "share"]
-        heads += ["P(better)"] if stated else []
+        heads += [f"P(better){given}"] if stated else []
         printed(
             "may the first be called better than the second?",
             [*heads, "breaks at sparsity", "at correlation", "queries needed", "verdict"],
@@ -249,26 +262,21 @@ def _show(found: Any) -> None:
             line("(neighbours in the order; --out and --format json have all pairs)", "dim")
     if len(found.judged):
         every = found.judged.filter(found.judged["side"].is_null())
+        columns = {"sparsity": "sparsity", "test_strength": "known found"}
+        columns |= {"missing_strength": "missing found", "correlation": "correlation"}
+        if every["sparsity_high"].is_null().all():
+            columns = {"sparsity": "sparsity, at least"}
         rows = [
             [row["model"], f"{row['known']:,}", f"{row['found']:,}"]
-            + [
-                _interval(row[key], row[f"{key}_low"], row[f"{key}_high"])
-                for key in ("sparsity", "test_strength", "missing_strength", "correlation")
-            ]
+            + [_interval(row[key], row[f"{key}_low"], row[f"{key}_high"]) for key in columns]
             for row in every.iter_rows(named=True)
         ]
-        heads = [
-            "model",
-            "known",
-            "found",
-            "sparsity, at least",
-            "known found",
-            "missing found",
-            "correlation",
-        ]
-        printed("what judgements say", heads, rows)
-    for key in ("sparsity", "correlation"):
-        line(f"{key}: {_limits(assumed[key])}", "dim")
+        printed("what judgements say", ["model", "known", "found", *columns.values()], rows)
+    least = assumed["sparsity_at_least"]
+    sparsity = _limits(assumed["sparsity"]) if least is None else f"at least {least:.3f}, no upper end"
+    line(f"sparsity: {sparsity}", "dim")
+    taken = ", 0 is taken" * independent
+    line(f"correlation: {_limits(assumed['correlation'])}{taken}", "dim")
     for text in assumed["notes"]:
         line(text, "dim")
 
@@ -309,4 +317,6 @@ def _limits(stated: Any) -> str:
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
     shown = "-" if value is None else f"{value:.4f}"
+    if low is not None and high is None:
+        return f"{shown} [{low:.4f}, ...)"
     return shown if low is None or high is None else f"{shown} [{low:.4f}, {high:.4f}]"

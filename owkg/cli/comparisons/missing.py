@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.inputs import check_readable, graph_and_notes
-from owkg.cli.options import Format, OutputFormat
+from owkg.cli.options import DesignName, Format, OutputFormat
 from owkg.cli.output import rows_of
 
 
@@ -35,32 +35,38 @@ def missing(
             "answers are drawn more often, and count less. Absent: all judged queries count alike.",
         ),
     ] = None,
+    design: DesignName = None,
     ci: Annotated[float, typer.Option(help="Level of the confidence intervals, over queries.")] = 0.95,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Sparsity of a test set, from the answers that judging found beside the known ones.
+    """Sparsity of a test set, from the answers that judging found in addition to the known ones.
 
-    It is a lower bound: what nobody judged, or pooled, may be true as well. The interval is for other queries
-    judged in the same way. owkg theory and owkg simulate take the sparsity as --sparsity.
+    It is a lower bound, because what nobody judged, or pooled, may be true as well. It has a lower limit
+    where queries were drawn at random, and an interval where these were judged completely (--design).
+    owkg theory and owkg simulate take the sparsity as --sparsity.
     """
-    from owkg.pools.missing import found_by_depth, judgements, missing_share
+    from owkg.pools.missing import design_of, found_by_depth, judgements, missing_share
     from owkg.terminal.tables import line, printed
 
     check_readable([sample, None if qrels.is_dir() else qrels])
     graph, notes = graph_and_notes(kg)
-    judged, candidates = judgements(qrels)
+    judged, candidates, known = judgements(qrels, design)
     groups = [name.strip() for name in by.split(",") if name.strip()]
-    drawn = None if sample is None else judgements(sample)[0]
-    options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn}
+    drawn = None if sample is None else judgements(sample).qrels
+    how = design_of(known, judged, drawn)
+    options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn, "design": how}
     found = missing_share(judged, graph, by=groups, **options)
     depths = None if candidates is None else found_by_depth(judged, candidates, graph, level=level)
     if form is Format.JSON:
         more = {} if depths is None else {"depths": rows_of(depths)}
-        print(json.dumps({"sparsity": rows_of(found), **more, "notes": notes}, indent=2))
+        said = {"design": str(how), "sparsity": rows_of(found), **more, "notes": notes}
+        print(json.dumps(said, indent=2))
         return
-    printed(f"Sparsity of {split}, at least; by {unit}", found.columns, map(_cells, found.iter_rows()))
+    least = "" if how.estimates else ", at least"
+    printed(f"Sparsity of {split}{least}; by {unit}", found.columns, map(_cells, found.iter_rows()))
     if depths is not None:
         printed("Judged candidates by depth", depths.columns, map(_cells, depths.iter_rows()))
+    line(f"design: {how}, {how.in_words}", "dim")
     for note in notes:
         line(f"note: {note}")
 

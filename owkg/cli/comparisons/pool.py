@@ -78,6 +78,14 @@ def pool(
     intersect: Annotated[
         bool, typer.Option("--intersect", help="Leave out queries that some system does not answer.")
     ] = False,
+    sampled: Annotated[
+        bool,
+        typer.Option(
+            "--sampled",
+            help="State that the queries of the runs are a random sample of the test's, so that their "
+            "judgements stand for the others.",
+        ),
+    ] = False,
     names: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Readable names for the sheet: label, name, perhaps description."),
@@ -198,6 +206,7 @@ def pool(
         given = {"RUN": runs, "`depth`": depth, "`kg`": kg, "`truth`": truth, "`filter`": filter_}
         given |= {"`names`": names, "`intersect`": intersect, "`closed_world`": closed_world}
         given |= {"`covered`": covered, "`rule`": rule, "`budget`": budget, "`templates`": templates}
+        given |= {"`sampled`": sampled}
         given |= {"`sources`": sources, "`source_template`": source_template}
         for name, value in given.items():
             if value:
@@ -237,6 +246,7 @@ def pool(
         "min_share": min_share or 1,
         "budget": budget,
         "intersect": intersect,
+        "sampled": sampled,
         "seed": seed,
     }
     try:

@@ -11,6 +11,7 @@ from owkg.cli.systems import noted
 from owkg.ir import POOLED
 from owkg.judge.qrels import write_judgements
 from owkg.pools.annotation import read_sheet, write_again, write_cells
+from owkg.pools.design import write_design
 from owkg.pools.expert import ExpertCheck, expert_check, expert_sample
 from owkg.pools.kappa import AnnotatorAgreement, fleiss_kappa
 from owkg.pools.read_back import ReadBack, annotations, original_sheet, read_back, sourced
@@ -62,6 +63,7 @@ def read_sheets(files: Reading, form: Format, *, overwrite: bool = False, change
         found = read_back(sheets, files.folder, third=files.third, changed=changed)
     expert, written = _with_expert(files, found)
     write_judgements(found.qrels, out)
+    write_design(out, found.design, pool=str(files.folder))
     if files.conflicts is not None and len(found.no_majority):
         written[files.conflicts] = found.no_majority
     for path, candidates in written.items():
