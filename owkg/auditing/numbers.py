@@ -17,6 +17,11 @@ _STEPS = 40
 _MOST = 0.995
 # Points of the normal distribution of missing rates over queries.
 _POINTS = 9
+# Steps of the fit of each level of uneven rates; the lowest logit of a level, and by how much it rises.
+_UNEVEN_STEPS = 100
+_LOWEST, _RISE = -9.0, 1.0
+# Levels that are tried between the last one with too few missing answers and the first with enough.
+_TRIES = 8
 # Expected numbers up to which binomials are summed.
 _FEW = 40
 
@@ -24,13 +29,14 @@ _FEW = 40
 class Unevenness(NamedTuple):
     """How much the missing rate differs from query to query.
 
-    The logit of the rate of a query with n answers is a + deviation z + size x(n): z is standard normal,
-    and x(n) is log n, standardised over the queries that are asked.
+    The logit of the rate of a query with n answers is a + deviation z + size log(n) / sd: z is standard
+    normal, and sd is the standard deviation of log n over the queries that are asked (as inferred with one
+    rate for all).
 
     Attributes:
         deviation: standard deviation of the logits over queries of one size, at least 0.
-        size: standard deviation of the logits that goes with the number of answers. Above 0, queries with
-            more answers miss a larger share of them.
+        size: change of the logit with one standard deviation of log n. Above 0, queries with more answers
+            miss a larger share of them.
     """
 
     deviation: float = 0.0
@@ -47,8 +53,8 @@ class Missing(NamedTuple):
     Attributes:
         numbers: of missing answers, increasing from 0.
         chance: of each of them, by number of known answers; rows sum to 1.
-        rate: probability that an answer is missing, of queries with and without known answers; the median
-            over queries of middle size where rates differ.
+        rate: probability that an answer is missing, of queries with and without known answers. Where rates
+            differ, the median over queries with as many answers as the mean one.
     """
 
     numbers: Int64[np.ndarray, "numbers"]
@@ -62,7 +68,7 @@ def missing_numbers(
     sparsity: float,
     unevenness: Unevenness = EVEN,
 ) -> Missing:
-    """The posterior of the number of missing answers to a query.
+    """Posterior of the number of missing answers to a query.
 
     Each answer to a query is missing with the query's own rate, which differs from query to query as
     `unevenness` says. So of a query with n answers, s are known: a mixture of binomials, and above 0,
@@ -98,28 +104,18 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenne
     whole = _grid(1, most)
     total = (queries * counts).sum() / (1 - sparsity)  # answers a query, known or missing
     wanted = total - (queries * counts).sum()
-    missing, rate, prior = wanted, sparsity, np.full(len(whole), 1 / len(whole))
-    posterior = np.zeros((len(known), len(whole)))
-    among = _log_choose(whole, known[:, None])
-    for _ in range(_ROUNDS):
-        rates, weights = _rates(rate, unevenness, np.log(whole), share @ posterior)
-        likelihood = _mixed(among, known[:, None], whole, rates, weights)
-        asked = weights @ -np.expm1(whole * np.log(rates))
-        for _ in range(_STEPS):
-            posterior = likelihood * prior
-            with np.errstate(invalid="ignore"):  # NaN where no number explains a count: a flat prior
-                posterior /= posterior.sum(1, keepdims=True)
-            prior = share @ posterior / asked
-            prior /= prior.sum()
-        missing = (share @ posterior @ whole) - (share * known).sum()
-        if abs(missing - wanted) < 1e-4 * wanted:
-            break
-        odds = rate / (1 - rate) * wanted / max(missing, 1e-9)
-        rate = min(max(odds / (1 + odds), sparsity / 4), _MOST)
-    if not 0.9 < missing / wanted < 1.1:
+    if unevenness == EVEN:
+        posterior, missing, rate = _even(known, share, whole, wanted, sparsity)
+        found = 0.9 < missing / wanted < 1.1
+    else:
+        spread = _log_spread(counts, queries / queries.sum(), sparsity) if unevenness.size else 1.0
+        posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread)
+        # The number that is missing may jump from one level of the rates to the next.
+        found = 0.2 < missing / wanted < 5
+    if not found:
         # Queries that all know one answer, say, are likeliest with nothing missing, whatever the rate.
-        found = _flat(known, share, wanted, most)
-        return found._replace(chance=found.chance[group])
+        flat = _flat(known, share, wanted, most, unevenness.deviation)
+        return flat._replace(chance=flat.chance[group])
     each = np.maximum(whole - known[:, None], 0) * (wanted / missing)
     numbers = _grid(0, int(np.ceil(each.max())) + 1)
     above = np.clip(np.searchsorted(numbers, each, side="right"), 1, len(numbers) - 1)
@@ -132,41 +128,113 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenne
     return Missing(numbers, chance[group], float(rate))
 
 
-def _rates(
-    rate: float, unevenness: Unevenness, log_size: np.ndarray, prior: np.ndarray
-) -> tuple[Float64[np.ndarray, "points sizes"], Float64[np.ndarray, "points"]]:
-    """Missing rates at points of their distribution over queries, by size, and what the points weigh."""
-    if unevenness == EVEN:
-        return np.full((1, len(log_size)), rate), np.ones(1)
+def _even(
+    known: np.ndarray, share: np.ndarray, whole: np.ndarray, wanted: float, sparsity: float
+) -> tuple[np.ndarray, float, float]:
+    """The posterior of the whole numbers under one rate, how many are missing then, and the rate."""
+    missing, rate, prior = wanted, sparsity, np.full(len(whole), 1 / len(whole))
+    posterior = np.zeros((len(known), len(whole)))
+    for _ in range(_ROUNDS):
+        likelihood = _binomial(known[:, None], whole, 1 - rate)
+        asked = -np.expm1(whole * np.log(rate))
+        for _ in range(_STEPS):
+            posterior = likelihood * prior
+            with np.errstate(invalid="ignore"):  # NaN where no number explains a count: a flat prior
+                posterior /= posterior.sum(1, keepdims=True)
+            prior = share @ posterior / asked
+            prior /= prior.sum()
+        missing = (share @ posterior @ whole) - (share * known).sum()
+        if abs(missing - wanted) < 1e-4 * wanted:
+            break
+        odds = rate / (1 - rate) * wanted / max(missing, 1e-9)
+        rate = min(max(odds / (1 + odds), sparsity / 4), _MOST)
+    return posterior, missing, rate
+
+
+def _uneven(
+    known: np.ndarray,
+    share: np.ndarray,
+    whole: np.ndarray,
+    wanted: float,
+    unevenness: Unevenness,
+    spread: float,
+) -> tuple[np.ndarray, float, float]:
+    """As `_even`, where rates differ: at the lowest level of the rates at which as many are missing.
+
+    If rates rise steeply with the number of answers, queries with more answers may have fewer known ones, and
+    the same numbers of known answers have several explanations.
+    """
     z, weights = special.roots_hermitenorm(_POINTS if unevenness.deviation else 1)
-    size = np.zeros(len(log_size))
-    if unevenness.size and prior.sum() > 0:
-        middle = prior @ log_size
-        size = (log_size - middle) / max(np.sqrt(prior @ (log_size - middle) ** 2), 1e-6)
-    logits = special.logit(rate) + unevenness.deviation * z[:, None] + unevenness.size * size
-    return np.clip(special.expit(logits), 1e-9, 1 - 1e-9), weights / weights.sum()
+    weights, among = weights / weights.sum(), _log_choose(whole, known[:, None])
+    center = np.log(share @ known + wanted)
+    apart = unevenness.deviation * z[:, None] + unevenness.size / spread * (np.log(whole) - center)
+    left = np.maximum(whole - known[:, None], 0)
+    start = 1 / whole / (1 / whole).sum()
+
+    def at(level: float) -> tuple[np.ndarray, float]:
+        rates = np.clip(special.expit(level + apart), 1e-9, 1 - 1e-9)
+        likelihood = np.zeros(among.shape)
+        for rate, weight in zip(rates, weights, strict=True):
+            likelihood += weight * np.exp(among + known[:, None] * np.log1p(-rate) + left * np.log(rate))
+        asked = weights @ -np.expm1(whole * np.log(rates))
+        prior = start
+        for _ in range(_UNEVEN_STEPS):
+            prior = prior * ((share / np.maximum(likelihood @ prior, 1e-300)) @ likelihood) / asked
+            prior = prior / prior.sum()
+        posterior = likelihood * prior
+        posterior = posterior / np.maximum(posterior.sum(1, keepdims=True), 1e-300)
+        return posterior, float(share @ posterior @ whole - share @ known)
+
+    low = high = _LOWEST
+    few, (posterior, many) = 0.0, at(high)
+    while many < wanted and high < -_LOWEST:
+        low, few, high = high, many, high + _RISE
+        posterior, many = at(high)
+    missing, rate = many, high
+    for _ in range(_TRIES):
+        if not few > 0 or abs(missing - wanted) < 1e-3 * wanted:
+            break
+        # Logarithms of how many are missing are close to a line; no less than a tenth of the way.
+        part = np.log(wanted / few) / np.log(many / few)
+        middle = low + np.clip(part, 0.1, 0.9) * (high - low)
+        tried, missing_there = at(middle)
+        if abs(np.log(missing_there / wanted)) < abs(np.log(missing / wanted)):
+            posterior, missing, rate = tried, missing_there, middle
+        if missing_there < wanted:
+            low, few = middle, missing_there
+        else:
+            high, many = middle, missing_there
+    return posterior, missing, float(special.expit(rate))
 
 
-def _mixed(
-    among: np.ndarray, known: np.ndarray, whole: np.ndarray, rates: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
-    """P(known of whole), the mixture of binomials of all rates."""
-    found = np.zeros(among.shape)
-    for rate, weight in zip(rates, weights, strict=True):
-        found += weight * np.exp(
-            among + known * np.log1p(-rate) + np.maximum(whole - known, 0) * np.log(rate)
-        )
-    return found
+def _log_spread(counts: np.ndarray, share: np.ndarray, sparsity: float) -> float:
+    """Standard deviation of the logarithm of the number of answers, as one rate for all implies."""
+    told = missing_numbers(counts, share, sparsity)
+    log = np.log(counts[:, None] + told.numbers)
+    mean = share @ (told.chance * log).sum(1)
+    return max(float(np.sqrt(share @ (told.chance * (log - mean) ** 2).sum(1))), 0.1)
 
 
-def _flat(known: np.ndarray, share: np.ndarray, wanted: float, most: int) -> Missing:
-    """The posterior under a flat prior, negative binomial of s + 1 successes, with so many missing in all."""
-    kept = 1 / (1 + wanted / (share @ (known + 1)))
+def _flat(known: np.ndarray, share: np.ndarray, wanted: float, most: int, deviation: float) -> Missing:
+    """The posterior under a flat prior, with so many missing in all.
+
+    Negative binomial of s + 1 successes, or where rates differ a mixture of these. Rates do not go with the
+    number of answers here, of which nothing is known.
+    """
+    odds, weights = np.ones(1), np.ones(1)
+    if deviation:
+        z, weights = special.roots_hermitenorm(_POINTS)
+        odds, weights = np.exp(deviation * z), weights / weights.sum()
+    middle = wanted / (share @ (known + 1)) / (weights @ odds)
     numbers = _grid(0, most)
-    edges = np.append((numbers[:-1] + numbers[1:]) / 2, np.inf)
-    below = special.betainc(known[:, None] + 1.0, np.floor(np.minimum(edges, 1e15)) + 1, kept)
+    edges = np.floor(np.minimum(np.append((numbers[:-1] + numbers[1:]) / 2, np.inf), 1e15)) + 1
+    kept = 1 / (1 + middle * odds)
+    below = sum(
+        weight * special.betainc(known[:, None] + 1.0, edges, own)
+        for weight, own in zip(weights, kept, strict=True)
+    )
     chance = np.diff(below, axis=1, prepend=0)
-    return Missing(numbers, chance / chance.sum(1, keepdims=True), float(1 - kept))
+    return Missing(numbers, chance / chance.sum(1, keepdims=True), float(middle / (1 + middle)))
 
 
 def _grid(first: int, last: int) -> Int64[np.ndarray, "numbers"]:
@@ -213,6 +281,11 @@ def expectations(
     for kind, own in enumerate(values):
         found[kind, row, column] = np.interp(at, np.arange(end + 1), own) @ weights
     return found
+
+
+def _binomial(k: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
+    """P(k of n), 0 where k is above n."""
+    return np.exp(_log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(np.maximum(n - k, 0), -p))
 
 
 def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:

@@ -35,10 +35,9 @@ class Observed(NamedTuple):
     freedom: float = np.inf
     unseen: float = 0.0
 
-    def only(self, system: int) -> "Observed":
-        """The value of one system."""
-        at = slice(system, system + 1)
-        return self._replace(value=self.value[at], sampling=self.sampling[at, at])
+    def only(self, systems: list[int]) -> "Observed":
+        """The values of some systems."""
+        return self._replace(value=self.value[systems], sampling=self.sampling[np.ix_(systems, systems)])
 
 
 class Full(NamedTuple):
@@ -52,6 +51,7 @@ class Full(NamedTuple):
         inside: whether some strength gives the value itself.
         chance: the full-test metric of strength 0.
         best: that of strength 1.
+        reached: `full`, and where the value is impossible the full-test metric of the end that is nearest.
     """
 
     strength: Float64[np.ndarray, "systems sparsities correlations"]
@@ -60,6 +60,7 @@ class Full(NamedTuple):
     inside: Bool[np.ndarray, "systems sparsities correlations"]
     chance: float
     best: float
+    reached: Float64[np.ndarray, "systems sparsities correlations"]
 
 
 def observed(
@@ -123,10 +124,12 @@ def full_metrics(
     model = full_error(name, missing, 0.5) / np.maximum(slope, 1)
     beyond, zero = implied.beyond[0], (sparsity == 0)[:, None]
     possible = zero | (beyond <= _REFUTED * np.hypot(error, model))
-    found = np.where(possible, np.clip(strength[0], implied.low, implied.high), np.nan)
-    full = np.where(zero, seen.value[:, None, None], chance + found * span)
+    ended = np.clip(strength[0], implied.low, implied.high)
+    found = np.where(possible, ended, np.nan)
+    reached = np.where(zero, seen.value[:, None, None], chance + ended * span)
+    full = np.where(zero | possible, reached, np.nan)
     slope = np.where(zero, 1.0, np.where(possible, slope, np.nan))
-    return Full(found, full, slope, zero | (beyond <= _LEAST), chance, best)
+    return Full(found, full, slope, zero | (beyond <= _LEAST), chance, best, reached)
 
 
 def full_intervals(
@@ -161,6 +164,40 @@ def full_intervals(
     bottom = np.where(sparsity[:, None] == 0, min(full.chance, 0.0), full.chance)
     low, high = full.full - np.hypot(model, below), full.full + np.hypot(model, above)
     return np.clip(low, bottom, full.best), np.clip(high, bottom, full.best)
+
+
+def full_ranges(
+    name: str,
+    metric: RankWeight,
+    each: list[Observed],
+    sparsity: Float64[np.ndarray, "sparsities"],
+    correlation: Float64[np.ndarray, "correlations"],
+    level: float,
+    limits: Float64[np.ndarray, "systems 2"],
+) -> tuple[Full, np.ndarray, np.ndarray]:
+    """Full-test metrics under the first unevenness of missing rates, and their intervals over all of them.
+
+    Args:
+        name: of the metric.
+        metric: a plain mean of a rank weight.
+        each: the values, under each unevenness.
+        sparsity, correlation: the grid.
+        level: of the intervals.
+        limits: (low, high) of each value at this level.
+
+    Returns:
+        (what the first implies; the lowest and the highest end of all intervals, NaN where the value is
+        impossible under each unevenness).
+    """
+    fulls = [full_metrics(name, metric, seen, sparsity, correlation) for seen in each]
+    possible = np.any([np.isfinite(full.full) for full in fulls], axis=0)
+    low, high = np.full((2, *possible.shape), np.nan)
+    for seen, full in zip(each, fulls, strict=True):
+        ends = full_intervals(name, seen, full, sparsity, level, limits)
+        # On the way from an unevenness that is impossible to one that is possible lies the end.
+        below, above = (np.where(np.isfinite(end), end, full.reached) for end in ends)
+        low, high = np.fmin(low, below), np.fmax(high, above)
+    return fulls[0], np.where(possible, low, np.nan), np.where(possible, high, np.nan)
 
 
 def probabilities(

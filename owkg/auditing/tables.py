@@ -14,6 +14,7 @@ from owkg.auditing.breakdown import breakdown
 from owkg.auditing.gamma import sensitivity
 from owkg.auditing.implied import Answers
 from owkg.auditing.lists import Prepared
+from owkg.auditing.numbers import Unevenness
 from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER
 from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
@@ -44,6 +45,20 @@ _QUERIES = np.unique(np.geomspace(30, 100_000, 36).round().astype(int))
 _WRONG = 0.05
 
 
+UNEVEN = (0.0, 1.5)
+"""The range of unevenness where none is stated: the one on which intervals were measured."""
+
+
+def unevenness_points(low: float, high: float) -> tuple[Unevenness, ...]:
+    """Kinds of unevenness within a range: rates that differ at random, or rise or fall with the answers.
+
+    The first is the middle of the range, at random.
+    """
+    middle = (low + high) / 2
+    each = (one for u in (middle, low, high) for one in ((u, 0.0), (0.0, u), (0.0, -u)))
+    return tuple(dict.fromkeys(Unevenness(*one) for one in each))
+
+
 GIVEN = "given"
 """Source of what the user states."""
 
@@ -57,12 +72,19 @@ class Box(NamedTuple):
         source: where "sparsity" and "correlation" are from: `GIVEN`, or in words; None where nothing is.
         found: (low, high) of the sparsity if no more is missing than judging found; None where nothing is
             judged, or `sparsity` is there.
+        unevenness: of the missing rates of queries, the middle of its range first.
     """
 
     sparsity: tuple[float, float] | None
     correlation: dict[str, tuple[float, float]] | None
     source: dict[str, str | None]
     found: tuple[float, float] | None = None
+    unevenness: tuple[Unevenness, ...] = unevenness_points(*UNEVEN)
+
+    def each(self, seen: order.Observed) -> list[order.Observed]:
+        """What is observed, under each unevenness."""
+        answers = seen.answers
+        return [seen._replace(answers=answers._replace(unevenness=one)) for one in self.unevenness]
 
     def correlations(self, system: str) -> np.ndarray:
         """Points of the interval of a system."""
@@ -228,7 +250,7 @@ def _models(part: Part, box: Box, ci: float, limits: np.ndarray) -> pl.DataFrame
     columns |= {"ci_low": limits[:, 0], "ci_high": limits[:, 1]}
     sparsity = _box_sparsities(box)
     if sparsity is not None:
-        rows = [_over_box(part, box, i, sparsity, ci, limits) for i in range(len(systems))]
+        rows = _over_box(part, box, sparsity, ci, limits)
         if all(row["refuted"] == 1 for row in rows):
             raise ArgumentError("sparsity", _impossible(part, box))
         for key in rows[0]:
@@ -237,26 +259,34 @@ def _models(part: Part, box: Box, ci: float, limits: np.ndarray) -> pl.DataFrame
 
 
 def _over_box(
-    part: Part, box: Box, system: int, sparsity: np.ndarray, ci: float, limits: np.ndarray
-) -> dict[str, float]:
-    """Strength and full-test metric of a system in the middle of the box, and their ends over it."""
-    own = box.correlations(part.scores.systems[system])
-    one = part.seen.only(system)
-    full = order.full_metrics(part.metric.name, part.weight, one, sparsity, own)
-    below, above = order.full_intervals(part.metric.name, one, full, sparsity, ci, limits[[system]])
-    possible = np.isfinite(full.full[0])
-    middle = tuple(int(np.abs(x - (x[0] + x[-1]) / 2).argmin()) for x in (sparsity, own))
-    row = {"full": full.full[0][middle], "full_low": np.nan, "full_high": np.nan}
-    if possible.any():
-        row |= {"full_low": np.nanmin(below), "full_high": np.nanmax(above)}
-    # Of a metric that reads the same at every strength, none is implied.
-    span = full.best - full.chance or np.nan
-    strengths = {
-        key.replace("full", "strength"): np.clip((value - full.chance) / span, 0, 1)
-        for key, value in row.items()
-    }
-    refuted = {"refuted": 1 - possible.mean()}
-    return {key: float(value) for key, value in (row | strengths | refuted).items()}
+    part: Part, box: Box, sparsity: np.ndarray, ci: float, limits: np.ndarray
+) -> list[dict[str, float]]:
+    """Strength and full-test metric of each system in the middle of the box, and their ends over it."""
+    rows: dict[int, dict[str, float]] = {}
+    own = [box.correlations(system) for system in part.scores.systems]
+    # Systems of the same correlations are looked at together.
+    for rho in dict.fromkeys(map(tuple, own)):
+        these = [i for i, other in enumerate(own) if tuple(other) == rho]
+        each = box.each(part.seen.only(these))
+        full, *ends = order.full_ranges(
+            part.metric.name, part.weight, each, sparsity, np.array(rho), ci, limits[these]
+        )
+        middle = tuple(int(np.abs(x - (x[0] + x[-1]) / 2).argmin()) for x in (sparsity, np.array(rho)))
+        for i, value, below, above in zip(these, full.full, *ends, strict=True):
+            possible = np.isfinite(below)
+            row = {"full": value[middle], "full_low": np.nan, "full_high": np.nan}
+            if possible.any():
+                row |= {"full_low": np.nanmin(below), "full_high": np.nanmax(above)}
+            # Of a metric that reads the same at every strength, none is implied.
+            span = full.best - full.chance or np.nan
+            strengths = {
+                key.replace("full", "strength"): np.clip((x - full.chance) / span, 0, 1)
+                for key, x in row.items()
+            }
+            rows[i] = {
+                key: float(x) for key, x in (row | strengths | {"refuted": 1 - possible.mean()}).items()
+            }
+    return [rows[i] for i in range(len(own))]
 
 
 def _impossible(part: Part, box: Box) -> str:
@@ -283,14 +313,16 @@ def _of_order(part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: fl
         if sparsity is None:
             continue
         points = np.unique(np.concatenate(own))
-        full = order.full_metrics(name, part.weight, seen, sparsity, points)
         longest = max(map(len, own))
         at = np.array([np.resize(np.searchsorted(points, rho), longest) for rho in own])
-        chosen, slope = (np.take_along_axis(values, at[:, None, :], 2) for values in (full.full, full.slope))
-        both = tuple(
-            (values[pairs[0]][..., None], values[pairs[1]][..., None, :]) for values in (chosen, slope)
-        )
-        sure = order.probabilities(name, seen, sparsity, pairs, both[0], both[1])
+        parts = []
+        for one in box.each(seen):
+            full = order.full_metrics(name, part.weight, one, sparsity, points)
+            chosen = [np.take_along_axis(values, at[:, None, :], 2) for values in (full.full, full.slope)]
+            both = [(values[pairs[0]][..., None], values[pairs[1]][..., None, :]) for values in chosen]
+            parts.append(order.probabilities(name, one, sparsity, pairs, *both))
+        # [pairs, sparsities, correlations of the first and of the second, unevennesses]
+        sure = np.stack(parts, -1)
         if label == "box":
             flat = sure.reshape(len(sure), -1)
             none = ~np.isfinite(flat).any(1)
@@ -304,13 +336,14 @@ def _of_order(part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: fl
             found["breakdown_sparsity"] = order.breaking_sparsity(sparsity, least, ci)
     sparsity = _box_sparsities(box)
     sparsity = _SPARSITIES[_SPARSITIES <= LARGEST] if sparsity is None else sparsity
+    seen = box.each(seen)[0]
     wide = order.full_metrics(name, part.weight, seen, sparsity, _CORRELATIONS)
     gap = np.full(len(pairs[0]), np.nan)
     for i in range(len(systems)):
         rows = np.flatnonzero(pairs[0] == i)
         if not rows.size:
             continue
-        full = order.full_metrics(name, part.weight, seen.only(i), sparsity, own[i])
+        full = order.full_metrics(name, part.weight, seen.only([i]), sparsity, own[i])
         mine = np.where(full.inside, full.full, np.nan)
         theirs = np.where(wide.inside, wide.full, np.nan)[pairs[1][rows]]
         gap[rows] = order.breaking_correlation(
@@ -328,7 +361,8 @@ def _grid_and_box(
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Columns of the grid [systems, sparsities], and probabilities [pairs, sparsities, correlations].
 
-    Each system has the middle of its interval of correlations. The second of a pair has that of the first
+    Each system has the middle of its interval of correlations, and missing rates the middle of their range
+    of unevenness; intervals are over all of that range. The second of a pair has the correlation of the first
     and the difference of the map.
     """
     name, sparsity = part.metric.name, _SPARSITIES[_SHOWN]
@@ -338,15 +372,17 @@ def _grid_and_box(
     for rho in np.unique(middle):
         tried = np.abs(rho + _CORRELATIONS) <= 1
         own = int(np.flatnonzero(_CORRELATIONS[tried] == 0)[0])
-        full = order.full_metrics(name, part.weight, part.seen, sparsity, (rho + _CORRELATIONS)[tried])
-        ends = order.full_intervals(name, part.seen, full, sparsity, ci, limits)
+        each = box.each(part.seen)
+        full = order.full_metrics(name, part.weight, each[0], sparsity, (rho + _CORRELATIONS)[tried])
+        ends = order.full_ranges(name, part.weight, each, sparsity, np.array([rho]), ci, limits)[1:]
         these = middle == rho
-        columns[:, these] = [x[these, :, own] for x in (full.strength, full.full, *ends)]
+        columns[:2, these] = [x[these, :, own] for x in (full.strength, full.full)]
+        columns[2:, these] = [x[these, :, 0] for x in ends]
         rows = np.flatnonzero(these[pairs[0]])
         one, other = (index[rows] for index in pairs)
         values = [(x[one][..., [own]], x[other]) for x in (full.full, full.slope)]
         sure[np.ix_(rows, np.arange(len(sparsity)), np.flatnonzero(tried))] = order.probabilities(
-            name, part.seen, sparsity, (one, other), *values
+            name, each[0], sparsity, (one, other), *values
         )
     return dict(zip(("strength", "full", "full_low", "full_high"), columns, strict=True)), sure
 
