@@ -213,7 +213,9 @@ def _of_fitted(
     where = np.broadcast_to(where.reshape(sparsity.shape), chance.shape)
     told = [missing_numbers(counts, queries, float(beta), answers.unevenness) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
-    of_number = _of_numbers(metric, answers.num_entities, last, max(int(one.numbers[-1]) for one in told))
+    most = max(int(one.numbers[-1]) for one in told)
+    # The next power of two: one table serves many sparsities and kinds of unevenness.
+    of_number = _of_numbers(metric, answers.num_entities, last, 1 << most.bit_length())
     of_number = of_number[which]
     found = np.empty((len(of_number), *chance.shape))
     for i, one in enumerate(told):
@@ -224,7 +226,7 @@ def _of_fitted(
     return found
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _of_numbers(metric: RankWeight, num_entities: int, last: int, most: int) -> np.ndarray:
     """Means of known answers, as of `_of_flat`, by number of missing ones up to `most`, and chance.
 

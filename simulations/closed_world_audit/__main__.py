@@ -7,6 +7,7 @@ import polars as pl
 import typer
 
 from owkg.auditing.calibration import TABLE, WORLDS
+from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 from simulations.closed_world_audit.errors import LEAST, calibration
 from simulations.closed_world_audit.judgement import (
@@ -19,6 +20,7 @@ from simulations.closed_world_audit.judgement import (
     reliability,
 )
 from simulations.closed_world_audit.points import WIDTH, points, published
+from simulations.closed_world_audit.uneven import NEAR, cells, uneven_rows, uneven_worlds
 from simulations.closed_world_audit.worlds import GROUPS, all_trained, shared, worlds_folder
 from simulations.open_world.runs import Scheduler, Workers
 from simulations.script import Out, command_line, run_package, save_table
@@ -131,14 +133,45 @@ def check(
     )
 
 
+def uneven(out: Out = Path("out"), quick: Quick = False) -> None:
+    """Intervals of an audit where the missing rate differs between queries; half an hour on two cores.
+
+    Facts go missing alike, by rates of queries, entities or relations, more of larger or smaller queries,
+    more of unpopular answers, or by the choice of a model, in block-structured and power-law graphs and in
+    families. The audit is told the sparsity, and nothing of the rates. Writes audit_unevenness.csv.
+    """
+    folder = worlds_folder(out, quick)
+    parts = []
+    for name, world, recorded in uneven_worlds(folder, quick):
+        with progress(f"auditing {name}", "tests") as update:
+            for share, rows in uneven_rows(name, world, recorded, quick=quick):
+                parts.append(rows)
+                update(round(100 * share), 100)
+    rows = pl.concat([part for part in parts if len(part)], how="diagonal_relaxed")
+    if "known_held" not in rows.columns:
+        rows = rows.with_columns(known_held=pl.lit(None, pl.Boolean), known_width=pl.lit(None, pl.Float64))
+    graph = pl.col("world").str.replace(r" \d+$", "")
+    found = cells(rows.with_columns(graph))
+    save_table(found, (folder if quick else out) / "audit_unevenness.csv")
+    for metric in ("mrr", "hits@1", "hits@10"):
+        for average in ("answers", "queries"):
+            own = found.filter(metric=metric, average=average).drop("metric", "average")
+            title = f"{metric} over {average}: correlations within {NEAR:g} of 0; known to {NEAR:g}"
+            printed(title, own.columns, [_cells(row) for row in own.iter_rows()])
+
+
 def _cells(row: tuple[Any, ...]) -> list[str]:
-    return [f"{x:.3f}" if isinstance(x, float) else str(x) for x in row]
+    return ["-" if x is None else f"{x:.3f}" if isinstance(x, float) else str(x) for x in row]
 
 
 main = command_line(
     "simulations.closed_world_audit",
-    {"calibrate": calibrate, "check": check},
-    {"calibrate": "calibrate --out out", "check": "check --out out\ncheck --quick"},
+    {"calibrate": calibrate, "check": check, "uneven": uneven},
+    {
+        "calibrate": "calibrate --out out",
+        "check": "check --out out\ncheck --quick",
+        "uneven": "uneven --out out\nuneven --quick",
+    },
 )
 
 if __name__ == "__main__":

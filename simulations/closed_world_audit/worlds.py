@@ -1,6 +1,6 @@
 """Closed worlds in groups, and the models that are trained on them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from owkg.cluster import Where, check_scheduler, where
 from owkg.files.storage import writable_folder
+from owkg.kg import KnowledgeGraph
 from owkg.terminal.progress import progress
 from simulations.open_world.experiment import recorded_elsewhere, records
 from simulations.open_world.presets import Configuration
@@ -19,7 +20,7 @@ class Setting(NamedTuple):
     """Closed worlds and the models that are trained on them.
 
     Attributes:
-        trees, size: families, and people of each at most.
+        trees, size: families, and people of each at most; 0 where the world is not of families.
         min_answers: of a query.
         densities: of the facts that train or are known.
         seed: of families, samples and training.
@@ -140,17 +141,35 @@ def trained(
     name: str, setting: Setting, out: Path, *, quick: bool, place: Where | None = None
 ) -> list[tuple[ClosedWorld, list[Record]]]:
     """The worlds of a setting with the records of its models, trained on a cluster or here, or read."""
-    from family_tree import closed_graph, ontology, sample_people
+
+    def families() -> KnowledgeGraph:
+        from family_tree import closed_graph, ontology, sample_people
+
+        people = sample_people(num_trees=setting.trees, max_tree_size=setting.size, seed=setting.seed)
+        return closed_graph(people, ontology("published"))
+
+    return trained_on(name, families, setting, out, quick=quick, place=place)
+
+
+def trained_on(
+    name: str,
+    closed: Callable[[], KnowledgeGraph],
+    setting: Setting,
+    out: Path,
+    *,
+    quick: bool,
+    place: Where | None = None,
+) -> list[tuple[ClosedWorld, list[Record]]]:
+    """As `trained`, on worlds sampled from the graph that `closed` makes where they are not there yet."""
     from owkg.sampling import sample, write_worlds
 
     folder = out / "worlds" / name
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        people = sample_people(num_trees=setting.trees, max_tree_size=setting.size, seed=setting.seed)
-        closed = closed_graph(people, ontology("published"))
+        graph = closed()
         asked = {"num_queries": 800, "min_answers": setting.min_answers, "fewer": True}
         drawn = (
-            sample(closed, density=d, train_rate=0.6, seed=setting.seed, **asked) for d in setting.densities
+            sample(graph, density=d, train_rate=0.6, seed=setting.seed, **asked) for d in setting.densities
         )
         write_worlds(drawn, folder)
     worlds = read_worlds(folder)
