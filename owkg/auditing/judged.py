@@ -25,7 +25,7 @@ def judged_strengths(
     graph: KnowledgeGraph,
     *,
     by: str | Sequence[str] = (),
-    split: str = "test",
+    split: str | None = None,
     level: int = 1,
     ci: float = 0.95,
     sample: pl.DataFrame | None = None,
@@ -45,7 +45,7 @@ def judged_strengths(
         qrels: of `owkg.judge.read_judgements`.
         graph: that the judgements are of.
         by: side or category, or both.
-        split: of the ranks.
+        split: of the ranks. None: the smallest one that holds them, or else "test".
         level: the lowest relevance that is relevant.
         ci: level of the intervals; queries are their sampling unit.
         sample: of `missing_share`.
@@ -69,7 +69,7 @@ def strengths_of(
     graph: KnowledgeGraph,
     *,
     by: str | Sequence[str] = (),
-    split: str = "test",
+    split: str | None = None,
     level: int = 1,
     ci: float = 0.95,
     sample: pl.DataFrame | None = None,
@@ -77,6 +77,7 @@ def strengths_of(
     """`judged_strengths` of systems that are read."""
     names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
+    split = split or ready.split or "test"
     kept, found, weights = known_and_found(qrels, graph, split=split, level=level, sample=sample)
     known, found = (one.join(ready.queries.select("query"), on="query", how="semi") for one in (kept, found))
     if not len(known) + len(found):

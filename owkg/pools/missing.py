@@ -12,7 +12,7 @@ from owkg.checks import ArgumentError
 from owkg.ir import POOLED
 from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
 from owkg.judge.schema import QRELS, checked
-from owkg.kg import KnowledgeGraph, fact_splits, relation_categories
+from owkg.kg import KnowledgeGraph, fact_splits, known_splits, relation_categories
 from owkg.pools.annotation import is_sheet, read_sheet
 from owkg.pools.read_back import pool_judgements
 from owkg.stats.interval import share_limits
@@ -38,8 +38,9 @@ def missing_share(
 
     Judged are the queries with a judgement, but for those whose pooled answers are all still open; where
     there are such, queries that had nothing to judge count as little as those that had. Known answers
-    are those of the split but those judged not relevant, and found ones those judged relevant that no split
-    of the graph knows.
+    are those of the split but those judged not relevant, and found ones those judged relevant that no known
+    split of the graph holds (`owkg.kg.known_splits`: the missing facts and the full test of an open-world
+    benchmark are not known).
     What nobody has judged may be true as well: beta is a lower bound. Queries are the sampling unit of its
     interval, which is for other queries judged in the same way.
 
@@ -120,7 +121,12 @@ def judgements(source: Any) -> tuple[pl.DataFrame, pl.DataFrame | None]:
 
 
 def found_by_depth(
-    qrels: pl.DataFrame, candidates: pl.DataFrame, graph: KnowledgeGraph, *, level: int = 1
+    qrels: pl.DataFrame,
+    candidates: pl.DataFrame,
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    level: int = 1,
 ) -> pl.DataFrame:
     """How many of the judged candidates at each depth of a pool are relevant; known answers are left out.
 
@@ -131,13 +137,13 @@ def found_by_depth(
         qrels: judgements.
         candidates: of the pool: query, answer and depth, the best rank that any system gives.
         graph: whose facts are known.
+        split: that was tested; facts that it lacks are not known.
         level: the lowest relevance that is relevant.
 
     Returns:
         A row each depth: depth, candidates, judged, found, share (null where nothing is judged).
     """
-    facts = fact_splits(graph)
-    anywhere = qrels_from_graph(graph, [name for name in facts if len(facts[name])])
+    anywhere = qrels_from_graph(graph, known_splits(graph, split))
     labels = binary(qrels, level=level).select(*_ANSWER, "relevance")
     own = candidates.select(*_ANSWER, "depth").join(anywhere, on=_ANSWER, how="anti")
     own = own.join(labels, on=_ANSWER, how="left")
@@ -183,9 +189,7 @@ def known_and_found(
         raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
     judged = binary(qrels, level=level)
     require_names(judged, graph)
-    known, anywhere = (
-        qrels_from_graph(graph, names) for names in (split, [name for name in facts if len(facts[name])])
-    )
+    known, anywhere = (qrels_from_graph(graph, names) for names in (split, known_splits(graph, split)))
     # Where candidates were pooled and none of them judged, nobody has looked.
     seen = judged.filter(pl.col("relevance") != POOLED).join(anywhere, on=_ANSWER, how="anti")
     left = judged.filter(pl.col("relevance") == POOLED).join(seen, on="query", how="anti")

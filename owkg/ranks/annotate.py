@@ -9,7 +9,7 @@ import polars as pl
 from owkg.checks import ArgumentError
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import half_links, popularity_columns
-from owkg.ranks.build import candidates_of, default_filters, filter_facts
+from owkg.ranks.build import candidates_of, default_filters, filter_facts, split_of
 from owkg.ranks.table import RELATION, SIDES, TRIPLE, validated
 
 # The key of a query behind its relation (`owkg.ranks.rank_queries`).
@@ -48,6 +48,15 @@ def triple_ids(table: Any, graph: Any) -> np.ndarray:
             raise ValueError(f"row {row + 1}: the graph has no {_kind(column)} {series[row]!r}.")
         ids.append(found.to_numpy())
     return np.stack(ids, axis=1).astype(np.int32)
+
+
+def ranked_split(table: Any, graph: Any) -> str | None:
+    """The smallest split of a graph that holds every triple of a rank table; None if there is none.
+
+    Raises:
+        ValueError: as `triple_ids`.
+    """
+    return split_of(graph, triple_ids(table, graph))
 
 
 def _kind(column: str) -> str:

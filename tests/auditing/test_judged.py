@@ -165,6 +165,15 @@ def test_the_audit_uses_them():
     assert found.assumptions["sparsity"] == list(whole.select("sparsity_low", "sparsity_high").row(0))
     assert len(found.judged) > len(whole)
     assert found.payload()["judged"][0]["found"] == 3
+    # The truth that a benchmark keeps beside its sparse test is not known.
+    facts = {**GRAPH.splits, "missing": np.array([[0, 0, 4], [0, 0, 5], [2, 0, 7]], np.int32)}
+    facts["test_full"], facts["test_sparse"] = (
+        np.concatenate([facts["test"], facts["missing"]]),
+        facts.pop("test"),
+    )
+    world = audit(tables, "mrr", graph=GRAPH._replace(splits=facts), lists=lists, judged=JUDGED, test="t")
+    assert world.judged.equals(found.judged)
+    assert world.pairs.equals(found.pairs)
     given = audit(tables, "mrr", graph=GRAPH, lists=lists, judged=JUDGED, correlation=0, test="t")
     assert given.assumptions["correlation_from"] == "given"
 

@@ -43,6 +43,7 @@ def missing(
     It is a lower bound: what nobody judged, or pooled, may be true as well. The interval is for other queries
     judged in the same way. owkg theory and owkg simulate take the sparsity as --sparsity.
     """
+    from owkg.kg import fact_splits, known_splits
     from owkg.pools.missing import found_by_depth, judgements, missing_share
     from owkg.terminal.tables import line, printed
 
@@ -53,7 +54,12 @@ def missing(
     drawn = None if sample is None else judgements(sample)[0]
     options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn}
     found = missing_share(judged, graph, by=groups, **options)
-    depths = None if candidates is None else found_by_depth(judged, candidates, graph, level=level)
+    hidden = [name for name in fact_splits(graph) if name not in known_splits(graph, split)]
+    if any(len(graph.splits[name]) for name in hidden):
+        notes.append(f"{', '.join(hidden)}: hold facts that {split} lacks, which do not count as known.")
+    depths = (
+        None if candidates is None else found_by_depth(judged, candidates, graph, split=split, level=level)
+    )
     if form is Format.JSON:
         more = {} if depths is None else {"depths": rows_of(depths)}
         print(json.dumps({"sparsity": rows_of(found), **more, "notes": notes}, indent=2))
