@@ -9,11 +9,13 @@ import polars as pl
 from owkg.checks import ArgumentError
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import half_links, popularity_columns
-from owkg.ranks.build import candidates_of, default_filters, filter_facts, split_of
+from owkg.ranks.build import candidates_of, default_filters, filter_facts, require_facts, split_of
 from owkg.ranks.table import RELATION, SIDES, TRIPLE, validated
 
 # The key of a query behind its relation (`owkg.ranks.rank_queries`).
 _KEY = r"(?:\|[^|=]+=[^|]*)+$"
+# Share of the triples, by ids, that may be in no split of a graph: judging finds some.
+_STRANGE = 0.5
 
 
 def triple_ids(table: Any, graph: Any) -> np.ndarray:
@@ -23,15 +25,17 @@ def triple_ids(table: Any, graph: Any) -> np.ndarray:
 
     Raises:
         ValueError: as `validated`; if `graph` is no graph; naming the first row with an entity
-            or a relation that the graph does not have.
+            or a relation that the graph does not have; if triples are numbers, and most are in no split.
     """
     graph, table = graph_checked(graph), validated(table)
     names = (graph.entities, graph.relations, graph.entities)
-    ids = []
+    ids, numbers = [], False
     for column, labels in zip(TRIPLE, names, strict=True):
         series = table[column]
         at = pl.DataFrame({"label": list(labels)}, schema={"label": pl.String}).with_row_index("id")
-        if series.dtype.is_integer() and not at["label"].str.contains(r"^\d+$").all():
+        of_numbers = bool(at["label"].str.contains(r"^\d+$").all())
+        numbers |= series.dtype.is_integer() or (of_numbers and column != "relation")
+        if series.dtype.is_integer() and not of_numbers:
             found = series.set((series < 0) | (series >= len(labels)), None).cast(pl.Int64)
         else:
             text = series.cast(pl.String)
@@ -47,7 +51,12 @@ def triple_ids(table: Any, graph: Any) -> np.ndarray:
             row = int(found.is_null().arg_true()[0])
             raise ValueError(f"row {row + 1}: the graph has no {_kind(column)} {series[row]!r}.")
         ids.append(found.to_numpy())
-    return np.stack(ids, axis=1).astype(np.int32)
+    triples = np.stack(ids, axis=1).astype(np.int32)
+    tests = any(len(of) and not name.startswith(("train", "valid")) for name, of in graph.splits.items())
+    if numbers and tests:
+        hint = "Ids must be those of the graph, or labels must stand in their place."
+        require_facts(graph, triples, most=_STRANGE, hint=hint)
+    return triples
 
 
 def ranked_split(table: Any, graph: Any) -> str | None:
