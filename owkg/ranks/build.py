@@ -188,8 +188,7 @@ def require_facts(graph: KnowledgeGraph, triples: np.ndarray, *, most: float = 0
     Raises:
         ValueError: counting those in no split, and naming one.
     """
-    own, *others = triple_keys(triples, *graph.splits.values()) if graph.splits else [triples[:, 0]]
-    strange = ~np.isin(own, np.concatenate([own[:0], *others]))
+    strange = in_no_split(graph, triples)
     if strange.sum() <= most * len(triples):
         return
     head, relation, tail = triples[int(np.argmax(strange))].tolist()
@@ -198,6 +197,12 @@ def require_facts(graph: KnowledgeGraph, triples: np.ndarray, *, most: float = 0
         f"{strange.sum():,} of {len(triples):,} triples are in no split of the graph, such as {head} "
         f"{relation} {tail}, which is {' '.join(map(repr, labels))} by the ids of the graph. {hint}"
     )
+
+
+def in_no_split(graph: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
+    """Whether each triple is in no split of a graph, neither of facts nor of false triples."""
+    own, *others = triple_keys(triples, *graph.splits.values()) if graph.splits else [triples[:, 0]]
+    return ~np.isin(own, np.concatenate([own[:0], *others]))
 
 
 def perfect_ranks(
