@@ -42,6 +42,9 @@ def missing(
 
     It is a lower bound: what nobody judged, or pooled, may be true as well. The interval is for other queries
     judged in the same way. owkg theory and owkg simulate take the sparsity as --sparsity.
+
+    Splits that hold the truth which --split lacks, as missing.txt and test_full.txt of owkg sample, do not
+    count as known.
     """
     from owkg.kg import fact_splits, known_splits
     from owkg.pools.missing import found_by_depth, judgements, missing_share
