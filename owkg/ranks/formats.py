@@ -34,7 +34,7 @@ def kind_of(path: Path) -> Kind:
         raise ValueError(f"{path}: is read by owkg ranks generated, if it holds lists of answers.")
     with path.open("rb") as file:
         start = file.read(_START)
-    if b"\0" in start or start.startswith(_PACKED):
+    if suffix != ".gz" and (b"\0" in start or start.startswith(_PACKED)):
         raise ValueError(
             f"{path}: neither .npz, .parquet, .csv, .tsv nor a TREC run, but a binary file. "
             "A list of ranks is .csv with the columns head, relation, tail, side, rank; scores are .npz."

@@ -1,6 +1,7 @@
 """Rank lists without ties, and what a file is taken for."""
 
 import gzip
+import lzma
 
 import numpy as np
 import polars as pl
@@ -179,6 +180,19 @@ def test_what_a_file_is(saved, name, text, kind):
 def test_a_packed_list_is_seen(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(f"{HEADER}\n".encode()))
     assert kind_of(tmp_path / "x.csv.gz") == "list"
+    (tmp_path / "x.run.gz").write_bytes(gzip.compress(b"a|r|? Q0 b 1 0.5 m\n"))
+    assert kind_of(tmp_path / "x.run.gz") == "run"
+
+
+def test_a_binary_file_of_another_kind_is_told(tmp_path):
+    np.save(tmp_path / "ranks.npy", np.ones((2, 2)))
+    (tmp_path / "ranks.xz").write_bytes(lzma.compress(HEADER.encode()))
+    (tmp_path / "ranks.pt").write_bytes(b"PK\x03\x04\0\0")
+    for name in ("ranks.npy", "ranks.xz", "ranks.pt"):
+        with pytest.raises(
+            ValueError, match=rf"{name}: neither \.npz, .* but a binary file\. A list of ranks is"
+        ):
+            kind_of(tmp_path / name)
 
 
 @pytest.mark.parametrize("text", ["a b c\n", "", "one two three four five six seven\n"])
