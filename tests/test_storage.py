@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import zipfile
 import zlib
 
@@ -21,7 +22,7 @@ from owkg.files.storage import (
 )
 from owkg.judge import read_judgements, read_runs
 from owkg.models.embeddings_files import read_npz
-from owkg.ranks import ranks_from_matrix, read_ranks
+from owkg.ranks import RankDataset, ranks_from_matrix, read_ranks
 from owkg.sampling import read_facts
 from simulations.script import save_table
 
@@ -173,6 +174,52 @@ def test_arrays_that_unpack_to_much_are_refused(tmp_path):
         archive.write(_npz(tmp_path / "a.npz", a=np.zeros(3)), "a.txt")
     with pytest.raises(ValueError, match="no array"):
         ranks_from_matrix(tmp_path / "stored.npz")
+
+
+def _zigzag(number: int) -> bytes:
+    """A whole number as Thrift's compact protocol writes it."""
+    number, found = 2 * number, []
+    while number >= 128:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+@pytest.mark.parametrize("fewer", [309, 274])  # 274 values fill the first page of each column
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_parquet_files_whose_counts_of_rows_disagree_are_damaged(tmp_path, fewer, as_folder):
+    """Each count of rows, groups, columns alone, and all of them together: no row vanishes in silence."""
+    count, random = 1236, np.random.default_rng(0)
+    ids = {name: random.integers(10**9, size=count) for name in ("head", "relation", "tail")}
+    ranks = {name: random.integers(1, 10**9, size=count) for name in ("optimistic", "candidates")}
+    table = pl.DataFrame(ids | ranks).with_columns(side=pl.lit("tail"), pessimistic="optimistic")
+    table = table.with_columns(candidates=pl.col("candidates") + pl.col("optimistic"))
+    path = tmp_path / "ranks.parquet"
+    table.write_parquet(path, data_page_size=2 * count, statistics=False)
+    whole = path.read_bytes()
+    assert read_parquet(path).equals(table)
+    begins = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    marked = re.escape(b"\x16" + _zigzag(count))
+    places = [found.start() + 1 for found in re.finditer(marked, whole) if found.start() >= begins]
+    assert len(places) == 2 + len(table.columns)
+    for chosen in (*((place,) for place in places), places, places[:-2]):
+        broken = bytearray(whole)
+        for place in chosen:
+            broken[place : place + 2] = _zigzag(fewer)
+        path.write_bytes(broken)
+        with pytest.raises(
+            ValueError, match=r"ranks\.parquet: no Parquet file, or a damaged one: .* (rows|values)"
+        ):
+            RankDataset.of(tmp_path) if as_folder else read_ranks(path)
+
+
+def test_lists_and_structs_are_no_damage(tmp_path):
+    table = pl.DataFrame(
+        {"a": [[1, 2], [], None, [3]], "b": [{"x": 1}, {"x": 2}, None, {"x": 3}], "c": [1, 2, 3, None]}
+    )
+    for rows in (4, 0):
+        table[:rows].write_parquet(tmp_path / "a.parquet", row_group_size=3)
+        assert read_parquet(tmp_path / "a.parquet").equals(table[:rows])
 
 
 def test_a_damaged_parquet_file_is_an_error_of_one_line(tmp_path, capfd):

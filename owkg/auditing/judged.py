@@ -26,7 +26,7 @@ def judged_strengths(
     graph: KnowledgeGraph,
     *,
     by: str | Sequence[str] = (),
-    split: str = "test",
+    split: str | None = None,
     level: int = 1,
     ci: float = 0.95,
     sample: pl.DataFrame | None = None,
@@ -50,7 +50,7 @@ def judged_strengths(
         qrels: of `owkg.judge.read_judgements`.
         graph: that the judgements are of.
         by: side or category, or both.
-        split: of the ranks.
+        split: of the ranks. None: the smallest one that holds them, or else "test".
         level: the lowest relevance that is relevant.
         ci: level of the intervals; queries are their sampling unit.
         sample: of `missing_share`.
@@ -76,7 +76,7 @@ def strengths_of(
     graph: KnowledgeGraph,
     *,
     by: str | Sequence[str] = (),
-    split: str = "test",
+    split: str | None = None,
     level: int = 1,
     ci: float = 0.95,
     sample: pl.DataFrame | None = None,
@@ -85,6 +85,7 @@ def strengths_of(
     """`judged_strengths` of systems that are read."""
     names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
+    split = split or ready.split or "test"
     kept, found, weights = known_and_found(
         qrels, graph, split=split, level=level, sample=sample, design=design
     )

@@ -12,10 +12,11 @@ from owkg.auditing.breakdown import Pair
 from owkg.checks import ArgumentError
 from owkg.judge.qrels import binary, qrels_from_graph
 from owkg.judge.schema import ASKED, RUN, asked_entity, checked, known_entity, query_text
-from owkg.kg import KnowledgeGraph, fact_splits
+from owkg.kg import KnowledgeGraph, known_splits
 from owkg.metric_definitions.ties import Ties, half_rank_weights
 from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.ranks import RankTable
+from owkg.ranks.annotate import ranked_split
 
 _ANSWER = ("query", "answer")
 # Known answers that may stand elsewhere in a list than their ranks say: scores are rounded.
@@ -32,6 +33,7 @@ class Prepared:
         num_found, num_rejected: candidates that `labelled` made answers, and that cannot become any.
         num_disputed: known answers that were judged not relevant; they stay answers.
         depth: candidates of the longest list; None without lists.
+        split: smallest split of the graph that holds what is ranked; None without one, or a graph.
     """
 
     def __init__(
@@ -44,8 +46,8 @@ class Prepared:
         """Reads the ranks and lists.
 
         Args:
-            tables: rank tables of the same triples and sides, filtered by all splits of the graph that hold
-                facts.
+            tables: rank tables of the same triples and sides, filtered by all splits of the graph that are
+                known (`owkg.kg.known_splits`).
             graph: of the ranks: known answers leave the lists.
             lists: of each, a run (columns of `owkg.judge.read_runs`) of its best candidates to the queries;
                 what it leaves out stands below what it lists, or is tied with its end where that is tied.
@@ -71,6 +73,7 @@ class Prepared:
         at = self.queries.select("query").with_row_index("row")
         tasks = tasks.join(at, on="query").sort("row", "answer")
         self.num_answers = len(tasks)
+        self.split = None if graph is None else ranked_split(tables[one], graph)
         row = tasks["row"].to_numpy().astype(np.int64)
         self.systems = tuple(tables)
         self._of = {name: i for i, name in enumerate(tables)}
@@ -91,8 +94,7 @@ class Prepared:
             return
         if graph is None:
             raise ArgumentError("graph", "must be given with lists: known answers leave them.")
-        names = [name for name, triples in fact_splits(graph).items() if len(triples)]
-        facts = self._facts = qrels_from_graph(graph, names).select(_ANSWER)
+        facts = self._facts = qrels_from_graph(graph, known_splits(graph, self.split)).select(_ANSWER)
         listed = pl.DataFrame(schema={"query": pl.String, "answer": pl.String})
         depths, below, ends = [], [], []
         for i, name in enumerate(tables):

@@ -22,6 +22,7 @@ from owkg.files.storage import require_bounded
 _MAGIC = b"PAR1"
 _BOOLEANS = {1: True, 2: False}
 _BYTE, _WHOLE, _DOUBLE, _BINARY, _LISTS, _MAP, _STRUCT, _UUID = 3, (4, 5, 6), 7, 8, (9, 10), 11, 12, 13
+_REPEATED = 2
 # Structs in structs: more than any Parquet file has.
 _DEEPEST = 16
 # The header of a page is at most so long; statistics may hold values.
@@ -133,11 +134,30 @@ def unpacked_size(path: Path) -> int:
         file.seek(size - 8 - length)
         footer = BytesIO(file.read(length))
         try:
-            groups = _struct(footer)[4]
+            said = _struct(footer)
+            groups = said[4]
             columns = [column[3] for group in groups for column in group[1]]
+            _check_rows(said)
             return sum(_column_size(file, size, column) for column in columns)
         except (AttributeError, KeyError, IndexError, TypeError, EOFError, OverflowError):
             raise ValueError("its headers cannot be read") from None
+
+
+def _check_rows(footer: dict[int, Any]) -> None:
+    """Raises ValueError if the numbers of rows of the file, its row groups and their columns do not agree.
+
+    Fields 2, 3 and 4 of the footer are schema, rows and row groups; 1 and 3 of a group are columns and rows;
+    3 and 5 of a column are path and values; 3 and 4 of an element of the schema are repetition and name.
+    """
+    rows = sum(group[3] for group in footer[4])
+    if rows != footer[3]:
+        raise ValueError(f"it has {footer[3]} rows by its footer, and {rows} by its row groups")
+    repeated = {element[4] for element in footer[2] if element.get(3) == _REPEATED}
+    for group in footer[4]:
+        for column in (column[3] for column in group[1]):
+            # Of lists there are other numbers of values.
+            if len(column[3]) == 1 and column[3][0] not in repeated and column[5] != group[3]:
+                raise ValueError(f"a column has {column[5]} values, and its row group {group[3]} rows")
 
 
 def _column_size(file: BinaryIO, size: int, column: dict[int, Any]) -> int:
@@ -146,7 +166,7 @@ def _column_size(file: BinaryIO, size: int, column: dict[int, Any]) -> int:
     place = min(offset for offset in (column[9], column.get(11, 0)) if offset > 0 or offset == column[9])
     if not 0 <= place < size or not 0 <= column[7] <= size - place or values < 0:
         raise ValueError("a column stands outside the file")
-    seen = 0
+    seen, end = 0, place + column[7]
     while seen < values:
         file.seek(place)
         start = BytesIO(file.read(_HEADER))
@@ -162,6 +182,8 @@ def _column_size(file: BinaryIO, size: int, column: dict[int, Any]) -> int:
         total += unpacked
     if seen != values:
         raise ValueError(f"a column has {seen} values, and {values} by its header")
+    if place < end and values:
+        raise ValueError(f"a column has more pages than those of its {values} values")
     return total + _VALUE * values
 
 

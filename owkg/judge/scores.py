@@ -20,6 +20,8 @@ QUERY = ("side", "entity", "relation")
 """Columns that tell queries apart: which side is asked, and what is known of the triple."""
 
 _TASK = ("side", "head", "relation", "tail")
+# What a table means that lacks a column which another one has.
+_MEANT = {"weight": 1.0, "filtered": True}
 
 
 class Scores(NamedTuple):
@@ -124,13 +126,22 @@ def scores(
 
 
 def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.DataFrame]:
-    """The tasks of all systems, which answer the same queries, and their rows, by the column model."""
+    """The tasks of all systems, which answer the same queries, and their rows, by the column model.
+
+    Raises:
+        ValueError: if a table is malformed, or the systems have other queries, answers or weights. A table
+            without weights has weights of 1.
+    """
     parts = [
         RankTable.of_entities(table, source=name)
         .frame.drop("seed", strict=False)
         .with_columns(model=pl.lit(name))
         for name, table in tables.items()
     ]
+    for column, meant in _MEANT.items():
+        if any(column in part.columns for part in parts):
+            filled = pl.lit(meant).alias(column)
+            parts = [part if column in part.columns else part.with_columns(filled) for part in parts]
     shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
     kinds = {part["head"].dtype for part in parts}
     if len(kinds) > 1:
@@ -257,7 +268,9 @@ def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple
             f"in some system, such as {asked(lacking.row(0, named=True))} in {min(who)}; `intersect` "
             "leaves them out.",
         )
-    answers = rows.group_by(*_TASK).agg(pl.len()).filter(pl.col("len") < len(systems))
+    weighted = table.select("weight") if "weight" in table.columns else []
+    counted = rows.with_columns(weighted).group_by(*_TASK).agg(pl.len(), *weights_of(table.columns))
+    answers = counted.filter(pl.col("len") < len(systems))
     if len(answers):
         row = answers.sort(*_TASK).row(0, named=True)
         raise ArgumentError(
@@ -265,6 +278,28 @@ def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple
             f"must have the same answers to a query in every system: {len(answers):,} are not "
             f"in all, such as {row[row['side']]!r} to {asked(row)}, in {row['len']} of {len(systems)}; "
             "`intersect` leaves them out.",
+        )
+    refuse_other_weights("tables", counted)
+
+
+def weights_of(columns: Sequence[str]) -> list[pl.Expr]:
+    """The least and the most weight of an answer over systems, if there are weights."""
+    weight = pl.col("weight")
+    return [weight.min().alias("least"), weight.max().alias("most")] if "weight" in columns else []
+
+
+def refuse_other_weights(name: str, answers: pl.DataFrame) -> None:
+    """ValueError naming `name`, if an answer has other weights in other systems; by `weights_of`."""
+    if "least" not in answers.columns:
+        return
+    other = answers.filter(pl.col("most") - pl.col("least") > 1e-9 * pl.col("most"))
+    if len(other):
+        row = other.sort(*_TASK).row(0, named=True)
+        raise ArgumentError(
+            name,
+            "must have the same weights in every system, which are 1 in tables without weights: those of "
+            f"{len(other):,} answers differ, such as {row[row['side']]!r} to {asked(row)}, {row['least']:g} "
+            f"and {row['most']:g}.",
         )
 
 

@@ -11,7 +11,16 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.files.storage import free_memory
 from owkg.judge.schema import known_entity
-from owkg.judge.scores import QUERY, Scores, asked, averaged, checked_rule, ratios
+from owkg.judge.scores import (
+    QUERY,
+    Scores,
+    asked,
+    averaged,
+    checked_rule,
+    ratios,
+    refuse_other_weights,
+    weights_of,
+)
 from owkg.metrics import Metric, Tasks, Ties, part_of
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import Estimates, checked_options, estimates
@@ -137,7 +146,8 @@ def _by_system(
 ) -> dict[str, Tasks]:
     """The tasks of each system, which rank the same answers to the same queries."""
     key = [*TRIPLE, "side"]
-    lacking = rows.group_by(key).agg(pl.col("model")).filter(pl.col("model").list.len() < len(names))
+    counted = rows.group_by(key).agg(pl.col("model"), *weights_of(rows.columns))
+    lacking = counted.filter(pl.col("model").list.len() < len(names))
     if len(lacking):
         row = lacking.sort(key).row(0, named=True)
         models = parts.entries["model"]
@@ -148,6 +158,9 @@ def _by_system(
             f"must rank the same answers to the same queries: {row[row['side']]!r} to {asked(row)} is not "
             f"ranked by {without}, and `intersect` needs rank tables in memory.",
         )
+    if "weight" in rows.columns:
+        labelled = counted.with_columns(parts.labelled(counted[name]) for name in TRIPLE)
+        refuse_other_weights("systems", labelled)
     model = parts.labelled(rows["model"]).to_numpy()
     return {name: part_of(tasks, model == name) for name in names}
 

@@ -1,7 +1,7 @@
 """Knowledge graphs: triples, labels, splits; known answers, relation categories, popularity."""
 
 from owkg.kg.categories import CATEGORIES, relation_categories
-from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits
+from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits, known_splits
 from owkg.kg.known import KnownAnswers, answer_ranges, is_known, known_answers, num_candidates
 from owkg.kg.popularity import entity_popularity, entity_relation_popularity, relation_popularity
 from owkg.kg.read import read_graph
@@ -22,6 +22,7 @@ __all__ = [
     "is_known",
     "joined_splits",
     "known_answers",
+    "known_splits",
     "num_candidates",
     "read_graph",
     "relation_categories",

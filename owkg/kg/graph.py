@@ -7,9 +7,12 @@ import numpy as np
 from jaxtyping import Int32
 
 from owkg.checks import ArgumentError
+from owkg.kg.triples import triple_keys
 
 # Splits of false triples (CoDEx): kept beside the others, never counted as facts.
 _NEGATIVES = "_negatives"
+# Splits of the facts that a test lacks: by the name, or because they share so large a part of its facts.
+_MISSING, _SHARED = "missing", 0.1
 
 
 class KnowledgeGraph(NamedTuple):
@@ -56,6 +59,40 @@ def graph_checked(graph: Any) -> KnowledgeGraph:
 def fact_splits(graph: KnowledgeGraph) -> dict[str, Int32[np.ndarray, "_ 3"]]:
     """The splits of `graph` that hold facts: all but those whose name ends in "_negatives"."""
     return {name: triples for name, triples in graph.splits.items() if not name.endswith(_NEGATIVES)}
+
+
+def known_splits(graph: KnowledgeGraph, split: str | None) -> list[str]:
+    """The splits whose facts are known where a split is the test: all but those with the truth that it lacks.
+
+    An open-world benchmark has a sparse and a full test, and the missing facts. The truth behind the sparse
+    test is in splits whose name begins with "missing", and in those that share more than a tenth of its
+    facts: the full test, or another sparse test that was drawn from it. Training and validation sets are
+    known, and so is a split that is called test, because it filters the ranks of other splits too.
+
+    Args:
+        graph: of the splits; those without facts are left out.
+        split: that is the test; None: not known.
+
+    Examples:
+        >>> facts = np.arange(12, dtype=np.int32).reshape(4, 3)
+        >>> splits = {"train": facts[:1], "test_sparse": facts[1:3], "test_full": facts[1:]}
+        >>> graph = KnowledgeGraph((), (), splits | {"missing": facts[3:]})
+        >>> known_splits(graph, "test_sparse"), known_splits(graph, "test_full")
+        (['train', 'test_sparse'], ['train', 'test_full'])
+    """
+    facts = {name: triples for name, triples in fact_splits(graph).items() if len(triples)}
+
+    def holds_truth(name: str) -> bool:
+        if name in (split, "test") or name.startswith(("train", "valid")):
+            return False
+        if name.startswith(_MISSING):
+            return True
+        if split not in facts:
+            return False
+        test, other = triple_keys(facts[split], facts[name])
+        return bool(np.isin(test, other).mean() > _SHARED)
+
+    return [name for name in facts if not holds_truth(name)]
 
 
 def joined_splits(graph: KnowledgeGraph, names: Sequence[str]) -> Int32[np.ndarray, "triples 3"]:

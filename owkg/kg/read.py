@@ -29,6 +29,7 @@ from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.labels import read_labels
 from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
 from owkg.kg.manifest import read_manifest
+from owkg.kg.signs import check_header, note_order
 from owkg.kg.triples import COLUMNS, MOST_IDS, triple_keys
 from owkg.ordered import num_distinct
 
@@ -99,13 +100,17 @@ def read_graph(
         duplicates: what becomes of a triple that stands in one split more than once: "warn" keeps all and
             warns with their number, "keep" keeps all, "drop" keeps the first, "error" refuses.
         layout: one of the above; None looks at the files: "integer" if the first line of every split
-            is three whole numbers and no file names the ids.
+            is three whole numbers and no file names the ids; and a first line that looks like a header is
+            an error. A layout that is named takes such a line for a triple.
         on_progress: told how many steps are done, and of how many; a split takes several.
 
     Raises:
         ValueError: if the folder is of no layout or of several, if there is no train split, or if a line is
-            malformed, blank, not UTF-8, or holds an unknown label or an id out of range; the message
-            begins with the file and, where there is one, the line.
+            malformed, blank, not UTF-8, a header, or holds an unknown label or an id out of range; the
+            message begins with the file and, where there is one, the line.
+
+    Warns:
+        UserWarning: of triples that repeat; if what stands in the place of relations looks like entities.
     """
     if duplicates not in DUPLICATES:
         raise ArgumentError("duplicates", f"must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
@@ -114,6 +119,10 @@ def read_graph(
     folder = checks.path("folder", folder)
     progress = _Progress(on_progress)
     tables = _tables(folder, layout, progress)
+    graph = KnowledgeGraph(tables.entities, tables.relations, tables.splits)
+    if layout is None:
+        check_header(graph, tables.lines)
+    note_order(graph, folder)
     splits = {}
     for name, triples in tables.splits.items():
         path, first = tables.lines[name]

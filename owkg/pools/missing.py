@@ -12,7 +12,7 @@ from owkg.checks import ArgumentError
 from owkg.ir import POOLED
 from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
 from owkg.judge.schema import QRELS, checked
-from owkg.kg import KnowledgeGraph, fact_splits, relation_categories
+from owkg.kg import KnowledgeGraph, fact_splits, known_splits, relation_categories
 from owkg.pools.annotation import is_sheet, read_sheet
 from owkg.pools.design import Design, design_beside, design_named, stated_or_known
 from owkg.pools.read_back import pool_judgements
@@ -39,7 +39,8 @@ def missing_share(
     """The sparsity beta of a test set that judgements show: found answers by found and known ones.
 
     Known answers are those of the split minus those judged not relevant. Found ones are judged relevant, and
-    no split of the graph knows them. What follows depends on how the judged candidates were chosen:
+    no known split of the graph holds them (`owkg.kg.known_splits`: the missing facts and the full test of an
+    open-world benchmark are not known). What follows depends on how the judged candidates were chosen:
 
     - complete (a random sample of queries, judged completely): beta, with an interval over queries;
     - sampled-pool, sampled-budget (on a random sample of queries): beta is at least that, because what
@@ -185,7 +186,12 @@ def judgements(source: Any, design: Any = None) -> Judgements:
 
 
 def found_by_depth(
-    qrels: pl.DataFrame, candidates: pl.DataFrame, graph: KnowledgeGraph, *, level: int = 1
+    qrels: pl.DataFrame,
+    candidates: pl.DataFrame,
+    graph: KnowledgeGraph,
+    *,
+    split: str = "test",
+    level: int = 1,
 ) -> pl.DataFrame:
     """How many of the judged candidates at each depth of a pool are relevant; known answers are left out.
 
@@ -196,13 +202,13 @@ def found_by_depth(
         qrels: judgements.
         candidates: of the pool: query, answer and depth, the best rank that any system gives.
         graph: whose facts are known.
+        split: that was tested; facts that it lacks are not known.
         level: the lowest relevance that is relevant.
 
     Returns:
         A row each depth: depth, candidates, judged, found, share (null where nothing is judged).
     """
-    facts = fact_splits(graph)
-    anywhere = qrels_from_graph(graph, [name for name in facts if len(facts[name])])
+    anywhere = qrels_from_graph(graph, known_splits(graph, split))
     labels = binary(qrels, level=level).select(*_ANSWER, "relevance")
     own = candidates.select(*_ANSWER, "depth").join(anywhere, on=_ANSWER, how="anti")
     own = own.join(labels, on=_ANSWER, how="left")
@@ -255,9 +261,7 @@ def known_and_found(
         raise ArgumentError("split", f"must be one of {', '.join(facts)}, got {split!r}.")
     judged = binary(qrels, level=level)
     require_names(judged, graph)
-    known, anywhere = (
-        qrels_from_graph(graph, names) for names in (split, [name for name in facts if len(facts[name])])
-    )
+    known, anywhere = (qrels_from_graph(graph, names) for names in (split, known_splits(graph, split)))
     # Where candidates were pooled and none of them judged, nobody has looked.
     seen = judged.filter(pl.col("relevance") != POOLED).join(anywhere, on=_ANSWER, how="anti")
     left = judged.filter(pl.col("relevance") == POOLED).join(seen, on="query", how="anti")

@@ -1,37 +1,43 @@
 """Columns that a knowledge graph adds to a rank table: popularity, category, half-link; its candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
+from jaxtyping import Int64
 
 from owkg.checks import ArgumentError
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import half_links, popularity_columns
-from owkg.ranks.build import candidates_of, default_filters, filter_facts
+from owkg.ranks.build import candidates_of, default_filters, filter_facts, require_facts, split_of
 from owkg.ranks.table import RELATION, SIDES, TRIPLE, validated
 
 # The key of a query behind its relation (`owkg.ranks.rank_queries`).
 _KEY = r"(?:\|[^|=]+=[^|]*)+$"
+# Share of the triples, by ids, that may be in no split of a graph: judging finds some.
+_STRANGE = 0.5
 
 
-def triple_ids(table: Any, graph: Any) -> np.ndarray:
+def triple_ids(table: Any, graph: Any, *, place: Callable[[int], str] | None = None) -> np.ndarray:
     """The triples of a rank table by the ids of a graph, int32 [rows, 3].
 
-    Labels are looked up; whole numbers are ids, unless the graph's labels are whole numbers too.
+    Labels are looked up; whole numbers are ids, unless the graph's labels are whole numbers too. `place` is
+    what messages call a row (from 0); None: its number, from 1.
 
     Raises:
         ValueError: as `validated`; if `graph` is no graph; naming the first row with an entity
-            or a relation that the graph does not have.
+            or a relation that the graph does not have; if triples are numbers, and most are in no split.
     """
     graph, table = graph_checked(graph), validated(table)
     names = (graph.entities, graph.relations, graph.entities)
-    ids = []
+    ids, numbers = [], False
     for column, labels in zip(TRIPLE, names, strict=True):
         series = table[column]
         at = pl.DataFrame({"label": list(labels)}, schema={"label": pl.String}).with_row_index("id")
-        if series.dtype.is_integer() and not at["label"].str.contains(r"^\d+$").all():
+        of_numbers = bool(at["label"].str.contains(r"^\d+$").all())
+        numbers |= series.dtype.is_integer() or (of_numbers and column != "relation")
+        if series.dtype.is_integer() and not of_numbers:
             found = series.set((series < 0) | (series >= len(labels)), None).cast(pl.Int64)
         else:
             text = series.cast(pl.String)
@@ -45,9 +51,24 @@ def triple_ids(table: Any, graph: Any) -> np.ndarray:
             found = wanted.join(at, on="label", how="left", maintain_order="left")["id"].cast(pl.Int64)
         if found.null_count():
             row = int(found.is_null().arg_true()[0])
-            raise ValueError(f"row {row + 1}: the graph has no {_kind(column)} {series[row]!r}.")
+            where = f"row {row + 1}" if place is None else place(row)
+            raise ValueError(f"{where}: the graph has no {_kind(column)} {series[row]!r}.")
         ids.append(found.to_numpy())
-    return np.stack(ids, axis=1).astype(np.int32)
+    triples = np.stack(ids, axis=1).astype(np.int32)
+    tests = any(len(of) and not name.startswith(("train", "valid")) for name, of in graph.splits.items())
+    if numbers and tests:
+        hint = "Ids must be those of the graph, or labels must stand in their place."
+        require_facts(graph, triples, most=_STRANGE, hint=hint)
+    return triples
+
+
+def ranked_split(table: Any, graph: Any) -> str | None:
+    """The smallest split of a graph that holds every triple of a rank table; None if there is none.
+
+    Raises:
+        ValueError: as `triple_ids`.
+    """
+    return split_of(graph, triple_ids(table, graph))
 
 
 def _kind(column: str) -> str:
@@ -98,9 +119,17 @@ def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] | N
             facts = np.concatenate([facts, triples])
     else:
         facts = filter_facts(graph, filter_splits)
-    expected = np.zeros(len(table), np.int64)
-    for side in (*SIDES, RELATION):
-        rows = (table["side"] == side).to_numpy()
-        if rows.any():
-            expected[rows] = candidates_of(graph, facts, triples[rows], side)
+    expected = candidates_by_side(graph, facts, triples, table["side"])
     return int((expected != table["candidates"].to_numpy()).sum())
+
+
+def candidates_by_side(
+    graph: Any, facts: np.ndarray, triples: np.ndarray, sides: pl.Series
+) -> Int64[np.ndarray, "tasks"]:
+    """Number of candidates of each task: a triple, and the side that is predicted; `facts` filter."""
+    found = np.zeros(len(triples), np.int64)
+    for side in (*SIDES, RELATION):
+        rows = (sides == side).to_numpy()
+        if rows.any():
+            found[rows] = candidates_of(graph, facts, triples[rows], side)
+    return found

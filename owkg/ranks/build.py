@@ -1,6 +1,6 @@
 """The rank table of a model's scores over a knowledge graph."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers, num_candidates
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import popularity_columns
-from owkg.kg.triples import triples_checked
+from owkg.kg.seen import seen_part
+from owkg.kg.triples import triple_keys, triples_checked
 from owkg.ranking.scores import Ranks, gathered, is_jax, ranks_from_scores
 from owkg.ranking.sets import EntitySets, known_sets
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable, validated
@@ -98,6 +99,8 @@ def rank(
     tolerance: float = 0.0,
     model: str | None = None,
     sort: str | None = None,
+    entities: Iterable[str] | None = None,
+    relations: Iterable[str] | None = None,
 ) -> RankTable:
     """Filtered ranks of the answers of a split among all entities.
 
@@ -105,7 +108,10 @@ def rank(
         scores: floats [triples of the split, entities], of every entity in the place of the answer; larger is
             better. Or one such matrix for each side, {"head": ..., "tail": ...}. Of the side "relation",
             [triples of the split, relations], of every relation between head and tail.
-        graph: of `owkg.read_graph`; rows and columns are in the order of its split and of its entities.
+        graph: of `owkg.read_graph`. Rows of `scores` are in the order of the triples in its split. Columns
+            are in the order of `graph.entities`, which for labelled files is sorted and is seldom the order
+            of another library, unless `entities` says otherwise; of the side "relation", in that of
+            `graph.relations`, unless `relations` does.
         split: whose triples are ranked.
         side: that is predicted, "head", "tail" or "relation", where `scores` is one matrix.
         filter: splits whose other answers leave the candidates; none: raw ranks. None: train, valid, test and
@@ -114,10 +120,12 @@ def rank(
         model: name for the column `model`.
         sort: the non-deterministic rank instead: the answer's index after a sort of the scores by stable,
             quicksort or heapsort, or reversed-stable and so on: ascending, read from the end.
+        entities: labels of the columns of `scores`, in their order: those of the graph, each once.
+        relations: labels of the columns where relations are ranked, likewise.
 
     Raises:
-        ValueError: naming the argument, if the graph has no such split, a matrix has another shape, or a
-            score is NaN.
+        ValueError: naming the argument, if the graph has no such split, a matrix has another shape, a score
+            is NaN, or labels are not those of the graph.
 
     Examples:
         >>> triples = np.array([[0, 0, 1]], np.int32)
@@ -144,8 +152,57 @@ def rank(
     options: Any = {"filter_splits": filters, "tolerance": tolerance, "model": model, "score": not tolerance}
     options["sort"] = sort
     options["popularity"] = "train" in graph.splits
+    if entities is not None or relations is not None:
+        graph = _by_columns(graph, entities, relations)
+        facts = fact_splits(graph)
     tables = [rank_table(graph, given, facts[split], one, **options) for one, given in of_side.items()]
     return RankTable.trusted(pl.concat(tables), {"split": split, "filter": filters})
+
+
+def _by_columns(
+    graph: KnowledgeGraph, entities: Iterable[str] | None, relations: Iterable[str] | None
+) -> KnowledgeGraph:
+    """The graph with ids in the order of the labels that are given."""
+    given = {"entities": entities, "relations": relations}
+    orders = {}
+    for name, labels in given.items():
+        own = getattr(graph, name)
+        if labels is not None and (isinstance(labels, str) or not isinstance(labels, Iterable)):
+            raise ArgumentError(name, f"must be labels, got {labels!r}.")
+        order = orders[name] = own if labels is None else tuple(map(str, labels))
+        if missing := set(own) - set(order):
+            some = f"{len(missing):,} of {len(own):,}, such as {min(missing)!r}"
+            raise ArgumentError(name, f"must be all those of the graph, and there is no column of {some}.")
+    return seen_part(graph, orders["entities"], orders["relations"])
+
+
+def require_facts(graph: KnowledgeGraph, triples: np.ndarray, *, most: float = 0.0, hint: str) -> None:
+    """A look whether ids are those of the graph: whether its splits, also of false triples, hold the triples.
+
+    Args:
+        graph: whose ids the triples should be.
+        triples: int [triples, 3], in range.
+        most: share of them that may be in no split.
+        hint: what to do otherwise, the end of the message.
+
+    Raises:
+        ValueError: counting those in no split, and naming one.
+    """
+    strange = in_no_split(graph, triples)
+    if strange.sum() <= most * len(triples):
+        return
+    head, relation, tail = triples[int(np.argmax(strange))].tolist()
+    labels = graph.entities[head], graph.relations[relation], graph.entities[tail]
+    raise ValueError(
+        f"{strange.sum():,} of {len(triples):,} triples are in no split of the graph, such as {head} "
+        f"{relation} {tail}, which is {' '.join(map(repr, labels))} by the ids of the graph. {hint}"
+    )
+
+
+def in_no_split(graph: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
+    """Whether each triple is in no split of a graph, neither of facts nor of false triples."""
+    own, *others = triple_keys(triples, *graph.splits.values()) if graph.splits else [triples[:, 0]]
+    return ~np.isin(own, np.concatenate([own[:0], *others]))
 
 
 def perfect_ranks(

@@ -12,6 +12,8 @@ from owkg import checks
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import written_aside
+from owkg.kg import KnowledgeGraph
+from owkg.ranks import lists
 from owkg.ranks.table import RankTable, validated, validated_at
 
 # The key of the metadata of a Parquet file under which it is said how a rank table was made.
@@ -19,7 +21,9 @@ _ABOUT = "owkg"
 _SUFFIXES = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
 
 
-def read_ranks(path: str | PathLike[str]) -> RankTable:
+def read_ranks(
+    path: str | PathLike[str], *, graph: KnowledgeGraph | None = None, untied: bool = False
+) -> RankTable:
     """The rank table in a Parquet, CSV or TSV file, validated.
 
     CSV and TSV files begin with a line of column names and say no types: labels and ids, and the columns
@@ -27,6 +31,10 @@ def read_ranks(path: str | PathLike[str]) -> RankTable:
 
     Args:
         path: ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        graph: whose triples are ranked. It adds popularity and category, and where the file has no column
+            candidates, it gives them: filtered by train, valid, test and the split that is ranked
+            (`ranks_from_list` takes other filters). None: nothing is added.
+        untied: take a column rank, in the place of optimistic and pessimistic, as free of ties.
 
     Returns:
         The table, and how it was made, which only Parquet files can say: `split`, `filter` (the splits whose
@@ -34,14 +42,35 @@ def read_ranks(path: str | PathLike[str]) -> RankTable:
 
     Raises:
         ValueError: naming the file and the row, for CSV and TSV its line, as `validated`; if the suffix
-            is unknown; or if the file is not what its suffix says.
+            is unknown; if the file is not what its suffix says; or if its triples are not those of `graph`.
         OSError: if the file cannot be opened.
     """
+    return _read(path, graph, untied=untied, complete=True)
+
+
+def read_lacking(
+    path: str | PathLike[str], graph: KnowledgeGraph | None = None, *, untied: bool = False
+) -> RankTable:
+    """As `read_ranks`; the graph gives candidates where they lack, and adds nothing else to other tables."""
+    return _read(path, graph, untied=untied, complete=False)
+
+
+def _read(
+    path: str | PathLike[str], graph: KnowledgeGraph | None, *, untied: bool, complete: bool
+) -> RankTable:
     path = path_checked(path)
+    where: dict[str, Any] = {"source": str(path), "place": lambda row: f"{path}, row {row + 1}"}
     if separator(path) is not None:
-        table, place = read_text_table(path)
-        return RankTable.trusted(validated_at(table, source=str(path), place=place))
-    return RankTable.trusted(validated(read_parquet(path), source=str(path)), _about(path))
+        table, where["place"] = read_text_table(path)
+        about: dict[str, Any] = {}
+    else:
+        table, about = read_parquet(path), _about(path)
+    if untied:
+        table = lists.untied(table, **where)
+    if graph is not None and (complete or lists.lacks_candidates(table.columns)):
+        table, more = lists.with_graph(table, graph, **where)
+        about = about | more
+    return RankTable.trusted(validated_at(table, **where), about)
 
 
 def _about(path: Path) -> dict[str, Any]:

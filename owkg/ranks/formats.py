@@ -10,6 +10,10 @@ Kind = Literal["table", "list", "scores", "run"]
 """What can be converted to a rank table: one, ranks without their ties, score matrices (.npz), a TREC run."""
 
 
+# Bytes of a file that are looked at; text has no 0 among them. What files of .npy, .bz2, .xz begin with.
+_START, _PACKED = 4096, (b"\x93NUMPY", b"BZh", b"\xfd7zXZ")
+
+
 def kind_of(path: Path) -> Kind:
     """What the file is.
 
@@ -28,6 +32,13 @@ def kind_of(path: Path) -> Kind:
         return "list" if "rank" in names and "optimistic" not in names else "table"
     if suffix == ".jsonl":
         raise ValueError(f"{path}: is read by owkg ranks generated, if it holds lists of answers.")
+    with path.open("rb") as file:
+        start = file.read(_START)
+    if suffix != ".gz" and (b"\0" in start or start.startswith(_PACKED)):
+        raise ValueError(
+            f"{path}: neither .npz, .parquet, .csv, .tsv nor a TREC run, but a binary file. "
+            "A list of ranks is .csv with the columns head, relation, tail, side, rank; scores are .npz."
+        )
     first = read_lines(path)[0]
     if 6 not in (len(first.split()), len(first.split("\t"))):
         raise ValueError(

@@ -63,7 +63,8 @@ def rank_queries(
 
     Returns:
         The rank table. The relation of a query carries its key, `relation|time=2014`: queries of other keys
-        are other queries for macro metrics, comparisons and pools.
+        are other queries for macro metrics, comparisons and pools. Its column `filtered` is true if `known`
+        has the fact of every task, so that the answers to one query left each other's candidates.
 
     Raises:
         ValueError: if a column is missing, a label is no entity, a task stands there twice or has no
@@ -149,14 +150,16 @@ def rank_queries(
         name: np.asarray(getattr(found, name), np.int64)
         for name in ("optimistic", "pessimistic", "candidates")
     }
-    columns["filtered"] = [known is not None] * len(frame)
+    own = 0 if left is None else int(_holds(left, answer).sum())
+    # The answers to one query leave each other's candidates only if the filter knows them.
+    columns["filtered"] = [own == len(frame)] * len(frame)
     if model is not None:
         columns["model"] = [model] * len(frame)
     about: dict[str, Any] = {
         "filter": ["known", *keys, *([] if during is None else [during])] if left is not None else []
     }
     if left is not None:
-        about["own_facts_known"] = int(_holds(left, answer).sum())
+        about["own_facts_known"] = own
     return RankTable.trusted(validated(pl.concat([table, pl.DataFrame(columns)], how="horizontal")), about)
 
 

@@ -26,6 +26,7 @@ from owkg.ranks.build import (
     own_scores,
     query_names,
     rank_table,
+    require_facts,
     score_checked,
     sides_checked,
     split_of,
@@ -35,6 +36,7 @@ from owkg.ranks.unseen import about_unseen, is_seen, last_ranks, unseen_checked
 
 _ARRAYS = ("scores", "triples", "side")
 _LABELS = ("entity_labels", "relation_labels")
+_ADD = "add these arrays, labels in the order of the ids."
 # What an array in a file begins with.
 _MAGIC = b"\x93NUMPY"
 
@@ -58,7 +60,8 @@ def ranks_from_matrix(
 
     Args:
         path: of the file. It is never unpickled.
-        graph: with labels in the file, they are matched, in whatever order; without, ids are the graph's.
+        graph: with labels in the file, they are matched, in whatever order. Without, columns of scores and
+            ids of triples are in the order of the graph's labels (`graph.entities`, `graph.relations`).
         filter_splits: the other answers that these splits of the graph know leave the candidates. No splits
             are possible, and without a graph necessary: raw ranks. None: train, valid and test, as far as the
             graph has them, and the smallest split that holds all the triples.
@@ -76,7 +79,8 @@ def ranks_from_matrix(
         `filtered` is that of `rank_table`, and false without a graph.
 
     Raises:
-        ValueError: naming the file: if it is not such a file, does not fit the graph, or a score is NaN.
+        ValueError: naming the file: if it is not such a file, does not fit the graph, a score is NaN, or,
+            where the file lacks labels, triples are in no split of the graph.
         OSError: if it cannot be opened.
     """
     options = {
@@ -128,6 +132,12 @@ def converted(
             own = _in_order(seen, entities, relations, scores.shape[1])
             triples = triples_checked(triples, own.num_entities, own.num_relations)
             split = split_of(own, triples)
+            if split is None and (entities is None or relations is None):
+                lacking = [
+                    name for name, of in zip(_LABELS, (entities, relations), strict=True) if of is None
+                ]
+                arrays = " and ".join(lacking)
+                require_facts(own, triples, hint=f"Without {arrays}, ids must be those of the graph; {_ADD}")
             filters = default_filters(own, split) if filter_splits is None else list(filter_splits)
             about = {"split": split, "filter": filters}
             table = rank_table(

@@ -11,13 +11,17 @@ import polars as pl
 from owkg.files.lines import read_lines
 from owkg.ranks.annotate import annotated, other_candidates
 from owkg.ranks.dataset import RankDataset
-from owkg.ranks.files import read_ranks
+from owkg.ranks.files import read_lacking
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.table import RankTable
 
 
 def read_tables(
-    files: Sequence[Path], graph: Any = None, *, shares: Mapping[str, float] | str | None = None
+    files: Sequence[Path],
+    graph: Any = None,
+    *,
+    shares: Mapping[str, float] | str | None = None,
+    untied: bool = False,
 ) -> list[RankTable]:
     """The rank tables of some files; of several, each row names its model, the file's where it has none.
 
@@ -25,8 +29,9 @@ def read_tables(
 
     Args:
         files: of `owkg.ranks.read_ranks`.
-        graph: adds popularity and category; None: nothing is added.
+        graph: adds popularity and category, and candidates where they lack; None: nothing is added.
         shares: of `owkg.ranks.reweight.reweighted`: by relation, or "uniform"; None: no weights.
+        untied: of `owkg.ranks.read_ranks`.
 
     Raises:
         ValueError: beginning with the file, if it is no rank table or not of the graph; if two files have
@@ -34,7 +39,7 @@ def read_tables(
     """
     tables = []
     for path, name in zip(files, _names(files), strict=True):
-        read = read_ranks(path)
+        read = read_lacking(path, graph, untied=untied)
         table = read.frame
         if graph is not None:
             splits = read.about.get("filter")

@@ -14,6 +14,7 @@ from owkg.files.lines import first_row, read_lines, split_labels
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import text_source
 from owkg.kg import KnowledgeGraph
+from owkg.kg.signs import check_header, header_columns, note_order
 from owkg.kg.triples import COLUMNS
 
 
@@ -41,11 +42,16 @@ def read_facts(path: Any) -> KnowledgeGraph:
     relations = frame["relation"].unique().sort()
     kinds = {column: pl.Enum(relations if column == "relation" else entities) for column in COLUMNS}
     ids = [frame[column].cast(kind).to_physical().to_numpy() for column, kind in kinds.items()]
+    if path.suffix != ".parquet" and header_columns(frame.row(0)):
+        lines = {"facts": np.stack(ids, axis=1).astype(np.int32)}
+        check_header(KnowledgeGraph(tuple(entities), tuple(relations), lines), {"facts": (path, 1)})
     facts = _sorted(ids, len(entities), len(relations))
     if repeated := len(frame) - len(facts):
         message = f"{path}: {repeated} of {len(frame)} lines repeat an earlier fact; each fact counts once."
         warnings.warn(message, UserWarning, stacklevel=2)
-    return KnowledgeGraph(tuple(entities), tuple(relations), {"facts": facts})
+    graph = KnowledgeGraph(tuple(entities), tuple(relations), {"facts": facts})
+    note_order(graph, path)
+    return graph
 
 
 def sorted_facts(

@@ -241,6 +241,20 @@ def test_a_graph_with_other_candidates_is_noted(folder, call):
     assert call("ranks.parquet --kg graph --metric mrr")[2] == ""
 
 
+def test_ranks_without_candidates_have_those_of_the_graph(folder, answer, call):
+    table = _table(2, tied=False)
+    write_ranks(table, "whole.parquet")
+    columns = ["head", "relation", "tail", "side", "optimistic"]
+    table.select(columns).rename({"optimistic": "rank"}).write_csv("alone.csv")
+    table.drop("candidates").write_csv("lacking.csv")
+    expected = answer("whole.parquet --kg graph --metric amri,zmrr,probe@0.5,0.5")
+    assert answer("alone.csv --untied --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
+    assert answer("lacking.csv --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
+    code, _, err = call("alone.csv --untied --metric amri")
+    assert code == 2
+    assert "alone.csv: no column candidates" in err
+
+
 def test_a_graph_without_the_entities_is_refused(folder, call):
     write_ranks(TABLE.with_columns(head=pl.lit("nobody")), "other.parquet")
     code, out, err = call("other.parquet --kg graph")

@@ -119,6 +119,16 @@ def test_a_list_without_ties_only_when_said_so(call):
     assert read_ranks("out.parquet").frame.select("optimistic", "pessimistic", "candidates").rows() == [
         (2, 2, 7)
     ]
+    # With a graph its candidates follow, by the filter that is asked for.
+    code, out, err = call("list.csv --untied --kg graph --out out.parquet")
+    assert (code, err) == (0, "")
+    assert out == "wrote out.parquet: 1 ranks (1 tail), 0 % tied, filtered by train, valid, test\n"
+    read = read_ranks("out.parquet")
+    assert read.frame.select("candidates", "filtered", "category").rows() == [(3, True, "1-1")]
+    assert read.about == {"split": "test", "filter": ["train", "valid", "test"]}
+    code, out, _ = call("list.csv --untied --kg graph --filter train --out out.parquet")
+    assert "note: test is not among what filters (train): the other answers of a query stay" in out
+    assert not read_ranks("out.parquet").frame["filtered"].any()
     code, _, err = call("list.csv --candidates 7 --out out.parquet")
     assert code == 2
     assert "a column rank says nothing of ties; with --untied it is both" in err
@@ -251,6 +261,11 @@ def test_duplicates_in_the_graph_are_told(call, folder):
         ("ranks.parquet --untied --out out.csv", "--untied says nothing about a rank table"),
         ("ranks.parquet --filter none --out out.csv", "--filter says nothing about a rank table"),
         ("list.csv --unanswered --out out.csv", "--unanswered says nothing about a rank list"),
+        ("list.csv --untied --filter train --out out.csv", "--filter needs --kg"),
+        (
+            "list.csv --untied --kg graph --candidates 9 --out out.csv",
+            "--candidates must be absent with a graph",
+        ),
         (
             "list.csv --untied --out out.csv",
             "list.csv: --candidates must be an option or the column candidates",

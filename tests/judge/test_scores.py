@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from owkg.judge.scores import intersected, scores
 from owkg.judge.significance import pairwise
-from owkg.judge.stability import stability
+from owkg.judge.stability import stability, stability_by_triple
 from owkg.metrics import Ties, evaluate, metric, tasks_of
 
 NAMES = ("mrr", "hits@3", "mr", "amri", "adjusted_hits@3", "macro-mrr", "macro-map@20", "probe@0.5")
@@ -47,6 +47,41 @@ def test_means_are_those_of_evaluate(seed, rule):
     turned = [name for name, larger in zip(found.metrics, found.larger_is_better, strict=True) if not larger]
     assert turned == ["mr"]
     np.testing.assert_array_equal(found.strength[2], -found.mean[2])
+
+
+@pytest.mark.parametrize("names", [["mrr"], ["macro-mrr"]])
+@pytest.mark.parametrize("by_triple", [False, True])
+def test_weights_are_those_of_every_system(names, by_triple):
+    """A column weight in one table only: the others weigh 1, so other weights are an error, everywhere."""
+    a, b = table(0), table(1)
+    chosen = [metric(name) for name in names]
+
+    def read(first, second):
+        if by_triple:
+            return stability_by_triple(
+                7, {"a": first, "b": second}, chosen, sizes=[0.5], draws=5
+            ).tau.tolist()
+        found, _ = scores({"a": first, "b": second}, chosen)
+        return found.value.tolist(), found.weight.tolist()
+
+    own = pl.Series("weight", np.where(np.arange(len(a)) % 4 == 3, 9.0, 0.25))
+    ones = pl.Series("weight", np.ones(len(a)))
+    assert read(a.with_columns(ones), b) == read(a, b.with_columns(ones)) == read(a, b)
+    read(a.with_columns(own), b.with_columns(own))
+    for first, second in ((a.with_columns(own), b), (a, b.with_columns(own))):
+        with pytest.raises(
+            ValueError, match=r"must have the same weights .*: those of 24 answers differ, such as"
+        ):
+            read(first, second)
+
+
+def test_a_table_that_does_not_say_whether_it_is_filtered_is():
+    a, b = table(0), table(1)
+    chosen = [metric("macro-map@20")]
+    found = scores({"a": a.with_columns(filtered=True), "b": b}, chosen)[0]
+    np.testing.assert_array_equal(found.value, scores({"a": a, "b": b}, chosen)[0].value)
+    with pytest.raises(ValueError, match="or the others are not filtered"):
+        scores({"a": a.with_columns(filtered=False), "b": b}, chosen)
 
 
 def test_what_each_query_reads():

@@ -143,12 +143,21 @@ def test_what_cannot_be_streamed_is_told(folder, tables, tmp_path, monkeypatch):
             "heads and",
         ),
         (lambda table: table.with_columns(filtered=False), "filtered is not in"),
+        (lambda table: table.with_columns(weight=pl.lit(1.0)), "weight is not in"),
     ],
 )
 def test_systems_of_other_tasks_are_refused(tables, tmp_path, change, message):
     written(tables | {"rotate": change(tables["rotate"])}, tmp_path / "ranks")
     with pytest.raises(ValueError, match=message):
         owkg.compare([tmp_path / "ranks"], "amri")
+
+
+def test_other_weights_are_refused_by_macro_metrics_too(tables, tmp_path):
+    weights = {"rotate": 2.0}
+    weighted = {name: of.with_columns(weight=pl.lit(weights.get(name, 1.0))) for name, of in tables.items()}
+    written(weighted, tmp_path / "ranks")
+    with pytest.raises(ValueError, match=r"must have the same weights .* differ, such as .*, 1 and 2"):
+        owkg.compare([tmp_path / "ranks"], "macro-mrr")
 
 
 def test_raw_ranks_beside_filtered(tables, tmp_path):

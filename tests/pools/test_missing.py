@@ -181,6 +181,27 @@ def test_judgements_of_others():
         missing_share(judgements([("c", "s", "a", 1)]), graph())
 
 
+def test_the_truth_of_a_benchmark_is_not_known(tmp_path, capsys):
+    """All that `owkg sample` writes is there; judging every query with the full test gives the sparsity."""
+    from owkg.cli.main import main
+
+    rng = np.random.default_rng(0)
+    rows = sorted({tuple(row) for row in rng.integers((20, 3, 20), size=(900, 3)).tolist()})
+    (tmp_path / "facts.tsv").write_text("\n".join(f"e{h}\tr{r}\te{t}" for h, r, t in rows) + "\n")
+    world = tmp_path / "world"
+    options = ["--density", "0.5", "--min-answers", "1", "--num-queries", "all", "--no-figure"]
+    assert main(["sample", str(tmp_path / "facts.tsv"), str(world), *options]) == 0
+    of = {name: len((world / f"qrels_{name}.txt").read_text().splitlines()) for name in ("sparse", "full")}
+    for folder, split in ((world, "test_sparse"), (world / "openke", "test")):
+        capsys.readouterr()
+        judged = ["missing", str(world / "qrels_full.txt"), "--kg", str(folder), "--design", "complete"]
+        assert main([*judged, "--split", split, "--format", "json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        (row,) = said["sparsity"]
+        assert row["sparsity_at_least"] == pytest.approx(1 - of["sparse"] / of["full"])
+        assert f"hold facts that {split} lacks, which do not count as known." in said["notes"][-1]
+
+
 def test_the_command(tmp_path, capsys):
     from owkg.cli.main import main
 

@@ -107,3 +107,25 @@ def test_what_is_no_graph_or_no_table(function):
         function(BARE, None)
     with pytest.raises(ValueError, match="`table`"):
         function(None, GRAPH)
+
+
+def test_ids_of_another_order_are_an_error():
+    triples = np.random.default_rng(0).permutation(np.indices((10, 2, 10)).reshape(3, -1).T)[:60]
+    splits = {"train": triples[:40].astype(np.int32), "test": triples[40:].astype(np.int32)}
+    names = tuple(f"e{i}" for i in range(10))
+    graph = KnowledgeGraph(names, ("r", "s"), splits)
+    columns = dict(zip(("head", "relation", "tail"), splits["test"].T, strict=True))
+    row = {"side": "tail", "optimistic": 1, "pessimistic": 1, "candidates": 10}
+    own = pl.DataFrame(columns).with_columns(**{key: pl.lit(value) for key, value in row.items()})
+    assert "popularity" in annotated(own, graph).columns
+    turned = own.with_columns(head=9 - pl.col("head"), tail=9 - pl.col("tail"))
+    by_number = KnowledgeGraph(tuple(map(str, range(10))), ("r0", "r1"), splits)
+    as_text = turned.with_columns(relation=pl.format("r{}", "relation"))
+    for other, whose in ((turned, graph), (as_text, by_number)):
+        with pytest.raises(ValueError, match="of 20 triples are in no split of the graph, such as"):
+            annotated(other, whose)
+    # Nothing is known of the test where there is none, and what labels say is what is meant.
+    annotated(turned, graph._replace(splits={"train": splits["train"]}))
+    labels = [pl.format("e{}", name).alias(name) for name in ("head", "tail")]
+    labelled = turned.with_columns(*labels, pl.Series("relation", ["r", "s"]).gather(turned["relation"]))
+    annotated(labelled, graph)

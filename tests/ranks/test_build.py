@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from owkg.kg import KnowledgeGraph, known_answers, num_candidates
 from owkg.ranks import rank_table
+from owkg.ranks.build import rank
 
 SPLITS = ("train", "valid", "test")
 
@@ -152,3 +153,31 @@ def test_false_triples_are_no_filter_and_popularity_needs_train():
         rank_table(graph, **call, filter_splits=["test_negatives"])
     with pytest.raises(ValueError, match="`popularity` needs a split train, got valid, test, test_negatives"):
         rank_table(graph, **call, filter_splits=["valid"])
+
+
+def test_columns_of_another_order_are_named_by_their_labels():
+    graph = random_graph(3, entities=7, relations=3)
+    rng = np.random.default_rng(1)
+    test = graph.splits["test"]
+    scores = {side: rng.normal(size=(len(test), 7)) for side in ("head", "tail")}
+    scores["relation"] = rng.normal(size=(len(test), 3))
+    order, swap = rng.permutation(7), rng.permutation(3)
+    moved = {side: of[:, swap if side == "relation" else order] for side, of in scores.items()}
+    labels = {"entities": np.array(graph.entities)[order], "relations": [graph.relations[i] for i in swap]}
+    assert rank(moved, graph, **labels).frame.equals(rank(scores, graph).frame)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"entities": "abcde"}, "`entities` must be labels, got 'abcde'"),
+        ({"entities": ["e0", "e1"]}, r"`entities` must be all those of .* no column of 3 of 5, such as"),
+        ({"entities": [*(f"e{i}" for i in range(5)), "x"]}, "`entities` must be in the graph, got 'x'"),
+        ({"entities": [*(f"e{i}" for i in range(5)), "e1"]}, "`entities` must be different labels"),
+        ({"relations": ["r0"]}, r"`relations` must be all those of .* 1 of 2, such as 'r1'"),
+    ],
+)
+def test_labels_of_columns_are_those_of_the_graph(labels, message):
+    graph = random_graph(0)
+    with pytest.raises(ValueError, match=message):
+        rank(np.zeros((len(graph.splits["test"]), 5)), graph, **labels)

@@ -99,6 +99,22 @@ def test_a_plain_graph_is_a_special_case():
         assert one[column].to_list() == other[column].to_list()
 
 
+def test_filtered_says_whether_the_known_facts_hold_those_of_the_tasks():
+    tasks = pl.DataFrame({"head": "a", "relation": "r", "tail": ["b", "c"], "time": 1, "side": "tail"})
+    other = tasks.with_columns(tail=pl.lit("d")).drop("side")[:1]
+    scores = [[0.0, 3.0, 2.0, 1.0]] * 2
+    for facts, filtered, ranks in (
+        ([tasks.drop("side"), other], True, [1, 1]),
+        ([tasks.drop("side")[:1], other], False, [1, 1]),
+        ([other], False, [1, 2]),
+        (None, False, [1, 2]),
+    ):
+        known = None if facts is None else pl.concat(facts)
+        table = rank_queries(scores, tasks, "abcd", known=known, key="time", query="time").frame
+        assert table["filtered"].to_list() == [filtered] * 2
+        assert table["optimistic"].to_list() == ranks
+
+
 def test_queries_of_other_times_are_other_queries():
     rng = np.random.default_rng(1)
     tasks = pl.DataFrame(

@@ -57,6 +57,24 @@ def test_labels_are_matched_in_any_order(saved):
     assert ranks_from_matrix(saved(**GOOD | moved), GRAPH).equals(expected)
 
 
+@pytest.mark.parametrize(
+    ("known", "lacking"),
+    [({}, "entity_labels and relation_labels"), ({"entity_labels": np.array(ENTITIES)}, "relation_labels")],
+)
+def test_ids_of_another_order_are_an_error(saved, known, lacking):
+    """Of the three triples the graph knows one, by the ids of another order."""
+    foreign = GOOD | known | {"triples": np.array([[0, 0, 1], [3, 1, 2], [0, 1, 2]])}
+    words = (
+        "2 of 3 triples are in no split of the graph, such as 3 1 2, which is 'd' 's' 'c' by the ids of the "
+        f"graph. Without {lacking}, ids must be those"
+    )
+    with pytest.raises(ValueError, match=re.escape(words)):
+        ranks_from_matrix(saved(**foreign), GRAPH)
+    labels = {"entity_labels": np.array(ENTITIES), "relation_labels": np.array(RELATIONS)}
+    # By their labels, these are new facts, which the filter does not know.
+    assert not ranks_from_matrix(saved(**foreign | labels), GRAPH)["filtered"].any()
+
+
 def test_relations_that_the_file_does_not_know_do_no_harm(saved):
     scores, triples = SCORES[::2], TRIPLES[::2]  # of relation r
     arrays = {"scores": scores, "triples": triples, "side": "tail", "relation_labels": np.array(["r"])}

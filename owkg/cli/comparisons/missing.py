@@ -44,7 +44,11 @@ def missing(
     It is a lower bound, because what nobody judged, or pooled, may be true as well. It has a lower limit
     where queries were drawn at random, and an interval where these were judged completely (--design).
     owkg theory and owkg simulate take the sparsity as --sparsity.
+
+    Splits that hold the truth which --split lacks, as missing.txt and test_full.txt of owkg sample, do not
+    count as known.
     """
+    from owkg.kg import fact_splits, known_splits
     from owkg.pools.missing import design_of, found_by_depth, judgements, missing_share
     from owkg.terminal.tables import line, printed
 
@@ -56,7 +60,12 @@ def missing(
     how = design_of(known, judged, drawn)
     options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn, "design": how}
     found = missing_share(judged, graph, by=groups, **options)
-    depths = None if candidates is None else found_by_depth(judged, candidates, graph, level=level)
+    hidden = [name for name in fact_splits(graph) if name not in known_splits(graph, split)]
+    if any(len(graph.splits[name]) for name in hidden):
+        notes.append(f"{', '.join(hidden)}: hold facts that {split} lacks, which do not count as known.")
+    depths = (
+        None if candidates is None else found_by_depth(judged, candidates, graph, split=split, level=level)
+    )
     if form is Format.JSON:
         more = {} if depths is None else {"depths": rows_of(depths)}
         said = {"design": str(how), "sparsity": rows_of(found), **more, "notes": notes}

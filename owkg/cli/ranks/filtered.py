@@ -109,8 +109,9 @@ def filtered(
     if known is not None and (own := found.about["own_facts_known"]) < len(found):
         some = f"the own fact of {own:,} of {len(found):,} tasks only" if own else "no task's own fact"
         note(
-            f"{some} is among the known facts. If they hold the facts of TASKS, labels or the key are "
-            "spelled differently, and not all is filtered as it should be."
+            f"{some} is among the known facts, so the other answers to a query stay candidates, and the "
+            "column filtered is false. If --known should hold the facts of TASKS, labels or the key are "
+            "spelled differently."
         )
     if form is Format.JSON:
         print(json.dumps(shown, indent=2))

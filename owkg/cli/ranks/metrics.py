@@ -45,7 +45,7 @@ _FROM = {"num_entities": "probe_entities", "shares": "reweight", "level": "ci"}
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
     "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
-    "mean_of_sides",
+    "mean_of_sides", "untied",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link")
 
@@ -62,8 +62,15 @@ def metrics(
     ] = None,
     kg: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of the graph: popularity, relation categories, half-links."),
+        typer.Option(
+            metavar="DIR",
+            help="Folder of the graph: popularity, relation categories, half-links; candidates of a table "
+            "without that column.",
+        ),
     ] = None,
+    untied: Annotated[
+        bool, typer.Option("--untied", help="Take a column rank, in a file of ranks alone, as free of ties.")
+    ] = False,
     by: Annotated[
         str,
         typer.Option(
@@ -168,7 +175,8 @@ def metrics(
     if replicates is not None and interval is IntervalName.ANALYTIC:
         raise ValueError("`replicates` has no effect with --interval analytic; percentile and bca resample.")
     if mean_of_sides:
-        _print_side_means(files, metric, form, others=bool(by or reweight or figures or probe_entities))
+        others = bool(by or reweight or figures or probe_entities)
+        _print_side_means(files, metric, form, others=others, untied=untied)
         return
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     divisions = _divisions(by)
@@ -179,6 +187,7 @@ def metrics(
             kg,
             reweight,
             figures,
+            untied,
             metrics=chosen,
             by=[name for name in divisions if name not in ("side", "ties")],
             sides=("head", "tail", "relation", "both") if everything or "side" in divisions else ("both",),
@@ -210,7 +219,12 @@ def _option(argument: str) -> str:
 
 
 def _computed(
-    files: list[Path], kg: Path | None, reweight: str | None, figures: Path | None, **options: Any
+    files: list[Path],
+    kg: Path | None,
+    reweight: str | None,
+    figures: Path | None,
+    untied: bool,
+    **options: Any,
 ) -> tuple[Any, list[tuple[int, int]], str]:
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
     from owkg import checks
@@ -221,7 +235,9 @@ def _computed(
 
     checks.level("ci", options["level"])
     if any(map(is_dataset, files)):
-        return *_streamed(files, kg, {"reweight": reweight, "figures": figures}, options), ""
+        return *_streamed(
+            files, kg, {"reweight": reweight, "figures": figures, "untied": untied or None}, options
+        ), ""
     if figures is not None:
         writable_folder(figures)
     check_readable(files)
@@ -229,7 +245,7 @@ def _computed(
         with progress("reading"):
             graph = None if kg is None else graph_in(kg)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            tables = read_tables(files, graph, shares=shares)
+            tables = read_tables(files, graph, shares=shares, untied=untied)
         if figures is not None:
             from owkg.plots.ranks import rank_figures
 
@@ -271,7 +287,7 @@ def _streamed(
 
 
 def _print_side_means(
-    files: list[Path], names: list[str] | None, form: MetricsFormat, *, others: bool
+    files: list[Path], names: list[str] | None, form: MetricsFormat, *, others: bool, untied: bool
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
@@ -290,7 +306,7 @@ def _print_side_means(
         )
     check_readable(files)
     with noted():
-        tables = read_tables(files, None)
+        tables = read_tables(files, None, untied=untied)
     chosen = {} if names is None else {"metrics": _metrics(names)}
     found = pl.concat([side_means(table, **chosen) for table in tables], how="diagonal")
     if form is MetricsFormat.JSON:

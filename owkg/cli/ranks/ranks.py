@@ -43,8 +43,8 @@ ranks_app.command(
 
 # What can be said about which input; the rest would go unheard.
 _APPLIES = {
-    "kg": {Kind.SCORES, Kind.RUN},
-    "filter": {Kind.SCORES, Kind.RUN},
+    "kg": {Kind.SCORES, Kind.RUN, Kind.LIST},
+    "filter": {Kind.SCORES, Kind.RUN, Kind.LIST},
     "qrels": {Kind.RUN},
     "split": {Kind.RUN},
     "num_entities": {Kind.RUN},
@@ -68,6 +68,7 @@ _WORDS = {
     epilog="Examples:\n\n"
     "owkg ranks convert scores.npz --kg data/nations --out ranks.parquet\n\n"
     "owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet\n\n"
+    "owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet\n\n"
     "owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv\n\n"
     "owkg ranks convert ranks.parquet --out ranks.csv"
 )
@@ -121,7 +122,8 @@ def convert(
         bool, typer.Option("--untied", help="Take the column rank of a rank list as free of ties.")
     ] = False,
     candidates: Annotated[
-        int | None, typer.Option(help="Candidates of each row of a rank list without that column.")
+        int | None,
+        typer.Option(help="Candidates of each row of a rank list without that column, unless --kg says."),
     ] = None,
     unanswered: Annotated[
         bool,
@@ -221,7 +223,10 @@ def convert(
                 f"{source}: a column rank says nothing of ties; with `untied` it is both the optimistic and "
                 "the pessimistic rank."
             )
-        table, more = converted_list(source, num_candidates=candidates)
+        if splits is not None and graph is None:
+            raise ValueError("`filter` needs --kg, the graph that has these splits.")
+        options: Any = {"graph": graph, "filter_splits": splits}
+        table, about, more = converted_list(source, num_candidates=candidates, **options)
         notes += more
     else:
         read = ranks.read_ranks(source)
@@ -229,7 +234,7 @@ def convert(
     if model is not None:
         table = _named(source, table, model, kind)
     ranks.write_ranks(table, out, about)
-    if about.get("filter") and kind in (Kind.SCORES, Kind.RUN):
+    if about.get("filter") and kind in (Kind.SCORES, Kind.RUN, Kind.LIST):
         notes += filter_note(table, about["split"], about["filter"])
         notes += unseen_note(about.get("unseen", {}), about["split"])
     _report(out, table, notes, about)

@@ -1,0 +1,128 @@
+"""Signs that files of triples hold something else than head, relation, tail: a header line, another order."""
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from owkg.files.lines import line_error
+from owkg.kg.graph import KnowledgeGraph
+
+# Names of columns that pandas, KGX, Hetionet and others write, in any case; some with an end such as _id.
+_ENDS = r"(?:[ _-]?(?:id|ids|label|name|entity|node|uri|type))?"
+_HEAD = r"heads?|h|subject|subj|sub|s|source|src|from|start|lhs|(?:entity|node|e|ent)[ _-]?1"
+_RELATION = (
+    r"relations?|relationship|rel|r|predicate|pred|property|prop|p|edge|metaedge|interaction|type|label"
+)
+_TAIL = r"tails?|t|object|obj|o|target|tgt|trg|dst|dest|to|end|rhs|(?:entity|node|e|ent)[ _-]?2"
+_WORDS = {
+    name: re.compile(rf"[#:@\"'\s]*(?:{words}){_ENDS}[\"'\s]*", re.IGNORECASE)
+    for name, words in (("head", _HEAD), ("relation", _RELATION), ("tail", _TAIL))
+}
+# Fewer relations say nothing about the order of columns.
+_FEWEST = 10
+
+
+def header_columns(labels: Sequence[str]) -> list[str]:
+    """What the labels of a first line name as columns, head, relation and tail in any order; else nothing.
+
+    Examples:
+        >>> header_columns(["subject", "object", "predicate"]), header_columns(["a", "r", "b"])
+        (['head', 'tail', 'relation'], [])
+    """
+    found = [next((name for name, words in _WORDS.items() if words.fullmatch(x)), "") for x in labels]
+    return found if sorted(found) == sorted(_WORDS) else []
+
+
+def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -> None:
+    """A look for a header line among the triples: labels of a first line that occur in no other line.
+
+    Args:
+        graph: as it was read, its triples in the order of the lines.
+        lines: by split, its file and the number of its first line.
+
+    Raises:
+        ValueError: if such a line names columns: head, relation and tail, or words for them. One that does
+            not, and is first in every split, gives a warning.
+    """
+    firsts = {name: triples[0].tolist() for name, triples in graph.splits.items() if len(triples)}
+    for name, (head, relation, tail) in firsts.items():
+        labels = graph.entities[head], graph.relations[relation], graph.entities[tail]
+        columns = header_columns(labels)
+        everywhere = len(firsts) > 1 and all(other == [head, relation, tail] for other in firsts.values())
+        if not (columns or everywhere) or not _only_first(graph, firsts[name]):
+            continue
+        path, line = lines[name]
+        if columns:
+            raise line_error(path, line, header_message(labels, columns))
+        warnings.warn(
+            f"{path}, line {line}: {' '.join(labels)!r} is the first line of every split, and its labels "
+            "occur in no other line: is it a header? owkg reads it as a triple; delete it if it is a header.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return
+
+
+def header_message(labels: Sequence[str], columns: Sequence[str]) -> str:
+    """What is said of a header line."""
+    order = (
+        "" if list(columns) == list(_WORDS) else " and put the columns into the order head, relation, tail"
+    )
+    return f"must be a triple, got what looks like a header line, {' '.join(labels)!r}; delete it{order}."
+
+
+def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> bool:
+    """Whether the labels of a triple occur in no other one, and there are others."""
+    head, relation, tail = triple
+    others = 0
+    for triples in graph.splits.values():
+        same = (triples[:, 0] == head) & (triples[:, 1] == relation) & (triples[:, 2] == tail)
+        for column, one in ((1, relation), (0, head), (2, tail), (0, tail), (2, head)):
+            if ((triples[:, column] == one) & ~same).any():
+                return False
+        others += len(triples) - int(same.sum())
+    return others > 0
+
+
+def note_order(graph: KnowledgeGraph, where: Any) -> None:
+    """A warning, naming `where`, if what was read as relations looks like entities.
+
+    Most relation labels are labels of entities then, and there are few labels in the place of the relations.
+    Numbers are labels of both in any graph; therefore heads and relations must be about the same numbers, and
+    tails at most half as many.
+    """
+    shared = set(graph.relations).intersection(graph.entities)
+    if graph.num_relations < _FEWEST or 2 * len(shared) < graph.num_relations:
+        return
+    numbers = all(label.isdecimal() for label in shared)
+    place = {label: i for i, label in enumerate(graph.entities) if label in shared}
+    same = np.array([place.get(label, -1) for label in graph.relations])
+    ends, through = np.zeros((2, graph.num_entities), bool), np.zeros(graph.num_relations, bool)
+    for triples in graph.splits.values():
+        for there, column in zip((*ends, through), (0, 2, 1), strict=True):
+            there[triples[:, column]] = True
+    same, relations = same[through & (same >= 0)], np.count_nonzero(through)
+    head, tail = ends
+    for of, few, order, column in (
+        (head, tail, "head, tail, relation", "tails"),
+        (tail, head, "relation, head, tail", "heads"),
+    ):
+        common, rest = np.count_nonzero(of[same]), np.count_nonzero(few)
+        alike = 2 * common >= np.count_nonzero(of) + relations - common
+        if numbers:
+            found = alike and 2 * rest <= relations
+        else:
+            apart = 2 * np.count_nonzero(few & of) <= rest
+            found = 2 * common >= relations and (rest < relations or (alike and apart))
+        if found:
+            warnings.warn(
+                f"{where}: {common:,} of {relations:,} relations are entities too, and there are {rest:,} "
+                f"{column}: is the order of the columns {order}? owkg reads head, relation, tail.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
