@@ -6,9 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg.cli.main import main
 from owkg.judge.runs import write_run
 from owkg.kg import write_labelled
 from simulations.judged_campaigns import audits, campaign, faults, true_correlations, world
+
+MAIN = main
 
 
 @pytest.mark.parametrize("design", ["budget", "sheet", "complete"])
