@@ -438,10 +438,10 @@ def _beyond(part: Part, box: Box) -> list[str]:
 
 
 def _refuted(models: pl.DataFrame) -> list[str]:
-    """In sentences, which values the stated box does not allow."""
+    """In sentences, which values the range does not allow."""
     some = models.filter(pl.col("refuted") > 0)
     return [
-        f"A {metric} of {value:.3f} ({model}) is not possible in {share:.0%} of the stated box; that part is "
+        f"A {metric} of {value:.3f} ({model}) is not possible in {share:.0%} of the range; that part is "
         "left out."
         for model, metric, value, share in some.select("model", "metric", "value", "refuted").rows()
     ]
