@@ -344,6 +344,8 @@ def popularity(
                     right = gap > 0 if not row["verdict"].startswith("reversed") else gap < 0
                     rows.append({"seed": seed, "verdict": row["verdict"], "right": right})
             update(seed + 1, number, "")
+            if (seed + 1) % 20 == 0:  # what a run that is cut short has
+                save_table(pl.DataFrame(rows), out / "judged_popularity.csv")
     table = pl.DataFrame(rows)
     save_table(table, out / "judged_popularity.csv")
     summed = table.group_by("verdict").agg(pairs=pl.len(), wrong=(~pl.col("right")).sum()).sort("verdict")
