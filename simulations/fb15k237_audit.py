@@ -107,8 +107,8 @@ def published(data: Data, out: Out = Path("out")) -> None:
         said = found.filter(sure)
         rows.append([f"{d:g}", str(len(said)), str(len(said.filter(turned))), str(len(found) - len(said))])
     line(
-        f"sparsity {sparsity[0]:.3f} to {sparsity[1]:.3f} (by what judging found), {len(found)} pairs, of which "
-        f"judging turns {len(found.filter(turned))}",
+        f"sparsity {sparsity[0]:.3f} to {sparsity[1]:.3f} (by what judging found), {len(found)} pairs, of "
+        f"which judging turns {len(found.filter(turned))}",
         "dim",
     )
     heads = ["correlations apart by", "order sure", "of these turned by judging", "not sure"]
