@@ -80,7 +80,7 @@ def world(
         score = own * true + bias * popular + rng.normal(size=true.shape)
         tables[name] = _ranks(score, known)
         lists[name] = _run(name, score)
-        full[name] = float((1 / _ranks(score, true)["optimistic"]).mean())
+        full[name] = float((1 / _ranks(score, true)["optimistic"].to_numpy()).mean())
     labels = tuple(f"h{q}" for q in range(queries)), tuple(f"t{e}" for e in range(_ENTITIES))
     query, tail = np.nonzero(known)
     test = np.stack([query, np.zeros_like(query), queries + tail], 1).astype(np.int32)
@@ -144,35 +144,33 @@ def campaign(of: World, design: str, seed: int) -> Campaign:
     rng = np.random.default_rng(seed)
     # Of an unknown design the user says nothing.
     how = rng.choice(DESIGNS[:-1]) if design == "unknown" else design
-    if how == "sheet":
-        facts = audit(of.tables, "mrr", graph=of.graph, lists=of.lists, test="t").facts
-        chosen = facts.select(_KEYS).unique(maintain_order=True)
-        if chosen.is_empty():
-            how = "budget"
+    chosen = _facts(of) if how == "sheet" else pl.DataFrame()
+    if how == "sheet" and chosen.is_empty():
+        how = "budget"
+    every = chosen
     if how != "sheet":
         run = pl.concat(of.lists.values())
-        known = of.truth.join(_test(of), on=["query", "answer"], how="semi")
         names = run["query"].unique().sort()
         if how in ("complete", "sampled-pool", "sampled-budget"):
             size = int(rng.integers(len(names) // 4, len(names)))
             run = run.filter(pl.col("query").is_in(rng.choice(names, size, replace=False).tolist()))
-        depth = _ENTITIES if how == "complete" else int(rng.integers(1, 8))
-        every = pool(run, depth)
+        every = chosen = pool(run, _ENTITIES if how == "complete" else int(rng.integers(1, 8)))
         if how in ("budget", "sampled-budget"):
-            asked = every.join(known, on=["query", "answer"], how="anti")
-            asked = within_budget(asked, int(rng.integers(5, max(len(asked), 6))), seed=seed)
-            chosen = asked.select(_KEYS)
-        else:
-            chosen = every.select(_KEYS)
-        left = every.select(_KEYS).join(chosen, on=_KEYS, how="anti")
-    else:
-        left = chosen.clear()
-    judged = _labelled(of, chosen)
+            asked = every.join(_test(of), on=["query", "answer"], how="anti")
+            chosen = within_budget(asked, int(rng.integers(5, max(len(asked), 6))), seed=seed)
+    left = every.select(_KEYS).join(chosen, on=_KEYS, how="anti")
+    judged = _labelled(of, chosen.select(_KEYS))
     order = rng.permutation(len(judged))
     parts = [_cut(judged, order < share * len(judged), sheet=how == "sheet") for share in _LEVELS]
     rest = left.with_columns(relevance=pl.lit(POOLED, pl.Int64))
     told = [pl.concat([one, rest]) for one in (*parts, judged)]
     return Campaign(design if design == "unknown" else str(how), told[-1], told[:-1])
+
+
+def _facts(of: World) -> pl.DataFrame:
+    """The candidates that an audit would have judged first."""
+    facts = audit(of.tables, "mrr", graph=of.graph, lists=of.lists, test="t").facts
+    return facts.select(_KEYS).unique(maintain_order=True)
 
 
 def _test(of: World) -> pl.DataFrame:
@@ -252,10 +250,12 @@ def faults(of: World, one: Campaign, told: list[Told]) -> dict[str, int]:
         does not allow; `excluded` of `intervals`: intervals of sparsity, full-test metric and correlation
         that do not hold the truth, of those that are printed without a stated sparsity.
     """
-    count = dict.fromkeys(("audits", "claims", "compared", "stronger", "beyond", "intervals", "excluded"), 0)
+    count: dict[str, int] = dict.fromkeys(
+        ("audits", "claims", "compared", "stronger", "beyond", "intervals", "excluded"), 0
+    )
     count["audits"] = len(told)
     claimed = (HOLDS, HOLDS_IN_RANGE, REVERSED_IN_RANGE)
-    count["claims"] = sum(each.audit.pairs["verdict"].is_in(claimed).sum() for each in told)
+    count["claims"] = sum(verdict in claimed for each in told for verdict in each.audit.pairs["verdict"])
     for few in told:
         for more in told:
             if few is more or few.judged > more.judged or few.stated > more.stated:
@@ -334,7 +334,8 @@ def popularity(
             rng = np.random.default_rng([seed, 1])
             of = world(10_000 + seed, queries=200, biases=tuple(rng.uniform(0, 1.5, 3)))
             rho = true_correlations(of)
-            for given in ({}, {"correlation": rho}):
+            statements: list[dict[str, Any]] = [{}, {"correlation": rho}]
+            for given in statements:
                 try:
                     found = audit(of.tables, "mrr", test="t", sparsity=of.sparsity, **given)
                 except ArgumentError:
@@ -344,6 +345,8 @@ def popularity(
                     right = gap > 0 if not row["verdict"].startswith("reversed") else gap < 0
                     rows.append({"seed": seed, "verdict": row["verdict"], "right": right})
             update(seed + 1, number, "")
+            if (seed + 1) % 20 == 0:  # what a run that is cut short has
+                save_table(pl.DataFrame(rows), out / "judged_popularity.csv")
     table = pl.DataFrame(rows)
     save_table(table, out / "judged_popularity.csv")
     summed = table.group_by("verdict").agg(pairs=pl.len(), wrong=(~pl.col("right")).sum()).sort("verdict")

@@ -259,14 +259,8 @@ def _judgements(judged: Any, design: Any, sample: pl.DataFrame | None, *, sparsi
             read.append(("a frame", source, design_of(how, source, sample)))
         elif isinstance(source, str | PathLike) and str(source):
             found = judgements(source, how)
-            sheet = found.design is Design.SHEET and sample is not None
-            read.append(
-                (
-                    str(source),
-                    found.qrels,
-                    found.design if sheet else design_of(found.design, found.qrels, sample),
-                )
-            )
+            drawn = None if found.design is Design.SHEET else sample
+            read.append((str(source), found.qrels, design_of(found.design, found.qrels, drawn)))
         else:
             raise ArgumentError("judged", f"must be frames or paths of judgements, got {source!r}.")
     best = next(group for group in _FIRST if any(how in group for *_, how in read))
@@ -317,7 +311,7 @@ def _box(
             raise ArgumentError("judged", "must judge queries that the systems answer, got none such.")
     if judged.sample is None or graph is None:
         return Box(sparsity, own, source), pl.DataFrame(schema=JUDGED)
-    how = judged.design
+    how = design_of(judged.design, judged.sample, sample)
     options: Any = {"ci": ci, "sample": sample, "design": how}
     groups = ((), ("side", "category"))
     try:
@@ -438,10 +432,10 @@ def _beyond(part: Part, box: Box) -> list[str]:
 
 
 def _refuted(models: pl.DataFrame) -> list[str]:
-    """In sentences, which values the stated box does not allow."""
+    """In sentences, which values the range does not allow."""
     some = models.filter(pl.col("refuted") > 0)
     return [
-        f"A {metric} of {value:.3f} ({model}) is not possible in {share:.0%} of the stated box; that part is "
+        f"A {metric} of {value:.3f} ({model}) is not possible in {share:.0%} of the range; that part is "
         "left out."
         for model, metric, value, share in some.select("model", "metric", "value", "refuted").rows()
     ]

@@ -26,6 +26,7 @@ GRAPH = KnowledgeGraph(
     },
 )
 FILES = {"metadata.json", "pool.qrels", "pool.tsv", "runs.trec.gz", "sheet.tsv"}
+FILES |= {f"{name}.design.json" for name in ("pool.qrels", "sheet.tsv")}
 
 
 def run_of(model, lists, entity=(0, 1)):
@@ -117,7 +118,10 @@ def test_what_is_true_and_not_pooled(call, folder):
         read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "relevance").rows()
     )
     assert relevances == {"ann": 0, "cat": 0, "oslo": 0}
-    assert {path.name for path in (folder / "pool").iterdir()} == FILES - {"sheet.tsv"}
+    assert {path.name for path in (folder / "pool").iterdir()} == FILES - {
+        "sheet.tsv",
+        "sheet.tsv.design.json",
+    }
     assert "0 candidates to judge" in out
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import owkg.report
 from owkg import report
-from owkg.auditing.result import VERDICTS
+from owkg.auditing.result import HOLDS_IF_FOUND_AND_INDEPENDENT, OPEN, VERDICTS
 from owkg.checks import ArgumentError
 from owkg.report import words
 
@@ -156,6 +156,21 @@ def test_a_verdict_comes_with_what_it_rests_on(audit):
     assert "facts" not in none
     alone = words.pair_rests(row_of(probability_low=None, probability_high=None), said | WITHOUT)
     assert alone.endswith("Rests on the known answers alone, with no stated sparsity.")
+
+
+def test_a_lower_bound_is_no_range(audit):
+    said = audit.assumptions | {"sparsity": None, "correlation": None, "sparsity_at_least": 0.3}
+    said |= {"sparsity_from": "judgements of a pool", "design": "pool"}
+    none = {"probability_low": None, "probability_high": None}
+    text = words.pair_rests(row_of(verdict=HOLDS_IF_FOUND_AND_INDEPENDENT, **none), said)
+    assert "a sparsity of what was found (0.3) and no more, a correlation of 0 (none is stated:" in text
+    text = words.pair_rests(row_of(verdict=OPEN, **none), said)
+    assert "with a sparsity of at least 0.3, with no upper end (judgements of a pool)" in text
+    rests = words.rests(words.prepared(replace(audit, assumptions=said)))
+    assert "judging shows no more than that it is at least 0.3" in rests["grid"] + rests["models"]
+    assert "they give no correlation" in rests["judged"]
+    rests = words.rests(words.prepared(replace(audit, assumptions=said | {"design": "complete"})))
+    assert "lower" not in rests["judged"]
 
 
 def test_no_probability_is_said_to_be_0_or_1():
