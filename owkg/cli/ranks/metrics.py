@@ -47,7 +47,7 @@ _OF_FULL_RANKS = (
     "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
     "mean_of_sides",
 )  # fmt: skip
-_DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link")
+_DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
 
 def metrics(
@@ -68,7 +68,7 @@ def metrics(
         str,
         typer.Option(
             help="Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) "
-            "are in train); several with commas."
+            "are in train), seed; several with commas."
         ),
     ] = "",
     metric: Annotated[
@@ -142,6 +142,8 @@ def metrics(
     """Rank metrics of one or several models: value, confidence interval, chance level.
 
     A confidence interval is for other queries of the same kind: whole queries are the sampling unit.
+    A model with several seeds (column seed) has the mean over them, its standard deviation over seeds, and an
+    interval for other queries and other seeds.
     The chance level is the mean under random ranking, with each task's own number of candidates.
 
     Tables show both sides together and realistic ranks, unless divided --by side,ties. JSON and CSV have
