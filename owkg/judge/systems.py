@@ -23,6 +23,7 @@ from owkg.judge.scores import Scores, intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
+from owkg.ranks.seeds import with_more_seeds
 
 System = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
 """Ranks of a system: a rank table, or where one or a TREC run is."""
@@ -156,34 +157,13 @@ def _systems(
         undetermined = max(undetermined, share)
         for system, table in tables.items():
             if system in found:
-                table = _more_seeds(system, found[system], table, owner[system], source)
+                table = with_more_seeds(found[system], table, f"the system {system!r}", owner[system], source)
             found[system], owner[system] = table, source
     _refuse_raw_beside_filtered(found)
     _compare_filters(found)
     if judged is not None and qrels is not None:
         _note_unasked(_called(qrels), judged, list(found.values()))
     return QrelsRanks(name, found, undetermined)
-
-
-def _more_seeds(system: str, table: RankTable, more: RankTable, before: Any, source: Any) -> RankTable:
-    """Both tables as one, of a system whose seeds stand in several files."""
-    if "seed" not in table.frame.columns or "seed" not in more.frame.columns:
-        hint = "; a column seed in both would tell its runs apart"
-        raise ValueError(f"{source}: the system {system!r} is in {before} too{hint}.")
-    both = set(table.frame["seed"].unique()) & set(more.frame["seed"].unique())
-    if both:
-        raise ValueError(f"{source}: seed {min(both)} of the system {system!r} is in {before} too.")
-    filters: list[list[str]] = [one.about["filter"] for one in (table, more) if "filter" in one.about]
-    if len(filters) == 2 and set(filters[0]) != set(filters[1]):
-        said = " and ".join(", ".join(one) or "nothing" for one in filters)
-        raise ValueError(f"{source}: the seeds of the system {system!r} are filtered by {said}.")
-    shared = [name for name in table.frame.columns if name in more.frame.columns]
-    try:
-        frame = pl.concat([table.frame.select(shared), more.frame.select(shared)])
-    except pl.exceptions.PolarsError:
-        must = "must hold labels, or ids, in every file"
-        raise ValueError(f"{source}: the system {system!r} {must}, and {before} has the others.") from None
-    return RankTable.trusted(frame, table.about)
 
 
 def seed_notes(scores: Scores) -> None:

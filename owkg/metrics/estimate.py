@@ -127,7 +127,6 @@ def through_cdf(z: Estimate) -> Estimate:
         standard_error=slope * z.standard_error,
         ci_low=low,
         ci_high=high,
-        deviation_over_seeds=slope * z.deviation_over_seeds,
     )
 
 

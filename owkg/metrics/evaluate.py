@@ -301,19 +301,31 @@ def estimates(source: Gathered, options: Options, seeds: Sequence[Gathered] = ()
             "must be analytic where a model has several seeds, which a bootstrap over queries takes as given"
         )
         raise ArgumentError("interval", f"{text}; got {options.interval.value}.")
-    own = [_unmapped(one, options, ()) for one in seeds]
-    found = _unmapped(source, options, own)
+    levels: dict[Averages, Chance] = {}
+    own = [_unmapped(one, options, (), levels) for one in seeds]
+    found = _unmapped(source, options, own, levels)
     for rule, by in found.items():
         for name in options.mapped & set(by):
             by[name] = through_cdf(by[name])
             if own:
                 values = [through_cdf(one[rule][name]).value for one in own]
-                by[name] = by[name]._replace(value=float(np.mean(values)))
+                by[name] = by[name]._replace(
+                    value=float(np.mean(values)), deviation_over_seeds=float(np.std(values, ddof=1))
+                )
     return found
 
 
-def _unmapped(source: Gathered, options: Options, own: Sequence[Estimates]) -> Estimates:
-    """The estimates before z metrics are mapped through the normal cdf; `own`: those of each seed."""
+def _unmapped(
+    source: Gathered, options: Options, own: Sequence[Estimates], levels: dict[Averages, Chance]
+) -> Estimates:
+    """The estimates before z metrics are mapped through the normal cdf.
+
+    Args:
+        source: of `estimates`.
+        options: likewise.
+        own: those of each seed, where `source` is of several.
+        levels: chance levels of functions of means, which all seeds share.
+    """
     metrics, _, rules, level, interval, replicates, key, _, draws = options
     bootstrap_key, chance_key = children(key, 2)
     found: Estimates = {rule: {} for rule in rules}
@@ -339,9 +351,11 @@ def _unmapped(source: Gathered, options: Options, own: Sequence[Estimates]) -> E
                     }
             continue
         if isinstance(measure, Median):
-            level_of_chance = median_chance(
-                source.shapes(weighting), key, inverse=measure.inverse, draws=draws
-            )
+            if (measure, weighting) not in levels:
+                levels[measure, weighting] = median_chance(
+                    source.shapes(weighting), key, inverse=measure.inverse, draws=draws
+                )
+            level_of_chance = levels[measure, weighting]
             of_medians = _medians(measure, weighting, group, source, level_of_chance, options, bootstrap_key)
             for rule in rules:
                 found[rule] |= of_medians[rule]
@@ -360,7 +374,10 @@ def _unmapped(source: Gathered, options: Options, own: Sequence[Estimates]) -> E
             continue
         chance_of_all = None
         if isinstance(measure, RankWeight) and measure.link is not None:
-            chance_of_all = linked_chance(measure, source.shapes(weighting), chance_key, draws=draws)
+            if (measure, weighting) not in levels:
+                shapes = source.shapes(weighting)
+                levels[measure, weighting] = linked_chance(measure, shapes, chance_key, draws=draws)
+            chance_of_all = levels[measure, weighting]
         moments, parts = averaged[measure, weighting], kept.get((measure, weighting))
         for rule in rules:
             for metric in group:

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from owkg.ranks.table import TRIPLE
+from owkg.ranks.table import TRIPLE, RankTable
 
 Runs = Mapping[Any, tuple[int, ...]]
 """The seeds of each model, increasing; under None where no model is named."""
@@ -51,3 +51,33 @@ def require_same_tasks(
             f"the seeds{named} must rank the same tasks: seed {seed} lacks {len(counted):,}, such as the "
             f"{row['side']} of {said}, which seed {has[0]} ranks."
         )
+
+
+def with_more_seeds(table: RankTable, more: RankTable, named: str, before: Any, source: Any) -> RankTable:
+    """Both tables as one, of a model whose seeds stand in several files.
+
+    Args:
+        table, more: with different seeds.
+        named: the model in messages, such as "the model 'a'".
+        before, source: the files.
+
+    Raises:
+        ValueError: naming both files, if a table has no seeds, both have the same one, or they cannot be of
+            one model.
+    """
+    if "seed" not in table.frame.columns or "seed" not in more.frame.columns:
+        hint = "a column seed in both would tell its runs apart"
+        raise ValueError(f"{source}: {named} is in {before} too; {hint}.")
+    both = set(table.frame["seed"].unique()) & set(more.frame["seed"].unique())
+    if both:
+        raise ValueError(f"{source}: seed {min(both)} of {named} is in {before} too.")
+    filters: list[list[str]] = [one.about["filter"] for one in (table, more) if one.about.get("filter")]
+    if len(filters) == 2 and set(filters[0]) != set(filters[1]):
+        said = " and ".join(", ".join(one) for one in filters)
+        raise ValueError(f"{source}: {named} is filtered otherwise than in {before}: by {said}.")
+    shared = [name for name in table.frame.columns if name in more.frame.columns]
+    try:
+        frame = pl.concat([table.frame.select(shared), more.frame.select(shared)])
+    except pl.exceptions.PolarsError:
+        raise ValueError(f"{source}: {named} has labels in one file and ids in {before}.") from None
+    return RankTable.trusted(frame, table.about)

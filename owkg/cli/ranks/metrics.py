@@ -219,7 +219,7 @@ def _computed(
     from owkg.files.storage import writable_folder
     from owkg.metrics.report import report_tables
     from owkg.ranks.dataset import is_dataset
-    from owkg.ranks.together import read_shares, read_tables
+    from owkg.ranks.together import by_model, read_shares, read_tables
 
     checks.level("ci", options["level"])
     if any(map(is_dataset, files)):
@@ -231,7 +231,7 @@ def _computed(
         with progress("reading"):
             graph = None if kg is None else graph_in(kg)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            tables = read_tables(files, graph, shares=shares)
+            paths, tables = by_model(files, read_tables(files, graph, shares=shares))
         if figures is not None:
             from owkg.plots.ranks import rank_figures
 
@@ -239,7 +239,7 @@ def _computed(
                 print(f"wrote {path}", file=sys.stderr)
         with progress("Computing", "parts") as update:
             protocol = _filter(tables)  # the tables are given up one by one
-            return *report_tables(files, tables, on_progress=update, **options), protocol
+            return *report_tables(paths, tables, on_progress=update, **options), protocol
 
 
 def _filter(tables: "list[RankTable]") -> str:
@@ -281,7 +281,7 @@ def _print_side_means(
     from owkg.cli.output import rows_of
     from owkg.metrics import side_means
     from owkg.ranks.dataset import is_dataset
-    from owkg.ranks.together import read_tables
+    from owkg.ranks.together import by_model, read_tables
     from owkg.terminal.tables import printed
 
     if others or form not in (MetricsFormat.TABLE, MetricsFormat.JSON):
@@ -292,7 +292,7 @@ def _print_side_means(
         )
     check_readable(files)
     with noted():
-        tables = read_tables(files, None)
+        _, tables = by_model(files, read_tables(files, None))
     chosen = {} if names is None else {"metrics": _metrics(names)}
     found = pl.concat([side_means(table, **chosen) for table in tables], how="diagonal")
     if form is MetricsFormat.JSON:
