@@ -53,8 +53,8 @@ class Cell(NamedTuple):
 class Config:
     """How much is drawn."""
 
-    samples: int = 4000
-    values: int = 500
+    samples: int = 2000
+    values: int = 250
     population: int = 2_000_000
     seed: int = 0
 
@@ -69,7 +69,7 @@ def cells(*, quick: bool) -> list[Cell]:
         for queries in (60, 300, 1500)
         for effect in (0.0, 0.05, 0.2)
     ]
-    others = ((2, 2), (3, 3), (10, 10), (5, 2))
+    others = ((2, 2), (10, 10), (5, 2))
     return five + [Cell("micro", seeds, 300, effect) for seeds in others for effect in (0.05, 0.2)]
 
 

@@ -27,7 +27,7 @@ class Observed(NamedTuple):
         answers: the known answers of the queries.
         freedom: degrees of freedom of `sampling`: effective queries (Kish) less one.
         unseen: variance that a difference of two systems has beside: queries that were not drawn may differ
-            where these do not.
+            where these do not. Of all systems, or of each.
         spread: what the seeds of each system add to the variance of its value, [systems]; None of single
             seeds.
     """
@@ -36,14 +36,17 @@ class Observed(NamedTuple):
     sampling: Float64[np.ndarray, "systems systems"]
     answers: Answers
     freedom: float = np.inf
-    unseen: float = 0.0
+    unseen: float | Float64[np.ndarray, "systems"] = 0.0
     spread: SeedSpread | None = None
 
     def only(self, system: int) -> "Observed":
         """The value of one system."""
         at = slice(system, system + 1)
         spread = self.spread and SeedSpread(*(column[at] for column in self.spread))
-        return self._replace(value=self.value[at], sampling=self.sampling[at, at], spread=spread)
+        unseen = self.unseen if np.ndim(self.unseen) == 0 else np.asarray(self.unseen)[at]
+        return self._replace(
+            value=self.value[at], sampling=self.sampling[at, at], unseen=unseen, spread=spread
+        )
 
     @property
     def errors(self) -> tuple[Float64[np.ndarray, "systems"], Float64[np.ndarray, "systems"]]:
@@ -78,6 +81,7 @@ def observed(
     weight: Float64[np.ndarray, "queries"],
     answers: Answers,
     spread: SeedSpread | None = None,
+    seeds: int | Int64[np.ndarray, "systems"] = 1,
 ) -> Observed:
     """A metric sum(value) / sum(weight) of each system, its covariance over queries, and what seeds add.
 
@@ -89,7 +93,12 @@ def observed(
     effective = float(total**2 / (weight @ weight))
     covariance = apart @ apart.T * queries / max(queries - 1, 1) / total**2
     return Observed(
-        mean, covariance, answers, max(effective - 1, 1.0), unseen_variance(value / weight, effective), spread
+        mean,
+        covariance,
+        answers,
+        max(effective - 1, 1.0),
+        unseen_variance(value / weight, effective) / seeds**2,
+        spread,
     )
 
 
@@ -205,13 +214,14 @@ def probabilities(
     own = (over[one, one], over[other, other], over[one, other])
     of_first, of_second, shared = (x.reshape(-1, 1, *more) for x in own)
     variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
-    variance = np.maximum(variance, 0) + (slope[0] ** 2 + slope[1] ** 2) / 2 * seen.unseen
+    unseen = np.broadcast_to(seen.unseen, seen.value.shape)
+    half = [slope[i] ** 2 * unseen[at].reshape(-1, 1, *more) for i, at in enumerate(pairs)]
+    variance = np.maximum(variance, 0) + (half[0] + half[1]) / 2
     freedom: Any = seen.freedom
     if seen.spread is not None:
-        (first, second), power = (np.asarray(index) for index in pairs), (2, 4)
         parts = [
-            sum(slope[i] ** k * of[at].reshape(-1, 1, *more) for i, at in enumerate((first, second)))
-            for k, of in zip(power, seen.spread, strict=True)
+            sum(slope[i] ** k * of[at].reshape(-1, 1, *more) for i, at in enumerate(pairs))
+            for k, of in zip((2, 4), seen.spread, strict=True)
         ]
         variance, freedom = nested(variance, freedom, *parts)
     missing = missing_answers(seen.answers, sparsity.reshape(-1, *more))

@@ -138,7 +138,9 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     candidates = frame["candidates"].to_numpy()
     entities = int(np.median(candidates) + np.median(np.repeat(sizes, sizes))) - 1
     answers = Answers(counts, share / share.sum(), max(entities, int(counts.max()) + 2), queries)
-    seen = order.observed(one.value[0], weight, answers, one.spread(0) if seeds else None)
+    seen = order.observed(
+        one.value[0], weight, answers, one.spread(0) if seeds else None, one.num_seeds if seeds else 1
+    )
     last = frame.with_columns(last=pl.Series(rank_weights(weight_of, candidates)))
     if average == "queries":
         given = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from owkg.checks import ArgumentError
 from owkg.judge.schema import known_entity
@@ -79,9 +79,15 @@ class Scores(NamedTuple):
         return 1 + (strength[:, None, :] > strength[:, :, None]).sum(2)
 
     @property
-    def seeded(self) -> np.ndarray:
-        """Whether each system has several seeds, [systems]."""
-        return np.array([one is not None for one in self.seeds or (None,) * len(self.systems)])
+    def num_seeds(self) -> Int64[np.ndarray, "systems"]:
+        """How many seeds each system has."""
+        every = self.seeds or (None,) * len(self.systems)
+        return np.array([1 if one is None else len(one.seeds) for one in every])
+
+    @property
+    def seeded(self) -> Bool[np.ndarray, "systems"]:
+        """Whether each system has several seeds."""
+        return self.num_seeds > 1
 
     def of_queries(self, index: np.ndarray) -> "Scores":
         """The scores on some of the queries."""

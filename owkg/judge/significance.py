@@ -197,7 +197,7 @@ def difference_intervals(
 
     If systems have several seeds, d_q is of the means over seeds, and the variance of the metric over the
     seeds of each system is added (`owkg.stats.nested`): queries are paired, seeds are not. The degrees of
-    freedom are those of Welch and Satterthwaite.
+    freedom are those of Welch and Satterthwaite. Half a query of one seed is added at each end.
 
     Args:
         scores: of at least two systems on at least two queries.
@@ -249,7 +249,10 @@ def _with_seeds(
     seen = np.empty(len(first))
     for part, gaps in _gaps(each, first, second):
         seen[part] = (gaps - gaps.mean(1)[:, None] * relative).var(1, ddof=1) / each.shape[1]
-    of_queries = seen + unseen_variance(scores.value[which] / np.where(weight > 0, weight, 1), effective)
+    # Half a query of one seed: the mean over seeds of a query that was not drawn scatters by less.
+    less = (1 / scores.num_seeds[first] ** 2 + 1 / scores.num_seeds[second] ** 2) / 2
+    unseen = unseen_variance(scores.value[which] / np.where(weight > 0, weight, 1), effective)
+    of_queries = seen + less * unseen
     spread = scores.spread(which)
     component, square = (x[first] + x[second] for x in spread)
     variance, freedom = nested(of_queries, np.maximum(effective - 1, 0.5), component, square)

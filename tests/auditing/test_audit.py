@@ -180,7 +180,7 @@ def test_seeds_that_are_one_run_twice_are_certified_as_it():
         found = audit(again, ["mrr", "hits@10"], sparsity=(0.1, 0.3), test="t")
     single = audit(SYSTEMS, ["mrr", "hits@10"], sparsity=(0.1, 0.3), test="t")
     for name in ("certified", "share", "probability_low", "breakdown_sparsity", "verdict"):
-        assert found.pairs[name].to_list() == pytest.approx(single.pairs[name].to_list()), name
+        assert found.pairs[name].to_list() == pytest.approx(single.pairs[name].to_list(), rel=1e-3), name
 
 
 def test_seeds_that_cannot_be_audited():

@@ -48,7 +48,7 @@ def test_one_pair_whose_interval_is_over_queries_and_seeds(both):
     count = own[0].shape[1]
     gap = own[0].mean(0) - own[1].mean(0)
     variance = gap.var(ddof=1) / count
-    unseen = (np.ptp(of.value[3]) / count) ** 2
+    unseen = (np.ptp(of.value[3]) / count) ** 2 * (1 / 3**2 + 1 / 2**2) / 2
     component = square = 0.0
     for each in own:
         seeds = len(each)
