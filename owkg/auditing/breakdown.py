@@ -7,6 +7,7 @@ is, for each query, how far k facts can lower the sum of differences: bounded fr
 attained by a greedy choice for a demonstration.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -90,19 +91,8 @@ def breakdown(
     Raises:
         ValueError: if weights rise with the rank, are not finite or too few, or the pair is malformed.
     """
-    latest = pair.latest
-    largest = int(max(pair.largest.max(initial=0) + 1, latest.max(initial=0)))
-    if len(weights) <= largest or not np.isfinite(weights[1:]).all() or (np.diff(weights[1:]) > 0).any():
-        raise ArgumentError("weights", f"must fall or stay from rank 1 to {largest}, and be finite.")
-    if (pair.low > pair.high).any() or ((pair.known[0] > 0) != (pair.known[1] > 0)).any():
-        raise ArgumentError("pair", "must have low at most high, and the same answers for both systems.")
-    if (latest < pair.known).any() or ((latest > 0) != (pair.known > 0)).any():
-        raise ArgumentError("pair", "must have pessimistic ranks that are not below the optimistic ones.")
-    bounds, tail = lower_bounds(pair, weights, macro=macro)
-    certified = _certified(bounds, tail)
-    if values is not None and (latest > pair.known).any():
-        sharper = _certified(*lower_bounds(pair, weights, macro=macro, values=values))
-        certified = -1 if -1 in (certified, sharper) else max(certified, sharper)
+    _check(pair, weights)
+    certified, bounds = _certificate([(pair, values)], weights, macro=macro)
     facts = np.zeros(pair.low.shape[1:], bool)
     start = _labelled(pair, weights)
     if macro:
@@ -128,6 +118,71 @@ def breakdown(
     for at in np.flatnonzero(chosen):
         facts[rows[at], order[at, : chosen[at]]] = True
     return Breakdown(certified, int(chosen.sum()), facts)
+
+
+def breakdown_over_seeds(
+    pairs: Sequence[tuple[Pair, Float[np.ndarray, "queries answers"]]],
+    weights: Float[np.ndarray, "ranks"],
+    *,
+    macro: bool = False,
+) -> Breakdown:
+    """The breakdown number of "A is ahead of B" in the mean over seeds.
+
+    The bound of a query is the mean of its bounds over the pairs of seeds, because the same facts are missing
+    under every seed. Of several pairs no order is demonstrated.
+
+    Args:
+        pairs: of `breakdown`, and the values of A; every seed of A and of B in as many of them.
+        weights: of `breakdown`.
+        macro: likewise.
+
+    Raises:
+        ValueError: as `breakdown`.
+    """
+    if len(pairs) == 1:
+        return breakdown(pairs[0][0], weights, macro=macro, values=pairs[0][1])
+    for pair, _ in pairs:
+        _check(pair, weights)
+    certified, _ = _certificate(pairs, weights, macro=macro)
+    return Breakdown(certified, -1, np.zeros(pairs[0][0].low.shape[1:], bool))
+
+
+def _check(pair: Pair, weights: Float[np.ndarray, "ranks"]) -> None:
+    """ValueError if weights rise with the rank, are not finite or too few, or the pair is malformed."""
+    latest = pair.latest
+    largest = int(max(pair.largest.max(initial=0) + 1, latest.max(initial=0)))
+    if len(weights) <= largest or not np.isfinite(weights[1:]).all() or (np.diff(weights[1:]) > 0).any():
+        raise ArgumentError("weights", f"must fall or stay from rank 1 to {largest}, and be finite.")
+    if (pair.low > pair.high).any() or ((pair.known[0] > 0) != (pair.known[1] > 0)).any():
+        raise ArgumentError("pair", "must have low at most high, and the same answers for both systems.")
+    if (latest < pair.known).any() or ((latest > 0) != (pair.known > 0)).any():
+        raise ArgumentError("pair", "must have pessimistic ranks that are not below the optimistic ones.")
+
+
+def _certificate(
+    pairs: Sequence[tuple[Pair, Float[np.ndarray, "queries answers"] | None]],
+    weights: Float[np.ndarray, "ranks"],
+    *,
+    macro: bool,
+) -> tuple[int, Float[np.ndarray, "queries k"]]:
+    """(certified number of the mean of several pairs, mean of the bounds of their queries)."""
+
+    def mean(values: Sequence[np.ndarray | None]) -> tuple[np.ndarray, Tail]:
+        found = [
+            lower_bounds(pair, weights, macro=macro, values=own)
+            for (pair, _), own in zip(pairs, values, strict=True)
+        ]
+        tails = [tail for _, tail in found]
+        whole, each = (np.mean([tail[i] for tail in tails], axis=0) for i in range(2))
+        return np.mean([bounds for bounds, _ in found], axis=0), Tail(whole, each, tails[0].further)
+
+    bounds, tail = mean([None] * len(pairs))
+    certified = _certified(bounds, tail)
+    values = [own for _, own in pairs]
+    if values[0] is not None and any((pair.latest > pair.known).any() for pair, _ in pairs):
+        sharper = _certified(*mean(values))
+        certified = -1 if -1 in (certified, sharper) else max(certified, sharper)
+    return certified, bounds
 
 
 def _part(pair: Pair, rows: Int[np.ndarray, "some"]) -> Pair:

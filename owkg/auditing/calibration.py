@@ -77,7 +77,7 @@ def order_probability(
     difference: Any,
     sampling: Any,
     model: Any,
-    of_sampling: float = np.inf,
+    of_sampling: Any = np.inf,
     table: pl.DataFrame | None = None,
 ) -> Any:
     """P(the first is better), from the implied difference and its errors.

@@ -91,11 +91,14 @@ def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *,
         seed: of the halves.
 
     Returns:
-        Columns of `owkg.auditing.result.WEIGHTS`; none where there are fewer than four queries.
+        Columns of `owkg.auditing.result.WEIGHTS`; none where there are fewer than four queries, and none of
+        systems with several seeds.
     """
     least, metrics = np.array(_FOCUS), tuple(map(rank_weight, _METRICS))
     parts: list[pl.DataFrame] = []
     for first, second in combinations(systems, 2):
+        if ready.seeds(first) > 1 or ready.seeds(second) > 1:
+            continue
         query, ranks, last = ready.ranks(first, second)
         if last < 2 or query[-1] < 3:
             break

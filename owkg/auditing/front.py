@@ -19,7 +19,7 @@ from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, scores
-from owkg.judge.systems import Qrels, System
+from owkg.judge.systems import Qrels, System, seed_notes
 from owkg.keys import checked_key
 from owkg.kg import KnowledgeGraph
 from owkg.metric_definitions.measures import Weighting
@@ -64,7 +64,8 @@ def audit(
     a box of sparsities and correlations; and what the test set says without a thought of missing answers.
 
     Args:
-        systems: filtered rank tables or paths of them, or of TREC runs, by name; or paths.
+        systems: filtered rank tables or paths of them, or of TREC runs, by name; or paths. A system with
+            several seeds (column seed) is one system: the order is that of the means over seeds.
         metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2.
         qrels: which answers are relevant, for TREC runs; a frame, a file, or a split of the graph.
         graph: of the ranks: needed for lists, for judgements, and for runs that do not list all candidates.
@@ -132,7 +133,7 @@ def audit(
     try:
         ready = Prepared(tables, graph, runs, rule)
     except ArgumentError as error:
-        if error.name not in tables:
+        if error.name.partition(", seed ")[0] not in tables:
             raise
         text = f"must rank the same answers among the same candidates: {error.name!r} {error.message}"
         raise ArgumentError("systems", text) from None
@@ -143,6 +144,7 @@ def audit(
     box, seen = _box(ready, stated, own, known, drawn, graph, ci)
     start = ready if known.labels is None or ready.depth is None else ready.labelled(known.labels)
     of = scores(tables, chosen, ties=rule)[0]
+    seed_notes(of)
     tell = on_progress or (lambda done, total: None)
     parts: list[dict[str, pl.DataFrame]] = []
     beyond: list[str] = []
@@ -170,7 +172,7 @@ def audit(
             test,
             start,
             known,
-            [*_borrowed(chosen), *beyond, *_refuted(whole["models"])],
+            [*_of_seeds(of), *_borrowed(chosen), *beyond, *_refuted(whole["models"])],
         ),
     )
 
@@ -384,7 +386,7 @@ def _assumptions(
         "filtered": bool(frame["filtered"].all()) if "filtered" in frame.columns else True,
         "candidates": [low, high],
         "queries": len(of.queries),
-        "answers": len(frame),
+        "answers": len(frame) // max(ready.seeds(next(iter(tables))), 1),
         "lists": ready.depth,
         "judged_labels": [ready.num_found, ready.num_rejected]
         if ready.num_found + ready.num_rejected
@@ -404,6 +406,27 @@ def _of_candidates(candidates: pl.Series) -> list[str]:
         f"The model takes as many candidates for every query, and here they are {few:,.0f} to {many:,.0f} "
         "(of eight tenths of the answers): implied full-test metrics and probabilities of orders are rough. "
         "Observed values, their intervals and breakdown numbers are not concerned."
+    ]
+
+
+def _of_seeds(of: Scores) -> list[str]:
+    """Sentences on systems with several seeds."""
+    if not of.seeded.any():
+        return []
+    each = [of.by_seed(m) for m in range(len(of.metrics))]
+    said = []
+    for s, (name, one) in enumerate(zip(of.systems, of.seeds, strict=True)):
+        own = [values[s] for values in each]
+        deviations = [
+            f"{metric} {values.std(ddof=1):.4f}"
+            for metric, values in zip(of.metrics, own, strict=True)
+            if values is not None
+        ]
+        said += [f"{name} has {len(one.seeds)} (deviation of {', '.join(deviations)})"] if one else []
+    return [
+        f"Seeds: {'; '.join(said)}. Values are means over seeds; intervals, p-values and probabilities of "
+        "orders are over queries and seeds, by Student's t. Certified numbers are of the mean over seeds; "
+        "none is demonstrated, and no weights are compared, because these are of one run."
     ]
 
 

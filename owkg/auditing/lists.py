@@ -1,6 +1,7 @@
 """Systems' rank tables and lists as the `Pair`s that breakdown numbers are of."""
 
 import copy
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from owkg.auditing.breakdown import Pair
 from owkg.checks import ArgumentError
 from owkg.judge.qrels import binary, qrels_from_graph
 from owkg.judge.schema import ASKED, RUN, asked_entity, checked, known_entity, query_text
+from owkg.judge.scores import runs_of
 from owkg.kg import KnowledgeGraph, known_splits
 from owkg.metric_definitions.ties import Ties, half_rank_weights
 from owkg.rank_weights import RankWeight, tie_expectation
@@ -47,7 +49,7 @@ class Prepared:
 
         Args:
             tables: rank tables of the same triples and sides, filtered by all splits of the graph that are
-                known (`owkg.kg.known_splits`).
+                known (`owkg.kg.known_splits`). With several seeds (column seed), every seed is read.
             graph: of the ranks: known answers leave the lists.
             lists: of each, a run (columns of `owkg.judge.read_runs`) of its best candidates to the queries;
                 what it leaves out stands below what it lists, or is tied with its end where that is tied.
@@ -57,13 +59,21 @@ class Prepared:
         Raises:
             ValueError: if the tables rank other triples, are not filtered, or have other candidates; if a
                 list answers other queries only, or does not agree with the ranks; if there are lists and no
-                graph.
+                graph, or lists and a system with several seeds.
         """
-        one, *others = tables
+        runs, owners = runs_of(tables)
+        several = [name for name, seed in owners if seed is not None]
+        if several and lists is not None:
+            raise ArgumentError(
+                "lists",
+                f"must be left out where systems have several seeds, as a list is of one run: {several[0]!r} "
+                f"has {several.count(several[0])} seeds.",
+            )
+        one, *others = runs
         self._ties = Ties(ties)
-        tasks = _numbered(_tasks(one, tables[one]), 0)
+        tasks = _numbered(_tasks(one, runs[one]), 0)
         for i, name in enumerate(others, 1):
-            tasks = _beside(tasks, _numbered(_tasks(name, tables[name]), i), one, name)
+            tasks = _beside(tasks, _numbered(_tasks(name, runs[name]), i), one, name)
         spread = tasks.group_by("query").agg(pl.col("candidates").n_unique())
         if (spread["candidates"] > 1).any():
             raise ArgumentError(
@@ -76,12 +86,15 @@ class Prepared:
         self.split = None if graph is None else ranked_split(tables[one], graph)
         row = tasks["row"].to_numpy().astype(np.int64)
         self.systems = tuple(tables)
-        self._of = {name: i for i, name in enumerate(tables)}
+        self._runs = {
+            name: [i for i, (owner, _) in enumerate(owners) if owner == name] for name in self.systems
+        }
+        self._of = {name: own[0] for name, own in self._runs.items()}
         self._tasks = tasks
         queries = len(self.queries)
         ends = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("high", "high")}
         self._known, self._latest = (
-            [_padded(row, tasks[f"{end}_{i}"].to_numpy(), queries) for i in range(len(tables))]
+            [_padded(row, tasks[f"{end}_{i}"].to_numpy(), queries) for i in range(len(runs))]
             for end in ends.get(self._ties, ("low", "high"))
         )
         # The optimistic ranks at most: those of answers that judging found are known within bounds only.
@@ -220,9 +233,25 @@ class Prepared:
             self._depth[i] - np.bincount(row[named], minlength=len(every)),
         )
 
+    def seeds(self, system: str) -> int:
+        """How many seeds a system has."""
+        return len(self._runs[system])
+
+    def pairs(
+        self, first: str, second: str, weight: RankWeight
+    ) -> list[tuple[Pair, Float[np.ndarray, "queries answers"]]]:
+        """`pair` and `values` of the first, of pairs of seeds in which every seed stands as often."""
+        one, other = self._runs[first], self._runs[second]
+        count = math.lcm(len(one), len(other))
+        both = [(one[n % len(one)], other[n % len(other)]) for n in range(count)]
+        return [(self._pair(i, j), self._values(i, weight)) for i, j in both]
+
     def pair(self, first: str, second: str) -> Pair:
-        """What two systems make of the queries, for `owkg.auditing.breakdown`."""
-        i, j = both = self._of[first], self._of[second]
+        """What two systems make of the queries, for `owkg.auditing.breakdown`; under their first seeds."""
+        return self._pair(self._of[first], self._of[second])
+
+    def _pair(self, i: int, j: int) -> Pair:
+        both = i, j
         queries = len(self._largest)
         known, latest = (np.stack([ranks[x] for x in both]) for ranks in (self._known, self._latest))
         if self.depth is None:
@@ -245,7 +274,10 @@ class Prepared:
 
         Of answers that judging found, at least; those that it may be above of stand below them.
         """
-        low, high = (of[self._of[system]] for of in (self._settled, self._latest))
+        return self._values(self._of[system], weight)
+
+    def _values(self, i: int, weight: RankWeight) -> Float[np.ndarray, "queries answers"]:
+        low, high = (of[i] for of in (self._settled, self._latest))
         there = low > 0
         found = np.zeros(low.shape)
         if self._ties is Ties.EXACT:
@@ -371,7 +403,7 @@ def _tasks(name: str, table: Any) -> pl.DataFrame:
         *ASKED, "answer", "candidates", pl.col("rank", "low", "high").cast(pl.Int64)
     )
     if tasks.select(pl.struct(_ANSWER).is_duplicated().any()).item():
-        raise ArgumentError(name, "must be of one model and one seed: a task stands there twice.")
+        raise ArgumentError(name, "must have each task once, and one stands there twice under one seed.")
     return tasks
 
 

@@ -1,6 +1,6 @@
 """Probability that one model is better than another on the full test, of sparsities and correlations."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -10,6 +10,7 @@ from owkg.auditing.calibration import difference_error, full_error, most_missing
 from owkg.auditing.implied import Answers, extended, full_ends, missing_answers
 from owkg.judge.significance import unseen_variance
 from owkg.rank_weights import RankWeight
+from owkg.stats.nested import NO_SEEDS, SeedSpread, nested
 
 # Errors beyond strengths 0 and 1 at which a value refutes a sparsity.
 _REFUTED = 2.0
@@ -26,18 +27,30 @@ class Observed(NamedTuple):
         answers: the known answers of the queries.
         freedom: degrees of freedom of `sampling`: effective queries (Kish) less one.
         unseen: variance that a difference of two systems has beside: queries that were not drawn may differ
-            where these do not.
+            where these do not. Of all systems, or of each.
+        spread: what the seeds of each system add to the variance of its value, [systems]; None of single
+            seeds.
     """
 
     value: Float64[np.ndarray, "systems"]
     sampling: Float64[np.ndarray, "systems systems"]
     answers: Answers
     freedom: float = np.inf
-    unseen: float = 0.0
+    unseen: float | Float64[np.ndarray, "systems"] = 0.0
+    spread: SeedSpread | None = None
 
     def only(self, systems: list[int]) -> "Observed":
         """The values of some systems."""
-        return self._replace(value=self.value[systems], sampling=self.sampling[np.ix_(systems, systems)])
+        spread = self.spread and SeedSpread(*(column[systems] for column in self.spread))
+        unseen = self.unseen if np.ndim(self.unseen) == 0 else np.asarray(self.unseen)[systems]
+        sampling = self.sampling[np.ix_(systems, systems)]
+        return self._replace(value=self.value[systems], sampling=sampling, unseen=unseen, spread=spread)
+
+    @property
+    def errors(self) -> tuple[Float64[np.ndarray, "systems"], Float64[np.ndarray, "systems"]]:
+        """(standard error of each value over queries and seeds, its degrees of freedom)."""
+        variance, freedom = nested(np.diag(self.sampling), self.freedom, *(self.spread or NO_SEEDS))
+        return np.sqrt(variance), freedom
 
 
 class Full(NamedTuple):
@@ -64,9 +77,13 @@ class Full(NamedTuple):
 
 
 def observed(
-    value: Float64[np.ndarray, "systems queries"], weight: Float64[np.ndarray, "queries"], answers: Answers
+    value: Float64[np.ndarray, "systems queries"],
+    weight: Float64[np.ndarray, "queries"],
+    answers: Answers,
+    spread: SeedSpread | None = None,
+    seeds: int | Int64[np.ndarray, "systems"] = 1,
 ) -> Observed:
-    """A metric sum(value) / sum(weight) of each system, and its covariance over queries.
+    """A metric sum(value) / sum(weight) of each system, its covariance over queries, and what seeds add.
 
     The covariance is that of a ratio of means (Cochran 1977, section 6.4).
     """
@@ -76,7 +93,12 @@ def observed(
     effective = float(total**2 / (weight @ weight))
     covariance = apart @ apart.T * queries / max(queries - 1, 1) / total**2
     return Observed(
-        mean, covariance, answers, max(effective - 1, 1.0), unseen_variance(value / weight, effective)
+        mean,
+        covariance,
+        answers,
+        max(effective - 1, 1.0),
+        unseen_variance(value / weight, effective) / seeds**2,
+        spread,
     )
 
 
@@ -86,7 +108,7 @@ def _errors(seen: Observed) -> Float64[np.ndarray, "systems"]:
     Queries that all read the same do not scatter, and other queries may: then that of a tenth of one more at
     each end of the scale, which intervals add as well (`owkg.stats.interval`).
     """
-    variance, value = np.diag(seen.sampling), seen.value
+    variance, value = seen.errors[0] ** 2, seen.value
     least = 0.1 * (value**2 + (1 - value) ** 2) / (seen.freedom + 1.2) ** 2
     return np.sqrt(np.where(variance <= _LEAST**2, least, variance))
 
@@ -228,10 +250,19 @@ def probabilities(
     own = (over[one, one], over[other, other], over[one, other])
     of_first, of_second, shared = (x.reshape(-1, 1, *more) for x in own)
     variance = slope[0] ** 2 * of_first + slope[1] ** 2 * of_second - 2 * slope[0] * slope[1] * shared
-    variance = np.maximum(variance, 0) + (slope[0] ** 2 + slope[1] ** 2) / 2 * seen.unseen
+    unseen = np.broadcast_to(seen.unseen, seen.value.shape)
+    half = [slope[i] ** 2 * unseen[at].reshape(-1, 1, *more) for i, at in enumerate(pairs)]
+    variance = np.maximum(variance, 0) + (half[0] + half[1]) / 2
+    freedom: Any = seen.freedom
+    if seen.spread is not None:
+        parts = [
+            sum(slope[i] ** k * of[at].reshape(-1, 1, *more) for i, at in enumerate(pairs))
+            for k, of in zip((2, 4), seen.spread, strict=True)
+        ]
+        variance, freedom = nested(variance, freedom, *parts)
     missing = missing_answers(seen.answers, sparsity.reshape(-1, *more))
     model = difference_error(name, missing, full[0], full[1])
-    return order_probability(name, full[0] - full[1], np.sqrt(variance), model, seen.freedom)
+    return order_probability(name, full[0] - full[1], np.sqrt(variance), model, freedom)
 
 
 def breaking_sparsity(

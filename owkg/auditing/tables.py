@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from scipy import special
 
 from owkg.auditing import order, result
-from owkg.auditing.breakdown import breakdown
+from owkg.auditing.breakdown import breakdown_over_seeds
 from owkg.auditing.gamma import sensitivity
 from owkg.auditing.implied import Answers
 from owkg.auditing.lists import Prepared
@@ -146,22 +146,26 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     sizes = weight.round().astype(np.int64)
     counts, queries = np.unique(sizes, return_counts=True)
     share = queries * (1 if average == "queries" else counts)
-    if average == "queries":
-        value, weight = value / weight, np.ones_like(weight)
+    per = weight if average == "queries" else np.ones_like(weight)
+    value, weight = value / per, weight / per
     ranked = np.argsort(-value.sum(1), kind="stable")
+    seeds = tuple(one and one._replace(value=one.value[[m]] / per) for one in of.seeds)
     one = of._replace(
         systems=tuple(of.systems[i] for i in ranked),
         metrics=(metric.name,),
         larger_is_better=(True,),
         value=value[None, ranked],
         weight=weight[None],
+        seeds=tuple(seeds[i] for i in ranked) if seeds else (),
     )
     # The candidates of a task lack the other answers to its query.
     frame = next(iter(tables.values())).frame
     candidates = frame["candidates"].to_numpy()
     entities = int(np.median(candidates) + np.median(np.repeat(sizes, sizes))) - 1
     answers = Answers(counts, share / share.sum(), max(entities, int(counts.max()) + 2), queries)
-    seen = order.observed(one.value[0], weight, answers)
+    seen = order.observed(
+        one.value[0], weight, answers, one.spread(0) if seeds else None, one.num_seeds if seeds else 1
+    )
     last = frame.with_columns(last=pl.Series(rank_weights(weight_of, candidates)))
     if average == "queries":
         given = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
@@ -192,11 +196,13 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     most = float(np.ptp(part.ends))  # by which two systems can differ
     low, high = np.clip(difference_intervals(part.scores, part.metric.name, level=ci), -most, most)
     apart = np.where(tested.difference > 0, tested.difference, np.nan)
-    # Queries at which the error is as large as the difference.
-    size = np.nan_to_num((tested.deviation / apart) ** 2, nan=np.inf)
-    # Where all queries differ alike, one shows the order.
-    size = np.maximum(size, 1e-12)
     z = -special.ndtri(_WRONG)
+    # More queries do not take away what seeds add.
+    left = apart**2 - z**2 * tested.seed_variance
+    # Queries at which the error is as large as the difference; where all queries differ alike, one.
+    size = np.divide(tested.deviation**2, left, out=np.full(len(left), np.inf), where=left > 0)
+    size = np.maximum(size, 1e-12)
+    variance = tested.deviation[:, None] ** 2 / _QUERIES + tested.seed_variance[:, None]
     pairs = pl.DataFrame(
         called
         | {
@@ -214,7 +220,8 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     pairs = pairs.with_columns(verdict=pl.Series(told, dtype=pl.String))
     if box.sparsity is None:  # probabilities are of what was found alone, and went into the verdict
         pairs = pairs.drop("probability_low", "probability_high", strict=False)
-    wrong = special.ndtr(-np.sqrt(_QUERIES / size[:, None]))
+    error = np.sqrt(np.maximum(variance, 1e-12 * np.nan_to_num(apart[:, None], nan=1.0) ** 2 / _QUERIES))
+    wrong = special.ndtr(-np.nan_to_num(apart)[:, None] / error)
     grid = {"model": systems} | part.named, {"sparsity": _SPARSITIES[_SHOWN]}, grid
     over = {"sparsity": _SPARSITIES[_SHOWN], "correlation_difference": _CORRELATIONS}
     return {
@@ -231,9 +238,14 @@ def _limits(part: Part, ci: float) -> Float64[np.ndarray, "systems 2"]:
     """Confidence intervals of the values."""
     weight = part.scores.weight[0]
     effective = float(weight.sum() ** 2 / (weight @ weight))
-    error = np.sqrt(np.diag(part.seen.sampling))
-    both = zip(part.seen.value.tolist(), error.tolist(), strict=True)
-    return intervals([BoundedMean(value, e, *part.ends, effective, True) for value, e in both], ci)
+    error, freedom = part.seen.errors
+    seeds = part.scores.seeded
+    each = zip(part.seen.value.tolist(), error.tolist(), freedom.tolist(), seeds.tolist(), strict=True)
+    means = [
+        BoundedMean(value, e, *part.ends, effective, True, df if seeded else None)
+        for value, e, df, seeded in each
+    ]
+    return intervals(means, ci)
 
 
 def _models(part: Part, box: Box, ci: float, limits: np.ndarray) -> pl.DataFrame:
@@ -453,13 +465,13 @@ def _breakdowns(
     found: dict[str, list[Any]] = {name: [] for name in ("certified", "demonstrated", "share", "gamma")}
     facts = []
     for first, second in zip(called["first"], called["second"], strict=True):
-        pair = ready.pair(first, second)
-        largest = int(max(pair.largest.max(initial=0) + 2, pair.latest.max(initial=0) + 1))
+        several = ready.pairs(first, second, part.weight)
+        pair = several[0][0]
+        largest = int(max(max(p.largest.max(initial=0) + 2, p.latest.max(initial=0) + 1) for p, _ in several))
         weights = np.concatenate([[0.0], rank_weights(part.weight, np.arange(1, largest + 1))]).astype(
             np.float64
         )
-        values = ready.values(first, part.weight)
-        one = breakdown(pair, weights, macro=part.average == "queries", values=values)
+        one = breakdown_over_seeds(several, weights, macro=part.average == "queries")
         certified, shown = one.certified, one.demonstrated
         found["certified"].append(certified if certified >= 0 else None)
         found["demonstrated"].append(shown if shown >= 0 else None)

@@ -44,23 +44,30 @@ def unseen_note(unseen: dict[str, Any], split: str | None) -> list[str]:
 
 
 def values_by_side(table: Any, names: Sequence[str]) -> list[dict[str, Any]]:
-    """For each metric, its value on each side of a rank table, and on both."""
+    """The value of each metric on each side of a rank table and on both; over seeds, with the deviation."""
+    import numpy as np
+
     from owkg import metrics
 
     tasks, rows = metrics.tasks_of(table)
     side = rows["side"].to_numpy()
-    parts = {one: metrics.part_of(tasks, side == one) for one in dict.fromkeys(side.tolist())}
+    seeds = rows["seed"].to_numpy() if "seed" in rows.columns else np.zeros(len(rows), np.int64)
+    parts = {one: side == one for one in dict.fromkeys(side.tolist())}
     if len(parts) > 1:
-        parts["both"] = tasks
+        parts["both"] = np.ones(len(rows), bool)
     realistic = metrics.Ties.REALISTIC
     chosen = [metrics.metric(name) for name in names]
-    values = {
-        which: metrics.evaluate(part, chosen, ties=[realistic], level=None)[realistic]
+    found = {
+        which: metrics.evaluate(
+            metrics.part_of(tasks, part), chosen, ties=[realistic], level=None, seeds=seeds[part]
+        )[realistic]
         for which, part in parts.items()
     }
-    return [
-        {"metric": name} | {which: value[name].value for which, value in values.items()} for name in names
-    ]
+    results = [{"metric": name} | {which: own[name].value for which, own in found.items()} for name in names]
+    if len(np.unique(seeds)) > 1:
+        last = found[list(parts)[-1]]
+        results = [row | {"over_seeds": last[row["metric"]].deviation_over_seeds} for row in results]
+    return results
 
 
 def show_ranks(

@@ -15,10 +15,20 @@ from owkg.checks import ArgumentError
 from owkg.ir.names import measures_named
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.qrels import qrels_from_graph
-from owkg.judge.scores import Scores, scores
+from owkg.judge.scores import Scores, scores, several_seeds
 from owkg.judge.significance import difference_intervals, pairwise
 from owkg.judge.streamed import dataset_of, stream_scores
-from owkg.judge.systems import AS_RANKED, Qrels, QrelsRanks, System, note, qrels_named, qrels_ranks, tie_rule
+from owkg.judge.systems import (
+    AS_RANKED,
+    Qrels,
+    QrelsRanks,
+    System,
+    note,
+    qrels_named,
+    qrels_ranks,
+    seed_notes,
+    tie_rule,
+)
 from owkg.judge.topics import topic_scores, topic_values
 from owkg.keys import checked_key, children
 from owkg.kg import KnowledgeGraph, fact_splits
@@ -49,7 +59,9 @@ class Comparison:
     """Systems side by side, as polars frames.
 
     Attributes:
-        values: of each qrels, metric and system: value, interval (lower, upper), rank (1: best).
+        values: of each qrels, metric and system: value, interval (lower, upper), rank (1: best). If some
+            system has several seeds, also their number (seeds) and the standard deviation of the metric
+            over them (seed_deviation); the value is then the mean over seeds.
         pairs: of each pair: difference (above 0 where the first is better, also by a metric that is better
             small), interval, p-value, corrected p-value, what a t test detects; on how many queries the first
             is better (wins), as good (ties), worse (losses), and the effect size, the mean difference of
@@ -96,12 +108,16 @@ def compare(
 ) -> Comparison:
     """Which systems differ and by how much, their values, and how far qrels agree on their order.
 
-    Whole queries are the sampling unit throughout. Warns (UserWarning) of what the numbers rest on: answers
+    Whole queries are the sampling unit throughout. A system with several seeds (column seed) is one system:
+    its value is the mean over seeds, intervals are over queries and seeds, and the p-values of its pairs are
+    of Student's t over both, because the tests over queries take seeds as given. Agreement and parts are of
+    the order by these means. Warns (UserWarning) of what the numbers rest on: answers
     nobody judged, ranks that qrels leave open, queries that are left out.
 
     Args:
         systems: rank tables or paths of them, or of TREC runs, by name; or paths, whose systems are called by
-            their column model, or else by the name of the file. A folder of Parquet files, a pattern of their
+            their column model, or else by the name of the file. The seeds of a system may stand in several
+            files. A folder of Parquet files, a pattern of their
             names or an `owkg.ranks.RankDataset` is read a part at a time; no qrels and graph then.
         metrics: means that `owkg metrics --list` shows; None: `DEFAULT`. Or measures of lists as trec_eval
             has them (`owkg.ir.names.EXAMPLES`): then systems are TREC runs, topics any text, qrels
@@ -112,7 +128,7 @@ def compare(
             are filtered, as rank metrics are: of the sides that some run asks, and without the answers that
             train, valid and test know beside those of the split.
         by: also rank the systems on parts of the queries: side, relation, category.
-        test: paired, two-sided, over queries.
+        test: paired, two-sided, over queries; of pairs with several seeds, t over queries and seeds.
         correction: of the p-values of all pairs by one metric.
         ci: level of all intervals; 1 - level is that of the tests.
         draws: of the randomisation test.
@@ -191,6 +207,13 @@ def compare(
         raise ArgumentError(
             "systems", "must name two systems at least: a single one has nothing to be compared with."
         )
+    for of_set in list(read.values())[:1]:
+        seed_notes(of_set)
+        if of_set.seeded.any() and test != "t":
+            note(
+                f"the {test} test takes seeds as given: p-values of pairs with several seeds are of "
+                "Student's t over queries and seeds."
+            )
     pairs = []
     for qrels_name, of_set in read.items():
         for name in of_set.metrics:
@@ -248,10 +271,13 @@ def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -
 def _estimated(
     tables: Mapping[str, RankTable], chosen: list[Metric], ci: float, ties: str
 ) -> dict[str, Estimates]:
-    """The value of each metric by system."""
-    return {
-        system: evaluate(tasks_of(table)[0], chosen, ties=ties, level=ci) for system, table in tables.items()
-    }
+    """The value of each metric by system, over its seeds."""
+    found: dict[str, Estimates] = {}
+    for system, table in tables.items():
+        tasks, rows = tasks_of(table)
+        seeds = rows["seed"].to_numpy() if several_seeds(rows) else None
+        found[system] = evaluate(tasks, chosen, ties=ties, level=ci, seeds=seeds)
+    return found
 
 
 def _values(qrels: str, of: Scores, estimated: Mapping[str, Estimates], ties: str) -> pl.DataFrame:
@@ -269,9 +295,12 @@ def _values(qrels: str, of: Scores, estimated: Mapping[str, Estimates], ties: st
                     "lower": found.ci_low,
                     "upper": found.ci_high,
                     "rank": int(of.places[m, s]),
+                    "seeds": 1 if np.isnan(found.seeds) else int(found.seeds),
+                    "seed_deviation": found.deviation_over_seeds,
                 }
             )
-    return pl.DataFrame(rows)
+    frame = pl.DataFrame(rows).with_columns(pl.col("seed_deviation").fill_nan(None))
+    return frame if of.seeded.any() else frame.drop("seeds", "seed_deviation")
 
 
 def _pairs(
@@ -295,7 +324,9 @@ def _pairs(
     varies = found.deviation > 0
     detectable = np.full(len(varies), np.nan)
     if varies.any():
-        detectable[varies] = detectable_difference(found.deviation[varies], found.queries)
+        # What seeds add does not get less with more queries, of which there are as many here.
+        scatter = np.sqrt(found.deviation**2 + found.queries * found.seed_variance)
+        detectable[varies] = detectable_difference(scatter[varies], found.queries)
     return pl.DataFrame(
         {
             "qrels": [qrels] * len(found.p),
@@ -364,10 +395,7 @@ def _of_queries(scores: Scores, part: Mapping[str, Any]) -> Scores | None:
     at = scores.queries.select(
         pl.all_horizontal([pl.col(name) == value for name, value in part.items()]).arg_true()
     ).to_series()
-    index = at.to_numpy()
-    return scores._replace(
-        queries=scores.queries[index], value=scores.value[..., index], weight=scores.weight[:, index]
-    )
+    return scores.of_queries(at.to_numpy())
 
 
 def _row_keys(sets: list[QrelsRanks], divisions: list[str]) -> pl.DataFrame | None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from owkg.checks import ArgumentError
 from owkg.judge.schema import known_entity
@@ -14,6 +14,8 @@ from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
+from owkg.ranks.seeds import seeds_of
+from owkg.stats.nested import NO_SEEDS, SeedSpread, crossed_spread
 from owkg.stats.rank_correlation import round_ties
 
 QUERY = ("side", "entity", "relation")
@@ -22,6 +24,18 @@ QUERY = ("side", "entity", "relation")
 _TASK = ("side", "head", "relation", "tail")
 # What a table means that lacks a column which another one has.
 _MEANT = {"weight": 1.0, "filtered": True}
+
+
+class Seeds(NamedTuple):
+    """The scores of one system under each of its seeds.
+
+    Attributes:
+        seeds: in increasing order, at least two.
+        value: as that of `Scores`, [metrics, seeds, queries].
+    """
+
+    seeds: tuple[int, ...]
+    value: Float64[np.ndarray, "metrics seeds queries"]
 
 
 class Scores(NamedTuple):
@@ -38,6 +52,8 @@ class Scores(NamedTuple):
         queries: columns side, entity, relation.
         value: [metrics, systems, queries].
         weight: the same for all systems, at least 0, [metrics, queries].
+        seeds: of each system, the scores under its seeds, whose mean `value` has; None of a system with one
+            seed. Empty where no system has several.
     """
 
     systems: tuple[str, ...]
@@ -46,6 +62,7 @@ class Scores(NamedTuple):
     queries: pl.DataFrame
     value: Float64[np.ndarray, "metrics systems queries"]
     weight: Float64[np.ndarray, "metrics queries"]
+    seeds: tuple[Seeds | None, ...] = ()
 
     @property
     def mean(self) -> Float64[np.ndarray, "metrics systems"]:
@@ -63,6 +80,40 @@ class Scores(NamedTuple):
         strength = round_ties(self.strength)
         return 1 + (strength[:, None, :] > strength[:, :, None]).sum(2)
 
+    @property
+    def num_seeds(self) -> Int64[np.ndarray, "systems"]:
+        """How many seeds each system has."""
+        every = self.seeds or (None,) * len(self.systems)
+        return np.array([1 if one is None else len(one.seeds) for one in every])
+
+    @property
+    def seeded(self) -> Bool[np.ndarray, "systems"]:
+        """Whether each system has several seeds."""
+        return self.num_seeds > 1
+
+    def of_queries(self, index: np.ndarray) -> "Scores":
+        """The scores on some of the queries."""
+        seeds = tuple(one and one._replace(value=one.value[..., index]) for one in self.seeds)
+        return self._replace(
+            queries=self.queries[index],
+            value=self.value[..., index],
+            weight=self.weight[:, index],
+            seeds=seeds,
+        )
+
+    def by_seed(self, metric: int) -> list[np.ndarray | None]:
+        """One metric of each system under each of its seeds, [seeds]; None of a system with one seed."""
+        weight = self.weight[metric].sum()
+        every = self.seeds or (None,) * len(self.systems)
+        return [None if one is None else one.value[metric].sum(1) / weight for one in every]
+
+    def spread(self, metric: int) -> SeedSpread:
+        """What seeds add to the variance of one metric of each system, [systems]; 0 of a single seed."""
+        weight = self.weight[metric]
+        every = self.seeds or (None,) * len(self.systems)
+        found = [NO_SEEDS if one is None else crossed_spread(one.value[metric], weight) for one in every]
+        return SeedSpread(*(np.array(column, np.float64) for column in zip(*found, strict=True)))
+
 
 def scores(
     tables: Mapping[str, RankTable | pl.DataFrame],
@@ -74,7 +125,8 @@ def scores(
     """Per-query scores of every system, from their rank tables.
 
     Args:
-        tables: a rank table of each system, by its name; columns model and seed are not looked at.
+        tables: a rank table of each system, by its name; a column model is not looked at. With a column
+            seed of several seeds, the score of a query is the mean over seeds (`Scores.seeds` keeps each).
         metrics: means over answers or over queries, plain or adjusted as an index; no median, no
             standard deviation, no z metric, nothing with a link (such as the geometric mean rank).
         ties: the rule.
@@ -86,7 +138,8 @@ def scores(
 
     Raises:
         ValueError: if there is no system, a table is malformed, the systems do not answer the same
-            queries, a query has other answers in another system, or a metric is none of those.
+            queries, a query has other answers in another system or under another seed, or a metric is none
+            of those.
 
     Examples:
         >>> from owkg.metrics import metric
@@ -105,24 +158,80 @@ def scores(
         asked = pl.concat([_tasks(table) for table in tables.values()])
         tables, left = intersected(tables)
         left_out = _counted(asked)[0] - left["queries"][0]
-    tasks, table = joined(tables)
+    runs, owners = runs_of(tables)
+    tasks, table = joined(runs)
     model = table["model"].to_numpy()
-    found = [ratios(part_of(tasks, model == name), chosen, rule) for name in tables]
-    value = np.array([[of_system[i][0] for of_system in found] for i in range(len(chosen))])
-    weights = np.array([[of_system[i][1] for of_system in found] for i in range(len(chosen))])
+    found = [ratios(part_of(tasks, model == name), chosen, rule) for name in runs]
+    value = np.array([[of_run[i][0] for of_run in found] for i in range(len(chosen))])
+    weights = np.array([[of_run[i][1] for of_run in found] for i in range(len(chosen))])
     if not np.allclose(weights, weights[:, :1], rtol=1e-9, atol=0):
         raise ArgumentError("tables", "must have the same candidates and weights in every system.")
-    first = table.filter(model == next(iter(tables)))
-    queries = _queries(first, part_of(tasks, model == next(iter(tables))).query)
+    first = table.filter(model == next(iter(runs)))
+    queries = _queries(first, part_of(tasks, model == next(iter(runs))).query)
     order = queries.select(pl.col(QUERY).cast(pl.String)).with_row_index("row").sort(QUERY)["row"].to_numpy()
+    value, seeds = over_seeds(value[..., order], owners)
     return Scores(
         systems=tuple(tables),
         metrics=tuple(metric.name for metric in chosen),
         larger_is_better=tuple(metric.larger_is_better for metric in chosen),
         queries=queries[order],
-        value=value[..., order],
+        value=value,
         weight=weights[:, 0][:, order],
+        seeds=seeds,
     ), left_out
+
+
+Run = tuple[str, int | None]
+"""A system and one of its seeds; None where it has one."""
+
+
+def runs_of(
+    tables: Mapping[str, RankTable | pl.DataFrame],
+) -> tuple[dict[str, RankTable | pl.DataFrame], list[Run]]:
+    """The rank table of each run: of each system, or of each of its seeds where it has several.
+
+    Returns:
+        (tables by what messages call the run, the runs in this order).
+
+    Raises:
+        ValueError: if a seed of a system ranks other tasks than another one.
+    """
+    found: dict[str, RankTable | pl.DataFrame] = {}
+    owners: list[Run] = []
+    for name, table in tables.items():
+        frame = table.frame if isinstance(table, RankTable) else table
+        seeds = several_seeds(frame)
+        if not seeds:
+            found[name] = table
+            owners.append((name, None))
+            continue
+        parts = RankTable.of_entities(table, source=name).frame.partition_by("seed", as_dict=True)
+        for seed in seeds:
+            found[f"{name}, seed {seed}"] = RankTable.trusted(parts[(seed,)])
+            owners.append((name, seed))
+    return found, owners
+
+
+def several_seeds(frame: pl.DataFrame) -> tuple[int, ...]:
+    """The seeds of the rank table of one system, where it has several; a column model is not looked at."""
+    return seeds_of(frame.select("seed")).get(None, ()) if "seed" in frame.columns else ()
+
+
+def over_seeds(
+    value: Float64[np.ndarray, "metrics runs queries"], owners: Sequence[Run]
+) -> tuple[Float64[np.ndarray, "metrics systems queries"], tuple[Seeds | None, ...]]:
+    """The mean over the seeds of each system, and the scores under each seed."""
+    if all(seed is None for _, seed in owners):
+        return value, ()
+    means: list[np.ndarray] = []
+    found: list[Seeds | None] = []
+    for name in dict.fromkeys(name for name, _ in owners):
+        at = [i for i, (owner, _) in enumerate(owners) if owner == name]
+        own = value[:, at]
+        seeds = tuple(seed for owner, seed in owners if owner == name and seed is not None)
+        means.append(own.mean(1))
+        found.append(Seeds(seeds, own) if seeds else None)
+    return np.stack(means, 1), tuple(found)
 
 
 def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.DataFrame]:
@@ -234,7 +343,7 @@ def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[st
     """
     given = {name: RankTable.of_entities(table, source=name) for name, table in tables.items()}
     keys = {name: _tasks(table) for name, table in given.items()}
-    counted = pl.concat([key.unique() for key in keys.values()]).group_by(_TASK).len()
+    counted = pl.concat([_ranked(table.frame) for table in given.values()]).group_by(_TASK).len()
     shared = counted.filter(pl.col("len") == len(keys)).drop("len")
     if shared.is_empty():
         raise ArgumentError("tables", "have no query that every system answers.")
@@ -246,6 +355,15 @@ def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[st
         rows.append((name, after[0], before[0], after[1], before[1]))
     columns = ("system", "queries", "of_queries", "answers", "of_answers")
     return found, pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
+    """The tasks that every seed of a system ranks, each once."""
+    key = pl.col(_TASK).cast(pl.String)
+    if not (seeds := several_seeds(frame)):
+        return frame.select(key).unique()
+    every = frame.select(key, "seed").unique().group_by(_TASK).len()
+    return every.filter(pl.col("len") == len(seeds)).drop("len")
 
 
 def _counted(keys: pl.DataFrame) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from scipy import special
 from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
-from owkg.stats.interval import student
+from owkg.stats.nested import nested
 from owkg.stats.rank_correlation import round_ties
 from owkg.stats.sign_flips import randomisation
 
@@ -46,6 +46,7 @@ class Pairwise(NamedTuple):
         p: two-sided p-values, in [0, 1], [pairs].
         queries: how many there are.
         wins, losses: queries on which the first is better, and worse, [pairs].
+        seed_variance: what the seeds of both systems add to the variance of the difference, [pairs].
     """
 
     metric: str
@@ -59,6 +60,7 @@ class Pairwise(NamedTuple):
     queries: int
     wins: Int64[np.ndarray, "pairs"]
     losses: Int64[np.ndarray, "pairs"]
+    seed_variance: Float64[np.ndarray, "pairs"]
 
     @property
     def matrix(self) -> Float64[np.ndarray, "systems systems"]:
@@ -119,6 +121,10 @@ def pairwise(
     would be another one in another sample is left out, which is exact for the sign flips and does not matter
     for the others where the systems do not differ.
 
+    If a system of a pair has several seeds, the p-value of the pair is of Student's t over queries and seeds,
+    whatever the test, because the others take the seeds as given: 0 is outside the interval of
+    `difference_intervals` if and only if p is below 1 - level.
+
     Args:
         scores: of at least two systems on at least two queries.
         metric: one of `scores.metrics`.
@@ -161,13 +167,20 @@ def pairwise(
         difference[part], deviation[part] = gaps.mean(1), gaps.std(1, ddof=1)
         wins[part], losses[part] = (gaps > equal).sum(1), (gaps < -equal).sum(1)
         if test == PairTest.T:
-            p[part] = _student(difference[part], deviation[part], queries)
+            p[part] = _student(difference[part], deviation[part] / np.sqrt(queries), queries - 1)
         elif test == PairTest.WILCOXON:
             p[part] = _wilcoxon(gaps)
-    if test == PairTest.RANDOMISATION:
+    seeded = scores.seeded[first] | scores.seeded[second]
+    if test == PairTest.RANDOMISATION and not seeded.all():
         p = randomisation(key, each, draws=draws)
+    more = np.zeros(len(first))
+    if seeded.any():
+        # Means over seeds that are equal differ by rounding.
+        difference = np.where(seeded & (np.abs(difference) <= equal), 0.0, difference)
+        variance, freedom, more = _with_seeds(scores, metric, first, second)
+        p = np.where(seeded, _student(difference, np.sqrt(variance), freedom), p)
     of = metric, str(PairTest(test)), scores.systems, first, second
-    return Pairwise(*of, difference, deviation, p, queries, wins, losses)
+    return Pairwise(*of, difference, deviation, p, queries, wins, losses, more)
 
 
 def difference_intervals(
@@ -181,6 +194,10 @@ def difference_intervals(
     (sum w)^2 / sum w^2. Half a query at each end of the values is added to the variance (Agresti and Min
     2005), so that systems that agree on every query of a sample have an interval too. Of each pair by
     itself: no correction for many pairs.
+
+    If systems have several seeds, d_q is of the means over seeds, and the variance of the metric over the
+    seeds of each system is added (`owkg.stats.nested`): queries are paired, seeds are not. The degrees of
+    freedom are those of Welch and Satterthwaite. Half a query of one seed is added at each end.
 
     Args:
         scores: of at least two systems on at least two queries.
@@ -213,20 +230,33 @@ def difference_intervals(
             "scores", f"must have two systems and queries at least, got {systems}, {queries}."
         )
     wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
-    weight = scores.weight[scores.metrics.index(metric)]
-    relative = weight / weight.mean()
     first, second = np.triu_indices(systems, 1)
-    low, high = np.empty(len(first)), np.empty(len(first))
+    mean = each.mean(1)
+    middle = mean[first] - mean[second]
+    variance, freedom, _ = _with_seeds(scores, metric, first, second)
+    half = special.stdtrit(np.maximum(freedom, 0.5), (1 + wanted) / 2) * np.sqrt(variance)
+    return middle - half, middle + half
+
+
+def _with_seeds(
+    scores: Scores, metric: str, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Variance of the difference of each pair over queries and seeds, its freedom, and the part of seeds."""
+    which, each = scores.metrics.index(metric), contributions(scores, metric)
+    weight = scores.weight[which]
+    relative = weight / weight.mean()
     effective = weight.sum() ** 2 / np.einsum("i,i->", weight, weight)
-    values = scores.value[scores.metrics.index(metric)] / np.where(weight > 0, weight, 1)
-    unseen = unseen_variance(values, effective)
-    t = student(wanted, effective)
+    seen = np.empty(len(first))
     for part, gaps in _gaps(each, first, second):
-        middle = gaps.mean(1)
-        seen = (gaps - middle[:, None] * relative).var(1, ddof=1) / queries
-        half = t * np.sqrt(seen + unseen)
-        low[part], high[part] = middle - half, middle + half
-    return low, high
+        seen[part] = (gaps - gaps.mean(1)[:, None] * relative).var(1, ddof=1) / each.shape[1]
+    # Half a query of one seed: the mean over seeds of a query that was not drawn scatters by less.
+    less = (1 / scores.num_seeds[first] ** 2 + 1 / scores.num_seeds[second] ** 2) / 2
+    unseen = unseen_variance(scores.value[which] / np.where(weight > 0, weight, 1), effective)
+    of_queries = seen + less * unseen
+    spread = scores.spread(which)
+    component, square = (x[first] + x[second] for x in spread)
+    variance, freedom = nested(of_queries, np.maximum(effective - 1, 0.5), component, square)
+    return variance, freedom, variance - of_queries
 
 
 def unseen_variance(values: np.ndarray, effective: float) -> float:
@@ -242,11 +272,11 @@ def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[t
         yield part, each[first[part]] - each[second[part]]
 
 
-def _student(mean: np.ndarray, deviation: np.ndarray, queries: int) -> np.ndarray:
+def _student(mean: np.ndarray, error: np.ndarray, freedom: Any) -> np.ndarray:
     """1 where the metrics of both systems are equal; 0 where every query differs by the same amount."""
     t = np.full(mean.shape, np.inf)
-    np.divide(np.abs(mean), deviation / np.sqrt(queries), out=t, where=deviation > 0)
-    return 2 * special.stdtr(queries - 1, -np.where(mean == 0, 0.0, t))
+    np.divide(np.abs(mean), error, out=t, where=error > 0)
+    return 2 * special.stdtr(freedom, -np.where(mean == 0, 0.0, t))
 
 
 def _wilcoxon(gaps: np.ndarray) -> np.ndarray:

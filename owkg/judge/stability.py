@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 
 from owkg import checks
 from owkg.checks import ArgumentError
-from owkg.judge.scores import Scores, averaged, checked_rule, joined, ratios
+from owkg.judge.scores import Scores, averaged, checked_rule, joined, over_seeds, ratios, runs_of
 from owkg.keys import checked_key, generator
 from owkg.metrics import Metric, Ties, part_of
 from owkg.ranks import RankTable
@@ -66,7 +66,8 @@ def stability(
     A part is drawn without replacement. Its metric for a system is sum of value over sum of weight of its
     queries, so that a micro metric is that of a test set of these queries. One order of the queries a
     draw serves all sizes and metrics: the smaller parts of a draw lie inside its larger ones, so that its
-    taus are correlated along the sizes; draws are independent of each other.
+    taus are correlated along the sizes; draws are independent of each other. The metric of a system with
+    several seeds is the mean over them, in every draw: seeds are not drawn.
 
     Args:
         key: a seed, or a key of `jax.random.key`. Fewer draws are the first ones, and
@@ -169,7 +170,8 @@ def stability_by_triple(
             "tables", f"must hold a rank table for each of two systems at least, got {tables!r}."
         )
     key, chosen, rule = checked_key(key), averaged(metrics), checked_rule(ties)
-    tasks, table = joined(tables)
+    runs, owners = runs_of(tables)
+    tasks, table = joined(runs)
     triple = ["head", "relation", "tail"]
     texts = table.select(pl.col(triple).cast(pl.String))
     distinct = texts.unique().sort(triple).with_row_index("number")
@@ -177,14 +179,14 @@ def stability_by_triple(
     count = len(distinct)
     shares, taken, draws, at = _drawn(count, "triples", sizes, draws, coefficient, quantiles)
     turned = np.where([one.larger_is_better for one in chosen], 1.0, -1.0)[:, None]
-    rows = [np.flatnonzero(table["model"].to_numpy() == name) for name in tables]
+    rows = [np.flatnonzero(table["model"].to_numpy() == name) for name in runs]
 
     def strength(kept: np.ndarray) -> Float64[np.ndarray, "metrics systems"]:
         found = (ratios(part_of(tasks, own[kept[number[own]]]), chosen, rule, by_query=False) for own in rows)
         read = [
             [value.sum() / weight.sum() if weight.sum() else 0.0 for value, weight in one] for one in found
         ]
-        return round_ties(turned * np.array(read).T)
+        return round_ties(turned * over_seeds(np.array(read).T[..., None], owners)[0][..., 0])
 
     whole = strength(np.ones(count, bool))
     tau = np.empty((len(chosen), len(shares), draws))

@@ -13,10 +13,12 @@ from owkg.files.storage import free_memory
 from owkg.judge.schema import known_entity
 from owkg.judge.scores import (
     QUERY,
+    Run,
     Scores,
     asked,
     averaged,
     checked_rule,
+    over_seeds,
     ratios,
     refuse_other_weights,
     weights_of,
@@ -59,10 +61,7 @@ def dataset_of(systems: Any, **absent: Any) -> RankDataset | None:
     for name, value in absent.items():
         if value:
             raise ArgumentError(name, "needs rank tables in memory, and `systems` has a folder or a pattern.")
-    whole = RankDataset.joined(read_datasets(sources, list(by_name) or None))
-    if "seed" in whole.columns and len(whole.unique("seed")) > 1:
-        raise ArgumentError("systems", "must be of one seed each where they are in a dataset, got several.")
-    return whole
+    return RankDataset.joined(read_datasets(sources, list(by_name) or None))
 
 
 def _is_path(one: Any) -> bool:
@@ -96,8 +95,10 @@ def stream_scores(
     """
     chosen, rule = averaged(metrics), checked_rule(ties)
     options = checked_options(chosen, ties=rule, level=level)
-    names = tuple(dataset.unique("model"))
-    added = {name: Added(options) for name in names}
+    names, seeds = tuple(map(str, dataset.unique("model"))), {str(k): v for k, v in dataset.seeds().items()}
+    owners: list[Run] = [(name, seed) for name in names for seed in seeds.get(name, (None,))]
+    added = {run: Added(options) for run in owners}
+    wholes = {name: Added(options) for name in seeds}
     frames: list[pl.DataFrame] = []
     values, weights = [], []
     size = rows_of_part(dataset.rows)
@@ -115,14 +116,17 @@ def stream_scores(
         for number in range(parts.count):
             if (found := parts.tasks(number)) is not None:
                 tasks, rows = found
-                of_systems = _by_system(parts, tasks, rows, names)
-                both = [ratios(own, chosen, rule) for own in of_systems.values()]
+                of_runs = _by_run(parts, tasks, rows, owners)
+                both = [ratios(own, chosen, rule) for own in of_runs.values()]
                 values.append(np.array([[one[i][0] for one in both] for i in range(len(chosen))]))
                 weights.append(
                     _shared_weights(np.array([[one[i][1] for one in both] for i in range(len(chosen))]))
                 )
-                for name, own in of_systems.items():
-                    added[name].add(own)
+                for run, own in of_runs.items():
+                    added[run].add(own)
+                models = parts.labelled(rows["model"]).to_numpy() if wholes else None
+                for name, whole in wholes.items():
+                    whole.add(part_of(tasks, models == name))
                 frames.append(_queries(parts, tasks, rows))
                 if len(frames) == 1:
                     _require_memory(len(frames[0]) * dataset.rows / len(rows), values[0])
@@ -130,28 +134,39 @@ def stream_scores(
                 on_progress(parts.count + number + 1, 2 * parts.count)
     queries = pl.concat(frames)
     order = queries.select(pl.col(QUERY).cast(pl.String)).with_row_index("row").sort(QUERY)["row"].to_numpy()
+    value, of_seeds = over_seeds(np.concatenate(values, axis=-1)[..., order], owners)
     read = Scores(
         systems=names,
         metrics=tuple(metric.name for metric in chosen),
         larger_is_better=tuple(metric.larger_is_better for metric in chosen),
         queries=queries[order],
-        value=np.concatenate(values, axis=-1)[..., order],
+        value=value,
         weight=np.concatenate(weights, axis=-1)[:, order],
+        seeds=of_seeds,
     )
-    return read, {name: estimates(one, options) for name, one in added.items()}
+    return read, {
+        name: estimates(wholes[name], options, [added[name, seed] for seed in seeds[name]])
+        if name in seeds
+        else estimates(added[name, None], options)
+        for name in names
+    }
 
 
-def _by_system(
-    parts: Partitions, tasks: Tasks, rows: pl.DataFrame, names: tuple[str, ...]
-) -> dict[str, Tasks]:
-    """The tasks of each system, which rank the same answers to the same queries."""
+def _by_run(parts: Partitions, tasks: Tasks, rows: pl.DataFrame, owners: list[Run]) -> dict[Run, Tasks]:
+    """The tasks of each system and seed, which rank the same answers to the same queries."""
     key = [*TRIPLE, "side"]
-    counted = rows.group_by(key).agg(pl.col("model"), *weights_of(rows.columns))
-    lacking = counted.filter(pl.col("model").list.len() < len(names))
+    model = parts.labelled(rows["model"])
+    several = any(seed is not None for _, seed in owners)
+    seed = rows["seed"].to_numpy() if several else np.zeros(len(rows))
+    names = model.to_numpy()
+    masks = {run: (names == run[0]) & ((seed == run[1]) | (run[1] is None)) for run in owners}
+    counted = rows.group_by(key).agg(pl.len().alias("rows"), *weights_of(rows.columns))
+    lacking = counted.filter(pl.col("rows") < len(owners))
     if len(lacking):
         row = lacking.sort(key).row(0, named=True)
-        models = parts.entries["model"]
-        without = min(set(names) - set(models.gather(row["model"])))
+        here = np.flatnonzero(rows.select(pl.all_horizontal(pl.col(k) == row[k] for k in key)).to_series())
+        name, own = min(run for run, mask in masks.items() if not mask[here].any())
+        without = name if own is None else f"{name}, seed {own}"
         row = {name: parts.labelled(pl.Series(name, [row[name]]))[0] for name in key}
         raise ArgumentError(
             "systems",
@@ -161,8 +176,7 @@ def _by_system(
     if "weight" in rows.columns:
         labelled = counted.with_columns(parts.labelled(counted[name]) for name in TRIPLE)
         refuse_other_weights("systems", labelled)
-    model = parts.labelled(rows["model"]).to_numpy()
-    return {name: part_of(tasks, model == name) for name in names}
+    return {run: part_of(tasks, mask) for run, mask in masks.items()}
 
 
 def _queries(parts: Partitions, tasks: Tasks, rows: pl.DataFrame) -> pl.DataFrame:

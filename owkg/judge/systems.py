@@ -3,11 +3,13 @@
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from owkg import checks
@@ -17,10 +19,11 @@ from owkg.ir.trec import read_run
 from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
 from owkg.judge.schema import checked, known_entity, once, query_text
-from owkg.judge.scores import intersected
+from owkg.judge.scores import Scores, intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
+from owkg.ranks.seeds import with_more_seeds
 
 System = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
 """Ranks of a system: a rank table, or where one or a TREC run is."""
@@ -154,13 +157,33 @@ def _systems(
         undetermined = max(undetermined, share)
         for system, table in tables.items():
             if system in found:
-                raise ValueError(f"{source}: the system {system!r} is in {owner[system]} too.")
+                table = with_more_seeds(found[system], table, f"the system {system!r}", owner[system], source)
             found[system], owner[system] = table, source
     _refuse_raw_beside_filtered(found)
     _compare_filters(found)
     if judged is not None and qrels is not None:
         _note_unasked(_called(qrels), judged, list(found.values()))
     return QrelsRanks(name, found, undetermined)
+
+
+def seed_notes(scores: Scores) -> None:
+    """Notes of what is known of the seeds of systems, and of what is not."""
+    if not scores.seeded.any():
+        return
+    for name, one in zip(scores.systems, scores.seeds, strict=True):
+        if one is None:
+            note(
+                f"{name} has one seed: how much it differs over seeds is not known, and is in none of its "
+                "intervals and tests. They hold for this run of it."
+            )
+            continue
+        for i, j in combinations(range(len(one.seeds)), 2):
+            if np.array_equal(one.value[:, i], one.value[:, j]):
+                note(
+                    f"seeds {one.seeds[i]} and {one.seeds[j]} of {name} score the same on every query: if "
+                    "they are one run twice, its deviation over seeds is too small."
+                )
+                break
 
 
 def _is_table(source: RankTable | pl.DataFrame | Path) -> bool:
@@ -256,10 +279,8 @@ def _tables(
         return {called: RankTable.trusted(table, about)}, undetermined
     if "model" not in table.columns:
         return {Path(str(where)).name.partition(".")[0]: RankTable.trusted(table, about)}, undetermined
-    by = ["model", "seed"] if "seed" in table.columns and table["seed"].n_unique() > 1 else ["model"]
-    parts = table.partition_by(by, as_dict=True, maintain_order=True)
-    found = {"/".join(map(str, key)): RankTable.trusted(part, about) for key, part in parts.items()}
-    return found, undetermined
+    parts = table.partition_by("model", as_dict=True, maintain_order=True)
+    return {str(model): RankTable.trusted(part, about) for (model,), part in parts.items()}, undetermined
 
 
 def _table(called: str | None, source: RankTable | pl.DataFrame) -> RankTable:

@@ -1,6 +1,6 @@
 """Estimates from sums over queries: value, chance level, confidence interval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from owkg.rank_weights.catalogue import Exponential, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import on_numpy
 from owkg.stats.interval import BoundedMean, student
+from owkg.stats.nested import nested, seed_spread
 
 NAN = float("nan")
 
@@ -31,6 +32,8 @@ class Estimate(NamedTuple):
         expectation_standard_error, variance_standard_error: of the chance level; 0 where it is exact.
         effective_queries: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
         heaviest_query: the largest share of the weight that one query has.
+        seeds: how many seeds `value` is the mean over; NaN of one.
+        deviation_over_seeds: standard deviation of the metric over them.
     """
 
     value: float
@@ -43,6 +46,8 @@ class Estimate(NamedTuple):
     variance_standard_error: float = 0.0
     effective_queries: float = NAN
     heaviest_query: float = NAN
+    seeds: float = NAN
+    deviation_over_seeds: float = NAN
 
 
 def linked(metric: RankWeight | None, mean):
@@ -229,6 +234,117 @@ def averaged_estimate(
         return estimate._replace(ci_low=low, ci_high=high)
 
     return Averaged(estimate, bounded, finished)
+
+
+class OverSeeds(NamedTuple):
+    """A metric under several seeds, and what its mean over them has for a standard error.
+
+    Attributes:
+        own: the estimate under each seed.
+        error: standard error of the mean over seeds, over queries and seeds.
+        of_queries: that over queries alone.
+        freedom: degrees of freedom of `error`.
+    """
+
+    own: Sequence[Estimate]
+    error: float
+    of_queries: float
+    freedom: float
+
+    @property
+    def extra(self) -> float:
+        """The variance that the seeds add."""
+        return max(self.error**2 - self.of_queries**2, 0.0)
+
+    def finished(self, pooled: Estimate, low: float, high: float) -> Estimate:
+        """The mean over seeds, with an interval."""
+        values = np.array([one.value for one in self.own])
+        return self.own[0]._replace(
+            value=float(values.mean()),
+            standard_error=self.error,
+            ci_low=low,
+            ci_high=high,
+            effective_queries=pooled.effective_queries,
+            heaviest_query=pooled.heaviest_query,
+            seeds=len(values),
+            deviation_over_seeds=float(values.std(ddof=1)),
+        )
+
+
+def over_seeds(pooled: Estimate, own: Sequence[Estimate], scale: float) -> OverSeeds:
+    """The mean of a metric over seeds: `owkg.stats.nested`.
+
+    The variance of one seed's metric over queries is that of the mean over seeds and that of the interaction
+    of seeds and queries: so the latter is known without the scores of the queries.
+
+    Args:
+        pooled: of the tasks of all seeds together, whose variance is over queries.
+        own: of those of each seed.
+        scale: what to divide the error of `pooled` by for that of the mean over seeds.
+    """
+    seeds, error = len(own), pooled.standard_error / scale
+    each = np.mean([one.standard_error**2 for one in own])
+    shared = max(float(each - error**2) * seeds / (seeds - 1), 0.0)
+    spread = seed_spread(np.array([one.value for one in own]), shared)
+    freedom = max(pooled.effective_queries - 1, 0.5)
+    variance, freedom = nested(error**2, freedom, *spread)
+    return OverSeeds(own, float(np.sqrt(variance)), error, float(freedom))
+
+
+def averaged_over_seeds(
+    made: Averaged, own: Sequence[Estimate], metric: Metric, level: float | None
+) -> Averaged:
+    """As `averaged_estimate`, of the mean over seeds.
+
+    Args:
+        made: of the tasks of all seeds together.
+        own: the estimate under each seed.
+        metric: what is shown.
+        level: of confidence; None: no interval.
+    """
+    # z grows with the root of the number of tasks.
+    scale = float(np.sqrt(len(own))) if metric.adjustment is Adjustment.Z else 1.0
+    found = over_seeds(made.estimate, own, scale)
+    plain = found.finished(made.estimate, NAN, NAN)
+    mean = made.mean
+    if mean is None or not np.isfinite(found.error):
+        return Averaged(plain, None, lambda low, high: plain)
+    slope = made.estimate.standard_error / mean.error if mean.error > 0 else 1.0
+    error = float(np.hypot(mean.error, scale * np.sqrt(found.extra) / (slope or 1.0)))
+
+    def finish(low: float, high: float) -> Estimate:
+        pooled = made.finish(low, high)
+        ends = [plain.value + (end - pooled.value) / scale for end in (pooled.ci_low, pooled.ci_high)]
+        if metric.adjustment is Adjustment.Z and level is not None:
+            reach = float(student(level, found.freedom + 1)) * found.error
+            ends = [min(ends[0], plain.value - reach), max(ends[1], plain.value + reach)]
+        return found.finished(pooled, *ends)
+
+    return Averaged(plain, mean._replace(error=error, freedom=found.freedom), finish)
+
+
+def median_over_seeds(
+    pooled: Estimate, own: Sequence[Estimate], level: float | None, limits: tuple[float, float]
+) -> Estimate:
+    """As `averaged_over_seeds`, of a median, whose interval is not symmetrical.
+
+    Args:
+        pooled: of the tasks of all seeds together.
+        own: the estimate under each seed.
+        level: of confidence; None: no interval.
+        limits: that no end of the interval is beyond.
+    """
+    found = over_seeds(pooled, own, 1.0)
+    if level is None or not np.isfinite(found.error):
+        return found.finished(pooled, NAN, NAN)
+    t = float(student(level, found.freedom + 1))
+    wider = t / float(student(level, pooled.effective_queries))
+    value = float(np.mean([one.value for one in own]))
+    below, above = (
+        float(np.hypot(wider * max(distance, 0.0), t * np.sqrt(found.extra)))
+        for distance in (value - pooled.ci_low, pooled.ci_high - value)
+    )
+    return found.finished(pooled, max(value - below, limits[0]), min(value + above, limits[1]))
 
 
 def fixed_estimate(

@@ -1,5 +1,6 @@
 """Every metric of a set of ranking tasks, under every tie rule, in one pass over the ranks."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,8 +21,11 @@ from owkg.metrics.estimate import (
     Estimate,
     adjusted_value,
     averaged_estimate,
+    averaged_over_seeds,
     fixed_estimate,
     linked,
+    median_over_seeds,
+    over_seeds,
     plain_chance,
     slopes,
     through_cdf,
@@ -31,7 +35,7 @@ from owkg.metrics.query_sums import QuerySums
 from owkg.rank_weights.catalogue import GMR, IGMR, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
-from owkg.ranks.tasks import Tasks
+from owkg.ranks.tasks import Tasks, part_of
 from owkg.stats.bootstrap import bounds, resampled_sums
 from owkg.stats.interval import Interval, intervals
 
@@ -125,6 +129,7 @@ def evaluate(
     key: Any = None,
     num_entities: Any = None,
     draws: Any = DRAWS,
+    seeds: Any = None,
 ) -> Estimates:
     """Value, chance level, standard error and confidence interval of each metric under each tie rule.
 
@@ -141,6 +146,8 @@ def evaluate(
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
         draws: random test sets for chance levels that have to be drawn: their variance has a relative
             standard error of about sqrt(2 / draws).
+        seeds: the seed of each task, whole numbers; every seed has the same tasks. Values are then means over
+            seeds, and errors and intervals are over queries and seeds. None: all are of one seed.
 
     Returns:
         Estimates by tie rule and by name. Metrics that the tasks do not have are left out: macro metrics
@@ -173,14 +180,36 @@ def evaluate(
         num_entities=num_entities,
         draws=draws,
     )
-    source = InMemory(
-        tasks,
-        options.rules,
-        by_query=options.level is not None,
-        keep=options.resampled,
-        num_entities=options.num_entities,
-    )
-    return estimates(source, options)
+
+    def source(of: Tasks) -> InMemory:
+        return InMemory(
+            of,
+            options.rules,
+            by_query=options.level is not None,
+            keep=options.resampled,
+            num_entities=options.num_entities,
+        )
+
+    runs = [] if seeds is None else _runs(tasks, seeds)
+    return estimates(source(tasks), options, [source(run) for run in runs])
+
+
+def _runs(tasks: Tasks, seeds: Any) -> list[Tasks]:
+    """The tasks of each seed; none where there is one."""
+    of = checks.integer("seeds", seeds, -(2**63))
+    if of.shape != tasks.optimistic.shape:
+        raise ArgumentError("seeds", f"must have shape {tasks.optimistic.shape}, got {of.shape}.")
+    different = np.unique(of)
+    if len(different) < 2:
+        return []
+    runs = [np.flatnonzero(of == seed) for seed in different]
+    if tasks.query is not None:
+        counts = [np.bincount(tasks.query[run], minlength=tasks.num_queries) for run in runs]
+        for seed, count in zip(different, counts, strict=True):
+            if (count != counts[0]).any():
+                text = f"must rank the same tasks each: seed {seed} ranks others than seed {different[0]}."
+                raise ArgumentError("seeds", text)
+    return [part_of(tasks, run) for run in runs]
 
 
 class Options(NamedTuple):
@@ -259,14 +288,45 @@ def checked_options(
     return Options(metrics, mapped, rules, level, interval, replicates, key, num_entities, draws)
 
 
-def estimates(source: Gathered, options: Options) -> Estimates:
+def estimates(source: Gathered, options: Options, seeds: Sequence[Gathered] = ()) -> Estimates:
     """What `evaluate` returns, from what metrics take of the tasks.
 
     Args:
         source: of at least one task; `InMemory` where intervals come from the bootstrap.
         options: what is asked for.
+        seeds: of the tasks of each seed, where `source` is of several.
     """
-    metrics, mapped, rules, level, interval, replicates, key, _, draws = options
+    if seeds and options.resampled:
+        text = (
+            "must be analytic where a model has several seeds, which a bootstrap over queries takes as given"
+        )
+        raise ArgumentError("interval", f"{text}; got {options.interval.value}.")
+    levels: dict[Averages, Chance] = {}
+    own = [_unmapped(one, options, (), levels) for one in seeds]
+    found = _unmapped(source, options, own, levels)
+    for rule, by in found.items():
+        for name in options.mapped & set(by):
+            by[name] = through_cdf(by[name])
+            if own:
+                values = [through_cdf(one[rule][name]).value for one in own]
+                by[name] = by[name]._replace(
+                    value=float(np.mean(values)), deviation_over_seeds=float(np.std(values, ddof=1))
+                )
+    return found
+
+
+def _unmapped(
+    source: Gathered, options: Options, own: Sequence[Estimates], levels: dict[Averages, Chance]
+) -> Estimates:
+    """The estimates before z metrics are mapped through the normal cdf.
+
+    Args:
+        source: of `estimates`.
+        options: likewise.
+        own: those of each seed, where `source` is of several.
+        levels: chance levels of functions of means, which all seeds share.
+    """
+    metrics, _, rules, level, interval, replicates, key, _, draws = options
     bootstrap_key, chance_key = children(key, 2)
     found: Estimates = {rule: {} for rule in rules}
     jobs: list[_Job] = []
@@ -282,24 +342,49 @@ def estimates(source: Gathered, options: Options) -> Estimates:
                     else median.scatter(measure.kind, source.on_ranks(weighting, rule))
                 )
                 found[rule] |= {metric.name: value for metric in group}
+                if own:
+                    found[rule] |= {
+                        metric.name: over_seeds(value, [one[rule][metric.name] for one in own], 1.0).finished(
+                            value, NAN, NAN
+                        )
+                        for metric in group
+                    }
             continue
         if isinstance(measure, Median):
-            level_of_chance = median_chance(
-                source.shapes(weighting), key, inverse=measure.inverse, draws=draws
-            )
+            if (measure, weighting) not in levels:
+                levels[measure, weighting] = median_chance(
+                    source.shapes(weighting), key, inverse=measure.inverse, draws=draws
+                )
+            level_of_chance = levels[measure, weighting]
             of_medians = _medians(measure, weighting, group, source, level_of_chance, options, bootstrap_key)
             for rule in rules:
                 found[rule] |= of_medians[rule]
+                for metric in group if own else ():
+                    of_seeds = [one[rule][metric.name] for one in own]
+                    plain = metric.adjustment is Adjustment.NONE
+                    bounds_of = (0.0, 1.0) if measure.inverse else (1.0, np.inf)
+                    found[rule][metric.name] = median_over_seeds(
+                        of_medians[rule][metric.name],
+                        of_seeds,
+                        level,
+                        bounds_of if plain else (-np.inf, np.inf),
+                    )
             continue
         if (measure, weighting) not in averaged:
             continue
         chance_of_all = None
         if isinstance(measure, RankWeight) and measure.link is not None:
-            chance_of_all = linked_chance(measure, source.shapes(weighting), chance_key, draws=draws)
+            if (measure, weighting) not in levels:
+                shapes = source.shapes(weighting)
+                levels[measure, weighting] = linked_chance(measure, shapes, chance_key, draws=draws)
+            chance_of_all = levels[measure, weighting]
         moments, parts = averaged[measure, weighting], kept.get((measure, weighting))
         for rule in rules:
             for metric in group:
                 made = averaged_estimate(moments[rule], metric, chance_of_all, level)
+                if own:
+                    of_seeds = [one[rule][metric.name] for one in own]
+                    made = averaged_over_seeds(made, of_seeds, metric, level)
                 pending.append((rule, metric.name, made))
                 if parts is not None:
                     jobs.append(_Job(rule, metric, parts[rule], chance_of_all))
@@ -318,8 +403,6 @@ def estimates(source: Gathered, options: Options) -> Estimates:
             # Replicates that are all alike say nothing: the interval stays that of the effective queries.
             if np.isnan(low) or high - low > 1e-9 * abs(estimate.value):
                 found[job.rule][job.metric.name] = estimate._replace(ci_low=low, ci_high=high)
-    for by in found.values():
-        by |= {name: through_cdf(by[name]) for name in mapped if name in by}
     names = [metric.name for metric in metrics]
     return {rule: {name: by[name] for name in names if name in by} for rule, by in found.items()}
 

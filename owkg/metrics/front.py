@@ -76,18 +76,19 @@ def evaluate(
 
     Args:
         ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame with the columns of `owkg.ranks.validated`.
-            With a column `model`, each model is evaluated by itself. The path of a file, as
-            `owkg.read_ranks`; a folder of Parquet files, a pattern of their names or an
-            `owkg.ranks.RankDataset` is read a part at a time.
+            With a column `model`, each model is evaluated by itself. With a column `seed` of several seeds,
+            values are means over the seeds of a model, and intervals are over queries and seeds; each seed
+            ranks the same tasks. The path of a file, as `owkg.read_ranks`; a folder of Parquet files, a
+            pattern of their names or an `owkg.ranks.RankDataset` is read a part at a time.
         metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
-        by: columns that divide the ranking tasks: side, ties, and one of relation, category, popularity and
-            half-link.
+        by: columns that divide the ranking tasks: side, ties, and one of relation, category, popularity,
+            half-link and seed.
         side: head, tail, relation, both (of head and tail), or several. A table of predicted relations alone
             is evaluated as that side.
         ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
         ci: level of the confidence intervals, over queries; None: no intervals, which is faster.
         interval: mid-P limits on the effective number of queries, or a bootstrap over queries, not of a
-            dataset.
+            dataset and not of a model with several seeds.
         replicates: of the bootstrap.
         seed: of what is drawn.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
@@ -97,7 +98,7 @@ def evaluate(
         One row for each model, group, side, tie rule and metric. Columns: `model` (where the table has one),
         that of `by`, `side`, `ties`, `metric`, `value`, `ci_low`, `ci_high`, `expectation` (the chance
         level), the other fields of `owkg.metrics.Estimate`, `tasks`, `queries`. Null where there is
-        no number.
+        no number. `seeds` and `deviation_over_seeds` are there if some model has several seeds.
 
     Raises:
         ValueError: naming the argument, if the table is malformed, a metric is not known or has no list of
@@ -127,7 +128,7 @@ def evaluate(
     groups = [name for name in names if name not in _ALWAYS]
     if len(groups) > 1 or set(groups) - set(Breakdown):
         of = ", ".join([*_ALWAYS, *Breakdown])
-        text = f"must be of {of}, of the last four at most one, got {', '.join(names)}."
+        text = f"must be of {of}, and of all but side and ties at most one, got {', '.join(names)}."
         raise ArgumentError("by", text)
     if "side" in names:  # both sides, each by itself
         sides = list(dict.fromkeys(one for name in sides for one in _SIDES.get(name, (name,))))

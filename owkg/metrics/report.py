@@ -15,6 +15,7 @@ from owkg.metric_definitions.registry import metric
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import Estimates, evaluate
 from owkg.ranks import RankTable
+from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.table import RELATION
 from owkg.ranks.tasks import part_of, tasks_of
 from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY
@@ -29,6 +30,7 @@ class Breakdown(StrEnum):
     CATEGORY = "category"
     POPULARITY = "popularity"
     HALF_LINK = "half-link"
+    SEED = "seed"
 
     @property
     def column(self) -> str:
@@ -87,10 +89,9 @@ def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
 def require_column(columns: Sequence[str], breakdown: Breakdown) -> None:
     """Raises ValueError if a rank table of these columns cannot be divided so."""
     if breakdown.column not in columns:
+        hint = "" if breakdown is Breakdown.SEED else "; owkg.ranks.annotated (--kg) counts it in a graph"
         raise ArgumentError(
-            "by",
-            f"must name a column of the rank table, got {breakdown.value}, which it lacks; "
-            "owkg.ranks.annotated (--kg) counts it in a graph.",
+            "by", f"must name a column of the rank table, got {breakdown.value}, which it lacks{hint}."
         )
 
 
@@ -104,9 +105,9 @@ def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _order(name: str, label: str) -> tuple[int, int, str]:
-    """What the labels of a column are sorted by: popularity by its size, others by their letters."""
+    """What the labels of a column are sorted by: numbers by their size, others by their letters."""
     first = label.partition("-")[0]
-    return (0, int(first), label) if first.isdigit() and name == "popularity" else (1, 0, label)
+    return (0, int(first), label) if first.isdigit() and name in ("popularity", "seed") else (1, 0, label)
 
 
 _ALL = slice(None)
@@ -180,9 +181,11 @@ def report(
 ) -> pl.DataFrame:
     """Every metric of a rank table, for each model, side and tie rule, and for each group of its tasks.
 
+    The values of a model with several seeds are means over them, its intervals are over queries and seeds.
+
     Args:
         table: a rank table; checked. Or what `tasks_of` returns, of whose rows `side` is needed, and where
-            they are there `model` and the columns of `by`. Each model is reported by itself.
+            they are there `model`, `seed` and the columns of `by`. Each model is reported by itself.
         metrics: what to compute; `default_metrics` when None.
         by: a `Breakdown` or several; each divides the tasks by itself.
         group_metrics: what to compute of each group; `metrics`, or `default_group_metrics` where
@@ -195,18 +198,24 @@ def report(
     Returns:
         One row for each model, group, side, tie rule and metric, with the columns `model` (null without
         one), `by` and `group` (null for the whole table), `side`, `ties`, `metric`, the fields of
-        `Estimate` (null where there is no number), `tasks` and `queries`.
+        `Estimate` (null where there is no number), `tasks` and `queries`. Without a model of several seeds
+        `seeds` and `deviation_over_seeds` are left out.
 
     Raises:
         ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
-            table lacks.
+            table lacks, or the seeds of a model rank different tasks.
     """
-    tasks, rows = table if isinstance(table, tuple) else tasks_of(table)
+    if isinstance(table, tuple):
+        tasks, rows = table
+    else:
+        tasks, rows = tasks_of(table)
+        require_same_tasks(rows, seeds_of(rows))
     del table  # ten million ranks take half a GiB
     sides_checked(sides)
     breakdowns = breakdowns_named(by)
     wanted = wanted_metrics(metrics, group_metrics, popularity=tasks.popularity is not None)
     groups, on_sides = groups_of(rows, breakdowns), OnSides(rows["side"])
+    seeds = rows["seed"].to_numpy() if seeds_of(rows) else None
     if on_sides.only_relations:
         sides = (RELATION,)
     del rows
@@ -216,7 +225,8 @@ def report(
         at = on_sides.of(side, index)
         if isinstance(at, slice) or len(at):
             own = part_of(tasks, at)
-            found = evaluate(own, wanted(group), **options_of(group, options))
+            of = None if seeds is None else seeds[at]
+            found = evaluate(own, wanted(group), seeds=of, **options_of(group, options))
             frames.append(frame_of(found, group, side, len(own.optimistic), own.num_queries))
         if on_progress is not None:
             on_progress(done + 1, len(jobs))
@@ -234,7 +244,8 @@ def reported(frames: list[pl.DataFrame], sides: Sequence[str]) -> pl.DataFrame:
     """The frames of all groups, one under the other; ValueError where no group has tasks on the sides."""
     if not frames:
         raise ArgumentError("sides", f"must name a side that the table has, got {', '.join(sides)}.")
-    return pl.concat(frames)
+    found = pl.concat(frames)
+    return found if found["seeds"].count() else found.drop("seeds", "deviation_over_seeds")
 
 
 def wanted_metrics(metrics: Any, group_metrics: Any, *, popularity: bool) -> Callable[[Group], list[Metric]]:
@@ -279,13 +290,14 @@ def report_tables(
     for path in files:
         try:
             tasks, rows = tasks_of(tables.pop(0))
+            require_same_tasks(rows, seeds_of(rows))
             rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
             sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
             frames.append(report((tasks, rows), metrics, **options))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         warn_of(path, frames[-1], metrics)
-    return pl.concat(frames), sizes
+    return pl.concat(frames, how="diagonal"), sizes
 
 
 def warn_of(path: Any, found: pl.DataFrame, metrics: list[Metric] | None) -> None:
@@ -309,7 +321,7 @@ def warn_of(path: Any, found: pl.DataFrame, metrics: list[Metric] | None) -> Non
 
 
 # What a report may be divided by, beside the side.
-_GROUPS = {"model", *(breakdown.column for breakdown in Breakdown)}
+_GROUPS = {"model", "seed", *(breakdown.column for breakdown in Breakdown)}
 _NO_LIST = (
     "the answers of a query are in no one list, for its tasks differ in their number of candidates, "
     "or its other answers are not filtered."
@@ -392,4 +404,5 @@ def frame_of(found: Estimates, group: Group, side: str, tasks: int, queries: int
         for rule, estimates in found.items()
         for name, estimate in estimates.items()
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row").fill_nan(None)
+    frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row").fill_nan(None)
+    return frame.with_columns(pl.col("seeds").cast(pl.Int64))

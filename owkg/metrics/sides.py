@@ -13,6 +13,7 @@ from owkg.metrics.front import MetricNames, metrics_named
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import on_numpy, rank_weights
 from owkg.ranks import RankTable
+from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import SIDES
 
 _TRIPLE = ("head", "relation", "tail")
@@ -52,6 +53,8 @@ def side_means(
     """
     table = RankTable.of(ranks, source="ranks").frame
     table = table.filter(pl.col("side").is_in(SIDES))
+    if seeds_of(table):
+        raise ArgumentError("ranks", "must be of one seed for each model: no triple has a rank over seeds.")
     chosen = metrics_named(metrics) or []
     weights = [one.measure for one in chosen if isinstance(one.measure, RankWeight)]
     if len(weights) < len(chosen) or any(

@@ -33,6 +33,7 @@ from owkg.metrics.report import (
 from owkg.ranks.annotate import annotated
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.partitions import Partitions, partitions
+from owkg.ranks.seeds import Runs, require_same_tasks
 from owkg.ranks.table import RELATION, RankTable
 from owkg.ranks.tasks import Tasks, part_of
 
@@ -98,6 +99,7 @@ def stream_report(
     def prepared(batch: pl.DataFrame) -> pl.DataFrame:
         return annotated(RankTable.trusted(batch), graph).select(columns)
 
+    runs = dataset.seeds()
     size, total, tied = rows_of_part(dataset.rows), 0, 0
     with partitions(
         dataset,
@@ -109,22 +111,25 @@ def stream_report(
         sides = (RELATION,) if parts.sides == (RELATION,) else sides
         for one in of_kind.values():
             refuse_extremes(parts, one)
-        _require_memory_of_groups(parts, breakdowns, of_kind, sides)
-        found: dict[tuple[Group, str], Added] = {}
-        for tasks, rows in _parts(parts, told):
+        tables = sum(1 + len(seeds) for seeds in runs.values())
+        _require_memory_of_groups(parts, breakdowns, of_kind, sides, tables)
+        found: dict[tuple[Group, str, int | None], Added] = {}
+        for tasks, rows in _parts(parts, told, runs):
             total += len(rows)
             tied += int((tasks.optimistic < tasks.pessimistic).sum())
-            for key, own in _cuts(tasks, rows, breakdowns, sides):
+            for key, own in _cuts(tasks, rows, breakdowns, sides, runs):
                 if key not in found:
                     found[key] = Added(of_kind[key[0].by])
                 found[key].add(own)
-        for tasks, rows in _parts(parts, told) if passes == 3 else ():
-            for key, own in _cuts(tasks, rows, breakdowns, sides):
+        for tasks, rows in _parts(parts, told, runs) if passes == 3 else ():
+            for key, own in _cuts(tasks, rows, breakdowns, sides, runs):
                 found[key].add_below(own)
     frames, left_out = [], 0
-    for group, side in sorted(found, key=lambda key: (key[0].place(breakdowns), list(sides).index(key[1]))):
-        added = found[group, side]
-        made = estimates(added, of_kind[group.by])
+    wholes = [(group, side) for group, side, seed in found if seed is None]
+    for group, side in sorted(wholes, key=lambda key: (key[0].place(breakdowns), list(sides).index(key[1]))):
+        added = found[group, side, None]
+        seeds = runs.get(group.model, ()) if group.by != Breakdown.SEED else ()
+        made = estimates(added, of_kind[group.by], [found[group, side, seed] for seed in seeds])
         left_out += sum(
             bool(np.isnan(one.expectation_standard_error)) for by in made.values() for one in by.values()
         )
@@ -157,7 +162,7 @@ def report_streams(
         warn_of(dataset.source, found, metrics)
         frames.append(found)
         sizes.append(size)
-    return pl.concat(frames), sizes
+    return pl.concat(frames, how="diagonal"), sizes
 
 
 class _Told:
@@ -178,26 +183,32 @@ class _Told:
             self._on_progress(self._done, self._total)
 
 
-def _parts(parts: Partitions, told: _Told) -> Iterator[tuple[Tasks, pl.DataFrame]]:
+def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, pl.DataFrame]]:
     """The tasks of each part, and of their rows what they may be divided by."""
     for number in range(parts.count):
         if (found := parts.tasks(number)) is not None:
             tasks, rows = found
+            if runs:
+                named = rows.with_columns(parts.labelled(rows[n]) for n in ("model",) if n in rows.columns)
+                require_same_tasks(named, runs, labelled=parts.labelled)
             kept = [name for name in ("model", *(one.column for one in Breakdown)) if name in rows.columns]
             yield tasks, rows.select("side").with_columns(parts.labelled(rows[name]) for name in kept)
             told.more(len(rows))
 
 
 def _cuts(
-    tasks: Tasks, rows: pl.DataFrame, breakdowns: list[Breakdown], sides: Sequence[str]
-) -> Iterator[tuple[tuple[Group, str], Tasks]]:
-    """The tasks of each group and side that has some."""
+    tasks: Tasks, rows: pl.DataFrame, breakdowns: list[Breakdown], sides: Sequence[str], runs: Runs
+) -> Iterator[tuple[tuple[Group, str, int | None], Tasks]]:
+    """The tasks of each group and side that has some, and those of each seed where there are several."""
     on_sides = OnSides(rows["side"])
+    of = rows["seed"].to_numpy() if runs else np.empty(0)
     for group, index in groups_of(rows, breakdowns):
         for side in sides:
             at = on_sides.of(side, index)
             if isinstance(at, slice) or len(at):
-                yield (group, side), part_of(tasks, at)
+                yield (group, side, None), part_of(tasks, at)
+                for seed in runs.get(group.model, ()) if group.by != Breakdown.SEED else ():
+                    yield (group, side, seed), part_of(tasks, np.arange(len(rows))[at][of[at] == seed])
 
 
 def _refuse_bootstrap(options: Options) -> None:
@@ -245,10 +256,14 @@ def rows_of_part(rows: int) -> int:
 
 
 def _require_memory_of_groups(
-    parts: Partitions, breakdowns: list[Breakdown], of_kind: dict[str | None, Options], sides: Sequence[str]
+    parts: Partitions,
+    breakdowns: list[Breakdown],
+    of_kind: dict[str | None, Options],
+    sides: Sequence[str],
+    runs: int,
 ) -> None:
     """ValueError if the counts of ranks of all groups do not fit."""
-    models = len(parts.entries.get("model", [None]))
+    models = max(len(parts.entries.get("model", [None])), runs)
     # A table for every rank and half rank, of each weighting and tie rule.
     table = 16 * parts.largest["candidates"] * len(sides) * models
     needed = table * Added(of_kind[None]).tables

@@ -1,5 +1,6 @@
 """The figures of rank tables: where the ranks lie, and PROBE over its parameters."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from owkg.plots.figure import figure, panel_grid, write_figure
 from owkg.plots.histogram import draw_histograms
 from owkg.plots.probe import draw_lines, draw_order, draw_surfaces, probe_surface
 from owkg.ranks import RankTable
+from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import RELATION
 
 
@@ -69,6 +71,8 @@ def _models(tables: Sequence[RankTable | pl.DataFrame]) -> dict[str, Tasks]:
     found: dict[str, Tasks] = {}
     for number, table in enumerate(tables, start=1):
         tasks, rows = tasks_of(table)
+        if seeds_of(rows):
+            warnings.warn("figures are of the ranks of all seeds of a model together.", stacklevel=3)
         entities = (rows["side"] != RELATION).to_numpy()
         if entities.any() and not entities.all():
             tasks, rows = part_of(tasks, entities), rows.filter(entities)

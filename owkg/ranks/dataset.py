@@ -14,6 +14,7 @@ from owkg import checks
 from owkg.checks import ArgumentError
 from owkg.files.parquet import collected, parquet_rows, scan_parquet
 from owkg.files.storage import require_bounded
+from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import OPTIONAL, REQUIRED, require_columns, validated_at
 
 # Rows that are in memory at a time while files are read.
@@ -126,6 +127,27 @@ class RankDataset:
                 query = scan_parquet(file.path).select(column).unique(maintain_order=len(columns) == 1)
                 found |= dict.fromkeys(collected(file.path, query)[column].drop_nulls().to_list())
         return list(found)
+
+    def seeds(self) -> dict[str | None, tuple[int, ...]]:
+        """The seeds of each model that has several, as `owkg.ranks.seeds.seeds_of` of its rows."""
+        if "seed" not in self.columns:
+            return {}
+        own = [name for name in ("model", "seed") if name in self.columns]
+        parts = []
+        for file in self.files:
+            named = {name: file.named[name] for name in own if name in file.named}
+            if self.model is not None and "model" not in file.schema:
+                named["model"] = self.model
+            query = scan_parquet(file.path).select(pl.col(n) for n in own if n not in named).unique()
+            rows = collected(file.path, query) if len(named) < len(own) else pl.DataFrame({"_": [0]})
+            parts.append(
+                rows.with_columns(**{name: pl.lit(text) for name, text in named.items()}).select(own)
+            )
+        # Whatever is no whole number is refused where the rows are read.
+        kinds = {"seed": pl.col("seed").cast(pl.Int64, strict=False)}
+        if "model" in own:
+            kinds["model"] = pl.col("model").cast(pl.String, strict=False)
+        return seeds_of(pl.concat([part.with_columns(**kinds) for part in parts]).drop_nulls())
 
     def batches(
         self, on_progress: Callable[[int, int], None] | None = None

@@ -13,6 +13,7 @@ from owkg.ranks.annotate import annotated, other_candidates
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.files import read_lacking
 from owkg.ranks.reweight import reweighted
+from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.table import RankTable
 
 
@@ -34,8 +35,7 @@ def read_tables(
         untied: of `owkg.ranks.read_ranks`.
 
     Raises:
-        ValueError: beginning with the file, if it is no rank table or not of the graph; if two files have
-            a model in common.
+        ValueError: beginning with the file, if it is no rank table or not of the graph.
     """
     tables = []
     for path, name in zip(files, _names(files), strict=True):
@@ -67,9 +67,37 @@ def read_tables(
             table = table.with_columns(model=pl.lit(name))
         tables.append(RankTable.trusted(table, read.about))
     _warn_unknown(shares, tables)
-    if len(files) > 1:
-        _refuse_shared(files, [set(table.frame["model"].unique()) for table in tables])
     return tables
+
+
+def by_model(files: Sequence[Path], tables: Sequence[RankTable]) -> tuple[list[Path], list[RankTable]]:
+    """The tables, those whose models are the same as one: their seeds stand in several files.
+
+    Args:
+        files: of the tables.
+        tables: of `read_tables`.
+
+    Returns:
+        (the first file of each table, tables).
+
+    Raises:
+        ValueError: naming two files, if both have a model, and not other seeds of it.
+    """
+    paths: list[Path] = []
+    found: list[RankTable] = []
+    models: list[set[str]] = []
+    for path, table in zip(files, tables, strict=True):
+        own = set(table.frame["model"].unique()) if "model" in table.frame.columns else set()
+        at = next((i for i, earlier in enumerate(models) if earlier & own), None)
+        if at is None:
+            paths.append(path)
+            found.append(table)
+            models.append(own)
+            continue
+        named = f"the model {min(models[at] & own)!r}"
+        found[at] = with_more_seeds(found[at], table, named, paths[at], path)
+        models[at] |= own
+    return paths, found
 
 
 def read_datasets(

@@ -38,6 +38,7 @@ class BoundedMean(NamedTuple):
         lowest, highest: what the worst and the best ranking get, in either order.
         effective: effective number of queries.
         rises: whether the mean grows as ranks improve; False for the mean rank and what is made of it.
+        freedom: degrees of freedom of `error`; None: one less than effective queries.
     """
 
     value: float
@@ -46,6 +47,7 @@ class BoundedMean(NamedTuple):
     highest: float
     effective: float
     rises: bool
+    freedom: float | None = None
 
 
 def student(level: Any, effective: Any) -> Any:
@@ -109,7 +111,7 @@ def intervals(means: Sequence[BoundedMean], level: float) -> Float[np.ndarray, "
     if not means:
         return np.empty((0, 2))
     columns = (np.array(column, float) for column in zip(*means, strict=True))
-    value, error, lowest, highest, effective, rises = columns
+    value, error, lowest, highest, effective, rises, freedom = columns
     low, high = np.minimum(lowest, highest), np.maximum(lowest, highest)
     width = np.where(high > low, high - low, 1.0)
     x = np.clip((value - low) / width, 0.0, 1.0)
@@ -123,7 +125,8 @@ def intervals(means: Sequence[BoundedMean], level: float) -> Float[np.ndarray, "
     queries = effective + 2 * _ADDED
     middle = x + _ADDED * (up - down) / queries
     variance = (scatter**2 + _ADDED * (up**2 + down**2)) / queries
-    quantile = special.ndtri((1 + level) / 2) / student(level, effective)
+    counted = np.where(np.isnan(freedom), effective, freedom + 1)
+    quantile = special.ndtri((1 + level) / 2) / student(level, counted)
     size = np.maximum(middle * (1 - middle) / variance * effective * quantile**2, 1e-12)
     ends = np.stack(share_limits(x, size, (1 - level) / 2), axis=1)
     ends = np.stack([np.minimum(ends[:, 0], x), np.maximum(ends[:, 1], x)], axis=1)

@@ -5,7 +5,7 @@ from owkg.train.config import LOSSES, Training, changed, config_text, read_confi
 from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
 from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
-from owkg.train.seeds import train_seeds
+from owkg.train.seeds import seed_runs, train_seeds
 from owkg.train.step import state_shape as state_shape
 from owkg.train.sweep import Trained, train_many
 from owkg.train.updates import Updates, updates_of
@@ -26,6 +26,7 @@ __all__ = [
     "read_config",
     "run_config",
     "saved_steps",
+    "seed_runs",
     "state_shape",
     "train",
     "train_many",

@@ -1,6 +1,7 @@
 """A training for each of several seeds, here or on a cluster."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,45 @@ from owkg import cluster
 from owkg.checks import ArgumentError
 from owkg.kg import KnowledgeGraph, read_graph
 from owkg.train.config import Training, changed
-from owkg.train.run import train
+from owkg.train.folder import CONFIG
+from owkg.train.run import run_config, train
 
 _PREFIX = "valid_"
+_NAMED = "seed-"
+
+
+def seed_runs(folder: Path) -> dict[int, Path]:
+    """The runs in a folder that `train_seeds` wrote, by seed; empty where the folder is not one.
+
+    Args:
+        folder: of the runs `seed-0`, `seed-1` and so on, which differ in their seed alone.
+
+    Raises:
+        ValueError: naming the run, if it was trained with another seed than its name says, or with other
+            settings than the first run.
+    """
+    named = {one: one.name.removeprefix(_NAMED) for one in folder.glob(f"{_NAMED}*") if one.is_dir()}
+    runs = {int(text): one for one, text in named.items() if text.isdecimal()}
+    if (folder / CONFIG).exists() or not runs:
+        return {}
+    found = dict(sorted(runs.items()))
+    first, settings = None, None
+    for seed, run in found.items():
+        config = run_config(run)
+        if config.seed != seed:
+            raise ValueError(
+                f"{run}: must be of the seed that its name says, and was trained with {config.seed}."
+            )
+        shared = asdict(changed(config, seed=0))
+        if settings is None:
+            first, settings = run, shared
+        for name, value in shared.items():
+            if value != settings[name]:
+                raise ValueError(
+                    f"{run}: must differ from {first} in the seed alone, and its {name} is {value!r} and not "
+                    f"{settings[name]!r}."
+                )
+    return found
 
 
 def train_seeds(
@@ -45,7 +82,7 @@ def train_seeds(
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise ArgumentError("seeds", f"must be some numbers, each once, got {list(seeds)}.")
-    runs = [folder.absolute() / f"seed-{seed}" for seed in seeds]
+    runs = [folder.absolute() / f"{_NAMED}{seed}" for seed in seeds]
     tasks = [
         (str(graph_folder.absolute()), changed(config, seed=seed), str(run))
         for seed, run in zip(seeds, runs, strict=True)

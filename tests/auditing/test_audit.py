@@ -128,11 +128,92 @@ def test_a_model_of_known_strength():
     assert np.mean(inside) > 0.8
 
 
-def test_seeds_are_systems_and_order_is_by_value():
-    both = pl.concat([SYSTEMS[name].with_columns(model=pl.lit(name)) for name in ("a", "b")])
+def seeded(strengths, first):
+    """Runs of a model whose strength differs over seeds."""
+    several = enumerate(strengths, first)
+    return pl.concat([table(drawn(x, SIZES, i), SIZES).with_columns(seed=i) for i, x in several])
+
+
+SEEDED = {"a": seeded((0.33, 0.36, 0.39), 20), "b": seeded((0.46, 0.5, 0.54, 0.58), 30)}
+
+
+def test_order_is_by_value():
     one = audit({"b": SYSTEMS["b"], "a": SYSTEMS["a"]}, "mrr", test="t")
     assert one.models["model"].to_list() == ["b", "a"]
-    assert set(both["model"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize("average", ["answers", "queries"])
+def test_systems_with_seeds(average):
+    """One pair, with the interval and the p-value of compare; wider than of the means as one run."""
+    found = audit(SEEDED, ["mrr", "hits@10"], average=average, sparsity=(0.1, 0.3), test="t")
+    assert found.models["model"].to_list() == ["b", "a"] * 2
+    (first, _) = found.pairs.rows(named=True)
+    assert (first["first"], first["second"]) == ("b", "a")
+    # The macro mean of the audit is of the mean of each query, that of compare of its best answer.
+    if average == "answers":
+        same = owkg.compare(SEEDED, "mrr", test="t")
+        pair = same.pairs.row(0, named=True)
+        assert first["difference"] == pytest.approx(-pair["difference"])
+        assert (first["ci_low"], first["ci_high"]) == pytest.approx((-pair["upper"], -pair["lower"]))
+        assert first["p_value"] == pytest.approx(pair["p_value"])
+        (b, a) = found.models.filter(metric="mrr").rows(named=True)
+        for one, other in zip((a, b), same.values.rows(named=True), strict=True):
+            ends = (one["value"], one["ci_low"], one["ci_high"])
+            assert ends == pytest.approx((other["value"], other["lower"], other["upper"]), abs=1e-9)
+    alone = {name: frame.filter(seed=frame["seed"][0]) for name, frame in SEEDED.items()}
+    single = audit(alone, ["mrr", "hits@10"], average=average, sparsity=(0.1, 0.3), test="t")
+    spread = {name: frame["full_high"] - frame["full_low"] for name, frame in
+              (("seeds", found.models), ("single", single.models))}  # fmt: skip
+    assert (spread["seeds"] > spread["single"]).all()
+    assert found.pairs["demonstrated"].is_null().all()
+    assert not len(found.weights)
+    assert any(note.startswith("Seeds: a has 3 (deviation of mrr 0.0") for note in found.assumptions["notes"])
+    assert found.assumptions["answers"] == single.assumptions["answers"]
+
+
+def test_seeds_that_are_one_run_twice_are_certified_as_it():
+    again = {
+        name: pl.concat([frame.with_columns(seed=seed) for seed in range(2)])
+        for name, frame in SYSTEMS.items()
+    }
+    with pytest.warns(UserWarning, match="score the same on every query"):
+        found = audit(again, ["mrr", "hits@10"], sparsity=(0.1, 0.3), test="t")
+    single = audit(SYSTEMS, ["mrr", "hits@10"], sparsity=(0.1, 0.3), test="t")
+    assert found.pairs["verdict"].equals(single.pairs["verdict"])
+    for name in ("certified", "share", "probability_low", "breakdown_sparsity"):
+        one, other = (frame[name].fill_null(-1).to_numpy() for frame in (found.pairs, single.pairs))
+        np.testing.assert_allclose(one, other, rtol=1e-3, err_msg=name)
+
+
+def test_seeds_that_cannot_be_audited():
+    answer = {
+        "query": "h0|r|?",
+        "side": "tail",
+        "entity": "h0",
+        "relation": "r",
+        "answer": "t0",
+        "score": 1.0,
+    }
+    lists = {name: pl.DataFrame([{"model": name} | answer]) for name in SEEDED}
+    with pytest.raises(
+        ValueError, match=r"`lists` must be left out where systems have several seeds.*'a' has 3"
+    ):
+        audit(SEEDED, "mrr", lists=lists, test="t")
+    short = SEEDED | {"a": SEEDED["a"].filter((pl.col("seed") != 21) | (pl.col("tail") != "t0"))}
+    message = (
+        "`systems` must rank the same answers.*'a, seed 21' must rank the answers that 'a, seed 20' ranks"
+    )
+    with pytest.raises(ValueError, match=message):
+        audit(short, "mrr", test="t")
+
+
+def test_seeds_add_what_no_number_of_queries_takes_away():
+    """Two seeds that are far apart: no number of queries shows the order."""
+    apart = {"a": seeded((0.2, 0.8), 40), "b": seeded((0.44, 0.46), 50)}
+    found = audit(apart, "mrr", test="t")
+    assert found.pairs["required_queries"].to_list() == [None]
+    assert found.power["wrong_order"][-1] > 0.05
+    assert found.pairs["verdict"].to_list() == ["open"]
 
 
 def test_equal_systems():

@@ -1,5 +1,6 @@
 """`owkg compare` and `owkg stability`: numbers of the library, and errors in one line."""
 
+import io
 import json
 
 import numpy as np
@@ -272,6 +273,38 @@ def test_queries_that_a_system_lacks(folder, call, tmp_path):
             f"owkg: note: as ranked: of {name}, {had} answers are left, which every system ranks.\n" in error
         )
     assert error.count("\n") == 2
+
+
+def test_models_with_seeds_are_one_pair(folder, call, tmp_path):
+    """In every format, under qrels and by part."""
+    of = {("m", 0): "a", ("m", 1): "b", ("n", 4): "b", ("n", 5): "c"}
+    rows = [
+        tables(folder)[name].with_columns(model=pl.lit(model), seed=seed)
+        for (model, seed), name in of.items()
+    ]
+    write_ranks(pl.concat(rows), tmp_path / "seeds.parquet")
+    asked = ("compare", tmp_path / "seeds.parquet", "--metric", "mrr", "--test", "t")
+    code, printed, error = call(*asked)
+    assert (code, error) == (0, "")
+    assert "where m is better (t test over queries and seeds)" in " ".join(printed.split())
+    assert "value ± deviation over seeds" in printed
+    found = pl.read_csv(io.StringIO(call(*asked, "--format", "csv")[1]))
+    assert found["quantity"].to_list() == ["value", "value", "difference"]
+    each = {name: (1 / tables(folder)[name]["optimistic"]).mean() for name in "abc"}
+    assert found["value"][2] == pytest.approx((each["a"] - each["c"]) / 2)
+    assert found["seed_deviation"][:2].to_list() == pytest.approx(
+        [abs(each["a"] - each["b"]) / 2**0.5, abs(each["b"] - each["c"]) / 2**0.5]
+    )
+    assert r" \pm " in call(*asked, "--format", "latex")[1]
+    assert " ± " in call(*asked, "--format", "markdown")[1]
+    qrels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels", "--by", "relation")
+    code, printed, _ = call(*asked, *qrels, "--format", "json")
+    assert code == 0
+    said = json.loads(printed)
+    assert len(said["pairs"]) == 2
+    assert len(said["parts"]) == 4
+    code, _, error = call("stability", tmp_path / "seeds.parquet", "--metric", "mrr", "--size", "0.5")
+    assert (code, error) == (0, "")
 
 
 @pytest.mark.parametrize(

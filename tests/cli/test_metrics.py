@@ -172,7 +172,60 @@ def test_two_files_with_one_model_are_refused(folder, call):
     write_ranks(TABLE.with_columns(model=pl.lit("m")), "two.parquet")
     code, out, err = call("one.parquet two.parquet")
     assert (code, out) == (2, "")
-    assert "two.parquet and one.parquet both have a model 'm'" in err
+    assert "two.parquet: the model 'm' is in one.parquet too; a column seed in both would tell" in err
+
+
+def _of_seeds(*seeds):
+    return pl.concat([_table(seed).with_columns(seed=seed) for seed in seeds])
+
+
+def test_a_model_with_seeds_is_one_row(folder, call, answer):
+    """In one file and in two; rows of seeds as of tables of their own."""
+    write_ranks(_of_seeds(1, 2, 3), "m.parquet")
+    for seeds in ((1, 2), (3,)):
+        write_ranks(_of_seeds(*seeds).with_columns(model=pl.lit("m")), f"m{seeds[0]}.parquet")
+    found = answer("m.parquet --metric mrr,hits@10 --by seed")
+    both = answer("m1.parquet m3.parquet --metric mrr,hits@10 --by seed")
+    assert both == found
+    for name in ("mrr", "hits@10"):
+        one = found["both"]["realistic"][name]
+        each = [found["by"]["seed"][str(seed)]["both"]["realistic"][name] for seed in (1, 2, 3)]
+        values = [row["value"] for row in each]
+        assert one["value"] == pytest.approx(np.mean(values))
+        assert one["seeds"] == 3
+        assert one["deviation_over_seeds"] == pytest.approx(np.std(values, ddof=1))
+        assert "seeds" not in each[0]
+        write_ranks(_table(2), "alone.parquet")
+        assert each[1] == answer(f"alone.parquet --metric {name}")["both"]["realistic"][name]
+    code, out, _ = call("m.parquet --metric mrr")
+    assert code == 0
+    assert "mean ± deviation over 3 seeds; 95% confidence intervals over queries and seeds" in " ".join(
+        out.split()
+    )
+    code, out, _ = call("m.parquet transe.parquet --metric mrr --format latex")
+    assert code == 0
+    assert r"$\pm$" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("m.parquet --interval bca", "--interval must be analytic where a model has several seeds"),
+        ("m.parquet --mean-of-sides", "must be of one seed for each model"),
+        ("short.parquet", "short.parquet: the seeds must rank the same tasks: seed 2 lacks 1, such as the "),
+        ("transe.parquet --by seed", "--by must name a column of the rank table, got seed, which it lacks."),
+        ("m1.parquet m2.parquet", "m2.parquet: seed 2 of the model 'm' is in m1.parquet too."),
+    ],
+)
+def test_what_seeds_cannot_have(folder, call, line, message):
+    write_ranks(_of_seeds(1, 2), "m.parquet")
+    write_ranks(_of_seeds(1, 2)[:-1], "short.parquet")
+    for name, seeds in (("m1", (1, 2)), ("m2", (2, 3))):
+        write_ranks(_of_seeds(*seeds).with_columns(model=pl.lit("m")), f"{name}.parquet")
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
 
 
 def test_equal_file_names_are_told_apart_by_folder(folder, answer):

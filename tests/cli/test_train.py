@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from owkg import kg
+from owkg.ranks import read_ranks
 from owkg.train import load_run, read_config
 
 FACTS = [f"{a}\tafter\t{a + 1}\n{a + 1}\tbefore\t{a}\n" for a in range(100, 112)]
@@ -237,6 +239,48 @@ def test_seeds_here_and_on_workers(call, folder, tmp_path):
     assert code == 0
     assert "standard deviation" in text
     assert text.endswith(f"wrote {tmp_path / 'one'}: seed-2, seed-5\n")
+
+
+def test_a_folder_of_seeds_is_evaluated_into_one_table(call, folder, tmp_path):
+    """The ranks of each run, by model and seed; and what is no folder of the seeds of one model."""
+    runs, out = tmp_path / "one", tmp_path / "all.parquet"
+    assert call("train", folder, "--out", runs, *SMALL, "--seeds", "10,2")[0] == 0
+    code, text, _ = call("evaluate", runs, "--split", "valid", "--out", out)
+    assert code == 0
+    assert f"wrote {out}: " in text
+    assert "ranks of 2 seeds" in text
+    whole = read_ranks(out)
+    assert whole.frame["model"].unique().to_list() == ["one"]
+    assert whole.frame["seed"].unique(maintain_order=True).to_list() == [2, 10]
+    values = []
+    for seed in (2, 10):
+        alone = tmp_path / "alone.parquet"
+        assert call("evaluate", runs / f"seed-{seed}", "--split", "valid", "--out", alone)[0] == 0
+        frame = read_ranks(alone).frame
+        assert whole.frame.filter(seed=seed).drop("model", "seed").equals(frame)
+        values.append((1 / frame["optimistic"]).mean())
+    said = json.loads(
+        call("evaluate", runs, "--split", "valid", "--out", out, "--format", "json", "--name", "m")[1]
+    )
+    (mrr,) = (row for row in said["results"] if row["metric"] == "mrr")
+    assert mrr["both"] == pytest.approx(np.mean(values))
+    assert mrr["over_seeds"] == pytest.approx(np.std(values, ddof=1))
+    assert read_ranks(out).frame["model"].unique().to_list() == ["m"]
+    for options, message in (
+        (("--out", out, "--lists", tmp_path / "a.run"), "--lists is of one run"),
+        (("--sample", 0.5), "--sample is of one run"),
+    ):
+        code, _, err = call("evaluate", runs, *options)
+        assert code == 2
+        assert message in err
+    (runs / "seed-2").rename(runs / "seed-3")
+    code, _, err = call("evaluate", runs, "--split", "valid", "--out", out)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "seed-3: must be of the seed that its name says, and was trained with 2." in err
+    (runs / "seed-3").rename(runs / "seed-2")
+    config = runs / "seed-10" / "config.toml"
+    config.write_text(config.read_text().replace("dim = 4", "dim = 8"))
+    assert "must differ from" in call("evaluate", runs, "--split", "valid", "--out", out)[2]
 
 
 @pytest.mark.parametrize(

@@ -168,10 +168,22 @@ def test_raw_ranks_beside_filtered(tables, tmp_path):
     )
 
 
-def test_several_seeds_are_refused(tables, tmp_path):
-    written(
-        {name: table.with_columns(seed=pl.int_range(pl.len()) % 2) for name, table in tables.items()},
-        tmp_path / "r",
-    )
-    with pytest.raises(ArgumentError, match="must be of one seed each"):
+def test_several_seeds_as_in_memory(tables, tmp_path):
+    """`transe` has two seeds, `complex` has one."""
+    several = pl.concat([tables["transe"].with_columns(seed=0), tables["rotate"].with_columns(seed=4)])
+    of = {"transe": several, "complex": tables["complex"].with_columns(seed=4)}
+    written(of, tmp_path / "r")
+    with pytest.warns(UserWarning, match="complex has one seed"):
+        found = owkg.compare([tmp_path / "r"], NAMES, test="t")
+    with pytest.warns(UserWarning, match="complex has one seed"):
+        expected = owkg.compare({name: of[name] for name in sorted(of)}, NAMES, test="t")
+    assert expected.values["seeds"].to_list() == [1] * 4 + [2] * 4
+    for name, table in expected.items():
+        same(dict(found.items())[name], table)
+
+
+def test_a_seed_that_lacks_an_answer_is_named(tables, tmp_path):
+    several = pl.concat([tables["transe"].with_columns(seed=0), tables["rotate"][1:].with_columns(seed=4)])
+    written({"transe": several, "complex": tables["complex"].with_columns(seed=4)}, tmp_path / "r")
+    with pytest.raises(ArgumentError, match="is not ranked by transe, seed 4"):
         owkg.compare([tmp_path / "r"], "mrr")

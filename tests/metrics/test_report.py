@@ -54,9 +54,10 @@ def test_groups_are_reported_by_themselves(full_table):
         half_link=pl.when(pl.col("popularity") > 2)
         .then(pl.lit("both seen"))
         .otherwise(pl.lit("neither seen")),
+        seed=7,
     )
     found = report(table, SUMMARIES, by=list(Breakdown), ties=["exact"])
-    divided = ["relation", "category", "popularity", "half-link"]
+    divided = ["relation", "category", "popularity", "half-link", "seed"]
     assert found["by"].unique(maintain_order=True).to_list() == [None, *divided]
     for relation in ("r0", "r1", "r2"):
         row = _value(found, by="relation", group=relation, side="both", metric="mrr")

@@ -243,3 +243,15 @@ def test_bad_places_are_named_before_any_work(name, tmp_path, here):
     assert done.returncode == 2
     assert "OWKG_DATA" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_seed_coverage(tmp_path, here):
+    done = here("seed_coverage", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "95 % intervals and tests at .05" in done.stdout
+    table = pl.read_csv(tmp_path / "seed_coverage.csv")
+    strong = table.filter(seed_effect=0.2)
+    assert strong["coverage"].item() > 0.85
+    assert strong["size"].item() == pytest.approx(1 - strong["coverage"].item())
+    # A test that takes the seeds as given finds differences between equal models.
+    assert strong["size_over_queries_alone"].item() > strong["size"].item() + 0.05

@@ -55,7 +55,8 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
         for (system,), of in own.group_by("system", maintain_order=True):
             by_metric = {row["metric"]: row for row in of.iter_rows(named=True)}
             rows.append([system, *(_value(by_metric[metric]) for metric in metrics)])
-        printed(f"{qrels}: value [{ci:.0%} interval] #place", ["system", *metrics], rows)
+        of_seeds = " ± deviation over seeds" if "seeds" in own.columns else ""
+        printed(f"{qrels}: value{of_seeds} [{ci:.0%} interval] #place", ["system", *metrics], rows)
         if own["system"].n_unique() > 2:
             told = found["metrics"].filter(qrels=qrels)
             printed(
@@ -100,9 +101,19 @@ def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
         ]
         for row in pairs.iter_rows(named=True)
     ]
-    title = f"{qrels}: difference above 0 where {first} is better ({test} test)"
+    title = f"{qrels}: difference above 0 where {first} is better ({_test(own, test)})"
     heads = ["metric", first, second, f"difference [{ci:.0%} interval]", "p value", "wins/ties/losses"]
     printed(title, [*heads, "effect"], rows)
+
+
+def _test(values: Any, test: str) -> str:
+    """The test in words: of systems with seeds it is t over queries and seeds."""
+    if "seeds" not in values.columns:
+        return f"{test} test"
+    # Two systems of one seed each are a pair without seeds.
+    single = values.filter(seeds=1)["system"].n_unique()
+    over = "t test over queries and seeds"
+    return over if single < 2 else f"{over}; {test} test where both have one"
 
 
 def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, test: str) -> None:
@@ -122,7 +133,7 @@ def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, te
             ]
             for row in shown.iter_rows(named=True)
         ]
-        title = f"{qrels}: {metric}, difference above 0 where the first is better ({test} test)"
+        title = f"{qrels}: {metric}, difference above 0 where the first is better ({_test(own, test)})"
         corrected = "p value" if correction == "none" else f"p, {correction}"
         printed(title, ["pair", f"difference [{ci:.0%} interval]", "p value", corrected], rows)
         if more := len(of) - len(shown):
@@ -134,9 +145,12 @@ def tidy(found: dict[str, Any]) -> Any:
     import polars as pl
     import polars.selectors as cs
 
+    seeds = [name for name in ("seeds", "seed_deviation") if name in found["values"].columns]
+    columns_of = [*_TIDY, *seeds]
+
     def of(name: str, *, quantity: Any, interval: str, **columns: Any) -> Any:
         table = found[name].with_columns(quantity=quantity, interval=pl.lit(interval), **columns)
-        return table.select(pl.col(column) for column in _TIDY if column in table.columns)
+        return table.select(pl.col(column) for column in columns_of if column in table.columns)
 
     confidence = {"lower": pl.col("confidence_lower"), "upper": pl.col("confidence_upper")}
     agreement = {"second": pl.col("with"), "quantity": pl.col("coefficient")}
@@ -153,7 +167,7 @@ def tidy(found: dict[str, Any]) -> Any:
         of("agreement", interval="confidence", **agreement, **confidence).filter(quantity="tau"),
     ]
     every = pl.concat(frames, how="diagonal_relaxed")
-    return every.select(_TIDY).with_columns(cs.float().fill_nan(None))
+    return every.select(columns_of).with_columns(cs.float().fill_nan(None))
 
 
 _TIDY = [
@@ -164,7 +178,8 @@ _TIDY = [
 
 def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
     r"""Two booktabs tables of each qrels: the values of the systems, and their differences."""
-    print(f"% {ci:.0%} intervals, p-values of the {test} test; needs \\usepackage{{booktabs}}")
+    said = _test(found["values"], test)
+    print(f"% {ci:.0%} intervals, p-values of the {said}; needs \\usepackage{{booktabs}}")
     for caption, head, rows in _for_papers(found):
         print(f"% {' '.join(caption.split())}")
         cells = [
@@ -183,7 +198,7 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
 
 def print_markdown(found: dict[str, Any], ci: float, test: str) -> None:
     """The tables of `print_latex` in Markdown."""
-    print(f"{ci:.0%} intervals, p-values of the {marked(test)} test.")
+    print(f"{ci:.0%} intervals, p-values of the {marked(_test(found['values'], test))}.")
     for caption, head, rows in _for_papers(found):
         cells = [
             [
@@ -225,11 +240,15 @@ def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:
     """A number in mathematics, so that its minus is one, and its interval in small print."""
     low, high = (number(row[name]) for name in ("lower", "upper"))
     ends = "" if low is None or high is None else rf" {{\scriptsize $[{low:.3g}, {high:.3g}]$}}"
-    return f"${value:+.4g}$" + ends if plus else f"${value:.4g}$" + ends
+    deviation = row.get("seed_deviation")
+    scatter = "" if deviation is None else rf" \pm {deviation:.2g}"
+    return f"${value:+.4g}$" + ends if plus else f"${value:.4g}{scatter}$" + ends
 
 
 def _value(row: dict[str, Any]) -> str:
-    return f"{row['value']:.4g} [{row['lower']:.3g}, {row['upper']:.3g}] #{row['rank']}"
+    deviation = row.get("seed_deviation")
+    scatter = "" if deviation is None else f" ± {deviation:.2g}"
+    return f"{row['value']:.4g}{scatter} [{row['lower']:.3g}, {row['upper']:.3g}] #{row['rank']}"
 
 
 def _wins(row: dict[str, Any]) -> str:

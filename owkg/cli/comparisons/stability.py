@@ -55,7 +55,8 @@ def stability(
     """The order of systems on random parts of the queries, or of the triples, against that on all of them.
 
     Section 5 of Zhou et al. (2022), who discard triples (--unit triple). Whole queries, the default, keep
-    answers together that are not independent. Either is drawn without replacement.
+    answers together that are not independent. Either is drawn without replacement. The metric of a system
+    with several seeds (column seed) is the mean over them, in every draw.
     """
 
     from owkg.files.storage import writable_folder
@@ -64,7 +65,7 @@ def stability(
     from owkg.judge.stability import stability as measured
     from owkg.judge.stability import stability_by_triple
     from owkg.judge.streamed import dataset_of, stream_scores
-    from owkg.judge.systems import qrels_ranks, tie_rule
+    from owkg.judge.systems import qrels_ranks, seed_notes, tie_rule
     from owkg.judge.topics import topic_scores
 
     chosen, sizes = metrics_named(metric), _numbers(size or _SIZES)
@@ -95,6 +96,7 @@ def stability(
             read, _ = scores(tables, chosen, ties=rule)
         if len(read.systems) < 2:
             raise ValueError("`systems` must name two systems at least: a single one cannot be ranked.")
+        seed_notes(read)
     if unit is Unit.QUERY:
         count = len(read.queries)
     else:

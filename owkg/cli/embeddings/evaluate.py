@@ -1,5 +1,6 @@
 """`owkg evaluate`: the ranks of a trained model, or of embeddings trained elsewhere."""
 
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from owkg.cli.embeddings.scorers import (
     source_of,
 )
 from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
-from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.inputs import check_readable, check_writable, graph_in
 from owkg.cli.options import Format, OutputFormat, refuse_given
 from owkg.terminal.progress import progress
 
@@ -85,7 +86,13 @@ def evaluate(
             show_default="float64 with --embeddings, else float32",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="For the column model; absent: no such column.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="For the column model.",
+            show_default="no such column; the name of RUN where it has several seeds",
+        ),
+    ] = None,
     popularity: Annotated[
         bool, typer.Option("--popularity", help="Add popularity and relation category, counted in train.")
     ] = False,
@@ -139,14 +146,20 @@ def evaluate(
 
     Entities are shared out among all devices that JAX sees; the number of devices changes no rank.
 
+    The ranks of all runs of owkg train --seeds go into one table with the columns model and seed.
+
     With --sample, metrics of these ranks are estimated instead. The mean over seeds is the metric of full
     evaluation. The sampling error is that of the candidates that are not scored; the interval holds it too.
     """
+    import polars as pl
+
     from owkg.evaluation import ranks
     from owkg.ranks import write_ranks
     from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
+    from owkg.ranks.seeds import require_same_tasks, seeds_of
     from owkg.ranks.unseen import unseen_checked
+    from owkg.train import seed_runs
 
     if sample is None:
         if out is None:
@@ -163,49 +176,67 @@ def evaluate(
         raise ValueError(f"`filter` has no effect with --raw, got {filter_!r}.")
     filters = [] if raw else _filters(filter_)
     given = source_of(run, embeddings, model, norm, option, layout, relation_layout, kg, step)
+    seeds = seed_runs(run) if run is not None and embeddings is None else {}
+    runs = {number: given._replace(run=folder) for number, folder in seeds.items()}
     check_readable([queries])
     check_writable([out, lists], [queries, given.path])
     if sample is not None:
+        if runs:
+            raise ValueError(
+                f"`sample` is of one run, and {run} has {len(runs)} seeds: name one of its runs."
+            )
         chosen = [part for one in metric or ["mrr,hits@1,hits@10"] for part in _names(one)]
         options = {"share": sample, "more": typical, "ties": ties, "seed": seed, "split": split}
         options |= {"filter_splits": filters, "sides": _names(sides)}
         show_estimates(given, chosen, options, out, form)
         return
     assert out is not None
-    scorer, notes = scorer_of(given, unseen)
-    source = given.path
-    if filters is None:
-        filters = default_filters(scorer.graph, split)
-    asked, about = _asked(scorer, queries, split, filters, unseen)
+    seeded = bool(runs)
+    if seeded and lists is not None:
+        raise ValueError(
+            f"`lists` is of one run, and {given.path} has {len(runs)} seeds: name one of its runs."
+        )
     if precision is None:
         precision = "float32" if embeddings is None else "float64"
+    graphs = cache(graph_in)
+    tables, notes, about = [], [], {}
+    scorer, asked = None, None
+    for of_seed, one in [*runs.items()] or [(None, given)]:
+        scorer, more = scorer_of(one, unseen, read=graphs)
+        notes += [text for text in more if text not in notes]
+        splits = default_filters(scorer.graph, split) if filters is None else filters
+        asked, about = _asked(scorer, queries, split, splits, unseen)
+        with progress("Ranking" if of_seed is None else f"Ranking, seed {of_seed}", "ranks") as update:
+            try:
+                table = ranks(
+                    *scorer[:3],
+                    scorer.seen if unseen == "drop" else scorer.graph,
+                    seen=None if unseen == "drop" else scorer.seen,
+                    split=split,
+                    queries=asked,
+                    sides=_names(sides),
+                    tolerance=tolerance,
+                    precision=precision,
+                    name=(name or given.path.resolve().name) if seeded else name,
+                    popularity=popularity,
+                    score=score,
+                    block_bytes=None if block_mib is None else block_mib * 2**20,
+                    on_progress=update,
+                    filter_splits=splits,
+                )
+            except ValueError as error:
+                raise ValueError(str(error).replace("`params`", f"{one.path}: its parameters")) from None
+        tables.append(table if of_seed is None else table.with_columns(seed=pl.lit(of_seed, pl.Int64)))
+    table, source, filters = pl.concat(tables), given.path, about["filter"]
     if precision != "float32":
         about["precision"] = precision
-    dropped = unseen == "drop"
-    with progress("Ranking", "ranks") as update:
-        try:
-            table = ranks(
-                *scorer[:3],
-                scorer.seen if dropped else scorer.graph,
-                seen=None if dropped else scorer.seen,
-                split=split,
-                queries=asked,
-                sides=_names(sides),
-                tolerance=tolerance,
-                precision=precision,
-                name=name,
-                popularity=popularity,
-                score=score,
-                block_bytes=None if block_mib is None else block_mib * 2**20,
-                on_progress=update,
-                filter_splits=filters,
-            )
-        except ValueError as error:
-            raise ValueError(str(error).replace("`params`", f"{source}: its parameters")) from None
+    if seeded:
+        require_same_tasks(table, seeds_of(table))
     write_ranks(table, out, about)
     kept = "" if out.suffix.lower() == ".parquet" else f" ({_ONLY_PARQUET})"
-    written = [f"wrote {out}: {table.height:,} ranks, {filtered_by(filters)}{kept}"]
-    if lists is not None:
+    of = f" of {len(runs)} seeds" if seeded else ""
+    written = [f"wrote {out}: {table.height:,} ranks{of}, {filtered_by(filters)}{kept}"]
+    if lists is not None and scorer is not None:
         from owkg.pools.lists import write_lists
 
         count = write_lists(

@@ -9,10 +9,16 @@ from owkg.cli.inputs import collected, graph_in
 from owkg.cli.options import named_values, naming_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from owkg.kg import KnowledgeGraph
     from owkg.train.scorer import Scorer
 
 RunFolder = Annotated[
-    Path | None, typer.Argument(metavar="[RUN]", help="Folder that owkg train wrote.", show_default=False)
+    Path | None,
+    typer.Argument(
+        metavar="[RUN]", help="Folder that owkg train wrote, with --seeds or without.", show_default=False
+    ),
 ]
 EmbeddingsFile = Annotated[
     Path | None,
@@ -86,13 +92,15 @@ def source_of(
     return Source(run, file, kg, step)
 
 
-def scorer_of(source: Source, unseen: str) -> "tuple[Scorer, list[str]]":
-    """The scorer of a source, and the warnings about it."""
+def scorer_of(
+    source: Source, unseen: str, *, read: "Callable[[Path], KnowledgeGraph]" = graph_in
+) -> "tuple[Scorer, list[str]]":
+    """The scorer of a source, whose graph `read` reads, and the warnings about it."""
     from owkg.train.scorer import of_embeddings, of_run
 
     flags = ("model", "norm", "embeddings", "kg", "layout", "relation_layout", "unseen")
     with collected() as notes:
         if source.file is None:
-            return of_run(source.path, source.kg, source.step or "best", unseen, read=graph_in), notes
+            return of_run(source.path, source.kg, source.step or "best", unseen, read=read), notes
         with naming_options(flags):
-            return of_embeddings(source.file, Path(str(source.kg)), unseen, read=graph_in), notes
+            return of_embeddings(source.file, Path(str(source.kg)), unseen, read=read), notes

@@ -47,7 +47,7 @@ _OF_FULL_RANKS = (
     "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
     "mean_of_sides", "untied",
 )  # fmt: skip
-_DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link")
+_DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
 
 def metrics(
@@ -75,7 +75,7 @@ def metrics(
         str,
         typer.Option(
             help="Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) "
-            "are in train); several with commas."
+            "are in train), seed; several with commas."
         ),
     ] = "",
     metric: Annotated[
@@ -149,6 +149,8 @@ def metrics(
     """Rank metrics of one or several models: value, confidence interval, chance level.
 
     A confidence interval is for other queries of the same kind: whole queries are the sampling unit.
+    A model with several seeds (column seed) has the mean over them, its standard deviation over seeds, and an
+    interval for other queries and other seeds.
     The chance level is the mean under random ranking, with each task's own number of candidates.
 
     Tables show both sides together and realistic ranks, unless divided --by side,ties. JSON and CSV have
@@ -231,7 +233,7 @@ def _computed(
     from owkg.files.storage import writable_folder
     from owkg.metrics.report import report_tables
     from owkg.ranks.dataset import is_dataset
-    from owkg.ranks.together import read_shares, read_tables
+    from owkg.ranks.together import by_model, read_shares, read_tables
 
     checks.level("ci", options["level"])
     if any(map(is_dataset, files)):
@@ -245,7 +247,7 @@ def _computed(
         with progress("reading"):
             graph = None if kg is None else graph_in(kg)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            tables = read_tables(files, graph, shares=shares, untied=untied)
+            paths, tables = by_model(files, read_tables(files, graph, shares=shares, untied=untied))
         if figures is not None:
             from owkg.plots.ranks import rank_figures
 
@@ -253,7 +255,7 @@ def _computed(
                 print(f"wrote {path}", file=sys.stderr)
         with progress("Computing", "parts") as update:
             protocol = _filter(tables)  # the tables are given up one by one
-            return *report_tables(files, tables, on_progress=update, **options), protocol
+            return *report_tables(paths, tables, on_progress=update, **options), protocol
 
 
 def _filter(tables: "list[RankTable]") -> str:
@@ -295,7 +297,7 @@ def _print_side_means(
     from owkg.cli.output import rows_of
     from owkg.metrics import side_means
     from owkg.ranks.dataset import is_dataset
-    from owkg.ranks.together import read_tables
+    from owkg.ranks.together import by_model, read_tables
     from owkg.terminal.tables import printed
 
     if others or form not in (MetricsFormat.TABLE, MetricsFormat.JSON):
@@ -306,7 +308,7 @@ def _print_side_means(
         )
     check_readable(files)
     with noted():
-        tables = read_tables(files, None, untied=untied)
+        _, tables = by_model(files, read_tables(files, None, untied=untied))
     chosen = {} if names is None else {"metrics": _metrics(names)}
     found = pl.concat([side_means(table, **chosen) for table in tables], how="diagonal")
     if form is MetricsFormat.JSON:

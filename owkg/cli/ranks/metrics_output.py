@@ -20,6 +20,8 @@ def _entry(row: dict[str, Any]) -> dict[str, Any]:
     """One number of the JSON output."""
     keys = ("value", "expectation", "variance", "ci_low", "ci_high", "standard_error", "effective_queries")
     entry = {key: None if row[key] is None else number(row[key]) for key in keys}
+    if row.get("seeds"):
+        entry |= {"seeds": row["seeds"], "deviation_over_seeds": number(row["deviation_over_seeds"])}
     if row["expectation_standard_error"]:  # drawn, not computed
         entry |= {key: number(row[key]) for key in _DRAWN}
     return entry
@@ -75,6 +77,20 @@ def print_json(found: pl.DataFrame, pykeen: bool) -> None:
     print(json.dumps(printed, indent=2, allow_nan=False))
 
 
+def _scatter(row: dict[str, Any]) -> str:
+    """The deviation over seeds; nothing for a single seed."""
+    deviation = row.get("deviation_over_seeds")
+    return "" if deviation is None else f" ± {shown(deviation)}"
+
+
+def _seeds(found: pl.DataFrame) -> str:
+    """How many seeds values are means over, in words; "" for single seeds."""
+    if "seeds" not in found.columns:
+        return ""
+    counts = found.filter(pl.col("by").is_null())["seeds"].drop_nulls().unique().sort().to_list()
+    return f"mean ± deviation over {' or '.join(map(str, counts))} seeds"
+
+
 def _interval(row: dict[str, Any]) -> str:
     return "" if row["ci_low"] is None else f"[{shown(row['ci_low'])}, {shown(row['ci_high'])}]"
 
@@ -97,7 +113,9 @@ def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]
         head += f", {whole['queries'].max():,} queries"
     line("Rank metrics", "bold")
     head += f", {protocol}" if protocol else ""
-    line(f"{head}, {tied / tasks:.1%} tied; {100 * ci:g}% confidence intervals over queries", "dim")
+    seeds = _seeds(found)
+    over = f"{seeds}; {100 * ci:g}% confidence intervals over queries" + (" and seeds" if seeds else "")
+    line(f"{head}, {tied / tasks:.1%} tied; {over.removeprefix('; ')}", "dim")
     if single:
         for (side, ties), rows in whole.group_by(["side", "ties"], maintain_order=True):
             _vertical(f"side {side}, {ties} ranks", rows)
@@ -119,7 +137,7 @@ def _vertical(title: str, rows: pl.DataFrame) -> None:
         deviation = None if row["variance"] is None else row["variance"] ** 0.5
         table.add_row(
             plain(row["metric"]),
-            f"{row['value']:,.0f}" if row["metric"] == "count" else shown(row["value"]),
+            f"{row['value']:,.0f}" if row["metric"] == "count" else shown(row["value"]) + _scatter(row),
             _interval(row),
             "" if row["expectation"] is None else shown(row["expectation"]),
             "" if deviation is None else shown(deviation),
@@ -142,7 +160,7 @@ def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bo
     for _, part in rows.group_by(["model", "group", "side", "ties"], maintain_order=True):
         first = part.row(0, named=True)
         cells = {
-            row["metric"]: Text.assemble(shown(row["value"]), "\n", (_interval(row), "dim"))
+            row["metric"]: Text.assemble(shown(row["value"]) + _scatter(row), "\n", (_interval(row), "dim"))
             for row in part.iter_rows(named=True)
         }
         table.add_row(
@@ -166,7 +184,11 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
     if len(names) > _MOST_COLUMNS:
         names = [name for name in _SHORT if name in names]
     keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
-    print(f"% values and {100 * ci:g}% confidence intervals over queries; needs \\usepackage{{booktabs}}")
+    seeds = _seeds(found)
+    print(
+        f"% {seeds or 'values'} and {100 * ci:g}% confidence intervals over queries"
+        f"{' and seeds' if seeds else ''}; needs \\usepackage{{booktabs}}"
+    )
     comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
     best: dict[tuple[str, str, str], float] = {}
     for row in comparable.iter_rows(named=True):
@@ -188,7 +210,9 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
             top = several and row["by"] is None and row["value"] == best[name, row["side"], row["ties"]]
             low, high = row["ci_low"], row["ci_high"]
             ends = "" if low is None else rf" {{\scriptsize [{shown(low, 3)}, {shown(high, 3)}]}}"
-            cells.append((rf"\textbf{{{value}}}" if top else value) + ends)
+            deviation = row.get("deviation_over_seeds")
+            scatter = "" if deviation is None else rf" $\pm$ {shown(deviation, 2)}"
+            cells.append((rf"\textbf{{{value}}}" if top else value) + scatter + ends)
         lines.append(cells)
     print(tabular([*keys, *map(latex, names)], lines, len(keys)))
 

@@ -1,0 +1,83 @@
+"""Models that were trained under several seeds: which rows of a rank table are of which run."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from owkg.ranks.table import TRIPLE, RankTable
+
+Runs = Mapping[Any, tuple[int, ...]]
+"""The seeds of each model, increasing; under None where no model is named."""
+
+
+def seeds_of(frame: pl.DataFrame) -> dict[Any, tuple[int, ...]]:
+    """The seeds of each model that has several; empty where none has.
+
+    Args:
+        frame: columns seed and model of a rank table; either may be absent.
+    """
+    if "seed" not in frame.columns or frame["seed"].n_unique() < 2:
+        return {}
+    if "model" not in frame.columns:
+        return {None: tuple(frame["seed"].unique().sort().to_list())}
+    runs = frame.select("model", "seed").unique().sort("model", "seed")
+    found = runs.group_by("model", maintain_order=True).agg("seed")
+    return {model: tuple(seeds) for model, seeds in found.rows() if len(seeds) > 1}
+
+
+def require_same_tasks(
+    frame: pl.DataFrame, runs: Runs, *, labelled: Callable[[pl.Series], pl.Series] = lambda column: column
+) -> None:
+    """Raises ValueError if a seed of a model ranks other tasks than another seed of it.
+
+    Args:
+        frame: a rank table, or whole queries of one, with each task of a run once.
+        runs: of `seeds_of`, of the whole table.
+        labelled: what messages show for a column of the task.
+    """
+    for model, seeds in runs.items():
+        own = frame if model is None else frame.filter(pl.col("model") == model)
+        task = [*TRIPLE, "side"]
+        counted = own.group_by(task).len().filter(pl.col("len") < len(seeds))
+        if counted.is_empty():
+            continue
+        row = counted.sort(task).row(0, named=True)
+        has = own.filter(pl.all_horizontal(pl.col(name) == row[name] for name in task))["seed"].to_list()
+        seed = next(one for one in seeds if one not in has)
+        said = "|".join(str(labelled(pl.Series(name, [row[name]]))[0]) for name in TRIPLE)
+        named = "" if model is None else f" of {model!r}"
+        raise ValueError(
+            f"the seeds{named} must rank the same tasks: seed {seed} lacks {len(counted):,}, such as the "
+            f"{row['side']} of {said}, which seed {has[0]} ranks."
+        )
+
+
+def with_more_seeds(table: RankTable, more: RankTable, named: str, before: Any, source: Any) -> RankTable:
+    """Both tables as one, of a model whose seeds stand in several files.
+
+    Args:
+        table, more: with different seeds.
+        named: the model in messages, such as "the model 'a'".
+        before, source: the files.
+
+    Raises:
+        ValueError: naming both files, if a table has no seeds, both have the same one, or they cannot be of
+            one model.
+    """
+    if "seed" not in table.frame.columns or "seed" not in more.frame.columns:
+        hint = "a column seed in both would tell its runs apart"
+        raise ValueError(f"{source}: {named} is in {before} too; {hint}.")
+    both = set(table.frame["seed"].unique()) & set(more.frame["seed"].unique())
+    if both:
+        raise ValueError(f"{source}: seed {min(both)} of {named} is in {before} too.")
+    filters: list[list[str]] = [one.about["filter"] for one in (table, more) if one.about.get("filter")]
+    if len(filters) == 2 and set(filters[0]) != set(filters[1]):
+        said = " and ".join(", ".join(one) for one in filters)
+        raise ValueError(f"{source}: {named} is filtered otherwise than in {before}: by {said}.")
+    shared = [name for name in table.frame.columns if name in more.frame.columns]
+    try:
+        frame = pl.concat([table.frame.select(shared), more.frame.select(shared)])
+    except pl.exceptions.PolarsError:
+        raise ValueError(f"{source}: {named} has labels in one file and ids in {before}.") from None
+    return RankTable.trusted(frame, table.about)
