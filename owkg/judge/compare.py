@@ -16,7 +16,7 @@ from owkg.ir.names import measures_named
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.scores import Scores, scores
-from owkg.judge.significance import difference_intervals, pairwise
+from owkg.judge.significance import SYMMETRY, PairTest, difference_intervals, other_hypothesis, pairwise
 from owkg.judge.streamed import dataset_of, stream_scores
 from owkg.judge.systems import AS_RANKED, Qrels, QrelsRanks, System, note, qrels_named, qrels_ranks, tie_rule
 from owkg.judge.topics import topic_scores, topic_values
@@ -53,7 +53,8 @@ class Comparison:
         pairs: of each pair: difference (above 0 where the first is better, also by a metric that is better
             small), interval, p-value, corrected p-value, what a t test detects; on how many queries the first
             is better (wins), as good (ties), worse (losses), and the effect size, the mean difference of
-            queries over its standard deviation.
+            queries over its standard deviation. With Wilcoxon's test also `hypothesis`: whether the p-value
+            tests "symmetry" of the queries' differences, or the "metric", where all queries weigh the same.
         metrics: how many pairs each metric tells apart.
         agreement: of each further qrels with the first: rank correlations of the order of systems, each over
             all queries of its qrels; `queries` counts those that both have.
@@ -112,7 +113,8 @@ def compare(
             are filtered, as rank metrics are: of the sides that some run asks, and without the answers that
             train, valid and test know beside those of the split.
         by: also rank the systems on parts of the queries: side, relation, category.
-        test: paired, two-sided, over queries.
+        test: paired, two-sided, over queries. Of micro metrics, "randomisation" and "t" test that the metric
+            is equal, and "wilcoxon" that the differences of the queries are symmetric around 0.
         correction: of the p-values of all pairs by one metric.
         ci: level of all intervals; 1 - level is that of the tests.
         draws: of the randomisation test.
@@ -191,6 +193,10 @@ def compare(
         raise ArgumentError(
             "systems", "must name two systems at least: a single one has nothing to be compared with."
         )
+    if test == PairTest.WILCOXON:
+        named = dict.fromkeys(name for one in read.values() for name in other_hypothesis(one))
+        if named:
+            note(SYMMETRY.format(", ".join(named)))
     pairs = []
     for qrels_name, of_set in read.items():
         for name in of_set.metrics:
@@ -293,10 +299,14 @@ def _pairs(
     lower, upper = difference_intervals(of, metric, level=ci)
     systems = found.systems
     varies = found.deviation > 0
+    even = found.effective == found.queries
+    # As many queries of equal weight as have the degrees of freedom and the error of the test.
+    equal = found.queries if even else max(2, round(found.effective))
+    spread = found.deviation if even else found.error * np.sqrt(equal)
     detectable = np.full(len(varies), np.nan)
     if varies.any():
-        detectable[varies] = detectable_difference(found.deviation[varies], found.queries)
-    return pl.DataFrame(
+        detectable[varies] = detectable_difference(spread[varies], equal)
+    frame = pl.DataFrame(
         {
             "qrels": [qrels] * len(found.p),
             "metric": [metric] * len(found.p),
@@ -316,6 +326,9 @@ def _pairs(
             ),
         }
     ).with_columns(pl.col("detectable", "effect").fill_nan(None))
+    if test != PairTest.WILCOXON:
+        return frame
+    return frame.with_columns(hypothesis=pl.lit("metric" if even else "symmetry"))
 
 
 def _by_metric(pairs: pl.DataFrame, alpha: float) -> pl.DataFrame:

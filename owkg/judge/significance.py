@@ -5,7 +5,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+import polars as pl
+from jaxtyping import Bool, Float64, Int64
 from scipy import special
 
 from owkg import checks
@@ -13,12 +14,23 @@ from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
 from owkg.stats.interval import student
 from owkg.stats.rank_correlation import round_ties
-from owkg.stats.sign_flips import randomisation
+from owkg.stats.sign_flips import jackknife, randomisation
 
 # Queries added at each end of the values, for what a sample does not show.
 _ADDED = 0.5
+# Up to so many queries that differ, these are added; of more, less.
+_ADDED_UP_TO = 10
+# z^2 from which on heavier and lighter queries are taken to differ; 8 % of z^2 by chance are above 3.
+_NOTICED = 2.0
 # Differences of queries at a time.
 _CHUNK = 2**22
+
+
+SYMMETRY = (
+    "Wilcoxon's test of {}, whose queries differ in weight, tests that the differences of the queries are "
+    "symmetric around 0, not that the metric is equal; `test` t and randomisation test the metric."
+)
+"""What Wilcoxon's test says of micro metrics."""
 
 
 class PairTest(StrEnum):
@@ -43,8 +55,10 @@ class Pairwise(NamedTuple):
         first, second: indices of the systems of a pair, first < second, [pairs].
         difference: what the first reads less what the second reads, turned where smaller is better, [pairs].
         deviation: standard deviation of the contributions of the queries to it, [pairs].
+        error: standard error of the difference, towards 0, by which p is made, [pairs].
         p: two-sided p-values, in [0, 1], [pairs].
         queries: how many there are.
+        effective: how many queries of equal weight say as much.
         wins, losses: queries on which the first is better, and worse, [pairs].
     """
 
@@ -55,8 +69,10 @@ class Pairwise(NamedTuple):
     second: Int64[np.ndarray, "pairs"]
     difference: Float64[np.ndarray, "pairs"]
     deviation: Float64[np.ndarray, "pairs"]
+    error: Float64[np.ndarray, "pairs"]
     p: Float64[np.ndarray, "pairs"]
     queries: int
+    effective: float
     wins: Int64[np.ndarray, "pairs"]
     losses: Int64[np.ndarray, "pairs"]
 
@@ -108,16 +124,22 @@ def pairwise(
 ) -> Pairwise:
     """Two-sided p-values of the difference of each pair of systems, over the queries they share.
 
-    Tests are of `contributions`, one difference d_q of each query:
+    Where all queries have one weight (macro metrics), tests are of `contributions`, one difference d_q of
+    each query:
 
     - "t": Student's paired t, mean(d) / (s / sqrt(n)) with n - 1 degrees of freedom.
     - "wilcoxon": signed ranks; differences of 0 are dropped, the normal approximation with its correction
       for ties and without one for continuity (SciPy's `zero_method="wilcox"`, `method="asymptotic"`).
     - "randomisation": Fisher's sign flips, see `owkg.stats.sign_flips.randomisation`.
 
-    Queries are taken as independent. The weights of a micro metric are taken as given: that their mean
-    would be another one in another sample is left out, which is exact for the sign flips and does not matter
-    for the others where the systems do not differ.
+    Where weights differ (micro metrics), the difference is a ratio D = sum d_q / sum w_q, whose weights are
+    as random as the queries. "t" is then D over the error of `difference_intervals`, with the same degrees of
+    freedom: p < 0.05 where the 95 % interval excludes 0, and nowhere else. "randomisation" divides D by its
+    error too, anew at every flip, because two systems may have equal metrics and yet not be exchangeable
+    query by query. "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
+    (`other_hypothesis`): of two systems with equal metrics, one may be better on most queries.
+
+    Queries are taken as independent.
 
     Args:
         scores: of at least two systems on at least two queries.
@@ -143,6 +165,7 @@ def pairwise(
         Smucker, Allan, Carterette (CIKM 2007), "A comparison of statistical significance tests for
         information retrieval evaluation".
     """
+    scores = _weighed(scores, metric)
     each = contributions(scores, metric)
     systems, queries = each.shape
     if systems < 2:
@@ -154,20 +177,38 @@ def pairwise(
     if test == PairTest.RANDOMISATION and key is None:
         raise ValueError('`key` must be one of jax.random.key for the test "randomisation", got None.')
     first, second = np.triu_indices(systems, 1)
-    difference, deviation, p = (np.empty(len(first)) for _ in range(3))
+    difference, deviation, error, p = (np.empty(len(first)) for _ in range(4))
     wins, losses = (np.empty(len(first), np.int64) for _ in range(2))
     equal = _EQUAL * np.abs(each).max()
+    units = _Units.of(scores, metric)
+    unseen = np.zeros(len(first))
     for part, gaps in _gaps(each, first, second):
-        difference[part], deviation[part] = gaps.mean(1), gaps.std(1, ddof=1)
+        difference[part], deviation[part] = middle, scatter = gaps.mean(1), gaps.std(1, ddof=1)
         wins[part], losses[part] = (gaps > equal).sum(1), (gaps < -equal).sum(1)
+        error[part] = scatter / np.sqrt(queries)
+        if not units.even:
+            variance = units.variances(gaps, middle)
+            towards = np.where(middle > 0, variance.below, variance.above)
+            error[part] = np.sqrt(towards)
+            unseen[part] = towards - variance.seen
         if test == PairTest.T:
-            p[part] = _student(difference[part], deviation[part], queries)
+            p[part] = _student(middle, error[part], units.freedom)
         elif test == PairTest.WILCOXON:
             p[part] = _wilcoxon(gaps)
     if test == PairTest.RANDOMISATION:
-        p = randomisation(key, each, draws=draws)
+        weight = None if units.even else units.relative
+        p = randomisation(key, each, weight=weight, added=unseen, draws=draws)
     of = metric, str(PairTest(test)), scores.systems, first, second
-    return Pairwise(*of, difference, deviation, p, queries, wins, losses)
+    return Pairwise(*of, difference, deviation, error, p, queries, units.effective, wins, losses)
+
+
+def other_hypothesis(scores: Scores) -> list[str]:
+    """Metrics whose equality Wilcoxon's test does not test, because their queries differ in weight.
+
+    Args:
+        scores: of `owkg.judge.scores`.
+    """
+    return [name for name in scores.metrics if not _Units.of(_weighed(scores, name), name).even]
 
 
 def difference_intervals(
@@ -176,11 +217,20 @@ def difference_intervals(
     """(low, high): confidence intervals of the difference of each pair of systems, over the queries.
 
     D = sum d_q / sum w_q, d_q the difference of the values of a query and w_q its weight; by Student's t
-    with the deviation of d_q - D w_q over the mean weight, so that queries of many answers count for as
-    much as they move D. Student's t has the degrees of freedom of the effective number of queries,
-    (sum w)^2 / sum w^2. Half a query at each end of the values is added to the variance (Agresti and Min
-    2005), so that systems that agree on every query of a sample have an interval too. Of each pair by
+    with the degrees of freedom of the effective number of queries, (sum w)^2 / sum w^2. Each pair is taken by
     itself: no correction for many pairs.
+
+    Where all weights are equal, the variance is that of d_q. Half a query at each end of the values is added
+    to it (Agresti and Min 2005), so that systems that agree on every query of a sample have an interval too.
+
+    Where weights differ, the variance is the jackknife's: of (d_q - D w_q) / (1 - h_q), h_q the share of the
+    weight that the query has. Two things are added:
+
+    - half a query of mean weight at each end of the values, if the systems differ on 10 queries at most;
+      (10 / number)^2 of it if they differ on more;
+    - half an effective query at each end, times 1 - 2 / z^2, z Welch's statistic of d_q / w_q between the
+      queries that hold the heavier half of the weight and the others; only on the side towards which the
+      heavier ones differ. If the difference depends on the weight, the sample may lack the heaviest queries.
 
     Args:
         scores: of at least two systems on at least two queries.
@@ -204,8 +254,10 @@ def difference_intervals(
 
     References:
         Cochran (1977), "Sampling techniques", section 6.4, of the ratio of two means.
+        Efron and Stein (Annals of Statistics 9, 1981), "The jackknife estimate of variance".
         Agresti and Min (2005), "Simple improved confidence intervals for comparing matched proportions".
     """
+    scores = _weighed(scores, metric)
     each = contributions(scores, metric)
     systems, queries = each.shape
     if systems < 2 or queries < 2:
@@ -213,20 +265,118 @@ def difference_intervals(
             "scores", f"must have two systems and queries at least, got {systems}, {queries}."
         )
     wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
-    weight = scores.weight[scores.metrics.index(metric)]
-    relative = weight / weight.mean()
+    units = _Units.of(scores, metric)
     first, second = np.triu_indices(systems, 1)
     low, high = np.empty(len(first)), np.empty(len(first))
-    effective = weight.sum() ** 2 / np.einsum("i,i->", weight, weight)
-    values = scores.value[scores.metrics.index(metric)] / np.where(weight > 0, weight, 1)
-    unseen = unseen_variance(values, effective)
-    t = student(wanted, effective)
+    t = student(wanted, units.effective)
     for part, gaps in _gaps(each, first, second):
         middle = gaps.mean(1)
-        seen = (gaps - middle[:, None] * relative).var(1, ddof=1) / queries
-        half = t * np.sqrt(seen + unseen)
-        low[part], high[part] = middle - half, middle + half
+        variance = units.variances(gaps, middle)
+        low[part], high[part] = middle - t * np.sqrt(variance.below), middle + t * np.sqrt(variance.above)
     return low, high
+
+
+def _weighed(scores: Scores | Any, metric: Any) -> Scores | Any:
+    """The scores of the queries that have some weight: others say nothing."""
+    if not isinstance(scores, Scores) or metric not in scores.metrics:
+        return scores
+    kept = scores.weight[scores.metrics.index(metric)] > 0
+    if kept.all() or not kept.any():
+        return scores
+    queries = scores.queries.filter(pl.Series(kept))
+    return scores._replace(queries=queries, value=scores.value[..., kept], weight=scores.weight[:, kept])
+
+
+class _Variances(NamedTuple):
+    """Variances of the differences of pairs.
+
+    Attributes:
+        seen: what the queries show, [pairs].
+        below, above: with what they may not show, on either side, [pairs].
+    """
+
+    seen: Float64[np.ndarray, "pairs"]
+    below: Float64[np.ndarray, "pairs"]
+    above: Float64[np.ndarray, "pairs"]
+
+
+class _Units(NamedTuple):
+    """The queries as sampling units of one metric.
+
+    Attributes:
+        relative: weights over their mean, [queries].
+        even: whether all weights are equal.
+        effective: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
+        unseen: variance of half an effective query at each end of the values.
+        heavier: the queries that hold the heavier half of the weight, [queries].
+    """
+
+    relative: Float64[np.ndarray, "queries"]
+    even: bool
+    effective: float
+    unseen: float
+    heavier: Bool[np.ndarray, "queries"]
+
+    @classmethod
+    def of(cls, scores: Scores, metric: str) -> "_Units":
+        """Those of one of `scores.metrics`."""
+        which = scores.metrics.index(metric)
+        weight = scores.weight[which]
+        values = scores.value[which] / np.where(weight > 0, weight, 1)
+        even = bool(np.ptp(weight) <= _EQUAL * weight.max())
+        squares = np.einsum("i,i->", weight, weight)
+        effective = float(len(weight) if even else weight.sum() ** 2 / squares)
+        heavier = np.zeros(len(weight), bool) if even else _heavier_half(weight)
+        return cls(weight / weight.mean(), even, effective, unseen_variance(values, effective), heavier)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return max(self.effective - 1, 0.5)
+
+    def variances(
+        self, gaps: Float64[np.ndarray, "pairs queries"], middle: Float64[np.ndarray, "pairs"]
+    ) -> _Variances:
+        """Of the mean differences `middle` of contributions that differ by `gaps`."""
+        queries = len(self.relative)
+        rest = gaps - middle[:, None] * self.relative
+        if self.even:
+            seen = rest.var(1, ddof=1) / queries
+            return _Variances(seen, seen + self.unseen, seen + self.unseen)
+        seen = np.einsum("pq,pq,q->p", rest, rest, jackknife(self.relative)) / queries**2
+        differ = np.count_nonzero(np.abs(gaps) > _EQUAL * np.abs(gaps).max(initial=0), axis=1)
+        scarce = np.minimum(1, _ADDED_UP_TO / np.maximum(differ, 1)) ** 2
+        least = seen + scarce * self.unseen * (self.effective / queries) ** 2
+        z = self._heavier_less_lighter(rest, _EQUAL * np.abs(middle))
+        share = np.maximum(0, 1 - _NOTICED / np.maximum(z**2, _NOTICED)) * self.unseen
+        return _Variances(seen, least + np.where(z < 0, share, 0), least + np.where(z > 0, share, 0))
+
+    def _heavier_less_lighter(
+        self, rest: Float64[np.ndarray, "pairs queries"], rounding: Float64[np.ndarray, "pairs"]
+    ) -> Float64[np.ndarray, "pairs"]:
+        """Welch's t of values per weight, heavier less lighter queries, as a normal quantile."""
+        mean, variance, count = [], [], []
+        for chosen in (self.heavier, ~self.heavier):
+            each, number = np.where(chosen, 1 / self.relative, 0), np.count_nonzero(chosen)
+            mean.append(rest @ each / number)
+            squares = np.einsum("pq,pq,q->p", rest, rest, each**2) - number * mean[-1] ** 2
+            variance.append(np.maximum(squares, 0) / max(1, number - 1))
+            count.append(number)
+        # What a single query scatters is not seen.
+        variance = [np.maximum(*variance) if n < 2 else v for n, v in zip(count, variance, strict=True)]
+        one, two = (v / n for v, n in zip(variance, count, strict=True))
+        scale = np.sqrt(one + two) + np.maximum(rounding, 1e-300)
+        t = (mean[0] - mean[1]) / scale
+        parts = [v**2 / max(1, n - 1) for v, n in zip((one, two), count, strict=True)]
+        freedom = np.maximum((one + two) ** 2, 1e-300) / np.maximum(parts[0] + parts[1], 1e-300)
+        return -np.sign(t) * special.ndtri(np.maximum(special.stdtr(freedom, -np.abs(t)), 1e-300))
+
+
+def _heavier_half(weight: Float64[np.ndarray, "queries"]) -> Bool[np.ndarray, "queries"]:
+    """The queries from that weight on which hold about half of all weight; never all of the queries."""
+    sizes, of = np.unique(weight, return_inverse=True)
+    held = np.cumsum((np.bincount(of) * sizes)[::-1])[::-1] / weight.sum()
+    return weight >= sizes[1 + np.abs(held[1:] - 0.5).argmin()]
 
 
 def unseen_variance(values: np.ndarray, effective: float) -> float:
@@ -242,11 +392,11 @@ def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[t
         yield part, each[first[part]] - each[second[part]]
 
 
-def _student(mean: np.ndarray, deviation: np.ndarray, queries: int) -> np.ndarray:
+def _student(mean: np.ndarray, error: np.ndarray, freedom: float) -> np.ndarray:
     """1 where the metrics of both systems are equal; 0 where every query differs by the same amount."""
     t = np.full(mean.shape, np.inf)
-    np.divide(np.abs(mean), deviation / np.sqrt(queries), out=t, where=deviation > 0)
-    return 2 * special.stdtr(queries - 1, -np.where(mean == 0, 0.0, t))
+    np.divide(np.abs(mean), error, out=t, where=error > 0)
+    return 2 * special.stdtr(freedom, -np.where(mean == 0, 0.0, t))
 
 
 def _wilcoxon(gaps: np.ndarray) -> np.ndarray:

@@ -136,7 +136,7 @@ def tidy(found: dict[str, Any]) -> Any:
 
     def of(name: str, *, quantity: Any, interval: str, **columns: Any) -> Any:
         table = found[name].with_columns(quantity=quantity, interval=pl.lit(interval), **columns)
-        return table.select(pl.col(column) for column in _TIDY if column in table.columns)
+        return table.select(pl.col(column) for column in (*_TIDY, "hypothesis") if column in table.columns)
 
     confidence = {"lower": pl.col("confidence_lower"), "upper": pl.col("confidence_upper")}
     agreement = {"second": pl.col("with"), "quantity": pl.col("coefficient")}
@@ -153,7 +153,8 @@ def tidy(found: dict[str, Any]) -> Any:
         of("agreement", interval="confidence", **agreement, **confidence).filter(quantity="tau"),
     ]
     every = pl.concat(frames, how="diagonal_relaxed")
-    return every.select(_TIDY).with_columns(cs.float().fill_nan(None))
+    columns = [*_TIDY, *({"hypothesis"} & {*found["pairs"].columns})]
+    return every.select(columns).with_columns(cs.float().fill_nan(None))
 
 
 _TIDY = [
