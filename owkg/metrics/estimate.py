@@ -31,6 +31,8 @@ class Estimate(NamedTuple):
         expectation_standard_error, variance_standard_error: of the chance level; 0 where it is exact.
         effective_queries: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
         heaviest_query: the largest share of the weight that one query has.
+        heavy_share: share of the variance of `value` that its ten heaviest queries carry (at most a tenth of
+            all), if they score differently from the others; else 0. NaN without an interval.
     """
 
     value: float
@@ -43,6 +45,7 @@ class Estimate(NamedTuple):
     variance_standard_error: float = 0.0
     effective_queries: float = NAN
     heaviest_query: float = NAN
+    heavy_share: float = NAN
 
 
 def linked(metric: RankWeight | None, mean):
@@ -202,12 +205,14 @@ def averaged_estimate(
         plain = weighed(fixed_estimate(metric, value, best, chance, NAN, NAN, NAN))
         if weights is None or level is None or count < 2:
             return Averaged(plain, None, lambda low, high: plain)
-        width = _error(moments, slopes(totals, None, mean))
+        slope = slopes(totals, None, mean)
+        width, share = _error(moments, slope), moments.heavy_share(slope)
         error = width * abs(_slope(weights, float(mean)))
 
         def through_link(low: float, high: float) -> Estimate:
             ends = sorted(float(linked(weights, end)) for end in (low, high))
-            return weighed(fixed_estimate(metric, value, best, chance, error, *ends))
+            found = fixed_estimate(metric, value, best, chance, error, *ends)
+            return weighed(found)._replace(heavy_share=share)
 
         bounded = BoundedMean(float(mean), width, bottom, top, moments.effective, bool(top > bottom))
         return Averaged(through_link(NAN, NAN), bounded, through_link)
@@ -216,8 +221,9 @@ def averaged_estimate(
     estimate = weighed(Estimate(value, *(float(x) for x in adjusted_chance(metric, plain, best)[:2])))
     if level is None or count < 2 or not np.isfinite(value):
         return Averaged(estimate, None, lambda low, high: estimate)
-    error = _error(moments, slopes(totals, metric, value))
-    estimate = estimate._replace(standard_error=error)
+    slope = slopes(totals, metric, value)
+    error = _error(moments, slope)
+    estimate = estimate._replace(standard_error=error, heavy_share=moments.heavy_share(slope))
     lowest, highest = (float(adjusted_value(metric, x, plain, top)) for x in (bottom, top))
     bounded = BoundedMean(value, error, lowest, highest, moments.effective, rises(metric.measure))
 

@@ -31,7 +31,7 @@ from owkg.metrics.query_sums import QuerySums
 from owkg.rank_weights.catalogue import GMR, IGMR, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
-from owkg.ranks.tasks import Tasks
+from owkg.ranks.tasks import Tasks, weighed
 from owkg.stats.bootstrap import bounds, resampled_sums
 from owkg.stats.interval import Interval, intervals
 
@@ -174,7 +174,7 @@ def evaluate(
         draws=draws,
     )
     source = InMemory(
-        tasks,
+        weighed(tasks),
         options.rules,
         by_query=options.level is not None,
         keep=options.resampled,

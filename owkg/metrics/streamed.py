@@ -34,7 +34,7 @@ from owkg.ranks.annotate import annotated
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.partitions import Partitions, partitions
 from owkg.ranks.table import RELATION, RankTable
-from owkg.ranks.tasks import Tasks, part_of
+from owkg.ranks.tasks import Tasks, part_of, weighed
 
 # Bytes that a row of a part takes while it is worked on, and what is there before any row.
 _ROW, _BASE = 200, 2**28
@@ -111,16 +111,24 @@ def stream_report(
             refuse_extremes(parts, one)
         _require_memory_of_groups(parts, breakdowns, of_kind, sides)
         found: dict[tuple[Group, str], Added] = {}
+        weightless: dict[tuple[Group, str], Tasks] = {}
         for tasks, rows in _parts(parts, told):
             total += len(rows)
             tied += int((tasks.optimistic < tasks.pessimistic).sum())
             for key, own in _cuts(tasks, rows, breakdowns, sides):
+                if own.weight is not None and not own.weight.any():
+                    weightless.setdefault(key, own)
+                    continue
                 if key not in found:
                     found[key] = Added(of_kind[key[0].by])
                 found[key].add(own)
+        for key in weightless.keys() - found.keys():
+            found[key] = Added(of_kind[key[0].by])
+            found[key].add(weightless[key])
         for tasks, rows in _parts(parts, told) if passes == 3 else ():
             for key, own in _cuts(tasks, rows, breakdowns, sides):
-                found[key].add_below(own)
+                if own.weight is None or own.weight.any() or key in weightless:
+                    found[key].add_below(own)
     frames, left_out = [], 0
     for group, side in sorted(found, key=lambda key: (key[0].place(breakdowns), list(sides).index(key[1]))):
         added = found[group, side]
@@ -197,7 +205,7 @@ def _cuts(
         for side in sides:
             at = on_sides.of(side, index)
             if isinstance(at, slice) or len(at):
-                yield (group, side), part_of(tasks, at)
+                yield (group, side), weighed(part_of(tasks, at))
 
 
 def _refuse_bootstrap(options: Options) -> None:
