@@ -321,8 +321,12 @@ class Moments(NamedTuple):
         Args:
             slope: of the number in the totals.
         """
-        some = self.heavy[: max(1, self.queries // 10)]
-        if not len(some) or len(some) >= self.queries - 1:
+        most = min(HEAVY - 1, max(1, self.queries // 10))
+        if len(self.heavy) <= most or self.queries < 4:
+            return 0.0
+        # Of equally heavy queries all or none, so that their order does not matter.
+        some = self.heavy[self.heavy[:, 0] > self.heavy[most, 0] * (1 + 1e-9)]
+        if not len(some):
             return 0.0
         each, weight = some @ slope, some[:, 0]
         variance = float(slope @ self.gram @ slope)
@@ -338,7 +342,8 @@ class Moments(NamedTuple):
         weights = self.gram[0, 0] + self.totals[0] ** 2 / queries - weight @ weight
         others = float(square - 2 * other * crossed + other**2 * weights) / rest**2
         apart = (ratio - other) ** 2
-        return float(each @ each / variance) if apart > 4 * max(own + others, 0.0) else 0.0
+        share = np.sum((each - total / queries) ** 2) / variance
+        return float(share) if apart > 4 * max(own + others, 0.0) else 0.0
 
 
 def _added(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -389,8 +394,8 @@ class Products(NamedTuple):
 
 _ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
 
-HEAVY = 10
-"""Heaviest queries whose parts are kept."""
+HEAVY = 11
+"""Heaviest queries whose parts are kept: ten, and the next one."""
 
 _Heavy = list[tuple[np.ndarray, np.ndarray]]
 """Weights of queries, and which are the heaviest: found once for all measures of one weighting."""

@@ -122,12 +122,13 @@ def stream_report(
                 if key not in found:
                     found[key] = Added(of_kind[key[0].by])
                 found[key].add(own)
-        for key in weightless.keys() - found.keys():
+        nothing = weightless.keys() - found.keys()
+        for key in nothing:
             found[key] = Added(of_kind[key[0].by])
             found[key].add(weightless[key])
         for tasks, rows in _parts(parts, told) if passes == 3 else ():
             for key, own in _cuts(tasks, rows, breakdowns, sides):
-                if own.weight is None or own.weight.any() or key in weightless:
+                if own.weight is None or own.weight.any() or key in nothing:
                     found[key].add_below(own)
     frames, left_out = [], 0
     for group, side in sorted(found, key=lambda key: (key[0].place(breakdowns), list(sides).index(key[1]))):
