@@ -206,7 +206,8 @@ def averaged_estimate(
         if weights is None or level is None or count < 2:
             return Averaged(plain, None, lambda low, high: plain)
         slope = slopes(totals, None, mean)
-        width, share = _error(moments, slope), moments.heavy_share(slope)
+        width = _error(moments, slope)
+        share = moments.heavy_share(slope) if width else 0.0
         error = width * abs(_slope(weights, float(mean)))
 
         def through_link(low: float, high: float) -> Estimate:
@@ -223,7 +224,8 @@ def averaged_estimate(
         return Averaged(estimate, None, lambda low, high: estimate)
     slope = slopes(totals, metric, value)
     error = _error(moments, slope)
-    estimate = estimate._replace(standard_error=error, heavy_share=moments.heavy_share(slope))
+    share = moments.heavy_share(slope) if error else 0.0
+    estimate = estimate._replace(standard_error=error, heavy_share=share)
     lowest, highest = (float(adjusted_value(metric, x, plain, top)) for x in (bottom, top))
     bounded = BoundedMean(value, error, lowest, highest, moments.effective, rises(metric.measure))
 

@@ -111,21 +111,18 @@ def stream_report(
             refuse_extremes(parts, one)
         _require_memory_of_groups(parts, breakdowns, of_kind, sides)
         found: dict[tuple[Group, str], Added] = {}
-        weightless: dict[tuple[Group, str], Tasks] = {}
+        weightless: dict[tuple[Group, str], Added] = {}
         for tasks, rows in _parts(parts, told):
             total += len(rows)
             tied += int((tasks.optimistic < tasks.pessimistic).sum())
             for key, own in _cuts(tasks, rows, breakdowns, sides):
-                if own.weight is not None and not own.weight.any():
-                    weightless.setdefault(key, own)
-                    continue
-                if key not in found:
-                    found[key] = Added(of_kind[key[0].by])
-                found[key].add(own)
+                to = found if own.weight is None or own.weight.any() else weightless
+                if key not in to:
+                    to[key] = Added(of_kind[key[0].by])
+                to[key].add(own)
+        # A group of which no part has any weight.
         nothing = weightless.keys() - found.keys()
-        for key in nothing:
-            found[key] = Added(of_kind[key[0].by])
-            found[key].add(weightless[key])
+        found |= {key: weightless[key] for key in nothing}
         for tasks, rows in _parts(parts, told) if passes == 3 else ():
             for key, own in _cuts(tasks, rows, breakdowns, sides):
                 if own.weight is None or own.weight.any() or key in nothing:
