@@ -82,7 +82,8 @@ def task_weight(
     largest = 1.0 if weight is None else weight.max()
     if weight is None or not scaled or largest == 0 or 1e-100 < largest < 1e100:
         return weight
-    return weight / largest
+    # However little, it is some weight.
+    return np.where(weight > 0, np.maximum(weight / largest, np.finfo(np.float64).tiny), 0.0)
 
 
 Reader = Callable[[Block], dict[Ties, QuerySums]]
