@@ -19,6 +19,7 @@ from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, scores
+from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
 from owkg.judge.systems import Qrels, System, seed_notes
 from owkg.keys import checked_key
 from owkg.kg import KnowledgeGraph
@@ -172,7 +173,13 @@ def audit(
             test,
             start,
             known,
-            [*_of_seeds(of), *_borrowed(chosen), *beyond, *_refuted(whole["models"])],
+            [
+                *_of_seeds(of),
+                *_symmetry(of, averages, test),
+                *_borrowed(chosen),
+                *beyond,
+                *_refuted(whole["models"]),
+            ],
         ),
     )
 
@@ -462,6 +469,12 @@ def _refuted(models: pl.DataFrame) -> list[str]:
         "left out."
         for model, metric, value, share in some.select("model", "metric", "value", "refuted").rows()
     ]
+
+
+def _symmetry(of: Scores, averages: Sequence[str], test: str) -> list[str]:
+    """What Wilcoxon's test says of means over answers."""
+    named = other_hypothesis(of) if test == PairTest.WILCOXON and "answers" in averages else []
+    return [SYMMETRY.format(", ".join(named))] if named else []
 
 
 def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:

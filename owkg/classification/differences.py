@@ -16,7 +16,8 @@ def differences(triples: pl.DataFrame, metrics: Sequence[str], ci: float) -> pl.
     """The difference of every pair of models in each metric, with its interval and p-value, over triples.
 
     Both models classify the same triples, so what one triple contributes to both is taken together: the
-    variance is the sum of the squared differences of influence (for ROC-AUC the test of DeLong et al. 1988).
+    variance is the sum of the squared differences of influence, times n / (n - 1). For ROC-AUC, n is that of
+    the positive triples and of the others, each by itself: the test of DeLong et al. (1988).
     Accuracy has the exact test of McNemar (1947), and limits with half a triple added to each of the
     four outcomes (Agresti and Min 2005).
 
@@ -63,7 +64,8 @@ def _one(name: str, one: pl.DataFrame, other: pl.DataFrame, ci: float) -> tuple[
         wide = z * np.sqrt((sum(only) + 1) / (n + 2) - middle**2) / np.sqrt(n + 2)
         return difference, max(middle - wide, -1.0), min(middle + wide, 1.0), p
     apart = INFLUENCES[name](*columns[0]) - INFLUENCES[name](*columns[1])
-    error = np.sqrt((apart**2).sum() * n / max(n - 1, 1))
+    strata = np.ones(n, bool) if name != "roc-auc" else columns[0][0] == "positive"
+    error = np.sqrt(sum((apart[of] ** 2).sum() * of.sum() / max(of.sum() - 1, 1) for of in (strata, ~strata)))
     if not error:  # no triple tells the models apart, or the metric is not defined
         return difference, np.nan, np.nan, 1.0 if difference == 0 else np.nan
     p = float(2 * special.ndtr(-abs(difference) / error))

@@ -16,7 +16,7 @@ from owkg.ir.names import measures_named
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.scores import Scores, scores, several_seeds
-from owkg.judge.significance import difference_intervals, pairwise
+from owkg.judge.significance import SYMMETRY, PairTest, difference_intervals, other_hypothesis, pairwise
 from owkg.judge.streamed import dataset_of, stream_scores
 from owkg.judge.systems import (
     AS_RANKED,
@@ -65,7 +65,8 @@ class Comparison:
         pairs: of each pair: difference (above 0 where the first is better, also by a metric that is better
             small), interval, p-value, corrected p-value, what a t test detects; on how many queries the first
             is better (wins), as good (ties), worse (losses), and the effect size, the mean difference of
-            queries over its standard deviation.
+            queries over its standard deviation. With Wilcoxon's test also `hypothesis`: whether the p-value
+            tests "symmetry" of the queries' differences, or the "metric", where all queries weigh the same.
         metrics: how many pairs each metric tells apart.
         agreement: of each further qrels with the first: rank correlations of the order of systems, each over
             all queries of its qrels; `queries` counts those that both have.
@@ -128,7 +129,9 @@ def compare(
             are filtered, as rank metrics are: of the sides that some run asks, and without the answers that
             train, valid and test know beside those of the split.
         by: also rank the systems on parts of the queries: side, relation, category.
-        test: paired, two-sided, over queries; of pairs with several seeds, t over queries and seeds.
+        test: paired, two-sided, over queries. Of micro metrics, "randomisation" and "t" test that the metric
+            is equal, and "wilcoxon" that the differences of the queries are symmetric around 0. Of pairs with
+            several seeds, t over queries and seeds.
         correction: of the p-values of all pairs by one metric.
         ci: level of all intervals; 1 - level is that of the tests.
         draws: of the randomisation test.
@@ -214,6 +217,10 @@ def compare(
                 f"the {test} test takes seeds as given: p-values of pairs with several seeds are of "
                 "Student's t over queries and seeds."
             )
+    if test == PairTest.WILCOXON:
+        named = dict.fromkeys(name for one in read.values() for name in other_hypothesis(one))
+        if named:
+            note(SYMMETRY.format(", ".join(named)))
     pairs = []
     for qrels_name, of_set in read.items():
         for name in of_set.metrics:
@@ -322,12 +329,16 @@ def _pairs(
     lower, upper = difference_intervals(of, metric, level=ci)
     systems = found.systems
     varies = found.deviation > 0
+    even = found.effective == found.queries
+    # As many queries of equal weight as have the degrees of freedom and the error of the test.
+    equal = found.queries if even else max(2, round(found.effective))
+    spread = found.deviation if even else found.error * np.sqrt(equal)
     detectable = np.full(len(varies), np.nan)
     if varies.any():
         # What seeds add does not get less with more queries, of which there are as many here.
-        scatter = np.sqrt(found.deviation**2 + found.queries * found.seed_variance)
-        detectable[varies] = detectable_difference(scatter[varies], found.queries)
-    return pl.DataFrame(
+        spread = np.sqrt(spread**2 + (equal * found.seed_variance if even else 0.0))
+        detectable[varies] = detectable_difference(spread[varies], equal)
+    frame = pl.DataFrame(
         {
             "qrels": [qrels] * len(found.p),
             "metric": [metric] * len(found.p),
@@ -347,6 +358,9 @@ def _pairs(
             ),
         }
     ).with_columns(pl.col("detectable", "effect").fill_nan(None))
+    if test != PairTest.WILCOXON:
+        return frame
+    return frame.with_columns(hypothesis=pl.lit("metric" if even else "symmetry"))
 
 
 def _by_metric(pairs: pl.DataFrame, alpha: float) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 from scipy import special
 
 from owkg import checks
@@ -13,12 +13,23 @@ from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
 from owkg.stats.nested import nested
 from owkg.stats.rank_correlation import round_ties
-from owkg.stats.sign_flips import randomisation
+from owkg.stats.sign_flips import jackknife, randomisation
 
 # Queries added at each end of the values, for what a sample does not show.
 _ADDED = 0.5
+# Up to so many queries that differ, these are added; of more, less.
+_ADDED_UP_TO = 10
+# z^2 from which on heavier and lighter queries are taken to differ; 8 % of z^2 by chance are above 3.
+_NOTICED = 2.0
 # Differences of queries at a time.
 _CHUNK = 2**22
+
+
+SYMMETRY = (
+    "Wilcoxon's test of {}, whose queries differ in weight, tests that the differences of the queries are "
+    "symmetric around 0, not that the metric is equal; `test` t and randomisation test the metric."
+)
+"""What Wilcoxon's test says of micro metrics."""
 
 
 class PairTest(StrEnum):
@@ -43,8 +54,10 @@ class Pairwise(NamedTuple):
         first, second: indices of the systems of a pair, first < second, [pairs].
         difference: what the first reads less what the second reads, turned where smaller is better, [pairs].
         deviation: standard deviation of the contributions of the queries to it, [pairs].
+        error: standard error of the difference, towards 0, by which p is made, [pairs].
         p: two-sided p-values, in [0, 1], [pairs].
         queries: how many there are.
+        effective: how many queries of equal weight say as much.
         wins, losses: queries on which the first is better, and worse, [pairs].
         seed_variance: what the seeds of both systems add to the variance of the difference, [pairs].
     """
@@ -56,8 +69,10 @@ class Pairwise(NamedTuple):
     second: Int64[np.ndarray, "pairs"]
     difference: Float64[np.ndarray, "pairs"]
     deviation: Float64[np.ndarray, "pairs"]
+    error: Float64[np.ndarray, "pairs"]
     p: Float64[np.ndarray, "pairs"]
     queries: int
+    effective: float
     wins: Int64[np.ndarray, "pairs"]
     losses: Int64[np.ndarray, "pairs"]
     seed_variance: Float64[np.ndarray, "pairs"]
@@ -110,16 +125,22 @@ def pairwise(
 ) -> Pairwise:
     """Two-sided p-values of the difference of each pair of systems, over the queries they share.
 
-    Tests are of `contributions`, one difference d_q of each query:
+    Where all queries have one weight (macro metrics), tests are of `contributions`, one difference d_q of
+    each query:
 
     - "t": Student's paired t, mean(d) / (s / sqrt(n)) with n - 1 degrees of freedom.
     - "wilcoxon": signed ranks; differences of 0 are dropped, the normal approximation with its correction
       for ties and without one for continuity (SciPy's `zero_method="wilcox"`, `method="asymptotic"`).
     - "randomisation": Fisher's sign flips, see `owkg.stats.sign_flips.randomisation`.
 
-    Queries are taken as independent. The weights of a micro metric are taken as given: that their mean
-    would be another one in another sample is left out, which is exact for the sign flips and does not matter
-    for the others where the systems do not differ.
+    Where weights differ (micro metrics), the difference is a ratio D = sum d_q / sum w_q, whose weights are
+    as random as the queries. "t" is then D over the error of `difference_intervals`, with the same degrees of
+    freedom: p < 0.05 where the 95 % interval excludes 0, and nowhere else. "randomisation" divides D by its
+    error too, anew at every flip, because two systems may have equal metrics and yet not be exchangeable
+    query by query. "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
+    (`other_hypothesis`): of two systems with equal metrics, one may be better on most queries.
+
+    Queries are taken as independent.
 
     If a system of a pair has several seeds, the p-value of the pair is of Student's t over queries and seeds,
     whatever the test, because the others take the seeds as given: 0 is outside the interval of
@@ -149,6 +170,7 @@ def pairwise(
         Smucker, Allan, Carterette (CIKM 2007), "A comparison of statistical significance tests for
         information retrieval evaluation".
     """
+    scores = _weighed(scores, metric)
     each = contributions(scores, metric)
     systems, queries = each.shape
     if systems < 2:
@@ -160,27 +182,49 @@ def pairwise(
     if test == PairTest.RANDOMISATION and key is None:
         raise ValueError('`key` must be one of jax.random.key for the test "randomisation", got None.')
     first, second = np.triu_indices(systems, 1)
-    difference, deviation, p = (np.empty(len(first)) for _ in range(3))
+    difference, deviation, error, p = (np.empty(len(first)) for _ in range(4))
     wins, losses = (np.empty(len(first), np.int64) for _ in range(2))
     equal = _EQUAL * np.abs(each).max()
+    units = _Units.of(scores, metric)
+    unseen = np.zeros(len(first))
     for part, gaps in _gaps(each, first, second):
-        difference[part], deviation[part] = gaps.mean(1), gaps.std(1, ddof=1)
+        difference[part], deviation[part] = middle, scatter = gaps.mean(1), gaps.std(1, ddof=1)
         wins[part], losses[part] = (gaps > equal).sum(1), (gaps < -equal).sum(1)
+        error[part] = scatter / np.sqrt(queries)
+        if not units.even:
+            variance = units.variances(gaps, middle)
+            towards = np.where(middle > 0, variance.below, variance.above)
+            error[part] = np.sqrt(towards)
+            unseen[part] = towards - variance.seen
         if test == PairTest.T:
-            p[part] = _student(difference[part], deviation[part] / np.sqrt(queries), queries - 1)
+            p[part] = _student(middle, error[part], units.freedom)
         elif test == PairTest.WILCOXON:
             p[part] = _wilcoxon(gaps)
     seeded = scores.seeded[first] | scores.seeded[second]
     if test == PairTest.RANDOMISATION and not seeded.all():
-        p = randomisation(key, each, draws=draws)
+        weight = None if units.even else units.relative
+        p = randomisation(key, each, weight=weight, added=unseen, draws=draws)
     more = np.zeros(len(first))
     if seeded.any():
         # Means over seeds that are equal differ by rounding.
         difference = np.where(seeded & (np.abs(difference) <= equal), 0.0, difference)
-        variance, freedom, more = _with_seeds(scores, metric, first, second)
-        p = np.where(seeded, _student(difference, np.sqrt(variance), freedom), p)
+        for part, middle, below, above, of_seeds in _nested(scores, metric, each, first, second):
+            variance, freedom = (np.where(middle > 0, b, a) for b, a in zip(below, above, strict=True))
+            own = _student(difference[part], np.sqrt(variance), freedom)
+            p[part] = np.where(seeded[part], own, p[part])
+            error[part] = np.where(seeded[part], np.sqrt(variance), error[part])
+            more[part] = of_seeds
     of = metric, str(PairTest(test)), scores.systems, first, second
-    return Pairwise(*of, difference, deviation, p, queries, wins, losses, more)
+    return Pairwise(*of, difference, deviation, error, p, queries, units.effective, wins, losses, more)
+
+
+def other_hypothesis(scores: Scores) -> list[str]:
+    """Metrics whose equality Wilcoxon's test does not test, because their queries differ in weight.
+
+    Args:
+        scores: of `owkg.judge.scores`.
+    """
+    return [name for name in scores.metrics if not _Units.of(_weighed(scores, name), name).even]
 
 
 def difference_intervals(
@@ -189,15 +233,25 @@ def difference_intervals(
     """(low, high): confidence intervals of the difference of each pair of systems, over the queries.
 
     D = sum d_q / sum w_q, d_q the difference of the values of a query and w_q its weight; by Student's t
-    with the deviation of d_q - D w_q over the mean weight, so that queries of many answers count for as
-    much as they move D. Student's t has the degrees of freedom of the effective number of queries,
-    (sum w)^2 / sum w^2. Half a query at each end of the values is added to the variance (Agresti and Min
-    2005), so that systems that agree on every query of a sample have an interval too. Of each pair by
+    with the degrees of freedom of the effective number of queries, (sum w)^2 / sum w^2. Each pair is taken by
     itself: no correction for many pairs.
+
+    Where all weights are equal, the variance is that of d_q. Half a query at each end of the values is added
+    to it (Agresti and Min 2005), so that systems that agree on every query of a sample have an interval too.
+
+    Where weights differ, the variance is the jackknife's: of (d_q - D w_q) / (1 - h_q), h_q the share of the
+    weight that the query has. Two things are added:
+
+    - half a query of mean weight at each end of the values, if the systems differ on 10 queries at most;
+      (10 / number)^2 of it if they differ on more;
+    - half an effective query at each end, times 1 - 2 / z^2, z Welch's statistic of d_q / w_q between the
+      queries that hold the heavier half of the weight and the others; only on the side towards which the
+      heavier ones differ. If the difference depends on the weight, the sample may lack the heaviest queries.
 
     If systems have several seeds, d_q is of the means over seeds, and the variance of the metric over the
     seeds of each system is added (`owkg.stats.nested`): queries are paired, seeds are not. The degrees of
-    freedom are those of Welch and Satterthwaite. Half a query of one seed is added at each end.
+    freedom are those of Welch and Satterthwaite. What is added for queries that were not drawn is that of one
+    seed.
 
     Args:
         scores: of at least two systems on at least two queries.
@@ -221,8 +275,10 @@ def difference_intervals(
 
     References:
         Cochran (1977), "Sampling techniques", section 6.4, of the ratio of two means.
+        Efron and Stein (Annals of Statistics 9, 1981), "The jackknife estimate of variance".
         Agresti and Min (2005), "Simple improved confidence intervals for comparing matched proportions".
     """
+    scores = _weighed(scores, metric)
     each = contributions(scores, metric)
     systems, queries = each.shape
     if systems < 2 or queries < 2:
@@ -231,32 +287,138 @@ def difference_intervals(
         )
     wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
     first, second = np.triu_indices(systems, 1)
-    mean = each.mean(1)
-    middle = mean[first] - mean[second]
-    variance, freedom, _ = _with_seeds(scores, metric, first, second)
-    half = special.stdtrit(np.maximum(freedom, 0.5), (1 + wanted) / 2) * np.sqrt(variance)
-    return middle - half, middle + half
+    low, high = np.empty(len(first)), np.empty(len(first))
+    for part, middle, *ends, _ in _nested(scores, metric, each, first, second):
+        below, above = (
+            special.stdtrit(np.maximum(freedom, 0.5), (1 + wanted) / 2) * np.sqrt(variance)
+            for variance, freedom in ends
+        )
+        low[part], high[part] = middle - below, middle + above
+    return low, high
 
 
-def _with_seeds(
-    scores: Scores, metric: str, first: np.ndarray, second: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Variance of the difference of each pair over queries and seeds, its freedom, and the part of seeds."""
-    which, each = scores.metrics.index(metric), contributions(scores, metric)
-    weight = scores.weight[which]
-    relative = weight / weight.mean()
-    effective = weight.sum() ** 2 / np.einsum("i,i->", weight, weight)
-    seen = np.empty(len(first))
-    for part, gaps in _gaps(each, first, second):
-        seen[part] = (gaps - gaps.mean(1)[:, None] * relative).var(1, ddof=1) / each.shape[1]
-    # Half a query of one seed: the mean over seeds of a query that was not drawn scatters by less.
+def _nested(
+    scores: Scores, metric: str, each: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...], np.ndarray]]:
+    """Pairs: difference, (variance, freedom) over queries and seeds below and above it, part of the seeds."""
+    units = _Units.of(scores, metric)
+    # The mean over seeds of a query that was not drawn scatters by less than one seed.
     less = (1 / scores.num_seeds[first] ** 2 + 1 / scores.num_seeds[second] ** 2) / 2
-    unseen = unseen_variance(scores.value[which] / np.where(weight > 0, weight, 1), effective)
-    of_queries = seen + less * unseen
-    spread = scores.spread(which)
-    component, square = (x[first] + x[second] for x in spread)
-    variance, freedom = nested(of_queries, np.maximum(effective - 1, 0.5), component, square)
-    return variance, freedom, variance - of_queries
+    component, square = (x[first] + x[second] for x in scores.spread(scores.metrics.index(metric)))
+    for part, gaps in _gaps(each, first, second):
+        middle = gaps.mean(1)
+        variance = units.variances(gaps, middle, less[part])
+        of_seeds = component[part], square[part]
+        below, above = (nested(v, units.freedom, *of_seeds) for v in (variance.below, variance.above))
+        yield part, middle, below, above, np.maximum(of_seeds[0], 0)
+
+
+def _weighed(scores: Scores | Any, metric: Any) -> Scores | Any:
+    """The scores of the queries that have some weight: others say nothing."""
+    if not isinstance(scores, Scores) or metric not in scores.metrics:
+        return scores
+    kept = scores.weight[scores.metrics.index(metric)] > 0
+    if kept.all() or not kept.any():
+        return scores
+    return scores.of_queries(np.flatnonzero(kept))
+
+
+class _Variances(NamedTuple):
+    """Variances of the differences of pairs.
+
+    Attributes:
+        seen: what the queries show, [pairs].
+        below, above: with what they may not show, on either side, [pairs].
+    """
+
+    seen: Float64[np.ndarray, "pairs"]
+    below: Float64[np.ndarray, "pairs"]
+    above: Float64[np.ndarray, "pairs"]
+
+
+class _Units(NamedTuple):
+    """The queries as sampling units of one metric.
+
+    Attributes:
+        relative: weights over their mean, [queries].
+        even: whether all weights are equal.
+        effective: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
+        unseen: variance of half an effective query at each end of the values.
+        heavier: the queries that hold the heavier half of the weight, [queries].
+    """
+
+    relative: Float64[np.ndarray, "queries"]
+    even: bool
+    effective: float
+    unseen: float
+    heavier: Bool[np.ndarray, "queries"]
+
+    @classmethod
+    def of(cls, scores: Scores, metric: str) -> "_Units":
+        """Those of one of `scores.metrics`."""
+        which = scores.metrics.index(metric)
+        weight = scores.weight[which]
+        values = scores.value[which] / np.where(weight > 0, weight, 1)
+        even = bool(np.ptp(weight) <= _EQUAL * weight.max())
+        squares = np.einsum("i,i->", weight, weight)
+        effective = float(len(weight) if even else weight.sum() ** 2 / squares)
+        heavier = np.zeros(len(weight), bool) if even else _heavier_half(weight)
+        return cls(weight / weight.mean(), even, effective, unseen_variance(values, effective), heavier)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return max(self.effective - 1, 0.5)
+
+    def variances(
+        self,
+        gaps: Float64[np.ndarray, "pairs queries"],
+        middle: Float64[np.ndarray, "pairs"],
+        less: Float64[np.ndarray, "pairs"] | float = 1.0,
+    ) -> _Variances:
+        """Of the mean differences `middle` of contributions that differ by `gaps`.
+
+        `less` is the share of `unseen` that a pair has, because its values are means over seeds.
+        """
+        queries = len(self.relative)
+        rest = gaps - middle[:, None] * self.relative
+        if self.even:
+            seen = rest.var(1, ddof=1) / queries
+            return _Variances(seen, seen + less * self.unseen, seen + less * self.unseen)
+        seen = np.einsum("pq,pq,q->p", rest, rest, jackknife(self.relative)) / queries**2
+        differ = np.count_nonzero(np.abs(gaps) > _EQUAL * np.abs(gaps).max(initial=0), axis=1)
+        scarce = np.minimum(1, _ADDED_UP_TO / np.maximum(differ, 1)) ** 2
+        least = seen + scarce * less * self.unseen * (self.effective / queries) ** 2
+        z = self._heavier_less_lighter(rest, _EQUAL * np.abs(middle))
+        share = np.maximum(0, 1 - _NOTICED / np.maximum(z**2, _NOTICED)) * less * self.unseen
+        return _Variances(seen, least + np.where(z < 0, share, 0), least + np.where(z > 0, share, 0))
+
+    def _heavier_less_lighter(
+        self, rest: Float64[np.ndarray, "pairs queries"], rounding: Float64[np.ndarray, "pairs"]
+    ) -> Float64[np.ndarray, "pairs"]:
+        """Welch's t of values per weight, heavier less lighter queries, as a normal quantile."""
+        mean, variance, count = [], [], []
+        for chosen in (self.heavier, ~self.heavier):
+            each, number = np.where(chosen, 1 / self.relative, 0), np.count_nonzero(chosen)
+            mean.append(rest @ each / number)
+            squares = np.einsum("pq,pq,q->p", rest, rest, each**2) - number * mean[-1] ** 2
+            variance.append(np.maximum(squares, 0) / max(1, number - 1))
+            count.append(number)
+        # What a single query scatters is not seen.
+        variance = [np.maximum(*variance) if n < 2 else v for n, v in zip(count, variance, strict=True)]
+        one, two = (v / n for v, n in zip(variance, count, strict=True))
+        scale = np.sqrt(one + two) + np.maximum(rounding, 1e-300)
+        t = (mean[0] - mean[1]) / scale
+        parts = [v**2 / max(1, n - 1) for v, n in zip((one, two), count, strict=True)]
+        freedom = np.maximum((one + two) ** 2, 1e-300) / np.maximum(parts[0] + parts[1], 1e-300)
+        return -np.sign(t) * special.ndtri(np.maximum(special.stdtr(freedom, -np.abs(t)), 1e-300))
+
+
+def _heavier_half(weight: Float64[np.ndarray, "queries"]) -> Bool[np.ndarray, "queries"]:
+    """The queries from that weight on which hold about half of all weight; never all of the queries."""
+    sizes, of = np.unique(weight, return_inverse=True)
+    held = np.cumsum((np.bincount(of) * sizes)[::-1])[::-1] / weight.sum()
+    return weight >= sizes[1 + np.abs(held[1:] - 0.5).argmin()]
 
 
 def unseen_variance(values: np.ndarray, effective: float) -> float:

@@ -34,6 +34,8 @@ class Estimate(NamedTuple):
         heaviest_query: the largest share of the weight that one query has.
         seeds: how many seeds `value` is the mean over; NaN of one.
         deviation_over_seeds: standard deviation of the metric over them.
+        heavy_share: share of the variance of `value` that its ten heaviest queries carry (at most a tenth of
+            all), if they score differently from the others; else 0. NaN without an interval.
     """
 
     value: float
@@ -48,6 +50,7 @@ class Estimate(NamedTuple):
     heaviest_query: float = NAN
     seeds: float = NAN
     deviation_over_seeds: float = NAN
+    heavy_share: float = NAN
 
 
 def linked(metric: RankWeight | None, mean):
@@ -207,12 +210,15 @@ def averaged_estimate(
         plain = weighed(fixed_estimate(metric, value, best, chance, NAN, NAN, NAN))
         if weights is None or level is None or count < 2:
             return Averaged(plain, None, lambda low, high: plain)
-        width = _error(moments, slopes(totals, None, mean))
+        slope = slopes(totals, None, mean)
+        width = _error(moments, slope)
+        share = moments.heavy_share(slope) if width else 0.0
         error = width * abs(_slope(weights, float(mean)))
 
         def through_link(low: float, high: float) -> Estimate:
             ends = sorted(float(linked(weights, end)) for end in (low, high))
-            return weighed(fixed_estimate(metric, value, best, chance, error, *ends))
+            found = fixed_estimate(metric, value, best, chance, error, *ends)
+            return weighed(found)._replace(heavy_share=share)
 
         bounded = BoundedMean(float(mean), width, bottom, top, moments.effective, bool(top > bottom))
         return Averaged(through_link(NAN, NAN), bounded, through_link)
@@ -221,8 +227,10 @@ def averaged_estimate(
     estimate = weighed(Estimate(value, *(float(x) for x in adjusted_chance(metric, plain, best)[:2])))
     if level is None or count < 2 or not np.isfinite(value):
         return Averaged(estimate, None, lambda low, high: estimate)
-    error = _error(moments, slopes(totals, metric, value))
-    estimate = estimate._replace(standard_error=error)
+    slope = slopes(totals, metric, value)
+    error = _error(moments, slope)
+    share = moments.heavy_share(slope) if error else 0.0
+    estimate = estimate._replace(standard_error=error, heavy_share=share)
     lowest, highest = (float(adjusted_value(metric, x, plain, top)) for x in (bottom, top))
     bounded = BoundedMean(value, error, lowest, highest, moments.effective, rises(metric.measure))
 

@@ -35,7 +35,7 @@ from owkg.metrics.query_sums import QuerySums
 from owkg.rank_weights.catalogue import GMR, IGMR, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
-from owkg.ranks.tasks import Tasks, part_of
+from owkg.ranks.tasks import Tasks, part_of, weighed
 from owkg.stats.bootstrap import bounds, resampled_sums
 from owkg.stats.interval import Interval, intervals
 
@@ -191,7 +191,7 @@ def evaluate(
         )
 
     runs = [] if seeds is None else _runs(tasks, seeds)
-    return estimates(source(tasks), options, [source(run) for run in runs])
+    return estimates(source(weighed(tasks)), options, [source(weighed(run)) for run in runs])
 
 
 def _runs(tasks: Tasks, seeds: Any) -> list[Tasks]:

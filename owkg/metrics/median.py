@@ -53,7 +53,8 @@ def rank_histogram(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float
     else:
         low, high = tasks.optimistic, tasks.pessimistic
         on_ranks = np.bincount(low[low == high], None if weight is None else weight[low == high])
-        tied = low < high
+        # A weighting may leave tasks without weight.
+        tied = low < high if weight is None else (low < high) & (weight > 0)
         low, high = low[tied], high[tied]
         each = (1.0 if weight is None else weight[tied]) / (high - low + 1)
         size = int(tasks.pessimistic.max()) + 2
@@ -190,9 +191,9 @@ def scatter(kind: Spread, on_halves: Float[np.ndarray, "halves"]) -> float:
     rank, share = distribution(on_halves)
     if rank.size == 0:
         return float("nan")
-    shares = np.diff(share, prepend=0.0)
     if kind in (Spread.MAX_RANK, Spread.MIN_RANK):
-        return float(rank[shares > 0][-1 if kind is Spread.MAX_RANK else 0])
+        return float(rank[-1 if kind is Spread.MAX_RANK else 0])
+    shares = np.diff(share, prepend=0.0)
     if kind is Spread.MEDIAN_ABSOLUTE_DEVIATION:
         away = np.abs(rank - quantile(Distribution(rank, share), 0.5))
         order = np.argsort(away, kind="stable")

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from owkg.checks import ArgumentError
 from owkg.metric_definitions.chance import rank_moments
@@ -82,7 +82,8 @@ def task_weight(
     largest = 1.0 if weight is None else weight.max()
     if weight is None or not scaled or largest == 0 or 1e-100 < largest < 1e100:
         return weight
-    return weight / largest
+    # However little, it is some weight.
+    return np.where(weight > 0, np.maximum(weight / largest, np.finfo(np.float64).tiny), 0.0)
 
 
 Reader = Callable[[Block], dict[Ties, QuerySums]]
@@ -300,6 +301,7 @@ class Moments(NamedTuple):
         queries: how many; 1 where only totals are known.
         effective: how many queries of equal weight say as much (Kish 1965), (sum w)^2 / sum w^2.
         heaviest: the largest share of the weight that one query has.
+        heavy: the parts of the heaviest queries, at most `HEAVY`, where weights differ.
     """
 
     totals: Float[np.ndarray, "5"]
@@ -308,6 +310,41 @@ class Moments(NamedTuple):
     queries: int
     effective: float
     heaviest: float
+    heavy: Float[np.ndarray, "heavy 5"]
+
+    def heavy_share(self, slope: Float[np.ndarray, "5"]) -> float:
+        """The share of the variance of a number that its heaviest queries carry, if they differ from others.
+
+        These are ten queries, or a tenth of all if that is less. 0 unless the ratio of their sums and that of
+        the others are more than two standard errors apart. If the number depends on the weight of a query, a
+        sample without the heaviest queries of its kind misses more than its standard error says.
+
+        Args:
+            slope: of the number in the totals.
+        """
+        most = min(HEAVY - 1, max(1, self.queries // 10))
+        if len(self.heavy) <= most or self.queries < 4:
+            return 0.0
+        # Of equally heavy queries all or none, so that their order does not matter.
+        some = self.heavy[self.heavy[:, 0] > self.heavy[most, 0] * (1 + 1e-9)]
+        if not len(some):
+            return 0.0
+        each, weight = some @ slope, some[:, 0]
+        variance = float(slope @ self.gram @ slope)
+        if not variance > 0:
+            return 0.0
+        rest = self.totals[0] - weight.sum()
+        total, queries = float(slope @ self.totals), self.queries
+        ratio, other = each.sum() / weight.sum(), (total - each.sum()) / rest
+        own = np.sum((each - ratio * weight) ** 2) * len(some) / max(len(some) - 1, 1) / weight.sum() ** 2
+        # Squares of the others, around their own ratio, from those of all.
+        square = variance + total**2 / queries - each @ each
+        crossed = float(slope @ self.gram[:, 0]) + total * self.totals[0] / queries - each @ weight
+        weights = self.gram[0, 0] + self.totals[0] ** 2 / queries - weight @ weight
+        others = float(square - 2 * other * crossed + other**2 * weights) / rest**2
+        apart = (ratio - other) ** 2
+        share = np.sum((each - total / queries) ** 2) / variance
+        return float(share) if apart > 4 * max(own + others, 0.0) else 0.0
 
 
 def _added(arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -322,42 +359,67 @@ class Products(NamedTuple):
         totals: sum of each part.
         products: sum of the product of each two.
         heaviest: the largest weight.
+        heavy: the parts of the heaviest queries, at most `HEAVY`, where weights differ.
     """
 
     totals: Float[np.ndarray, "5"]
     products: Float[np.ndarray, "5 5"]
     heaviest: float
+    heavy: Float[np.ndarray, "heavy 5"]
 
     @classmethod
     def of(cls, several: Sequence["Products"]) -> "Products":
         """Those of all queries, from those of some."""
         totals, products = (_added(column) for column in list(zip(*several, strict=True))[:2])
-        return cls(totals, products, max(one.heaviest for one in several))
+        heavy = np.concatenate([one.heavy for one in several])
+        heavy = heavy[np.argsort(-heavy[:, 0], kind="stable")[:HEAVY]]
+        return cls(totals, products, max(one.heaviest for one in several), heavy)
 
     @classmethod
     def of_one(cls, totals: Float[np.ndarray, "5"]) -> "Products":
         """Those of a single query with such sums."""
-        return cls(totals, np.outer(totals, totals), float(totals[0]))
+        return cls(totals, np.outer(totals, totals), float(totals[0]), np.empty((0, 5)))
 
     def moments(self, worst: float, queries: int) -> Moments:
         """The moments of so many queries, once these are all."""
-        totals, products, heaviest = self
+        totals, products, heaviest, heavy = self
         if not totals[0] > 0:
-            return Moments(totals, products, worst, queries, 0.0, 0.0)
+            return Moments(totals, products, worst, queries, 0.0, 0.0, np.empty((0, 5)))
+        if queries * heaviest <= totals[0] * (1 + 1e-12):  # all weigh the same
+            heavy = np.empty((0, 5))
         effective = totals[0] ** 2 / products[0, 0]
         centred = products - np.outer(totals, totals) / queries
-        return Moments(totals, centred, worst, queries, float(effective), float(heaviest / totals[0]))
+        share = float(heaviest / totals[0])
+        return Moments(totals, centred, worst, queries, float(effective), share, heavy)
 
 
 _ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
 
+HEAVY = 11
+"""Heaviest queries whose parts are kept: ten, and the next one."""
 
-def _products(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Products]:
+_Heavy = list[tuple[np.ndarray, np.ndarray]]
+"""Weights of queries, and which are the heaviest: found once for all measures of one weighting."""
+
+
+def _heaviest(weight: Float[np.ndarray, "queries"], known: _Heavy) -> Int[np.ndarray, "heavy"]:
+    for other, found in known:
+        if np.array_equal(weight, other):
+            return found
+    few = min(HEAVY, len(weight))
+    some = np.flatnonzero(weight >= np.partition(weight, len(weight) - few)[-few])
+    found = some[np.argsort(-weight[some], kind="stable")[:HEAVY]]
+    known.append((weight, found))
+    return found
+
+
+def _products(by_ties: dict[Ties, QuerySums], known: _Heavy | None = None) -> dict[Ties, Products]:
     """What the rules share is summed once."""
     any_parts = next(iter(by_ties.values()))
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
     of_shared, sums = _products_of(shared, shared), shared.sum(axis=1)
     heaviest = float(any_parts.weight.max())
+    at = _heaviest(any_parts.weight, [] if known is None else known)
     found: dict[int, Products] = {}
     for parts in by_ties.values():
         if id(parts) in found:
@@ -366,7 +428,8 @@ def _products(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Products]:
         square = _products_of(parts.value[None], parts.value[None])[0, 0]
         products = np.block([[square, cross], [cross[:, None], of_shared]])
         totals = np.concatenate([[parts.value.sum()], sums])
-        found[id(parts)] = Products(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest)
+        heavy = np.stack([parts.value[at], *shared[:, at]], axis=1)[:, _ORDER]
+        found[id(parts)] = Products(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest, heavy)
     return {rule: found[id(parts)] for rule, parts in by_ties.items()}
 
 
@@ -401,8 +464,8 @@ def products_by_block(readers: Sequence[Reader], whole: Block) -> list[tuple[dic
     """
 
     def of_block(block: Block) -> list[tuple[dict[Ties, Products], float]]:
-        found = [read(block) for read in readers]
-        return [(_products(parts), next(iter(parts.values())).worst) for parts in found]
+        found, known = [read(block) for read in readers], []
+        return [(_products(parts, known), next(iter(parts.values())).worst) for parts in found]
 
     # Blocks are not kept: what they have counted is as large as the tasks.
     parts = blocks(whole)

@@ -17,8 +17,8 @@ from owkg.metrics.evaluate import Estimates, evaluate
 from owkg.ranks import RankTable
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.table import RELATION
-from owkg.ranks.tasks import part_of, tasks_of
-from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY
+from owkg.ranks.tasks import part_of, tasks_of, weighed
+from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY, HEAVY_SHARE
 
 SIDES = ("head", "tail", "relation", "both")
 
@@ -227,6 +227,7 @@ def report(
             own = part_of(tasks, at)
             of = None if seeds is None else seeds[at]
             found = evaluate(own, wanted(group), seeds=of, **options_of(group, options))
+            own = weighed(own)
             frames.append(frame_of(found, group, side, len(own.optimistic), own.num_queries))
         if on_progress is not None:
             on_progress(done + 1, len(jobs))
@@ -329,10 +330,20 @@ _NO_LIST = (
 
 
 def _warn_few(path: Any, found: pl.DataFrame) -> None:
-    """Warns where intervals rest on few queries, or on one that carries much of the weight."""
+    """Warns where intervals rest on few queries, on a heavy one, or on heavy ones that score differently."""
     few = pl.col("effective_queries") < FEW_QUERIES
     heavy = pl.col("heaviest_query") > HEAVY_QUERY
+    uneven = pl.col("heavy_share") > HEAVY_SHARE
     known = found.filter(pl.col("ci_low").is_not_null())
+    for (model,), rows in known.filter(pl.col("by").is_null(), uneven).group_by("model", maintain_order=True):
+        metrics = rows["metric"].unique(maintain_order=True).to_list()
+        named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
+        warnings.warn(
+            f"{path if model is None else model}: a few queries with the most weight carry up to "
+            f"{rows['heavy_share'].max():.0%} of the variance and score differently from others ({named}); "
+            "the sample may lack queries that weigh still more: the intervals may be too narrow.",
+            stacklevel=4,
+        )
     whole = known.filter(pl.col("by").is_null(), few | heavy)
     for (model,), rows in whole.group_by(["model"], maintain_order=True):
         worst = rows.sort("effective_queries").row(0, named=True)

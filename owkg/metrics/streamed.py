@@ -35,7 +35,7 @@ from owkg.ranks.dataset import RankDataset
 from owkg.ranks.partitions import Partitions, partitions
 from owkg.ranks.seeds import Runs, require_same_tasks
 from owkg.ranks.table import RELATION, RankTable
-from owkg.ranks.tasks import Tasks, part_of
+from owkg.ranks.tasks import Tasks, part_of, weighed
 
 # Bytes that a row of a part takes while it is worked on, and what is there before any row.
 _ROW, _BASE = 200, 2**28
@@ -114,16 +114,22 @@ def stream_report(
         tables = sum(1 + len(seeds) for seeds in runs.values())
         _require_memory_of_groups(parts, breakdowns, of_kind, sides, tables)
         found: dict[tuple[Group, str, int | None], Added] = {}
+        weightless: dict[tuple[Group, str, int | None], Added] = {}
         for tasks, rows in _parts(parts, told, runs):
             total += len(rows)
             tied += int((tasks.optimistic < tasks.pessimistic).sum())
             for key, own in _cuts(tasks, rows, breakdowns, sides, runs):
-                if key not in found:
-                    found[key] = Added(of_kind[key[0].by])
-                found[key].add(own)
+                to = found if own.weight is None or own.weight.any() else weightless
+                if key not in to:
+                    to[key] = Added(of_kind[key[0].by])
+                to[key].add(own)
+        # A group of which no part has any weight.
+        nothing = weightless.keys() - found.keys()
+        found |= {key: weightless[key] for key in nothing}
         for tasks, rows in _parts(parts, told, runs) if passes == 3 else ():
             for key, own in _cuts(tasks, rows, breakdowns, sides, runs):
-                found[key].add_below(own)
+                if own.weight is None or own.weight.any() or key in nothing:
+                    found[key].add_below(own)
     frames, left_out = [], 0
     wholes = [(group, side) for group, side, seed in found if seed is None]
     for group, side in sorted(wholes, key=lambda key: (key[0].place(breakdowns), list(sides).index(key[1]))):
@@ -206,9 +212,10 @@ def _cuts(
         for side in sides:
             at = on_sides.of(side, index)
             if isinstance(at, slice) or len(at):
-                yield (group, side, None), part_of(tasks, at)
+                yield (group, side, None), weighed(part_of(tasks, at))
                 for seed in runs.get(group.model, ()) if group.by != Breakdown.SEED else ():
-                    yield (group, side, seed), part_of(tasks, np.arange(len(rows))[at][of[at] == seed])
+                    own = part_of(tasks, np.arange(len(rows))[at][of[at] == seed])
+                    yield (group, side, seed), weighed(own)
 
 
 def _refuse_bootstrap(options: Options) -> None:

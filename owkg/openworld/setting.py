@@ -180,6 +180,9 @@ def grid(
     values = {
         k: v if checks.is_traced(v) else checked(names.get(k, k), v) for k, (v, checked) in given.items()
     }
+    if not checks.is_traced(sparsity):
+        # Below the smallest normal number, quotients of it overflow.
+        values["sparsity"] = np.maximum(values["sparsity"], np.finfo(np.float64).tiny)
     shape = checks.common_shape(**{names.get(k, k): v for k, v in values.items()})
     if not checks.is_traced(num_answers, num_entities):
         answers, entities = np.broadcast_arrays(values["num_answers"], values["num_entities"])

@@ -127,6 +127,18 @@ def _whole(name: str, value: Any, least: int) -> np.ndarray:
     return checks.integer(name, value, least)
 
 
+def weighed(tasks: Tasks) -> Tasks:
+    """The tasks that have some weight, because others say nothing; all of them if none has any."""
+    if tasks.weight is None or (kept := tasks.weight > 0).all() or not kept.any():
+        return tasks
+    columns = {
+        name: None if values is None else values[kept]
+        for name, values in zip(Tasks._fields, tasks, strict=True)
+    }
+    columns |= {name: dense(ids) for name in _IDS if (ids := columns[name]) is not None}
+    return Tasks(**columns)  # type: ignore[arg-type]
+
+
 def dense(codes: np.ndarray) -> np.ndarray:
     """The codes renamed 0, 1, ... without gaps, in their order."""
     narrow = np.int32 if len(codes) < 2**31 else np.int64

@@ -27,6 +27,8 @@ FEW_QUERIES = 30
 """Effective queries below which intervals may cover less than they say."""
 HEAVY_QUERY = 0.1
 """Share of the weight of one query above which they may too."""
+HEAVY_SHARE = 0.25
+"""Share of the variance of a few heavy queries above which they may too, if these score differently."""
 
 
 class BoundedMean(NamedTuple):

@@ -48,6 +48,12 @@ def found():
     return audit(SYSTEMS, ["mrr", "hits@10"], average=["answers", "queries"], sparsity=(0.1, 0.3), test="t")
 
 
+@pytest.mark.parametrize("average", ["answers", "queries"])
+def test_wilcoxon_says_what_it_tests_of_means_over_answers(average):
+    told = audit(SYSTEMS, "mrr", average=average, test="wilcoxon").assumptions["notes"]
+    assert any("symmetric around 0" in note for note in told) is (average == "answers")
+
+
 def test_contract(found):
     got = json.loads(json.dumps(found.payload(), allow_nan=False))
     assert set(got) == {"models", "pairs", "assumptions"}

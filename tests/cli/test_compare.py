@@ -93,6 +93,18 @@ def test_raw_ranks_beside_filtered_ones_are_refused(folder, call):
     assert "FILE: raw ranks, of 'raw', cannot be compared with filtered ones, of 'b'" in error
 
 
+def test_wilcoxon_says_what_it_tests_of_micro_metrics(folder, call):
+    asked = ("--qrels", folder / "sparse.qrels", "--metric", "mrr,macro-mrr", "--ties", "exact", "--format")
+    for test, told in (("wilcoxon", True), ("t", False)):
+        code, printed, error = call("compare", *three(folder), *asked, "csv", "--test", test)
+        assert code == 0
+        assert ("Wilcoxon's test of mrr, whose queries differ in weight, tests that the" in error) is told
+        rows = pl.read_csv(printed.encode()).filter(quantity="difference")
+        assert ("hypothesis" in rows.columns) is told
+        if told:
+            assert set(rows["metric", "hypothesis"].rows()) == {("mrr", "symmetry"), ("macro-mrr", "metric")}
+
+
 def test_json_has_what_the_library_says(folder, call):
     asked = (
         "--qrels",

@@ -724,6 +724,18 @@ def test_intervals_that_rest_on_few_queries_are_noted(call, answers, noted):
     assert (heavy in err) == (weight.max() > 0.1 * weight.sum())
 
 
+@pytest.mark.parametrize("harder", [False, True])
+def test_heavy_queries_that_score_differently_are_noted(call, harder):
+    """Of 400 queries, ten have 10 answers: together a fifth of the weight, none of them a tenth."""
+    table = _of_queries(*[10] * 10, *[1] * 390)
+    heavy = pl.len().over("head") > 1
+    ranks = pl.when(heavy & harder).then(50).otherwise(pl.int_range(pl.len()) % 4 + 1)
+    write_ranks(table.with_columns(optimistic=ranks, pessimistic=ranks), "heavy.parquet")
+    code, _, err = call("heavy.parquet --metric mrr,macro-mrr")
+    assert code == 0
+    assert ("of the variance and score differently from others (mrr); the sample may lack" in err) is harder
+
+
 def test_groups_that_rest_on_few_queries_are_counted(call):
     table = _of_queries(*[1] * 80).with_columns(
         relation=pl.when(pl.int_range(pl.len()) < 20).then(pl.lit("few")).otherwise(pl.lit("many"))

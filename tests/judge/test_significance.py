@@ -45,7 +45,7 @@ def test_contributions_average_to_what_a_system_reads(larger):
 
 
 def test_student_is_that_of_scipy():
-    scores = micro()
+    scores = made(micro().value[0])
     found = pairwise(scores, "m", test="t")
     for first, second, p in zip(found.first, found.second, found.p, strict=True):
         value = scores.value[0]
@@ -53,6 +53,63 @@ def test_student_is_that_of_scipy():
         assert found.matrix[first, second] == found.matrix[second, first] == p
     assert (np.diagonal(found.matrix) == 1).all()
     assert (found.systems, found.test, len(found.p)) == (("a", "b", "c", "d"), "t", 6)
+
+
+@pytest.mark.parametrize("trend", [0.0, 0.3])
+def test_p_of_a_ratio_is_that_of_its_interval(trend):
+    """1 - p is the level at which the interval ends at 0: weights of a metric are as random as its values."""
+    scores = micro()
+    weight = scores.weight[0]
+    scores = made(scores.value[0] - trend * weight * (weight > 3) * np.arange(4)[:, None], weight)
+    found = pairwise(scores, "m", test="t")
+    for i, p in enumerate(found.p):
+        low, high = (ends[i] for ends in difference_intervals(scores, "m", level=1 - p))
+        assert min(abs(low), abs(high)) == pytest.approx(0, abs=1e-6 * (high - low))
+
+
+def test_the_error_of_a_ratio_is_the_jackknifes():
+    """Of 60 queries that all differ, heavier and lighter ones alike; every query is left out in turn."""
+    rng = np.random.default_rng(3)
+    weight = rng.integers(1, 6, 60).astype(float)
+    value = weight * (1 + 0.1 * rng.normal(size=(2, 60)))
+    found = pairwise(made(value, weight), "m", test="t")
+    gap = value[0] - value[1]
+    left = (gap.sum() - gap) / (weight.sum() - weight)
+    # All weights but that of the query count in its ratio, (60 - 1) / 60 of them on average.
+    variance = np.sum((left - gap.sum() / weight.sum()) ** 2)
+    scarce = (10 / 60) ** 2 * (np.ptp(value / weight) / 60) ** 2
+    assert found.error[0] == pytest.approx(np.sqrt(variance + scarce), rel=1e-9)
+    assert found.effective == pytest.approx(weight.sum() ** 2 / (weight @ weight))
+
+
+def test_intervals_reach_further_to_where_heavier_queries_are():
+    """Better on small queries and worse on large ones: what the sample may lack is large."""
+    rng = np.random.default_rng(0)
+    weight = np.r_[np.ones(200), np.full(10, 20.0)]
+    share = np.where(weight > 1, 0.3, 0.6) + 0.05 * rng.normal(size=210)
+    scores = made(np.stack([weight * share, weight * 0.5]), weight)
+    (low,), (high,) = difference_intervals(scores, "m")
+    middle = pairwise(scores, "m").difference[0]
+    assert middle - low > 1.05 * (high - middle)
+    turned = scores._replace(value=scores.value[:, ::-1])
+    assert difference_intervals(turned, "m") == (pytest.approx(-high), pytest.approx(-low))
+    # Where they differ no more than others, both sides are alike.
+    share = 0.5 + 0.05 * np.resize([1.0, -1.0], 210) + 0.01
+    alike = made(np.stack([weight * share, weight * 0.5]), weight)
+    (low,), (high,) = difference_intervals(alike, "m")
+    assert high + low == pytest.approx(2 * pairwise(alike, "m").difference[0])
+
+
+@pytest.mark.parametrize("test", list(PairTest))
+def test_queries_of_no_weight_say_nothing(test):
+    scores = micro()
+    more = made(np.pad(scores.value[0], ((0, 0), (2, 3))), np.pad(scores.weight[0], (2, 3)))
+    for of in (scores, scores._replace(weight=np.ones_like(scores.weight))):
+        padded = more if of is scores else more._replace(weight=(more.weight > 0).astype(float))
+        one, two = (pairwise(each, "m", test=test, key=KEY, draws=99) for each in (of, padded))
+        np.testing.assert_array_equal(one.p, two.p)
+        assert two.queries == 60
+        np.testing.assert_array_equal(difference_intervals(of, "m"), difference_intervals(padded, "m"))
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=12, max_size=12))
@@ -96,6 +153,38 @@ def test_the_enumeration_is_exact(rows):
     pairs = zip(*np.triu_indices(3, 1), strict=True)
     expected = [_every_pattern((value[a] - value[b]).tolist()) for a, b in pairs]
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+def _every_ratio(gap, weight, added):
+    """The same of ratios over their errors, every query left out in turn."""
+
+    def parts(signed):
+        ratio = signed.sum() / weight.sum()
+        left = (signed.sum() - signed) / (weight.sum() - weight)
+        return ratio**2, np.sum((left - ratio) ** 2)
+
+    ratio, variance = parts(gap)
+    flips = np.array([parts(gap * np.array(signs)) for signs in product((1, -1), repeat=len(gap))])
+    return np.mean(flips[:, 0] * (variance + added) >= ratio * flips[:, 1] * (1 - 1e-9) - 1e-20)
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=7, max_size=7),
+    st.lists(st.integers(1, 9), min_size=7, max_size=7),
+)
+def test_the_enumeration_of_ratios_is_exact(rows, weight):
+    value, weight = np.array(rows).T / 7, np.array(weight, float)
+    added = np.array([0.0, 0.001, 0.01])
+    found = randomisation(KEY, value, weight=weight, added=added, draws=128)
+    for p, more, first, second in zip(found, added, *np.triu_indices(3, 1), strict=True):
+        gap = value[first] - value[second]
+        assert p == pytest.approx(_every_ratio(gap, weight, more) if gap.any() else 1, abs=1e-12)
+
+
+def test_ratios_of_equal_weights_are_sums():
+    value = np.random.default_rng(0).random((3, 40))
+    of = [randomisation(KEY, value, weight=weight, draws=500) for weight in (None, np.full(40, 3.0))]
+    np.testing.assert_array_equal(*of)
 
 
 def test_draws_estimate_the_enumeration():
@@ -155,10 +244,12 @@ def test_progress_reaches_all_draws(monkeypatch):
 
 @pytest.mark.parametrize("test", list(PairTest))
 @pytest.mark.parametrize("queries", [2, 40])
-def test_systems_that_read_the_same_and_others_that_differ_by_a_constant(test, queries):
+@pytest.mark.parametrize("uneven", [False, True])
+def test_systems_that_read_the_same_and_others_that_differ_by_a_constant(test, queries, uneven):
     value = np.ones((3, queries)) * np.array([[1.0], [1.0], [2.0]])
     value += 0.3 * np.arange(queries) % 1
-    found = pairwise(made(value), "m", test=test, key=KEY)
+    weight = 1.0 + uneven * np.arange(queries)
+    found = pairwise(made(weight * value, weight), "m", test=test, key=KEY)
     assert found.p[0] == 1
     assert np.isfinite(found.p).all()
     assert ((found.p >= 0) & (found.p <= 1)).all()
@@ -182,6 +273,12 @@ def test_systems_that_read_the_same_and_others_that_differ_by_a_constant(test, q
 def test_bad_input(changed, shown):
     with pytest.raises(ValueError, match=shown):
         pairwise(**({"scores": micro(), "metric": "m"} | changed))
+
+
+def test_bad_weights():
+    for weight, shown in (([1.0], "of 2 queries"), ([1.0, 0.0], r"above 0|\(0"), ([1.0, np.nan], "nan")):
+        with pytest.raises(ValueError, match=shown):
+            randomisation(KEY, np.eye(2), weight=weight)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,22 @@ def test_no_interval_of_a_sample_has_width_0(ranks, interval):
         assert found[name].ci_high - found[name].ci_low > 1e-4, name
 
 
+@pytest.mark.parametrize("harder", [0, 3])
+def test_the_share_of_the_heaviest_queries(harder):
+    """By hand, of 100 queries; 0 where the ten heaviest do not score differently."""
+    rng = np.random.default_rng(1)
+    answers = np.r_[np.full(90, 2), np.arange(20, 30)]
+    query = rng.permutation(100)[np.repeat(np.arange(100), answers)]
+    count = np.bincount(query)
+    ranks = rng.integers(1, np.where(count[query] > 2, 5 + 20 * harder, 5))
+    found = evaluate(tasks(ranks, candidates=100, query=query), [metric("mrr"), metric("macro-mrr")])
+    value = np.bincount(query, 1 / ranks)
+    rest = value - value.sum() / count.sum() * count
+    share = np.sum(rest[count > 2] ** 2) / np.sum(rest**2)
+    assert found[Ties.EXACT]["mrr"].heavy_share == pytest.approx(share if harder else 0, rel=1e-9)
+    assert found[Ties.EXACT]["macro-mrr"].heavy_share == 0
+
+
 def test_effective_queries_and_the_heaviest():
     made = tasks([1, 2, 3, 4, 5, 6], candidates=9, query=[0, 0, 0, 0, 1, 2])
     found = evaluate(made, [metric("mrr"), metric("macro-mrr"), metric("median_rank")])[Ties.EXACT]

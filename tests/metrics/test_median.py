@@ -60,7 +60,8 @@ def test_median_and_scatter_by_hand(rule, made):
     )
     away = np.median(np.abs(values - median)) * 1.482602218505602
     np.testing.assert_allclose(scatter(Spread.MEDIAN_ABSOLUTE_DEVIATION, on_ranks), away, rtol=1e-12)
-    assert evaluate(made, metric("count"))[rule]["count"].value == len(made.optimistic)
+    counted = len(made.optimistic) if made.weight is None else np.count_nonzero(made.weight)
+    assert evaluate(made, metric("count"))[rule]["count"].value == counted
     for rank in (0.5, 1, 3.5, 4, 30):
         below = share_below(made, rule, made.weight, rank).sum()
         np.testing.assert_allclose(below, (values <= rank).sum() / 12, rtol=1e-12)
@@ -155,3 +156,22 @@ def test_the_power_means_at_infinity_are_the_ends_of_the_ranks():
     # A task without weight is not there.
     weighed = evaluate(tasks([3, 2, 9], candidates=20, weight=[1, 1, 0]), ends, level=None)[Ties.EXACT]
     assert [one.value for one in weighed.values()] == [3, 2]
+
+
+def test_tasks_of_no_weight_change_nothing():
+    """A tie of weight 0 left rounding on its ranks, and the query that it is of counted."""
+    given = {"optimistic": [4, 4, 1], "pessimistic": [5, 8, 20], "candidates": 20, "query": [0, 1, 2]}
+    names = ["median_rank", "inverse_median_rank", "mrr", "macro-mrr", "count", "max_rank"]
+    chosen = [metric(name) for name in names]
+    whole = evaluate(tasks(**given, weight=[1.0, 3.0, 0.0]), chosen)
+    cut = {name: values[:2] if isinstance(values, list) else values for name, values in given.items()}
+    for rule, found in evaluate(tasks(**cut, weight=[1.0, 3.0]), chosen).items():
+        for name, expected in found.items():
+            np.testing.assert_array_equal(whole[rule][name], expected)
+    assert whole[Ties.EXACT]["median_rank"].ci_high == 8
+
+
+def test_the_ends_of_the_ranks_have_some_weight_however_little():
+    for weight, ranks in (([1.0, 1e-17], (1, 9)), ([1e-300, 1e300], (1, 9)), ([1.0, 0.0], (1, 1))):
+        found = evaluate(tasks([1, 9], candidates=9, weight=weight), [metric("min_rank"), metric("max_rank")])
+        assert tuple(found[Ties.REALISTIC][name].value for name in ("min_rank", "max_rank")) == ranks

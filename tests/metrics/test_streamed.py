@@ -280,6 +280,19 @@ def test_a_file_that_ranks_a_task_differently_is_named(small_parts, table, tmp_p
     refused(tmp_path / "ranks", "0.parquet ranks twice the task head")
 
 
+def test_rows_of_no_weight_change_nothing(small_parts, table, tmp_path):
+    """Nor does a group of which some part, or every part, has nothing else."""
+    weight = pl.when(pl.col("head").hash() % 3 == 0).then(0.0).otherwise(pl.col("weight") + 1)
+    lacking = pl.col("relation") == pl.col("relation").max()
+    some = table.with_columns(weight=pl.when(lacking).then(0.0).otherwise(weight))
+    chosen = [*SOME, metric("median_rank"), metric("count")]
+    options = {"by": ["relation"], "group_metrics": chosen}
+    dataset = stream_report(written(some, tmp_path / "some"), chosen, **options)[0]
+    same(dataset, report(some, chosen, **options))
+    whole = stream_report(written(some.filter(pl.col("weight") > 0), tmp_path / "cut"), chosen)[0]
+    same(dataset.filter(pl.col("by").is_null()), whole)
+
+
 def test_no_weight_at_all(small_parts, table, tmp_path):
     zero = table.with_columns(weight=0.0)
     refused(written(zero, tmp_path / "ranks"), "must have a weight above 0 in some row")

@@ -59,6 +59,13 @@ def here(monkeypatch, capsys, signals):
     return run
 
 
+def test_paired_tests_writes_its_table(here, tmp_path):
+    done = here("paired_tests", "--quick", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = pl.read_csv(tmp_path / "paired_tests.csv")
+    assert table["setting"].to_list() == ["exchangeable", "up to 2", "up to 5", "up to 10", "A ahead"]
+
+
 @pytest.mark.parametrize("name", ["figure1_expectation", "figure2_correlation", "queries_required"])
 def test_quick_figures(name, tmp_path, here):
     # One as users start it; another process shows that nothing else was needed.

@@ -126,6 +126,14 @@ def test_popularity_exponent_zero_is_independent():
     np.testing.assert_allclose(flat, theory.moments(MRR, strength=0.7, **PAPER), rtol=1e-9)
 
 
+def test_the_smallest_sparsities_are_numbers():
+    """Quotients of numbers below the smallest normal one overflowed."""
+    expected = theory.moments(MRR, strength=0.7, **PAPER | {"sparsity": 1e-300})
+    for sparsity in (5e-324, 1e-310):
+        found = theory.moments(MRR, strength=0.7, **PAPER | {"sparsity": sparsity})
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_published_example():
     mean, variance = theory.moments(MRR, strength=0.7, **PAPER)
     assert round(float(mean), 6) == 0.192762

@@ -146,7 +146,7 @@ def tidy(found: dict[str, Any]) -> Any:
     import polars.selectors as cs
 
     seeds = [name for name in ("seeds", "seed_deviation") if name in found["values"].columns]
-    columns_of = [*_TIDY, *seeds]
+    columns_of = [*_TIDY, *({"hypothesis"} & {*found["pairs"].columns}), *seeds]
 
     def of(name: str, *, quantity: Any, interval: str, **columns: Any) -> Any:
         table = found[name].with_columns(quantity=quantity, interval=pl.lit(interval), **columns)
