@@ -355,6 +355,9 @@ def pair_of(
     if lists is not None:
         runs = dict(zip(names, lists, strict=True))
     ready = Prepared(dict(zip(names, (first, second), strict=True)), graph, runs)
+    for name in names:
+        if ready.seeds(name) > 1:
+            raise ArgumentError(name, f"must be of one model and one seed, got {ready.seeds(name)} seeds.")
     return ready.pair(*names), ready.queries, ready.candidates(*names)
 
 
@@ -403,7 +406,7 @@ def _tasks(name: str, table: Any) -> pl.DataFrame:
         *ASKED, "answer", "candidates", pl.col("rank", "low", "high").cast(pl.Int64)
     )
     if tasks.select(pl.struct(_ANSWER).is_duplicated().any()).item():
-        raise ArgumentError(name, "must have each task once, and one stands there twice under one seed.")
+        raise ArgumentError(name, "must be of one model and one seed: a task stands there twice.")
     return tasks
 
 
