@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from owkg import checks
@@ -12,9 +13,20 @@ from owkg.auditing.focus import weights_of_pairs
 from owkg.auditing.implied import missing_answers
 from owkg.auditing.judged import strengths_of
 from owkg.auditing.lists import Prepared
+from owkg.auditing.numbers import Unevenness, fitted_unevenness
 from owkg.auditing.result import JUDGED, Audit
 from owkg.auditing.sources import Lists, lists_of, systems_of
-from owkg.auditing.tables import AVERAGES, GIVEN, LARGEST, LIMITS, Box, Part, frames, part_of
+from owkg.auditing.tables import (
+    AVERAGES,
+    GIVEN,
+    LARGEST,
+    LIMITS,
+    Box,
+    Part,
+    frames,
+    part_of,
+    unevenness_points,
+)
 from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
@@ -28,7 +40,7 @@ from owkg.metric_definitions.ties import Ties
 from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.pools.design import Design
-from owkg.pools.missing import design_of, judgements, require_names
+from owkg.pools.missing import design_of, judgements, known_and_found, require_names
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 
@@ -49,6 +61,7 @@ def audit(
     average: str | Sequence[str] = "answers",
     sparsity: Any = None,
     correlation: Any = None,
+    unevenness: Any = None,
     judged: Qrels | Sequence[Qrels] | None = None,
     design: str | Sequence[str] | None = None,
     sample: Qrels | None = None,
@@ -77,6 +90,10 @@ def audit(
             nothing is assumed, and results are given for a grid.
         correlation: of being missing and being found: a number or (low, high). None: what complete judgements
             and lists say, or else 0, and verdicts name that.
+        unevenness: how much the missing rates of queries differ: standard deviation of their logits, a number
+            or (low, high), at least 0. 0 says that every answer is equally likely to be missing. Rates may
+            differ at random, or rise or fall with the number of answers. None: what complete judgements say,
+            or else 0 to 1.5, the range on which intervals were measured.
         judged: judgements of the test's queries: a frame, a file, or the folder of a pool; or several. With
             lists they are labels to start breakdown numbers from: candidates that are relevant count as
             answers, others can never become any. What they say of the sparsity, unless `sparsity` is given,
@@ -127,6 +144,7 @@ def audit(
         raise ArgumentError("average", f"must be of {known}, got {', '.join(averages) or 'none'}.")
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
+    rates = _limits("unevenness", unevenness, 0.0, 3.0)
     tables, rule = systems_of(systems, qrels, graph, ties)
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
@@ -143,6 +161,8 @@ def audit(
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample).qrels
     known = _judgements(judged, design, drawn, sparsity_stated=stated is not None)
     box, seen = _box(ready, stated, own, known, drawn, graph, ci)
+    if rates is not None:
+        box = box._replace(unevenness=unevenness_points(*rates), source=box.source | {"unevenness": GIVEN})
     start = ready if known.labels is None or ready.depth is None else ready.labelled(known.labels)
     of = scores(tables, chosen, ties=rule)[0]
     seed_notes(of)
@@ -348,7 +368,31 @@ def _box(
             # A system that finds all or nothing has no correlation: any is the same.
             own = {name: (low, high) for name, low, high in limits.fill_null(0.0).rows()}
             source["correlation"] = _from(how)
-    return Box(sparsity, own, source, bound), seen
+    box = Box(sparsity, own, source, bound)
+    if how.estimates:
+        told = _unevenness(ready, judged.sample, graph, options)
+        if told is not None:
+            box = box._replace(unevenness=told, source=source | {"unevenness": _from(how)})
+    return box, seen
+
+
+def _unevenness(
+    ready: Prepared, qrels: pl.DataFrame, graph: KnowledgeGraph, options: dict[str, Any]
+) -> tuple[Unevenness, ...] | None:
+    """How much missing rates differ, by queries that are judged completely; None where these are few."""
+    of = {name: options[name] for name in ("sample", "design")}
+    kept, found, _ = known_and_found(qrels, graph, split=ready.split or "test", level=1, **of)
+    counts = kept.group_by("query").agg(known=pl.len())
+    counts = counts.join(found.group_by("query").agg(missing=pl.len()), on="query", how="left")
+    counts = counts.join(ready.queries.select("query"), on="query", how="semi").fill_null(0)
+    if len(counts) < _FEWEST:
+        return None
+    missing = counts["missing"].to_numpy().astype(np.int64)
+    return fitted_unevenness(missing, missing + counts["known"].to_numpy().astype(np.int64), options["ci"])
+
+
+# Judged queries from which on the unevenness of missing rates is fitted.
+_FEWEST = 50
 
 
 # A found share at which something is still known.
@@ -361,6 +405,7 @@ def _from(design: Design) -> str:
 
 
 _INDEPENDENT = "nothing: 0 is taken"
+_RANGE = "nothing: the range on which intervals were measured"
 
 
 def _assumptions(
@@ -377,6 +422,7 @@ def _assumptions(
     """What the numbers rest on."""
     frame = next(iter(tables.values())).frame
     low, high = frame["candidates"].min(), frame["candidates"].max()
+    rates = [max(one.deviation, abs(one.size)) for one in box.unevenness]
     ranges = None if box.correlation is None else [list(limits) for limits in box.correlation.values()]
     one = ranges is not None and all(limits == ranges[0] for limits in ranges)
     return {
@@ -386,6 +432,8 @@ def _assumptions(
         and (ranges[0] if one else dict(zip(box.correlation or (), ranges, strict=True))),
         "sparsity_from": box.source["sparsity"],
         "correlation_from": box.source["correlation"] or _INDEPENDENT,
+        "unevenness": [min(rates), max(rates)],
+        "unevenness_from": box.source.get("unevenness") or _RANGE,
         "design": None if judged.sample is None else str(judged.design),
         "level": ci,
         "test": test,
@@ -477,6 +525,29 @@ def _symmetry(of: Scores, averages: Sequence[str], test: str) -> list[str]:
     return [SYMMETRY.format(", ".join(named))] if named else []
 
 
+def _rates(box: Box) -> str:
+    """What is taken of the missing rates of queries, as a sentence."""
+    source = box.source.get("unevenness")
+    if source not in (None, GIVEN):
+        one = box.unevenness[0]
+        return (
+            f"The missing rates of queries differ as {source} show: their logits have a standard deviation "
+            f"of {one.deviation:.2f} over queries, and of {one.size:.2f} with the number of answers. "
+            "Intervals include the errors of both."
+        )
+    most = max(max(one.deviation, abs(one.size)) for one in box.unevenness)
+    if most == 0:
+        return "All queries have one missing rate, as you state."
+    least = min(max(one.deviation, abs(one.size)) for one in box.unevenness)
+    ends = f"{least:g} to {most:g}" if least < most else f"{most:g}"
+    stated = "as you state" if source == GIVEN else "because none is stated"
+    return (
+        f"The missing rates of queries may differ by a standard deviation of their logits of {ends}, "
+        f"{stated}: at random, or with the number of answers. Full-test intervals and probabilities of "
+        "orders are over that range; the map and what makes both metrics equal are at its middle."
+    )
+
+
 def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
     """In sentences, what the numbers rest on."""
     found = ["Queries are the sampling unit of every interval and test."]
@@ -508,6 +579,7 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
             "With a correlation, answers that are missing stand among the known ones by proportional odds "
             "(docs/audit.md); in Yang et al. the found ones stand in any order."
         )
+    found.append(_rates(box))
     if box.source["sparsity"] not in (None, GIVEN) and box.found is None:
         found.append(
             "The sparsity is estimated from queries that stand for all: a random sample of the test's, of "

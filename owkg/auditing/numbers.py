@@ -17,6 +17,11 @@ _STEPS = 40
 _MOST = 0.995
 # Points of the normal distribution of missing rates over queries.
 _POINTS = 9
+# Largest deviation of logits that is fitted, and halvings of the way to the end of its interval.
+_MOST_UNEVEN = 3.0
+_HALVINGS = 6
+# How often the standard deviation of log n is taken again from what it led to.
+_SPREADS = 2
 # Steps of the fit of each level of uneven rates; the lowest logit of a level, and by how much it rises.
 _UNEVEN_STEPS = 100
 _LOWEST, _RISE = -9.0, 1.0
@@ -30,8 +35,7 @@ class Unevenness(NamedTuple):
     """How much the missing rate differs from query to query.
 
     The logit of the rate of a query with n answers is a + deviation z + size log(n) / sd: z is standard
-    normal, and sd is the standard deviation of log n over the queries that are asked (as inferred with one
-    rate for all).
+    normal, and sd is the standard deviation of log n over the queries that are asked.
 
     Attributes:
         deviation: standard deviation of the logits over queries of one size, at least 0.
@@ -108,8 +112,14 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenne
         posterior, missing, rate = _even(known, share, whole, wanted, sparsity)
         found = 0.9 < missing / wanted < 1.1
     else:
-        spread = _log_spread(counts, queries / queries.sum(), sparsity) if unevenness.size else 1.0
+        spread = 1.0
+        if unevenness.size:
+            even, *_ = _even(known, share, whole, wanted, sparsity)
+            spread = _log_spread(even, share, whole)
         posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread)
+        for _ in range(_SPREADS if unevenness.size else 0):
+            spread = _log_spread(posterior, share, whole)
+            posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread)
         # The number that is missing may jump from one level of the rates to the next.
         found = 0.2 < missing / wanted < 5
     if not found:
@@ -126,6 +136,71 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenne
     np.add.at(chance, (rows, above - 1), posterior * (1 - part))
     np.add.at(chance, (rows, above), posterior * part)
     return Missing(numbers, chance[group], float(rate))
+
+
+def fitted_unevenness(
+    missing: Int64[np.ndarray, "queries"], whole: Int64[np.ndarray, "queries"], level: float = 0.95
+) -> tuple[Unevenness, ...]:
+    """Unevenness of missing rates by maximum likelihood, from queries whose answers are all known.
+
+    The number of missing answers is binomial with a rate of the query's own (`Unevenness`), given that one is
+    known at least. Each of the two deviations has an interval by its profile likelihood.
+
+    Args:
+        missing: missing answers of each query.
+        whole: all its answers, more than `missing`.
+        level: of the intervals.
+
+    Returns:
+        The estimate, and the ends of the interval of each deviation with the other one at its estimate.
+    """
+    from scipy import optimize
+
+    z, weights = special.roots_hermitenorm(_POINTS)
+    weights = weights / weights.sum()
+    log = np.log(whole)
+    size = (log - log.mean()) / max(log.std(), 1e-6)
+    among = _log_choose(whole, missing)
+    share = np.clip(missing.sum() / whole.sum(), 1e-3, 1 - 1e-3)
+
+    def unlikely(at: float, deviation: float, slope: float) -> float:
+        logits = at + slope * size + deviation * z[:, None]
+        log_rate, log_kept = -np.logaddexp(0, -logits), -np.logaddexp(0, logits)
+        told = weights @ np.exp(among + missing * log_rate + (whole - missing) * log_kept)
+        asked = weights @ -np.expm1(whole * log_rate)
+        return -float(np.log(np.maximum(told, 1e-300)).sum() - np.log(np.maximum(asked, 1e-300)).sum())
+
+    def least(**fixed: float) -> tuple[float, dict[str, float]]:
+        start = {"at": float(special.logit(share)), "deviation": 0.5, "slope": 0.0}
+        free = [name for name in start if name not in fixed]
+        bounds = {"at": (-12, 12), "deviation": (0, _MOST_UNEVEN), "slope": (-_MOST_UNEVEN, _MOST_UNEVEN)}
+        found = optimize.minimize(
+            lambda x: unlikely(**(fixed | dict(zip(free, x.tolist(), strict=True)))),
+            [start[name] for name in free],
+            method="L-BFGS-B",
+            bounds=[bounds[name] for name in free],
+        )
+        return float(found.fun), fixed | dict(zip(free, found.x.tolist(), strict=True))
+
+    best, found = least()
+    allowed = best + special.chdtri(1, 1 - level) / 2
+
+    def end(name: str, beyond: float) -> float:
+        """Where the likelihood falls below what is allowed, between the estimate and `beyond`."""
+        inside = found[name]
+        if least(**{name: beyond})[0] <= allowed:
+            return beyond
+        for _ in range(_HALVINGS):
+            middle = (inside + beyond) / 2
+            inside, beyond = (middle, beyond) if least(**{name: middle})[0] <= allowed else (inside, middle)
+        return beyond
+
+    ends = {"deviation": [end("deviation", 0.0), end("deviation", _MOST_UNEVEN)]}
+    ends["slope"] = [end("slope", -_MOST_UNEVEN), end("slope", _MOST_UNEVEN)]
+    each = [(found["deviation"], found["slope"])]
+    each += [(end, found["slope"]) for end in ends["deviation"]]
+    each += [(found["deviation"], end) for end in ends["slope"]]
+    return tuple(dict.fromkeys(Unevenness(*(round(float(x), 6) for x in one)) for one in each))
 
 
 def _even(
@@ -207,12 +282,11 @@ def _uneven(
     return posterior, missing, float(special.expit(rate))
 
 
-def _log_spread(counts: np.ndarray, share: np.ndarray, sparsity: float) -> float:
-    """Standard deviation of the logarithm of the number of answers, as one rate for all implies."""
-    told = missing_numbers(counts, share, sparsity)
-    log = np.log(counts[:, None] + told.numbers)
-    mean = share @ (told.chance * log).sum(1)
-    return max(float(np.sqrt(share @ (told.chance * (log - mean) ** 2).sum(1))), 0.1)
+def _log_spread(posterior: np.ndarray, share: np.ndarray, whole: np.ndarray) -> float:
+    """Standard deviation of the logarithm of the number of answers of a query."""
+    chance, log = np.nan_to_num(share @ posterior), np.log(whole)
+    chance = chance / max(chance.sum(), 1e-300)
+    return max(float(np.sqrt(chance @ (log - chance @ log) ** 2)), 0.1)
 
 
 def _flat(known: np.ndarray, share: np.ndarray, wanted: float, most: int, deviation: float) -> Missing:

@@ -201,7 +201,8 @@ class Audit:
             sparsity and of who finds the missing answers; empty without judgements.
         assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
             `sparsity_at_least` (what judging found, where it is no more than a lower bound; else null),
-            `sparsity_from`, `correlation_from`, `design` (of the judgements that are estimated from, or
+            `sparsity_from`, `correlation_from`, `unevenness` ([low, high] of the deviations of the logits of
+            missing rates), `unevenness_from`, `design` (of the judgements that are estimated from, or
             null), `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
             `lists` (depth or null), `judged_labels` ([found answers, candidates that can be none] or null),
             `calibration`, `versions`, `notes` (sentences).

@@ -93,7 +93,7 @@ def rests(audit: Audit) -> dict[str, str]:
     over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
     counts = _counted(said, "answers"), _counted(said, "queries")
     known = f"the known answers ({counts[0]}) to {counts[1]} queries, {_ranks(said)}"
-    rest = f"on {sparsity}, {correlation}, and {_MODEL} ({error})"
+    rest = f"on {sparsity}, {correlation}, {_unevenness(said)}, and {_MODEL} ({error})"
     box = "No box is stated." if said.get("sparsity") is None else f"Outlined: {sparsity}, {correlation}."
     band = " Shaded: the stated sparsity." if said.get("sparsity") is not None else ""
     middle = correlation if said.get("correlation") is None else f"the middle of {correlation}"
@@ -251,6 +251,16 @@ def _correlation(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
         return "the correlation of each model that the protocol names"
     own = (f"{_range(stated[model])} of {model}" for model in models if model in stated)
     return f"a correlation of {', '.join(own)}"
+
+
+def _unevenness(said: Mapping[str, Any]) -> str:
+    ends = said.get("unevenness")
+    if not ends:
+        return "missing rates of queries of which nothing is said"
+    if max(ends) == 0:
+        return "one missing rate for all queries"
+    source = said.get("unevenness_from")
+    return f"missing rates of queries whose logits have a standard deviation of {_range(ends)} ({source})"
 
 
 def _error(said: Mapping[str, Any]) -> str:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from owkg.auditing import Answers, implied, sparse_mean
-from owkg.auditing.numbers import expectations, missing_numbers
+from owkg.auditing.numbers import EVEN, Unevenness, expectations, fitted_unevenness, missing_numbers
 
 DRAWS = {
     "few": lambda rng: rng.geometric(0.4, 100_000),
@@ -37,6 +37,65 @@ def test_posterior_of_drawn_queries(kind, rate):
         if size > 3000:
             of = missing[known == count]
             assert mean == pytest.approx(of.mean(), abs=0.12 * max(of.mean(), 1))
+
+
+def uneven(kind, unevenness, sparsity, seed=0, size=60_000):
+    """(known, missing) answers of queries whose missing rates differ; a share `sparsity` is missing."""
+    rng = np.random.default_rng(seed)
+    whole = DRAWS[kind](rng)[:size]
+    log = np.log(whole)
+    logits = (
+        unevenness.deviation * rng.normal(size=len(whole)) + unevenness.size * (log - log.mean()) / log.std()
+    )
+    uniform = rng.uniform(size=len(whole))
+    low, high = -8.0, 8.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        known = stats.binom.ppf(uniform, whole, special.expit(-middle - logits)).astype(np.int64)
+        asked = known > 0
+        few = 1 - known[asked].sum() / whole[asked].sum() < sparsity
+        low, high = (middle, high) if few else (low, middle)
+    return known[asked], (whole - known)[asked]
+
+
+@pytest.mark.parametrize("kind", ["few", "uneven"])
+@pytest.mark.parametrize("unevenness", [Unevenness(1.0), Unevenness(0, -1.0), Unevenness(0, 0.7)], ids=str)
+def test_posterior_where_rates_differ(kind, unevenness):
+    """Against queries drawn so: nearer to them than one rate for all, and near in all."""
+    known, missing = uneven(kind, unevenness, 0.4)
+    share = missing.sum() / (missing.sum() + known.sum())
+    counts, queries = np.unique(known, return_counts=True)
+    told, even = (missing_numbers(counts, queries.astype(float), share, one) for one in (unevenness, EVEN))
+    of = np.array([missing[known == count].mean() for count in counts])
+    off, off_even = (
+        np.sqrt(queries @ (one.chance @ one.numbers - of) ** 2 / queries.sum()) for one in (told, even)
+    )
+    assert off < 0.25 * max(of.mean(), 1)
+    assert off < off_even
+    np.testing.assert_allclose(told.chance.sum(1), 1)
+    assert queries @ (told.chance @ told.numbers) == pytest.approx(missing.sum(), rel=0.02)
+
+
+def test_rates_that_hardly_differ_are_one_rate():
+    known, missing = drawn("alike", 0.4)
+    counts, queries = np.unique(known, return_counts=True)
+    share = missing.sum() / (missing.sum() + known.sum())
+    one, other = (
+        missing_numbers(counts, queries.astype(float), share, of) for of in (EVEN, Unevenness(1e-3))
+    )
+    assert other.rate == pytest.approx(one.rate, abs=0.02)
+    np.testing.assert_allclose(other.chance @ other.numbers, one.chance @ one.numbers, rtol=0.1, atol=0.3)
+
+
+def test_fitted_unevenness_holds_the_true_one():
+    """Intervals of 95 % of both deviations, from 200 judged queries each."""
+    held = np.zeros(2)
+    for seed in range(8):
+        known, missing = uneven("alike", Unevenness(0.8, 0.6), 0.5, seed=seed, size=200)
+        found = fitted_unevenness(missing, known + missing)
+        ends = [[one[i] for one in found] for i in (0, 1)]
+        held += [min(one) <= true <= max(one) for one, true in zip(ends, (0.8, 0.6), strict=True)]
+    assert (held >= 7).all()
 
 
 def test_nothing_is_missing():

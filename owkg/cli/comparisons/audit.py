@@ -64,6 +64,15 @@ def audit(
             "(independent), which verdicts then name.",
         ),
     ] = None,
+    unevenness: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW,HIGH",
+            help="How much the missing rates of queries differ: standard deviation of the logits of the "
+            "rates, a number or a range. 0: every answer is equally likely to be missing. Default: estimated "
+            "from --judged if its design allows that, otherwise 0 to 1.5.",
+        ),
+    ] = None,
     judged: Annotated[
         list[Path] | None,
         typer.Option(
@@ -154,6 +163,7 @@ def audit(
             average=split_list(average),
             sparsity=_range("sparsity", sparsity),
             correlation=_range("correlation", correlation),
+            unevenness=_range("unevenness", unevenness),
             judged=judged or None,
             design=design or None,
             sample=sample,
@@ -277,6 +287,8 @@ def _show(found: Any) -> None:
     line(f"sparsity: {sparsity}", "dim")
     taken = ", 0 is taken" * independent
     line(f"correlation: {_limits(assumed['correlation'])}{taken}", "dim")
+    rates = f"{_limits(assumed['unevenness'])} ({assumed['unevenness_from']})"
+    line(f"unevenness of missing rates: {rates}", "dim")
     for text in assumed["notes"]:
         line(text, "dim")
 
