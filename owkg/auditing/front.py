@@ -447,7 +447,7 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
     if box.found is not None:
         found.append(
             f"Judging ({judged.design.in_words}) shows a sparsity of at least {box.found[0]:.3f} "
-            "and gives no upper end: no full-test metric is claimed. State `sparsity` for more, or judge a "
+            "and gives no upper end: no full-test metric is claimed. State a sparsity for more, or judge a "
             "random sample of queries completely."
         )
     elif box.sparsity is None:
