@@ -96,10 +96,11 @@ def audit(
             or else 0 to 1.5, the range on which intervals were measured.
         judged: judgements of the test's queries: a frame, a file, or the folder of a pool; or several. With
             lists they are labels to start breakdown numbers from: candidates that are relevant count as
-            answers, others can never become any. What they say of the sparsity, unless `sparsity` is given,
-            depends on their design: a lower bound (`missing_share`), or for complete ones an interval, and
-            with lists the correlation of each system (`judged_strengths`), unless `correlation` is given. A
-            sheet in addition to `sparsity`, or to other judgements, gives labels alone.
+            answers, others can never become any. What else they say depends on their design: a lower bound of
+            the sparsity (`missing_share`), which counts unless `sparsity` is given; or for complete ones an
+            interval, and with lists the correlation of each system (`judged_strengths`). These narrow the
+            ranges that are given, unless they exclude each other: then what is given stands. A sheet in
+            addition to `sparsity`, or to other judgements, gives labels alone.
         design: how the judged candidates were chosen, of `owkg.pools.design.Design`; one for all, or one for
             each of `judged`. None: as it is written in the folder of a pool or next to a file; a sheet is a
             sheet, others are sampled-pool with `sample` and otherwise unknown.
@@ -348,26 +349,27 @@ def _box(
     except ArgumentError as error:
         raise ArgumentError("judged" if error.name == "qrels" else error.name, error.message) from None
     whole = seen.filter(pl.col("side").is_null())
+    share, low, high = whole.select("sparsity", "sparsity_low", "sparsity_high").row(0)
     bound = None
-    if sparsity is None:
-        share, low, high = whole.select("sparsity", "sparsity_low", "sparsity_high").row(0)
-        least = share if low is None else low
+    if how.estimates:
+        sparsity, source["sparsity"] = _both(sparsity, (low, high), how)
+    elif sparsity is None:
+        bound = share if low is None else low, min(share, _MOST)
         source["sparsity"] = _from(how)
-        if max(least, high or 0.0) >= 1:
-            raise ArgumentError(
-                "judged",
-                f"must leave known answers: it gives a sparsity of {least:.3f} to 1. State `sparsity`.",
-            )
-        if how.estimates:
-            sparsity = least, high
-        else:
-            bound = least, min(share, _MOST)
-    if own is None and how.estimates and ready.depth is not None:
+    if max((sparsity or (0.0,))[-1], (bound or (0.0,))[0]) >= 1:
+        least = (sparsity or bound or (1.0,))[0]
+        raise ArgumentError(
+            "judged", f"must leave known answers: it gives a sparsity of {least:.3f} to 1. State `sparsity`."
+        )
+    if how.estimates and ready.depth is not None:
         limits = whole.select("model", "correlation_low", "correlation_high")
         if limits["correlation_low"].is_not_null().any():
             # A system that finds all or nothing has no correlation: any is the same.
-            own = {name: (low, high) for name, low, high in limits.fill_null(0.0).rows()}
-            source["correlation"] = _from(how)
+            rows = limits.fill_null(0.0).rows()
+            both = {name: _both(correlation, (low, high), how) for name, low, high in rows}
+            own = {name: limits for name, (limits, _) in both.items()}
+            # "given" as long as no range is narrowed.
+            source["correlation"] = max((told for _, told in both.values()), key=len)
     box = Box(sparsity, own, source, bound)
     if how.estimates:
         told = _unevenness(ready, judged.sample, graph, options)
@@ -393,6 +395,21 @@ def _unevenness(
 
 # Judged queries from which on the unevenness of missing rates is fitted.
 _FEWEST = 50
+
+
+def _both(
+    stated: tuple[float, float] | None, estimated: tuple[float, float], design: Design
+) -> tuple[tuple[float, float], str]:
+    """The part of a stated range that an estimate leaves, and where it is from.
+
+    What is stated stands where the two exclude each other.
+    """
+    if stated is None:
+        return estimated, _from(design)
+    low, high = max(stated[0], estimated[0]), min(stated[1], estimated[1])
+    if low > high or (low, high) == stated:
+        return stated, GIVEN
+    return (low, high), f"{GIVEN}, and {_from(design)}"
 
 
 # A found share at which something is still known.
@@ -554,7 +571,7 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
     if box.found is not None:
         found.append(
             f"Judging ({judged.design.in_words}) shows a sparsity of at least {box.found[0]:.3f} "
-            "and gives no upper end: no full-test metric is claimed. State `sparsity` for more, or judge a "
+            "and gives no upper end: no full-test metric is claimed. State a sparsity for more, or judge a "
             "random sample of queries completely."
         )
     elif box.sparsity is None:
@@ -608,7 +625,7 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
             "The judgements are sheets, and give labels alone: their candidates were chosen, and are not a "
             "random sample from which sparsity or correlations could be estimated."
         )
-    if box.source["sparsity"] == GIVEN and box.sparsity is not None:
+    if str(box.source["sparsity"]).startswith(GIVEN) and box.sparsity is not None:
         known = ready.num_answers - ready.num_found
         if ready.num_found > known * box.sparsity[1] / (1 - box.sparsity[1]):
             found.append(f"Judging found more answers ({ready.num_found:,}) than the stated sparsity allows.")

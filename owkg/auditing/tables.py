@@ -69,7 +69,8 @@ class Box(NamedTuple):
     Attributes:
         sparsity: (low, high), or None: a lower bound does not close a box.
         correlation: (low, high) of each system, or None where nothing is stated and 0 stands.
-        source: where "sparsity" and "correlation" are from: `GIVEN`, or in words; None where nothing is.
+        source: where "sparsity" and "correlation" are from: `GIVEN`, perhaps with more, or in words; None
+            where nothing is.
         found: (low, high) of the sparsity if no more is missing than judging found; None where nothing is
             judged, or `sparsity` is there.
         unevenness: of the missing rates of queries, the middle of its range first.
@@ -405,7 +406,8 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
     `probability_low` and `_high` are over the box; where it has no upper end, over what was found.
     """
     # At most so many are missing; where no sparsity is stated, there is no such number.
-    most = box.sparsity[1] if box.sparsity is not None and box.source["sparsity"] == GIVEN else 1.0
+    stated = str(box.source["sparsity"]).startswith(GIVEN)
+    most = box.sparsity[1] if box.sparsity is not None and stated else 1.0
     missing = known * most / (1 - most) - judged if most < 1 else np.inf
     independent = box.correlation is None
     holds, reversed_ = (

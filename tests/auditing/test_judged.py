@@ -186,6 +186,13 @@ def test_the_audit_uses_them():
     assert world.pairs.equals(found.pairs)
     given = audit(tables, "mrr", design="complete", correlation=0, **options)
     assert given.assumptions["correlation_from"] == "given"
+    # Both hold, where both are there: a statement never makes a range wider.
+    low, high = found.assumptions["sparsity"]
+    both = audit(tables, "mrr", design="complete", sparsity=((low + high) / 2, 0.999), **options).assumptions
+    assert both["sparsity"] == [(low + high) / 2, high]
+    assert both["sparsity_from"] == f"given, and {told}"
+    apart = audit(tables, "mrr", design="complete", sparsity=low / 2, **options).assumptions
+    assert (apart["sparsity"], apart["sparsity_from"]) == ([low / 2, low / 2], "given")
 
 
 @pytest.mark.parametrize("design", [None, "pool", "sampled-pool", "budget", "sheet", "unknown"])
