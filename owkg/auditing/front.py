@@ -148,10 +148,12 @@ def audit(
             parts.append(frames(part, box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
-    weights = []
+    weights: list[pl.DataFrame] = []
     for kind in averages:
         order = whole["models"].filter(metric=chosen[0].name, average=kind)["model"]
-        weights.append(weights_of_pairs(ready, tuple(order), kind, seed=seed))
+        required, failed = weights_of_pairs(ready, tuple(order), kind, seed=seed)
+        weights.append(required)
+        beyond += failed
     return Audit(
         **whole,
         weights=pl.concat(weights),
