@@ -67,9 +67,11 @@ def audit(
         systems: filtered rank tables or paths of them, or of TREC runs, by name; or paths.
         metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2.
         qrels: which answers are relevant, for TREC runs; a frame, a file, or a split of the graph.
-        graph: of the ranks: needed for lists, for judgements, and for runs that do not list all candidates.
+        graph: of the ranks: needed for judgements, for lists of rank tables, and for TREC runs that do not
+            list every candidate.
         lists: a run of each system, by name or as files: its best candidates to each query. With them
-            labellings that turn an order are demonstrated.
+            labellings that turn an order are demonstrated. Systems that are TREC runs of every candidate,
+            without a graph, are their own lists by default.
         average: answers (micro), queries (macro), or both.
         sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
             nothing is assumed, and results are given for a grid.
@@ -121,12 +123,12 @@ def audit(
         raise ArgumentError("average", f"must be of {known}, got {', '.join(averages) or 'none'}.")
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
-    tables, rule = systems_of(systems, qrels, graph, ties)
+    tables, rule, whole_runs = systems_of(systems, qrels, graph, ties)
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
-    runs = None if lists is None else lists_of(lists, tuple(tables))
+    runs = whole_runs if lists is None else lists_of(lists, tuple(tables))
     try:
-        ready = Prepared(tables, graph, runs, rule)
+        ready = Prepared(tables, graph, runs, rule, all_ranked=whole_runs is not None)
     except ArgumentError as error:
         if error.name not in tables:
             raise

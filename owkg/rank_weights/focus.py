@@ -149,7 +149,7 @@ def best_decreasing(
     gain, room = gain / np.abs(gain).max(), room / (np.abs(room).max() or 1.0)
     # Fewer queries than steps, or steps that go together, leave no full rank: the ridge does.
     ridge = np.sqrt(_RIDGE) * np.eye(len(gain))
-    root = linalg.qr(np.hstack([factor[kept] / scale[:, None], ridge]).T, mode="r")[0][: len(gain)].T
+    root = np.linalg.qr(np.hstack([factor[kept] / scale[:, None], ridge]).T)[1].T
 
     # One at a time: BLAS starts its threads for several, and they take longer than these.
     gained, spared = (linalg.solve_triangular(root, one, lower=True) for one in (gain, room))

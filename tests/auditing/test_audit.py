@@ -238,6 +238,11 @@ def test_runs_that_list_every_candidate_need_no_graph(tmp_path):
     )
     other = audit(files, "mrr", qrels=qrels, graph=whole, test="t")
     assert found.models.equals(other.models)
+    # The runs are the lists, as where a graph and lists are given.
+    lists = audit(files, "mrr", qrels=qrels, graph=whole, lists=files, test="t")
+    assert found.pairs.equals(lists.pairs)
+    assert found.facts.equals(lists.facts)
+    assert len(found.facts)
 
 
 def test_runs_that_do_not(tmp_path):

@@ -37,7 +37,8 @@ def audit(
         typer.Option(
             metavar="RUN",
             help="TREC run of a system's best candidates, as owkg evaluate --lists writes it; one of each. "
-            "With them, answers that turn an order are named. They need --kg.",
+            "With them, answers that turn an order are named. They need --kg. TREC runs that list every "
+            "candidate, without --kg, are their own lists.",
         ),
     ] = None,
     kg: Graph = None,
