@@ -19,7 +19,7 @@ from owkg.auditing.tables import AVERAGES, GIVEN, LARGEST, LIMITS, Box, Part, fr
 from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
-from owkg.judge.scores import Scores, scores
+from owkg.judge.scores import Scores, require_placed, scores
 from owkg.judge.systems import Qrels, System
 from owkg.keys import checked_key
 from owkg.kg import KnowledgeGraph
@@ -126,6 +126,7 @@ def audit(
     tables, rule, whole_runs = systems_of(systems, qrels, graph, ties)
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
+    require_placed(tables, chosen, ties)
     runs = whole_runs if lists is None else lists_of(lists, tuple(tables))
     try:
         ready = Prepared(tables, graph, runs, rule, all_ranked=whole_runs is not None)

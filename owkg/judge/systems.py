@@ -250,6 +250,8 @@ def _tables(
                 raise ValueError(f"{where}, with `graph`: {error}") from None
         if qrels is not None:
             table, undetermined = _relabelled(where, RankTable.trusted(table), qrels, judged, graph)
+    if isinstance(source, Path):
+        about = {**about, "source": str(source)}
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
             raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
