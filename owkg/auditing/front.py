@@ -36,7 +36,12 @@ DEFAULT = ("mrr", "hits@10")
 """The metrics of an audit that names none."""
 
 
-_AVERAGES = {"micro": "answers", "macro": "queries"}
+_AVERAGES = {"micro": "answers", "macro": "queries", "query-averaged": "queries"}
+
+_QUERY_AVERAGED = (
+    "Means over queries are query-averaged metrics: the mean over all answers of a query, then over queries. "
+    "They are not macro-mrr and its like, which take the best answer of each query."
+)
 
 
 def audit(
@@ -72,7 +77,8 @@ def audit(
         lists: a run of each system, by name or as files: its best candidates to each query. With them
             labellings that turn an order are demonstrated. Systems that are TREC runs of every candidate,
             without a graph, are their own lists by default.
-        average: answers (micro), queries (macro), or both.
+        average: answers (micro), queries, or both. The mean over queries is of the mean over the answers of
+            each: the query-averaged MRR, which is not macro-mrr (the best answer of each query).
         sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
             nothing is assumed, and results are given for a grid.
         correlation: of being missing and being found: a number or (low, high). None: what judgements and
@@ -119,7 +125,7 @@ def audit(
     chosen = _decreasing(metrics)
     averages = list(dict.fromkeys(_AVERAGES.get(one, one) for one in checks.names("average", average)))
     if not averages or set(averages) - set(AVERAGES):
-        known = "answers (micro) and queries (macro)"
+        known = "answers (micro) and queries (query-averaged)"
         raise ArgumentError("average", f"must be of {known}, got {', '.join(averages) or 'none'}.")
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
@@ -170,7 +176,12 @@ def audit(
             test,
             start,
             known,
-            [*_borrowed(chosen), *beyond, *_refuted(whole["models"])],
+            [
+                *([_QUERY_AVERAGED] if "queries" in averages else []),
+                *_borrowed(chosen),
+                *beyond,
+                *_refuted(whole["models"]),
+            ],
         ),
     )
 
@@ -185,7 +196,9 @@ def _decreasing(metrics: MetricNames) -> list[Metric]:
         plain = isinstance(one.measure, RankWeight) and one.measure.link is None
         plain &= one.weighting == Weighting() and one.adjustment is Adjustment.NONE
         if not plain or not one.larger_is_better:
-            hint = "; `average` takes queries for the macro mean" if one.name.startswith("macro-") else ""
+            of = one.name.removeprefix("macro-")
+            other = f"; `average` queries gives the query-averaged {of}, of all answers, not of the best one"
+            hint = other if of != one.name else ""
             raise ArgumentError(
                 "metrics",
                 f"must be plain means of weights that fall with the rank, such as mrr and hits@10, got "

@@ -225,6 +225,11 @@ class Audit:
         return f"{shown}<p>Assumptions: {self.assumptions}</p>"
 
 
+def metric_name(metric: str, average: str) -> str:
+    """The name of the mean of a metric over answers, or over queries of the mean of each."""
+    return f"query-averaged {metric}" if average == "queries" else metric
+
+
 def verdict_in_words(verdict: str, refuted: float) -> str:
     """A verdict, and of one under the stated box, which share of it values refute."""
     return f"{verdict}, {refuted:.0%} of it refuted" if "box" in verdict and refuted > 0 else verdict

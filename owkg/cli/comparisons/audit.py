@@ -47,7 +47,11 @@ def audit(
         typer.Option(help="Such as mrr, hits@10, p-mrr@1/2; several with commas. Absent: mrr, hits@10."),
     ] = None,
     average: Annotated[
-        str, typer.Option(help="Over answers (micro), over queries (macro), or both with a comma.")
+        str,
+        typer.Option(
+            help="answers (micro), queries (query-averaged: the mean over the answers of a query, then over "
+            "queries; not macro-mrr), or both with a comma."
+        ),
     ] = "answers",
     sparsity: Annotated[
         str | None,
@@ -204,6 +208,8 @@ def _show(found: Any) -> None:
     """The verdicts, with the assumptions."""
     import polars as pl
 
+    from owkg.auditing.result import metric_name
+
     assumed = found.assumptions
     stated = assumed["sparsity"] is not None
     for (metric, average), models in found.models.group_by("metric", "average", maintain_order=True):
@@ -217,13 +223,17 @@ def _show(found: Any) -> None:
             for row in models.iter_rows(named=True)
         ]
         heads = ["model", metric, *(["strength", f"full-test {metric}"] if stated else [])]
-        printed(f"{metric}, mean over {average}", heads, rows)
+        printed(f"{metric_name(metric, average)}, mean over {average}", heads, rows)
         if not stated:
             grid = found.grid.filter(metric=metric, average=average)
             some = grid.filter(grid["sparsity"].is_in([0.0, 0.2, 0.5, 0.8]))
             wide = some.pivot("sparsity", index="model", values="full", maintain_order=True)
             cells = [[row[0], *(_number(x) for x in row[1:])] for row in wide.iter_rows()]
-            printed(f"full-test {metric} if the sparsity were", ["model", *wide.columns[1:]], cells)
+            printed(
+                f"full-test {metric_name(metric, average)} if the sparsity were",
+                ["model", *wide.columns[1:]],
+                cells,
+            )
         pairs = found.pairs.filter(metric=metric, average=average)
         order = models["model"].to_list()
         if len(pairs) > _PAIRS:

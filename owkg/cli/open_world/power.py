@@ -53,9 +53,9 @@ def power(
 ) -> None:
     """How many queries it takes to see which of two models is stronger.
 
-    Metrics are means over queries (macro). "Paired" means that both are measured on one test set, so that
-    they share its missing facts. A null number of queries: no number suffices, the weaker model's mean is the
-    better one. The focus of a metric is 1 / expected browsing depth, 1/K for Hits@K; "least queries" are
+    Metrics are means over queries (query-averaged; not macro-mrr). "Paired" means that both are measured on
+    one test set, so that they share its missing facts. A null number of queries: no number suffices, the
+    weaker model's mean is the better one. The focus of a metric is 1 / expected browsing depth, 1/K for Hits@K; "least queries" are
     those of the best weight that falls with the rank and has at least that focus.
     """
     from owkg.theory import queries_to_tell_apart
