@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from owkg import checks
@@ -29,7 +30,7 @@ from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.pools.annotation import is_sheet
 from owkg.pools.missing import has_audit_sheet, judgements, require_names
-from owkg.rank_weights import RankWeight
+from owkg.rank_weights import RankWeight, rank_weight
 from owkg.ranks import RankTable
 
 DEFAULT = ("mrr", "hits@10")
@@ -385,7 +386,13 @@ def _of_candidates(candidates: pl.Series) -> list[str]:
 
 def _borrowed(metrics: list[Metric]) -> list[str]:
     """A sentence where metrics have the errors of others."""
-    others = [f"{one.name}: {calibrated(one.name)}" for one in metrics if calibrated(one.name) != one.name]
+    ranks = np.arange(1.0, 100.0)
+    weights = {one.name: one.measure.weight(ranks) for one in metrics if isinstance(one.measure, RankWeight)}
+    others = [
+        f"{name}: {of}"
+        for name, own in weights.items()
+        if not np.array_equal(rank_weight(of := calibrated(name)).weight(ranks), own)
+    ]
     if not others:
         return []
     return [

@@ -55,8 +55,8 @@ def power(
 
     Metrics are means over queries (query-averaged; not macro-mrr). "Paired" means that both are measured on
     one test set, so that they share its missing facts. A null number of queries: no number suffices, the
-    weaker model's mean is the better one. The focus of a metric is 1 / expected browsing depth, 1/K for Hits@K; "least queries" are
-    those of the best weight that falls with the rank and has at least that focus.
+    weaker model's mean is the better one. The focus of a metric is 1 / expected browsing depth, 1/K for
+    Hits@K; "least queries" are those of the best weight that falls with the rank and has at least that focus.
     """
     from owkg.theory import queries_to_tell_apart
 
@@ -108,7 +108,9 @@ def power(
         floors = beside["floor"]
         read = {key: "-" if value is None else f"{value:,.0f}" for key, value in floors.items()}
         least = [f"{read[key]} (paired {read[f'{key}_paired']})" for key in _FLOORS]
-        print(f"least over all rank weights {least[0]}, over those that fall with the rank {least[1]}")
+        print(
+            f"least over rank weights constant beyond the answers of a query {least[0]}, over those that fall with the rank {least[1]}"
+        )
     if figure is not None:
         print(f"wrote {figure}", file=sys.stderr)
 
