@@ -31,6 +31,7 @@ from owkg.metrics.front import MetricNames, metrics_named
 from owkg.pools.annotation import is_sheet
 from owkg.pools.missing import has_audit_sheet, judgements, require_names
 from owkg.rank_weights import RankWeight, rank_weight
+from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
 DEFAULT = ("mrr", "hits@10")
@@ -386,12 +387,14 @@ def _of_candidates(candidates: pl.Series) -> list[str]:
 
 def _borrowed(metrics: list[Metric]) -> list[str]:
     """A sentence where metrics have the errors of others."""
-    ranks = np.arange(1.0, 100.0)
-    weights = {one.name: one.measure.weight(ranks) for one in metrics if isinstance(one.measure, RankWeight)}
+    ranks = np.arange(1, 100)
+    weights = {
+        one.name: rank_weights(one.measure, ranks) for one in metrics if isinstance(one.measure, RankWeight)
+    }
     others = [
         f"{name}: {of}"
         for name, own in weights.items()
-        if not np.array_equal(rank_weight(of := calibrated(name)).weight(ranks), own)
+        if not np.array_equal(rank_weights(rank_weight(of := calibrated(name)), ranks), own)
     ]
     if not others:
         return []

@@ -468,7 +468,8 @@ def test_the_two_means_over_queries_have_two_names():
     values = dict(one.models.select("model", "value").rows())
     best = owkg.evaluate(SYSTEMS["a"], "macro-mrr", side="tail", ci=None)["value"].item()
     rows = SYSTEMS["a"].group_by("head").agg((1 / pl.col("optimistic")).mean().alias("own"))
-    assert values["a"] == pytest.approx(rows["own"].mean()) < best
+    assert values["a"] == pytest.approx(rows["own"].mean())
+    assert values["a"] < best - 0.01
     assert any("query-averaged" in note and "not macro-mrr" in note for note in one.assumptions["notes"])
     with pytest.raises(ValueError, match="`average` queries gives the query-averaged mrr, of all answers"):
         audit(SYSTEMS, "macro-mrr", test="t")
