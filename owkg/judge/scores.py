@@ -232,7 +232,7 @@ def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[st
     found, rows = {}, []
     for name, key in keys.items():
         kept = key.join(shared.with_columns(kept=True), on=_TASK, how="left", maintain_order="left")["kept"]
-        found[name] = RankTable.trusted(given[name].frame.filter(kept.fill_null(False)))
+        found[name] = RankTable.trusted(given[name].frame.filter(kept.fill_null(False)), given[name].about)
         before, after = _counted(key), _counted(key.filter(kept.fill_null(False)))
         rows.append((name, after[0], before[0], after[1], before[1]))
     columns = ("system", "queries", "of_queries", "answers", "of_answers")
