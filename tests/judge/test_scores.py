@@ -176,6 +176,9 @@ def test_bounds_of_ranks_are_no_ties_of_the_default_rule(tmp_path):
         owkg.audit(files, "hits@1")
     with pytest.warns(UserWarning, match="the tie rule pessimistic says which"):
         assert owkg.compare(files, "hits@1", ties="pessimistic").values["value"].to_list() == [0.25, 0.75]
+    with pytest.warns(UserWarning, match="ranks: 2 of 4 ranks are bounds"):
+        ends = owkg.evaluate(part, "hits@1", ties=["pessimistic", "optimistic"], ci=None)
+    assert ends["value"].to_list() == [0.25, 0.75]
     beyond = part.with_columns(optimistic=pl.when("bounded").then(11).otherwise("optimistic"))
     assert owkg.compare({"part": beyond, "full": full}, "hits@10").pairs["p_value"].is_not_null().all()
     folder = tmp_path / "folder"
