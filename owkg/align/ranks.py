@@ -30,6 +30,8 @@ SIMILARITIES: dict[str, Similarity] = {
 
 # Entities of a tile's side, at most: a tile of similarities stays in the processor's caches.
 _TILE = 512
+# Largest embeddings beyond 2 to this power, either way, are scaled.
+_POWERS = 30
 # Similarities in memory at a time, where entities are in several pairs.
 _BLOCK_ENTRIES = 2**24
 
@@ -102,6 +104,8 @@ def rank_matrix(alignment: Alignment, matrix: Any, *, model: str | None = None) 
 def similarity_of_pairs(alignment: Alignment, given: Any, *, similarity: str = "l1") -> np.ndarray:
     """The similarities [test pairs, test pairs] of the left and right entities of the test pairs.
 
+    Those of embeddings that are very large or very small are up to a common positive factor.
+
     Args:
         alignment: of `owkg.align.read_alignment`.
         given: the embeddings (left, right) of `rank_embeddings`, or the matrix of `rank_matrix`.
@@ -125,6 +129,8 @@ def _comparable(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The checked embeddings of both sides; ValueError as `rank_embeddings`."""
     similarity_named(similarity)
+    # What all embeddings share takes digits of single precision, where there are more.
+    far = any(np.asarray(given).dtype == np.float64 for given in (left, right))
     left, right = (
         _embeddings_checked(name, given, graph.num_entities)
         for name, given, graph in (("left", left, alignment.left), ("right", right, alignment.right))
@@ -132,11 +138,24 @@ def _comparable(
     if left.shape[1] != right.shape[1]:
         text = f"must be as wide as `left`, {left.shape[1]}, got {right.shape[1]}."
         raise ArgumentError("right", text)
+    # In double precision: proportional rows are then equal, and none over- or underflows.
     if similarity == "cosine":
+        left, right = (_scaled(rows, axis=1) for rows in (left, right))
         left, right = (
             rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30) for rows in (left, right)
         )
-    return left, right
+    elif similarity == "dot":
+        left, right = (_scaled(rows) for rows in (left, right))
+    else:
+        both = _scaled(np.concatenate([left, right]))
+        left, right = np.split(_scaled(both - both.mean(0)) if far else both, [len(left)])
+    return left.astype(np.float32), right.astype(np.float32)
+
+
+def _scaled(rows: np.ndarray, axis: int | None = None) -> np.ndarray:
+    """The numbers over a power of two, which changes no digit, where float32 may not hold squares."""
+    power = np.frexp(np.abs(rows).max(axis=axis, keepdims=True))[1]
+    return np.ldexp(rows, np.where(np.abs(power) > _POWERS, -power, 0))
 
 
 def _matrix_checked(
@@ -164,7 +183,7 @@ def _embeddings_checked(name: str, given: Any, entities: int) -> np.ndarray:
     if array.dtype.kind != "f" or array.ndim != 2 or len(array) != entities or not array.size:
         text = f"must be floats of shape [{entities}, d], one row an entity, got "
         raise ArgumentError(name, f"{text}{array.dtype} of shape {array.shape}.")
-    array = array.astype(np.float32)
+    array = array.astype(np.float64)
     bad = ~np.isfinite(array).all(axis=1)
     if bad.any():
         raise ArgumentError(name, f"must be finite, got NaN or infinity for entity {int(np.argmax(bad))}.")

@@ -81,7 +81,9 @@ def best_weight_of(
     return weights_of(query, ranks, last, least, chosen, inconsistency=tolerated, macro=macro, seed=seed)
 
 
-def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Any) -> pl.DataFrame:
+def weights_of_pairs(
+    ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Any
+) -> tuple[pl.DataFrame, list[str]]:
     """The queries that each pair requires, by usual metrics and by the best weight of each focus.
 
     Args:
@@ -91,11 +93,13 @@ def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *,
         seed: of the halves.
 
     Returns:
-        Columns of `owkg.auditing.result.WEIGHTS`; none where there are fewer than four queries, and none of
-        systems with several seeds.
+        (columns of `owkg.auditing.result.WEIGHTS`, no rows where there are fewer than four queries, and none
+        of systems with several seeds; a note of the pairs whose rows are null because their numbers could not
+        be computed).
     """
     least, metrics = np.array(_FOCUS), tuple(map(rank_weight, _METRICS))
     parts: list[pl.DataFrame] = []
+    failed: list[str] = []
     for first, second in combinations(systems, 2):
         if ready.seeds(first) > 1 or ready.seeds(second) > 1:
             continue
@@ -103,14 +107,21 @@ def weights_of_pairs(ready: Prepared, systems: tuple[str, ...], average: str, *,
         if last < 2 or query[-1] < 3:
             break
         options: Any = {"inconsistency": 0.05, "macro": average == "queries", "seed": seed}
-        found = weights_of(query, ranks, last, least, metrics, **options)
+        try:
+            found = weights_of(query, ranks, last, least, metrics, **options)
+            by_metric, by_focus = found.metrics, found.frontier
+        except (ArithmeticError, RuntimeError, ValueError) as error:  # LinAlgError is a ValueError
+            failed.append(f"{first} and {second} ({error})")
+            by_metric, by_focus = pl.DataFrame({"metric": _METRICS}), pl.DataFrame({"least_focus": least})
         named = [
             pl.lit(first).alias("first"),
             pl.lit(second).alias("second"),
             pl.lit(average).alias("average"),
         ]
-        parts.append(found.metrics.select(*named, pl.all()))
+        parts.append(by_metric.select(*named, pl.all()))
         best = pl.lit("best weight").alias("metric")
-        parts.append(found.frontier.select(*named, best, pl.all()))
+        parts.append(by_focus.select(*named, best, pl.all()))
     whole = pl.concat([pl.DataFrame(schema=WEIGHTS), *parts], how="diagonal_relaxed")
-    return whole.with_columns(pl.when(cs.float().is_finite()).then(cs.float())).cast(pl.Schema(WEIGHTS))
+    whole = whole.with_columns(pl.when(cs.float().is_finite()).then(cs.float())).cast(pl.Schema(WEIGHTS))
+    text = f"The queries that best weights require (means over {average}) could not be computed for "
+    return whole, [f"{text}{', '.join(failed)}."] if failed else []

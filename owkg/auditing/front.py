@@ -30,7 +30,7 @@ from owkg.auditing.tables import (
 from owkg.checks import ArgumentError
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
-from owkg.judge.scores import Scores, scores
+from owkg.judge.scores import Scores, require_placed, scores
 from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
 from owkg.judge.systems import Qrels, System, seed_notes
 from owkg.keys import checked_key
@@ -41,14 +41,20 @@ from owkg.metrics import Adjustment, Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.pools.design import Design
 from owkg.pools.missing import design_of, judgements, known_and_found, require_names
-from owkg.rank_weights import RankWeight
+from owkg.rank_weights import RankWeight, rank_weight
+from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
 DEFAULT = ("mrr", "hits@10")
 """The metrics of an audit that names none."""
 
 
-_AVERAGES = {"micro": "answers", "macro": "queries"}
+_AVERAGES = {"micro": "answers", "macro": "queries", "query-averaged": "queries"}
+
+_QUERY_AVERAGED = (
+    "Means over queries are query-averaged metrics: the mean over all answers of a query, then over queries. "
+    "They are not macro-mrr and its like, which take the best answer of each query."
+)
 
 
 def audit(
@@ -82,10 +88,13 @@ def audit(
             several seeds (column seed) is one system: the order is that of the means over seeds.
         metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2.
         qrels: which answers are relevant, for TREC runs; a frame, a file, or a split of the graph.
-        graph: of the ranks: needed for lists, for judgements, and for runs that do not list all candidates.
+        graph: of the ranks: needed for judgements, for lists of rank tables, and for TREC runs that do not
+            list every candidate.
         lists: a run of each system, by name or as files: its best candidates to each query. With them
-            labellings that turn an order are demonstrated.
-        average: answers (micro), queries (macro), or both.
+            labellings that turn an order are demonstrated. Systems that are TREC runs of every candidate,
+            without a graph, are their own lists by default.
+        average: answers (micro), queries, or both. The mean over queries is of the mean over the answers of
+            each: the query-averaged MRR, which is not macro-mrr (the best answer of each query).
         sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
             nothing is assumed, and results are given for a grid.
         correlation: of being missing and being found: a number or (low, high). None: what complete judgements
@@ -141,17 +150,18 @@ def audit(
     chosen = _decreasing(metrics)
     averages = list(dict.fromkeys(_AVERAGES.get(one, one) for one in checks.names("average", average)))
     if not averages or set(averages) - set(AVERAGES):
-        known = "answers (micro) and queries (macro)"
+        known = "answers (micro) and queries (query-averaged)"
         raise ArgumentError("average", f"must be of {known}, got {', '.join(averages) or 'none'}.")
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
     rates = _limits("unevenness", unevenness, 0.0, 3.0)
-    tables, rule = systems_of(systems, qrels, graph, ties)
+    tables, rule, whole_runs = systems_of(systems, qrels, graph, ties)
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
-    runs = None if lists is None else lists_of(lists, tuple(tables))
+    require_placed(tables, chosen, ties)
+    runs = whole_runs if lists is None else lists_of(lists, tuple(tables))
     try:
-        ready = Prepared(tables, graph, runs, rule)
+        ready = Prepared(tables, graph, runs, rule, all_ranked=whole_runs is not None)
     except ArgumentError as error:
         if error.name.partition(", seed ")[0] not in tables:
             raise
@@ -177,10 +187,12 @@ def audit(
             parts.append(frames(part, box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
-    weights = []
+    weights: list[pl.DataFrame] = []
     for kind in averages:
         order = whole["models"].filter(metric=chosen[0].name, average=kind)["model"]
-        weights.append(weights_of_pairs(ready, tuple(order), kind, seed=seed))
+        required, failed = weights_of_pairs(ready, tuple(order), kind, seed=seed)
+        weights.append(required)
+        beyond += failed
     return Audit(
         **whole,
         weights=pl.concat(weights),
@@ -197,6 +209,7 @@ def audit(
             [
                 *_of_seeds(of),
                 *_symmetry(of, averages, test),
+                *([_QUERY_AVERAGED] if "queries" in averages else []),
                 *_borrowed(chosen),
                 *beyond,
                 *_refuted(whole["models"]),
@@ -212,7 +225,9 @@ def _decreasing(metrics: MetricNames) -> list[Metric]:
         plain = isinstance(one.measure, RankWeight) and one.measure.link is None
         plain &= one.weighting == Weighting() and one.adjustment is Adjustment.NONE
         if not plain or not one.larger_is_better:
-            hint = "; `average` takes queries for the macro mean" if one.name.startswith("macro-") else ""
+            of = one.name.removeprefix("macro-")
+            other = f"; `average` queries gives the query-averaged {of}, of all answers, not of the best one"
+            hint = other if of != one.name else ""
             raise ArgumentError(
                 "metrics",
                 f"must be plain means of weights that fall with the rank, such as mrr and hits@10, got "
@@ -504,7 +519,15 @@ def _of_seeds(of: Scores) -> list[str]:
 
 def _borrowed(metrics: list[Metric]) -> list[str]:
     """A sentence where metrics have the errors of others."""
-    others = [f"{one.name}: {calibrated(one.name)}" for one in metrics if calibrated(one.name) != one.name]
+    ranks = np.arange(1, 100)
+    weights = {
+        one.name: rank_weights(one.measure, ranks) for one in metrics if isinstance(one.measure, RankWeight)
+    }
+    others = [
+        f"{name}: {of}"
+        for name, own in weights.items()
+        if not np.array_equal(rank_weights(rank_weight(of := calibrated(name)), ranks), own)
+    ]
     if not others:
         return []
     return [

@@ -44,6 +44,8 @@ class Prepared:
         graph: KnowledgeGraph | None = None,
         lists: Mapping[str, pl.DataFrame] | None = None,
         ties: str = Ties.REALISTIC,
+        *,
+        all_ranked: bool = False,
     ) -> None:
         """Reads the ranks and lists.
 
@@ -55,6 +57,8 @@ class Prepared:
                 what it leaves out stands below what it lists, or is tied with its end where that is tied.
                 None: nothing is listed.
             ties: optimistic or pessimistic, where ties are resolved; else they are kept.
+            all_ranked: whether the tables rank every known answer that lists hold, so that no graph is needed
+                to say which these are.
 
         Raises:
             ValueError: if the tables rank other triples, are not filtered, or have other candidates; if a
@@ -105,9 +109,13 @@ class Prepared:
         self.num_found = self.num_rejected = self.num_disputed = 0
         if lists is None:
             return
-        if graph is None:
+        if graph is None and not all_ranked:
             raise ArgumentError("graph", "must be given with lists: known answers leave them.")
-        facts = self._facts = qrels_from_graph(graph, known_splits(graph, self.split)).select(_ANSWER)
+        facts = tasks.select(_ANSWER)
+        if graph is not None:
+            known = qrels_from_graph(graph, known_splits(graph, self.split))
+            facts = pl.concat([known.select(_ANSWER), facts])
+        self._facts = facts
         listed = pl.DataFrame(schema={"query": pl.String, "answer": pl.String})
         depths, below, ends = [], [], []
         for i, name in enumerate(tables):

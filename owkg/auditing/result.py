@@ -262,6 +262,11 @@ class Audit:
         return f"{shown}<p>Assumptions: {self.assumptions}</p>"
 
 
+def metric_name(metric: str, average: str) -> str:
+    """The name of the mean of a metric over answers, or over queries of the mean of each."""
+    return f"query-averaged {metric}" if average == "queries" else metric
+
+
 def verdict_in_words(verdict: str, refuted: float) -> str:
     """A verdict, and of one on a range, which share of the range the values do not allow."""
     of_range = verdict in VERDICTS[1:5] and refuted > 0

@@ -27,15 +27,16 @@ def systems_of(
     qrels: Qrels | None,
     graph: KnowledgeGraph | None,
     ties: str | None,
-) -> tuple[dict[str, RankTable], str]:
-    """The filtered rank tables of systems, and the tie rule.
+) -> tuple[dict[str, RankTable], str, dict[str, pl.DataFrame] | None]:
+    """The filtered rank tables of systems, the tie rule, and the lists of systems that list every candidate.
 
-    TREC runs without a graph must list every candidate.
+    TREC runs without a graph must list every candidate: they are their own lists. Else these are None.
 
     Raises:
         ValueError: naming the argument or the file, if a table is malformed or not filtered, or a run is
             not whole.
     """
+    runs = None
     if isinstance(systems, Iterable) and not isinstance(systems, Mapping | str | pl.DataFrame):
         systems = list(systems)
         if folders := [s for s in systems if isinstance(s, str | PathLike) and is_dataset(s)]:
@@ -46,7 +47,9 @@ def systems_of(
         if paths and graph is None:
             if len(paths) < len(systems):
                 raise ArgumentError("graph", "must be given where TREC runs stand beside rank tables.")
-            tables: Mapping[str, Any] = _whole_runs([checks.path("systems", path) for path in paths], qrels)
+            files = [checks.path("systems", path) for path in paths]
+            tables: Mapping[str, Any]
+            tables, runs = _whole_runs(files, qrels)
             systems, qrels = tables, None
     sets = qrels_ranks(systems, qrels, graph)
     for name, table in sets[0].tables.items():
@@ -64,16 +67,19 @@ def systems_of(
                 "systems",
                 f"must rank heads and tails alone; {name!r} ranks {table.frame['side'].filter(bad)[0]}s.",
             )
-    return sets[0].tables, tie_rule(ties, sets)
+    return sets[0].tables, tie_rule(ties, sets), runs
 
 
-def _whole_runs(paths: list[Path], qrels: Qrels | None) -> dict[str, RankTable]:
-    """The rank tables of runs that list every candidate."""
+def _whole_runs(
+    paths: list[Path], qrels: Qrels | None
+) -> tuple[dict[str, RankTable], dict[str, pl.DataFrame]]:
+    """The rank tables of runs that list every candidate, and the runs, by system."""
     if not isinstance(qrels, str | PathLike) or not Path(qrels).is_file():
         raise ArgumentError("qrels", "must be a file that says which answers are relevant, for TREC runs.")
     found: dict[str, RankTable] = {}
+    runs: dict[str, pl.DataFrame] = {}
     for path in paths:
-        run = read_run(path)
+        run = read_run(path, topics="allowed")
         size = run["answer"].n_unique()
         shortest = run.group_by("tag", "query").agg(pl.len())["len"].min()
         if isinstance(shortest, int) and 2 * shortest < size:
@@ -81,15 +87,18 @@ def _whole_runs(paths: list[Path], qrels: Qrels | None) -> dict[str, RankTable]:
                 f"{path}: lists {shortest:,} of {size:,} answers to some query: `graph` must say what the "
                 "candidates are."
             )
-        size = pl.concat([run["answer"], run["entity"]]).n_unique()
-        table, notes = ranks_from_run(path, qrels=qrels, num_entities=size)
+        named = pl.concat([run["answer"], run["entity"]]).n_unique()
+        table, notes = ranks_from_run(path, qrels=qrels, num_entities=named)
+        # What no query lists, such as a topic, is a candidate of none.
+        table = table.with_columns(pl.col("candidates") - (named - size))
         if lacking := [note for note in notes if "not retrieved" in note or "not in the run" in note]:
             raise ValueError(f"{path}: {lacking[0]}; without `graph` a run must list every candidate.")
         for (model,), part in table.partition_by("model", as_dict=True, maintain_order=True).items():
             if model in found:
                 raise ValueError(f"{path}: the system {model!r} is in another file too.")
             found[str(model)] = RankTable.trusted(part)
-    return found
+        runs |= _by_model(run.rename({"tag": "model"}).select(RUN))
+    return found, runs
 
 
 def lists_of(lists: Lists, systems: tuple[str, ...]) -> dict[str, pl.DataFrame]:

@@ -26,7 +26,7 @@ from owkg.ranks import RankTable
 from owkg.stats.interval import BoundedMean, intervals
 
 AVERAGES = ("answers", "queries")
-"""Over what a metric is a mean: micro, over all answers; macro, over queries, of the mean of each."""
+"""Over what a metric is a mean: all answers (micro), or queries of the mean of each (query-averaged)."""
 
 # Sparsities of the grid; every other one is shown.
 _SPARSITIES = np.round(np.arange(0, 0.951, 0.05), 2)

@@ -153,7 +153,7 @@ app.command(
     epilog=_examples(
         "owkg compare transe.parquet complex.parquet rotate.parquet --kg data/fb15k237",
         "owkg compare ranks.parquet --qrels full.qrels --qrels sparse.qrels --out compared",
-        "owkg compare a.run b.run --qrels test --kg data/fb15k237 --test t --by side,category",
+        "owkg compare a.run b.run --qrels test --kg data/fb15k237 --ties pessimistic --by side,category",
         "owkg compare bm25.run bert.run --qrels topics.qrels --metric AP,nDCG@10,P@10 --format latex",
     )
 )(compare)

@@ -38,7 +38,7 @@ Ties = Annotated[
     str | None,
     typer.Option(
         help="optimistic, realistic, pessimistic or exact. Absent: realistic, but exact where --qrels leave "
-        "open which of several answers of equal rank stands first."
+        "open which of several answers of equal rank stands first. Needed where lists leave out answers."
     ),
 ]
 Intersect = Annotated[

@@ -15,7 +15,7 @@ from owkg.checks import ArgumentError
 from owkg.ir.names import measures_named
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.qrels import qrels_from_graph
-from owkg.judge.scores import Scores, scores, several_seeds
+from owkg.judge.scores import Scores, require_placed, scores, several_seeds
 from owkg.judge.significance import SYMMETRY, PairTest, difference_intervals, other_hypothesis, pairwise
 from owkg.judge.streamed import dataset_of, stream_scores
 from owkg.judge.systems import (
@@ -187,7 +187,7 @@ def compare(
         ]
     else:
         chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
-        dataset = dataset_of(given, qrels=qrels, graph=graph, intersect=intersect)
+        dataset = dataset_of(given, ties=ties, qrels=qrels, graph=graph, intersect=intersect)
         if dataset is not None:
             rule = tie_rule(ties, [])
             own, estimated = stream_scores(dataset, chosen, ties=rule, level=ci, on_progress=on_progress)
@@ -197,6 +197,8 @@ def compare(
             keys = _query_keys(own, divisions)
         else:
             sets = qrels_ranks(given, qrels, graph, intersect=intersect)
+            for one in sets:
+                require_placed(one.tables, chosen, ties)
             rule = tie_rule(ties, sets) if len(sets[0].tables) > 1 else rule
             read = {one.name: _scores(one.tables, chosen, rule) for one in sets}
             values = [

@@ -220,8 +220,10 @@ def ranks_of_lists(
         else 0,
         "ceiling": float(found.mean()),
     }
+    open_ = pl.col("optimistic") < pl.col("pessimistic")
+    bounded = [open_.alias("bounded")] if tasks.select(open_.any()).item() else []
     table = RankTable.trusted(
-        validated(tasks.select(columns)), {"split": split, "filter": filters, "lists": "partial"}
+        validated(tasks.select(*columns, *bounded)), {"split": split, "filter": filters, "lists": "partial"}
     )
     return Generated(table, found, report)
 

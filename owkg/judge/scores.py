@@ -1,5 +1,6 @@
 """Per-query scores of every system: what rankings, tests and intervals are computed from."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 from owkg.ranks.seeds import seeds_of
+from owkg.ranks.table import RANKS
 from owkg.stats.nested import NO_SEEDS, SeedSpread, crossed_spread
 from owkg.stats.rank_correlation import round_ties
 
@@ -350,7 +352,7 @@ def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[st
     found, rows = {}, []
     for name, key in keys.items():
         kept = key.join(shared.with_columns(kept=True), on=_TASK, how="left", maintain_order="left")["kept"]
-        found[name] = RankTable.trusted(given[name].frame.filter(kept.fill_null(False)))
+        found[name] = RankTable.trusted(given[name].frame.filter(kept.fill_null(False)), given[name].about)
         before, after = _counted(key), _counted(key.filter(kept.fill_null(False)))
         rows.append((name, after[0], before[0], after[1], before[1]))
     columns = ("system", "queries", "of_queries", "answers", "of_answers")
@@ -364,6 +366,41 @@ def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
         return frame.select(key).unique()
     every = frame.select(key, "seed").unique().group_by(_TASK).len()
     return every.filter(pl.col("len") == len(seeds)).drop("len")
+
+
+def require_placed(
+    tables: Mapping[str, RankTable | pl.DataFrame], metrics: Sequence[Metric], ties: str | None
+) -> None:
+    """Refuses metrics that depend on where answers stand whose ranks are bounds (column `bounded`).
+
+    Warns where `ties` state which of the bounds count.
+
+    Raises:
+        ValueError: naming the system, its file and the bounds of the metric, if nothing is stated.
+    """
+    for name, table in tables.items():
+        frame = RankTable.of(table, source=name).frame
+        if "bounded" not in frame.columns or not (open_ := int(frame["bounded"].sum())):
+            continue
+        source = table.about.get("source") if isinstance(table, RankTable) else None
+        many = f"{open_:,} of {len(frame):,} ranks of {name!r}{f' ({source})' if source else ''} are bounds"
+        if ties is not None:
+            text = f"{many}: the tie rule {ties} says which of them count."
+            warnings.warn(text, UserWarning, stacklevel=2)
+            continue
+        ends = [
+            frame.with_columns(pl.when("bounded").then(end).otherwise(of).alias(of) for of in RANKS[:2])
+            for end in RANKS[:2]
+        ]
+        high, low = (scores({name: RankTable.trusted(end)}, metrics)[0].mean[:, 0] for end in ends)
+        if len(apart := np.flatnonzero(~np.isclose(low, high, rtol=1e-12, atol=0))):
+            least, most = sorted((low[apart[0]], high[apart[0]]))
+            raise ArgumentError(
+                "ties",
+                f"must say where answers stand that are not listed: {many}, between which its "
+                f"{metrics[int(apart[0])].name} is {least:.4f} to {most:.4f}. pessimistic puts them last, "
+                "optimistic next.",
+            )
 
 
 def _counted(keys: pl.DataFrame) -> tuple[int, int]:

@@ -37,16 +37,16 @@ from owkg.ranks.together import read_datasets
 _COPIES = 4
 
 
-def dataset_of(systems: Any, **absent: Any) -> RankDataset | None:
+def dataset_of(systems: Any, *, ties: str | None, **absent: Any) -> RankDataset | None:
     """The systems as one dataset with a column model, if a folder, a pattern or a dataset is among them.
 
     Args:
-        systems: as of `owkg.compare`.
+        systems, ties: as of `owkg.compare`.
         absent: arguments that need rank tables in memory.
 
     Raises:
         ValueError: if there is a dataset and a system in memory beside it, one of `absent` is given, systems
-            have other columns, or the same name.
+            have other columns, or the same name; or ranks are bounds, and no `ties` are stated.
     """
     if isinstance(systems, str | PathLike | RankDataset) or not isinstance(systems, Iterable):
         return None
@@ -61,7 +61,12 @@ def dataset_of(systems: Any, **absent: Any) -> RankDataset | None:
     for name, value in absent.items():
         if value:
             raise ArgumentError(name, "needs rank tables in memory, and `systems` has a folder or a pattern.")
-    return RankDataset.joined(read_datasets(sources, list(by_name) or None))
+    whole = RankDataset.joined(read_datasets(sources, list(by_name) or None))
+    if "bounded" in whole.columns and ties is None and True in whole.unique("bounded"):
+        raise ArgumentError(
+            "ties", "must say where answers stand whose ranks are bounds (column bounded), got None."
+        )
+    return whole
 
 
 def _is_path(one: Any) -> bool:

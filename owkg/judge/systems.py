@@ -108,8 +108,9 @@ def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
     open_ = max((one.undetermined for one in sets), default=0.0)
     if open_:
         note(
-            f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank; a column "
-            "score in the rank tables (`score` of rank_table, --score of commands) would tell it."
+            f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank: values "
+            "are means over that order, which are approximations. A column score in the rank tables (`score` "
+            "of rank_table, --score of owkg evaluate and owkg ranks convert) gives the order."
         )
         if ties not in (None, "exact"):
             note(f"The tie rule {ties} takes them for ties; exact is the mean over their order.")
@@ -273,6 +274,8 @@ def _tables(
                 raise ValueError(f"{where}, with `graph`: {error}") from None
         if qrels is not None:
             table, undetermined = _relabelled(where, RankTable.trusted(table), qrels, judged, graph)
+    if isinstance(source, Path):
+        about = {**about, "source": str(source)}
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
             raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")

@@ -12,7 +12,7 @@ from owkg.keys import checked_key
 from owkg.metric_definitions.measures import Metric, micro
 from owkg.metric_definitions.registry import metric
 from owkg.metric_definitions.ties import Ties
-from owkg.metrics.report import SIDES, Breakdown, report
+from owkg.metrics.report import SIDES, Breakdown, report, warn_bounded
 from owkg.metrics.streamed import stream_report
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankDataset, RankTable, read_ranks
@@ -145,6 +145,8 @@ def evaluate(
         "num_entities": num_entities,
         "on_progress": on_progress,
     }
+    if isinstance(table, RankTable):
+        warn_bounded("ranks", table.frame)
     found = stream_report(table, chosen, **options)[0] if streamed else report(table, chosen, **options)
     if missing := [one.name for one in chosen or () if one.name not in found["metric"]]:
         raise ArgumentError(

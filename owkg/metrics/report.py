@@ -292,6 +292,7 @@ def report_tables(
         try:
             tasks, rows = tasks_of(tables.pop(0))
             require_same_tasks(rows, seeds_of(rows))
+            warn_bounded(path, rows)
             rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
             sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
             frames.append(report((tasks, rows), metrics, **options))
@@ -299,6 +300,16 @@ def report_tables(
             raise ValueError(f"{path}: {error}") from None
         warn_of(path, frames[-1], metrics)
     return pl.concat(frames, how="diagonal"), sizes
+
+
+def warn_bounded(source: Any, rows: pl.DataFrame) -> None:
+    """Warns (UserWarning) where ranks are bounds: a metric is then known between two ends."""
+    if "bounded" in rows.columns and (many := int(rows["bounded"].sum())):
+        warnings.warn(
+            f"{source}: {many:,} of {len(rows):,} ranks are bounds of ranks that are not known, so metrics "
+            "are known between those of the tie rules pessimistic and optimistic (`by` ties).",
+            stacklevel=3,
+        )
 
 
 def warn_of(path: Any, found: pl.DataFrame, metrics: list[Metric] | None) -> None:

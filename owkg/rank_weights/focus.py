@@ -135,7 +135,10 @@ def best_decreasing(
     from scipy import linalg, optimize  # what takes long to import
 
     steps = np.tril(np.ones(spread.shape))  # row j: bins 0 .. j
-    variance = np.diag(steps @ spread @ steps.T)
+    # Of factors, S = FF', correlations of steps are positive semi-definite, whatever rounding does to S.
+    amount, axes = np.linalg.eigh(spread)
+    factor = steps @ (axes * np.sqrt(np.maximum(amount, 0.0)))
+    variance = np.square(factor).sum(1)
     # A step over ranks that are never reached is the one before, and deeper.
     kept = (np.diag(spread) > _NEVER * np.diag(spread).max()) & (variance > _ROUNDING * variance.max())
     weight = np.zeros(len(change))
@@ -144,8 +147,9 @@ def best_decreasing(
     if not (gain > 0).any():
         return weight
     gain, room = gain / np.abs(gain).max(), room / (np.abs(room).max() or 1.0)
-    correlation = steps @ spread @ steps.T / np.outer(scale, scale)
-    root = linalg.cholesky(correlation + _RIDGE * np.eye(len(gain)), lower=True)
+    # Fewer queries than steps, or steps that go together, leave no full rank: the ridge does.
+    ridge = np.sqrt(_RIDGE) * np.eye(len(gain))
+    root = np.linalg.qr(np.hstack([factor[kept] / scale[:, None], ridge]).T)[1].T
 
     # One at a time: BLAS starts its threads for several, and they take longer than these.
     gained, spared = (linalg.solve_triangular(root, one, lower=True) for one in (gain, room))
@@ -156,10 +160,14 @@ def best_decreasing(
     def slack(price: float) -> float:
         return float(room @ amounts(price))
 
-    price, high = 0.0, 1.0
-    if slack(price) < 0:
+    found, high = amounts(0.0), 1.0
+    if (short := float(room @ found)) < 0:
         while slack(high) < 0:
             high *= 2
         price: Any = optimize.brentq(slack, 0.0, high, xtol=1e-14, maxiter=500)
-    weight = steps.T @ (amounts(price) / scale)
+        found = amounts(price)
+        if (short := float(room @ found)) < 0:  # by the rounding of the price: no slack between the two
+            more = amounts(high)
+            found = found * (room @ more) - more * short
+    weight = steps.T @ (found / scale)
     return weight / weight[0] if weight[0] > 0 else weight

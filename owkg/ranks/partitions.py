@@ -23,7 +23,7 @@ _SIDES = (*SIDES, RELATION)
 _TEXT = ("model", "category")
 # Candidates at most, so that ranks are 32-bit integers.
 _MOST = 2**31 - 1
-_FLOATS, _FLAGS = ("weight",), ("filtered",)
+_FLOATS, _FLAGS = ("weight",), ("filtered", "bounded")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Progress = Callable[[int, int], None] | None

@@ -63,7 +63,8 @@ def ranks_from_run(
 
     A query's other relevant answers, and those that `filter_splits` know, leave the candidates. A
     relevant answer that was not retrieved ties with all candidates that were not: its optimistic rank is
-    one more than the number of retrieved candidates, its pessimistic rank is the number of candidates.
+    one more than the number of retrieved candidates, its pessimistic rank is the number of candidates. Where
+    there are such answers, a column bounded is true for them.
 
     Args:
         path: the run; .gz is unpacked.
@@ -125,6 +126,8 @@ def ranks_from_run(
     if table.is_empty():
         raise ValueError(f"{path}: no answer to any query is relevant.")
     table = validated(table, source=str(path))
+    if not table["bounded"].any():
+        table = table.drop("bounded")
     notes = (
         ("not_retrieved", "relevant answers were not retrieved: they tie with all candidates that were not"),
         ("not_asked", "queries with relevant answers are not in the run: all their candidates tie"),
@@ -218,6 +221,7 @@ def _one_side(
         model=pl.Series(run.tags, dtype=pl.String).gather(system),
         popularity="train" in graph.splits,
     )
+    table = table.with_columns(bounded=pl.Series(~counts.retrieved))
     missed = np.stack([system, targets.query])[:, ~counts.asked]
     return _Side(
         table,

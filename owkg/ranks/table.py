@@ -21,7 +21,7 @@ RELATION = "relation"
 _LEAST = dict.fromkeys(RANKS, 1) | {"popularity": 0, "relation_popularity": 0, "seed": None}
 _TEXT = ("side", "model", "category")
 # What a rank table may have beside, and metrics are computed from.
-OPTIONAL = ("model", "seed", "weight", "popularity", "relation_popularity", "category", "filtered")
+OPTIONAL = ("model", "seed", "weight", "popularity", "relation_popularity", "category", "filtered", "bounded")
 
 # Up to here every whole number is a float64.
 _EXACT = 2**53
@@ -105,6 +105,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     | optimistic, pessimistic | Int64 | 1-based ranks with ties counted for and against the target |
     | candidates | Int64 | how many were ranked, the target among them |
     | filtered | Boolean | optional; whether the other answers to its query left the candidates |
+    | bounded | Boolean | optional; whether the ranks are bounds of one that is not known, and not of ties |
     | model | String | optional |
     | seed | Int64 | optional |
     | weight | Float64 | optional; finite, at least 0, some above 0 |
@@ -163,7 +164,7 @@ def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) 
             checked.append(whole(column, _LEAST[name], source=source, place=place))
         elif name == "weight":
             checked.append(_weight(column, source, place, part=part))
-        elif name == "filtered":
+        elif name in ("filtered", "bounded"):
             checked.append(_flag(column, source, place))
         elif name == "score":
             checked.append(_score(column, source, place))

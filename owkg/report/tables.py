@@ -102,7 +102,7 @@ def weights(audit: Audit) -> Table:
         + [NONE if row[name] is None else f"{row[name]:,.0f}" for name in ("required_queries", "held_out")]
         for row in audit.weights.iter_rows(named=True)
     ]
-    heads = ["first", "second", "average", "metric", "focus", "queries required", "on other queries"]
+    heads = ["first", "second", "average", "metric", "focus", "on these queries", "on other queries"]
     return Table("Queries required to show that the first is ahead", heads, rows, 4, [None] * len(rows))
 
 

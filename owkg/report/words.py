@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from owkg.auditing.result import HOLDS, HOLDS_IF_FOUND, Audit, verdict_in_words
+from owkg.auditing.result import HOLDS, HOLDS_IF_FOUND, Audit, metric_name, verdict_in_words
 from owkg.pools.design import Design
 from owkg.terminal import tables
 
@@ -21,9 +21,8 @@ def prepared(audit: Audit) -> Audit:
     """The audit with columns `label`, of metric and average, and `place`, which one it is; no NaN is left."""
     names = pl.concat([audit.models.select("metric", "average"), audit.pairs.select("metric", "average")])
     names = names.unique(maintain_order=True)
-    several = names["average"].n_unique() > 1
-    both = pl.concat_str("metric", pl.lit(" ("), "average", pl.lit(")")) if several else pl.col("metric")
-    names = names.with_columns(label=both).with_row_index("place")
+    texts = [metric_name(*row) for row in names.select("metric", "average").rows()]
+    names = names.with_columns(label=pl.Series(texts, dtype=pl.String)).with_row_index("place")
 
     def of(frame: pl.DataFrame) -> pl.DataFrame:
         frame = frame.with_columns(pl.when(cs.float().is_finite()).then(cs.float()))

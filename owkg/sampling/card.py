@@ -21,8 +21,9 @@ MISSING_MODELS: dict[str, type[FactModel]] = {
     "popularity": PopularityBased,
 }
 
-# Filtered by train, valid and the split itself, as `owkg evaluate` does where nothing else is said.
-_COMMAND = "owkg evaluate run --kg . --split test_{name} --queries queries.tsv --out {name}.parquet"
+# Filtered by train, valid and the split itself, as `owkg evaluate` does where nothing else is said. The score
+# tells `owkg compare --qrels` the order of answers of equal rank.
+_COMMAND = "owkg evaluate run --kg . --split test_{name} --queries queries.tsv --score --out {name}.parquet"
 
 
 def describe(world: OpenWorld) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from owkg.theory.grids import log_factorials
 
 
 class Floor(NamedTuple):
-    """The fewest queries over all rank weights, and the weights that attain them.
+    """The fewest queries over rank weights that are constant beyond the full-test answers of a query.
 
     Attributes:
-        queries: over all weights h(r), constant beyond the full-test answers of a query.
+        queries: over such weights h(r), falling or not. Weights that also change beyond may need fewer.
         weight: that attains it, h(1), h(2), ..., 0 beyond; largest absolute value 1.
-        decreasing_queries: over the weights that do not rise with the rank.
+        decreasing_queries: over those of them that do not rise with the rank.
         decreasing_weight: that attains it, h(1) = 1.
     """
 
@@ -60,9 +60,11 @@ def query_floor(
 ) -> Floor:
     """The fewest queries for which some rank weight orders two models as surely as is asked for.
 
+    Weights are constant beyond the full-test answers of a query, where ranks are uniform under the model.
+
     A mean of h(rank) over the answers of a query is h'X with X the counts by rank. With d the change of E[X]
     and S the covariance of a query's difference, h needs z^2 h'Sh / (h'd)^2 queries
-    (`required_queries`). Over all h the least is z^2 / (d' S^-1 d). Over decreasing h it is a quadratic
+    (`required_queries`). Over all such h the least is z^2 / (d' S^-1 d). Over decreasing h it is a quadratic
     program: h is a sum of steps with weights of at least 0.
 
     Args:

@@ -309,12 +309,11 @@ def test_popularity_counts_the_triples_of_the_answer():
             "l1",
             "`right` must be finite, got NaN or infinity for entity 0",
         ),
-        (np.full((6, 2), 1e300), np.ones((7, 2)), "l1", "`left` must be finite"),
+        (np.full((6, 2), np.inf), np.ones((7, 2)), "l1", "`left` must be finite"),
         (np.ones((6, 2), int), np.ones((7, 2)), "l1", "`left` must be floats"),
         (np.ones((6, 2)), np.ones((7, 2)), "l3", "`similarity` must be one of l1, l2, dot, cosine, got 'l3'"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_bad_embeddings_are_named(left, right, similarity, message):
     with pytest.raises(ValueError, match=message):
         align.rank_embeddings(made(ONE_TO_ONE), left, right, similarity=similarity)
@@ -400,3 +399,26 @@ def test_no_pickle_is_loaded(tmp_path):
     np.savez(tmp_path / "e.npz", left=np.array([object()]), right=np.ones((7, 2)))
     with pytest.raises(ValueError, match=r"must be an \.npz file of plain arrays"):
         align.read_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
+
+
+@pytest.mark.parametrize("similarity", ["l1", "l2", "dot", "cosine"])
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 1e30, 1e300])
+def test_the_unit_of_embeddings_does_not_change_ranks(similarity, factor):
+    rng = np.random.default_rng(4)
+    data = made([[i, i] for i in range(6)])
+    left, right = rng.normal(size=(6, 5)), rng.normal(size=(7, 5))
+    expected = align.rank_embeddings(data, left, right, similarity=similarity).frame
+    found = align.rank_embeddings(data, left * factor, right * factor, similarity=similarity).frame
+    assert found.equals(expected)
+    if similarity in ("l1", "l2"):  # distances know no origin
+        far = align.rank_embeddings(data, left + 1e9, right + 1e9, similarity=similarity).frame
+        assert far.equals(expected)
+
+
+def test_proportional_embeddings_are_tied_by_cosine():
+    data = made([[i, i] for i in range(6)])
+    row = np.random.default_rng(1).normal(size=64).astype(np.float32)
+    left, right = np.tile(row, (6, 1)), np.arange(1, 8, dtype=np.float32)[:, None] * row
+    found = align.rank_embeddings(data, left, right, similarity="cosine").frame
+    assert found["optimistic"].to_list() == [1] * 12
+    assert found["pessimistic"].to_list() == [6] * 12

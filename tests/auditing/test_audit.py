@@ -359,6 +359,11 @@ def test_runs_that_list_every_candidate_need_no_graph(tmp_path):
     )
     other = audit(files, "mrr", qrels=qrels, graph=whole, test="t")
     assert found.models.equals(other.models)
+    # The runs are the lists, as where a graph and lists are given.
+    lists = audit(files, "mrr", qrels=qrels, graph=whole, lists=files, test="t")
+    assert found.pairs.equals(lists.pairs)
+    assert found.facts.equals(lists.facts)
+    assert len(found.facts)
 
 
 def test_runs_that_do_not(tmp_path):
@@ -574,3 +579,18 @@ def test_averages_count_once_and_borrowed_errors_are_noted():
     assert "hits@3: hits@1" in notes
     assert "mrr: mrr" not in notes
     assert "sparsity of 0.95 and a correlation of 0.6" in notes
+    same = audit(SYSTEMS, ["p-mrr@0.5", "p-mrr@1"], test="t").assumptions["notes"]
+    assert not any("not calibrated" in note for note in same)
+
+
+def test_the_two_means_over_queries_have_two_names():
+    """The query-averaged MRR is of all answers; macro-mrr, of the best one, is larger, and another name."""
+    one = audit(SYSTEMS, "mrr", average="queries", test="t")
+    values = dict(one.models.select("model", "value").rows())
+    best = owkg.evaluate(SYSTEMS["a"], "macro-mrr", side="tail", ci=None)["value"].item()
+    rows = SYSTEMS["a"].group_by("head").agg((1 / pl.col("optimistic")).mean().alias("own"))
+    assert values["a"] == pytest.approx(rows["own"].mean())
+    assert values["a"] < best - 0.01
+    assert any("query-averaged" in note and "not macro-mrr" in note for note in one.assumptions["notes"])
+    with pytest.raises(ValueError, match="`average` queries gives the query-averaged mrr, of all answers"):
+        audit(SYSTEMS, "macro-mrr", test="t")

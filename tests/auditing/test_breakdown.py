@@ -8,6 +8,8 @@ from scipy import optimize
 
 from owkg.auditing import Pair, breakdown
 from owkg.auditing.breakdown import Tail, _certified, breakdown_over_seeds, demonstrations, lower_bounds
+from owkg.auditing.lists import Prepared
+from owkg.auditing.sources import systems_of
 
 RANKS = np.maximum(np.arange(30.0), 1)
 WEIGHTS = {
@@ -170,6 +172,65 @@ def test_bounds_and_demonstrations_of_each_query(name):
                 if k == 1:
                     exact.append(bounds[q, 1] == pytest.approx(least))
     assert all(exact)
+
+
+def whole_runs(rng, folder, form):
+    """Two runs that list every document to every query and their qrels, as files; ranks of what they hold."""
+    queries, documents = int(rng.integers(2, 4)), 6
+    names = [form.format(q) for q in range(queries)]
+    score = rng.normal(size=(2, queries, documents))
+    answers = np.array([rng.permutation(documents) < rng.integers(1, 4) for _ in names])
+    score += answers * rng.normal(0.5, 1, (2, 1, 1))
+    known, place = (np.zeros((2, queries, documents), int) for _ in range(2))
+    for x, q in np.ndindex(2, queries):
+        own, right = score[x, q], answers[q]
+        rank = 1 + (own[~right] > own[:, None]).sum(1)
+        known[x, q, right], place[x, q, ~right] = rank[right], rank[~right]
+    files = [folder / "a.run", folder / "b.run"]
+    for x, path in enumerate(files):
+        path.write_text(
+            "".join(
+                f"{names[q]} Q0 d{d} 0 {float(score[x, q, d])!r} {path.stem}\n"
+                for q, d in np.ndindex(*score.shape[1:])
+            )
+        )
+    qrels = folder / "test.qrels"
+    qrels.write_text("".join(f"{names[q]} 0 d{d} 1\n" for q, d in np.argwhere(answers)))
+    return files, qrels, known, place
+
+
+@pytest.mark.parametrize(("form", "macro"), [("d{}|r|?", False), ("q{}", True)])
+def test_whole_runs_without_a_graph_are_their_own_lists(tmp_path, form, macro):
+    """50 worlds of each, held against all labellings; the numbers are those of the world itself."""
+    rng, compared, equal = np.random.default_rng(3), 0, 0
+    while compared < 50:
+        name = list(WEIGHTS)[compared % 4]
+        files, qrels, known, place = whole_runs(rng, tmp_path, form)
+        if turned(known, place, np.zeros(place.shape[1:], bool), WEIGHTS[name], macro=macro):
+            continue
+        compared += 1
+        tables, rule, runs = systems_of(files, qrels, None, None)
+        found = breakdown(
+            Prepared(tables, None, runs, rule, all_ranked=True).pair("a", "b"), WEIGHTS[name], macro=macro
+        )
+        truth = smallest(known, place, WEIGHTS[name], macro=macro)
+        ranks = [packed(of) for of in (known, place, place)]
+        pair = Pair(*ranks, np.zeros(place.shape[:2], int), (place[0] > 0).sum(1))
+        assert found[:2] == breakdown(pair, WEIGHTS[name], macro=macro)[:2]
+        if truth is None:
+            assert found.demonstrated == -1
+        else:
+            assert 0 <= found.certified <= truth
+            assert found.demonstrated == -1 or found.demonstrated >= truth
+        equal += found[:2] == ((-1, -1) if truth is None else (truth, truth))
+    assert equal >= 0.75 * compared
+
+
+def packed(ranks):
+    """Ranks of each query before the zeros."""
+    return np.take_along_axis(
+        ranks, np.broadcast_to(np.argsort(ranks[:1] == 0, kind="stable"), ranks.shape), -1
+    )
 
 
 FUNCTIONS = {

@@ -15,7 +15,7 @@ from owkg.pools import read_sheet
 INPUT = Path(__file__).parents[1] / "golden" / "input"
 TWO = ("oracle.csv", "frequency.csv")
 RUNS = ("one.run", "two.run")
-LISTED = ("--qrels", "test", "--kg", "graph", "--lists", "one.run", "--lists", "two.run")
+LISTED = ("--qrels", "test", "--kg", "graph", "--lists", "one.run", "--lists", "two.run", "--ties", "exact")
 
 
 @pytest.fixture(autouse=True)
@@ -170,7 +170,7 @@ def test_rounds_of_judging(call, tmp_path):
 
 
 def test_labels_that_change_nothing_are_said(call, tmp_path):
-    common = ("--metric", "mrr", "--test", "t", "--sparsity", "0.3", "--judged")
+    common = ("--metric", "mrr", "--ties", "exact", "--test", "t", "--sparsity", "0.3", "--judged")
     code, out, _ = call("audit", *RUNS, *common, "judgements.qrels", "--qrels", "test", "--kg", "graph")
     assert code == 0
     assert "Without lists the judged labels do not change breakdown numbers." in " ".join(out.split())

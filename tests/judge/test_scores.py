@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import owkg
 from owkg.judge.scores import intersected, scores
 from owkg.judge.significance import pairwise
 from owkg.judge.stability import stability, stability_by_triple
@@ -188,3 +189,36 @@ def test_the_order_of_rows_changes_nothing_that_is_drawn():
         np.testing.assert_array_equal(*p)
     drawn = [stability(jax.random.key(0), of, [0.3, 0.6], 20).tau for of in (one, two)]
     np.testing.assert_array_equal(*drawn)
+
+
+def test_bounds_of_ranks_are_no_ties_of_the_default_rule(tmp_path):
+    """A list left out 2 of 4 answers: Hits@1 lies between two ends; Hits@10 of ranks beyond 10 does not."""
+    row = {"relation": "r", "tail": "t", "side": "tail", "candidates": 99}
+    ranks = [(1, 1, False), (2, 2, False), (1, 99, True), (1, 99, True)]
+    rows = [
+        row | {"head": f"h{i}", "optimistic": a, "pessimistic": b, "bounded": c}
+        for i, (a, b, c) in enumerate(ranks)
+    ]
+    part, full = pl.DataFrame(rows), pl.DataFrame(rows).drop("bounded")
+    part.write_csv(tmp_path / "part.csv")
+    full.with_columns(pessimistic="optimistic").write_csv(tmp_path / "full.csv")
+    files = [tmp_path / "part.csv", tmp_path / "full.csv"]
+    told = r"2 of 4 ranks of 'part' \(.*part.csv\) are bounds, between which its hits@1 is 0.2500 to 0.7500"
+    for of in (files, {"part": part, "full": full}):
+        with pytest.raises(ValueError, match=told if of is files else r"hits@1 is 0\.2500 to"):
+            owkg.compare(of, "hits@1")
+    with pytest.raises(ValueError, match=r"hits@1 is 0\.2500 to 0\.7500"):
+        owkg.audit(files, "hits@1")
+    with pytest.warns(UserWarning, match="the tie rule pessimistic says which"):
+        assert owkg.compare(files, "hits@1", ties="pessimistic").values["value"].to_list() == [0.25, 0.75]
+    with pytest.warns(UserWarning, match="ranks: 2 of 4 ranks are bounds"):
+        ends = owkg.evaluate(part, "hits@1", ties=["pessimistic", "optimistic"], ci=None)
+    assert ends["value"].to_list() == [0.25, 0.75]
+    beyond = part.with_columns(optimistic=pl.when("bounded").then(11).otherwise("optimistic"))
+    assert owkg.compare({"part": beyond, "full": full}, "hits@10").pairs["p_value"].is_not_null().all()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    part.with_columns(model=pl.lit("part")).write_parquet(folder / "a.parquet")
+    full.with_columns(model=pl.lit("full"), bounded=pl.lit(False)).write_parquet(folder / "b.parquet")
+    with pytest.raises(ValueError, match="`ties` must say where answers stand"):
+        owkg.compare([folder], "hits@1")

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize
 
 from owkg.rank_weights import MR, MRR, RankWeight, binned_weight, focus_of, hits_at, rank_weight
+from owkg.rank_weights.fitted import bin_changes, bin_ends
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
 from owkg.rank_weights.registry import PLAIN
 
@@ -162,6 +163,25 @@ def test_ranks_that_are_never_reached_count_for_nothing():
     narrow = best_decreasing(change, spread, ENDS, 0.2)
     assert ratio(weight, more, wide) <= ratio(narrow, change, spread) * (1 + 1e-9)
     assert np.isfinite(weight).all()
+
+
+@pytest.mark.parametrize("sizes", [[2, 1, 1, 1, 4, 27], [1, 3, 1, 60]])
+def test_fewer_queries_than_bins_have_best_weights_of_the_focus_that_is_asked_for(sizes):
+    """Covariances without full rank, whose rounding made them indefinite."""
+    query, share = np.repeat(np.arange(len(sizes)), sizes), 1 / np.array(sizes)
+    fitted_some = 0
+    for seed in range(60):
+        ranks = np.exp(np.random.default_rng(seed).uniform(0, 9, (2, len(query)))).astype(int)
+        ends = bin_ends(9000)
+        change = bin_changes(query, ranks, ends) * share[:, None]
+        spread = np.cov(change, rowvar=False)
+        for focus in (0.0, 0.02, 0.2, 1.0):
+            weight = best_decreasing(change.mean(0), spread, ends, focus)
+            assert (np.diff(weight) <= 1e-9).all()
+            if weight[0] > 0:
+                assert focus_of_bins(weight, ends) >= focus - 1e-9
+                fitted_some += 1
+    assert fitted_some > 100
 
 
 def test_no_weight_where_the_other_model_is_better_by_all():

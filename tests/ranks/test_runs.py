@@ -144,7 +144,8 @@ def test_qrels_and_a_number_of_entities_are_enough(files):
     # c, d and f are relevant: they do not compete, and 8 of 10 entities are candidates for each of them.
     assert rows == [("b", 1, 1, 10), ("c", 1, 2, 8), ("d", 2, 2, 8), ("f", 3, 8, 8)]
     assert table["relation"].to_list() == ["s|t", "r", "r", "r"]
-    assert table.columns[-1] == "model"
+    assert table.columns[-2:] == ["model", "bounded"]
+    assert table["bounded"].to_list() == [False, False, False, True]
     assert notes == ("1 relevant answers were not retrieved: they tie with all candidates that were not",)
 
 

@@ -53,7 +53,17 @@ def test_negative_class():
     n = 14505 - 43
     printed = np.log(n) / n
     assert delta(LOG_MRR, strength=0.7, **PAPER) == pytest.approx(0.025, abs=5e-4)
-    assert delta(LOG_MRR, strength=0.7, **PAPER) > 10 * 0.3 * printed
+    assert round(delta(LOG_MRR, strength=0.7, **PAPER) / (0.3 * printed)) == 124
+    assert round(delta(p_mrr(0.5), strength=0.7, **PAPER) / (0.3 * printed)) == 24
+    for metric, strength_, left_out in (
+        (LOG_MRR, 0.7, 0.074),
+        (LOG_MRR, 0.3, 0.246),
+        (p_mrr(0.5), 0.3, 0.056),
+    ):
+        share = delta(metric, strength=strength_, **PAPER) / theory.expectation(
+            metric, strength=strength_, **PAPER
+        )
+        assert round(float(share), 3) == left_out
     assert abs(delta(MRR, strength=1.0, **PAPER)) < 1e-12
     strength = np.linspace(0.1, 0.9, 9)
     for ahead, holds in ((0.3, False), (0.6, False), (0.7, True), (3.0, True)):

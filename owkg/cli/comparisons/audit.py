@@ -37,7 +37,8 @@ def audit(
         typer.Option(
             metavar="RUN",
             help="TREC run of a system's best candidates, as owkg evaluate --lists writes it; one of each. "
-            "With them, answers that turn an order are named. They need --kg.",
+            "With them, answers that turn an order are named. They need --kg. TREC runs that list every "
+            "candidate, without --kg, are their own lists.",
         ),
     ] = None,
     kg: Graph = None,
@@ -46,7 +47,11 @@ def audit(
         typer.Option(help="Such as mrr, hits@10, p-mrr@1/2; several with commas. Absent: mrr, hits@10."),
     ] = None,
     average: Annotated[
-        str, typer.Option(help="Over answers (micro), over queries (macro), or both with a comma.")
+        str,
+        typer.Option(
+            help="answers (micro), queries (query-averaged: the mean over the answers of a query, then over "
+            "queries; not macro-mrr), or both with a comma."
+        ),
     ] = "answers",
     sparsity: Annotated[
         str | None,
@@ -222,6 +227,8 @@ def _show(found: Any) -> None:
     """The verdicts, with the assumptions."""
     import polars as pl
 
+    from owkg.auditing.result import metric_name
+
     assumed = found.assumptions
     stated = assumed["sparsity"] is not None
     independent = assumed["correlation"] is None
@@ -237,13 +244,13 @@ def _show(found: Any) -> None:
             for row in models.iter_rows(named=True)
         ]
         heads = ["model", metric, *(["strength", f"full-test {metric}{given}"] if stated else [])]
-        printed(f"{metric}, mean over {average}", heads, rows)
+        printed(f"{metric_name(metric, average)}, mean over {average}", heads, rows)
         if not stated:
             grid = found.grid.filter(metric=metric, average=average)
             some = grid.filter(grid["sparsity"].is_in([0.0, 0.2, 0.5, 0.8]))
             wide = some.pivot("sparsity", index="model", values="full", maintain_order=True)
             cells = [[row[0], *(_number(x) for x in row[1:])] for row in wide.iter_rows()]
-            title = f"full-test {metric} if the sparsity were"
+            title = f"full-test {metric_name(metric, average)} if the sparsity were"
             title += ", missing and retrieved independent" if independent else ""
             printed(title, ["model", *wide.columns[1:]], cells)
         pairs = found.pairs.filter(metric=metric, average=average)

@@ -61,7 +61,7 @@ def stability(
 
     from owkg.files.storage import writable_folder
     from owkg.ir.names import measures_named
-    from owkg.judge.scores import scores
+    from owkg.judge.scores import require_placed, scores
     from owkg.judge.stability import stability as measured
     from owkg.judge.stability import stability_by_triple
     from owkg.judge.streamed import dataset_of, stream_scores
@@ -82,7 +82,9 @@ def stability(
             if kg is not None:
                 raise ValueError("`kg` has no effect on measures of lists.")
             read = topic_scores(files, qrels, measures, intersect=intersect)
-        elif (dataset := dataset_of(files, qrels=qrels, graph=kg, intersect=intersect)) is not None:
+        elif (
+            dataset := dataset_of(files, ties=ties, qrels=qrels, graph=kg, intersect=intersect)
+        ) is not None:
             if unit is Unit.TRIPLE:
                 raise ValueError(
                     "`unit` triple needs rank tables in memory, and FILE has a folder or a pattern."
@@ -92,6 +94,7 @@ def stability(
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
             (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
+            require_placed(one.tables, chosen, ties)
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
         if len(read.systems) < 2:

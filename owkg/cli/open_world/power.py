@@ -53,10 +53,10 @@ def power(
 ) -> None:
     """How many queries it takes to see which of two models is stronger.
 
-    Metrics are means over queries (macro). "Paired" means that both are measured on one test set, so that
-    they share its missing facts. A null number of queries: no number suffices, the weaker model's mean is the
-    better one. The focus of a metric is 1 / expected browsing depth, 1/K for Hits@K; "least queries" are
-    those of the best weight that falls with the rank and has at least that focus.
+    Metrics are means over queries (query-averaged; not macro-mrr). "Paired" means that both are measured on
+    one test set, so that they share its missing facts. A null number of queries: no number suffices, the
+    weaker model's mean is the better one. The focus of a metric is 1 / expected browsing depth, 1/K for
+    Hits@K; "least queries" are those of the best weight that falls with the rank and has at least that focus.
     """
     from owkg.theory import queries_to_tell_apart
 
@@ -108,7 +108,7 @@ def power(
         floors = beside["floor"]
         read = {key: "-" if value is None else f"{value:,.0f}" for key, value in floors.items()}
         least = [f"{read[key]} (paired {read[f'{key}_paired']})" for key in _FLOORS]
-        print(f"least over all rank weights {least[0]}, over those that fall with the rank {least[1]}")
+        print(f"least over weights that are constant beyond answers {least[0]}, over falling ones {least[1]}")
     if figure is not None:
         print(f"wrote {figure}", file=sys.stderr)
 
