@@ -331,15 +331,14 @@ def _pairs(
     lower, upper = difference_intervals(of, metric, level=ci)
     systems = found.systems
     varies = found.deviation > 0
-    even = found.effective == found.queries
-    # As many queries of equal weight as have the degrees of freedom and the error of the test.
-    equal = found.queries if even else max(2, round(found.effective))
-    spread = found.deviation if even else found.error * np.sqrt(equal)
+    even, queries = found.effective == found.queries, found.queries
+    # Of as many queries of equal weight that have the error of the test.
+    spread = found.deviation if even else found.error * np.sqrt(queries)
     detectable = np.full(len(varies), np.nan)
     if varies.any():
         # What seeds add does not get less with more queries, of which there are as many here.
-        spread = np.sqrt(spread**2 + (equal * found.seed_variance if even else 0.0))
-        detectable[varies] = detectable_difference(spread[varies], equal)
+        spread = np.sqrt(spread**2 + (queries * found.seed_variance if even else 0.0))
+        detectable[varies] = detectable_difference(spread[varies], queries)
     frame = pl.DataFrame(
         {
             "qrels": [qrels] * len(found.p),

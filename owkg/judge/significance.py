@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 from scipy import special
 
 from owkg import checks
@@ -13,14 +13,14 @@ from owkg.checks import ArgumentError
 from owkg.judge.scores import Scores
 from owkg.stats.nested import nested
 from owkg.stats.rank_correlation import round_ties
-from owkg.stats.sign_flips import jackknife, randomisation
+from owkg.stats.sign_flips import randomisation
 
 # Queries added at each end of the values, for what a sample does not show.
 _ADDED = 0.5
 # Up to so many queries that differ, these are added; of more, less.
 _ADDED_UP_TO = 10
-# z^2 from which on heavier and lighter queries are taken to differ; 8 % of z^2 by chance are above 3.
-_NOTICED = 2.0
+# Shares of the variance, each what a heavy query has of it, that a sample may lack.
+_UNSEEN_SHARES = 20
 # Differences of queries at a time.
 _CHUNK = 2**22
 
@@ -135,9 +135,9 @@ def pairwise(
 
     Where weights differ (micro metrics), the difference is a ratio D = sum d_q / sum w_q, whose weights are
     as random as the queries. "t" is then D over the error of `difference_intervals`, with the same degrees of
-    freedom: p < 0.05 where the 95 % interval excludes 0, and nowhere else. "randomisation" divides D by its
-    error too, anew at every flip, because two systems may have equal metrics and yet not be exchangeable
-    query by query. "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
+    freedom: p < 0.05 where the 95 % interval excludes 0, and nowhere else. "randomisation" flips the d_q, and
+    the D that was observed counts as smaller in so far as that interval is wider towards 0 because larger
+    queries differ. "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
     (`other_hypothesis`): of two systems with equal metrics, one may be better on most queries.
 
     Queries are taken as independent.
@@ -186,24 +186,22 @@ def pairwise(
     wins, losses = (np.empty(len(first), np.int64) for _ in range(2))
     equal = _EQUAL * np.abs(each).max()
     units = _Units.of(scores, metric)
-    unseen = np.zeros(len(first))
+    wider = np.ones(len(first))
     for part, gaps in _gaps(each, first, second):
         difference[part], deviation[part] = middle, scatter = gaps.mean(1), gaps.std(1, ddof=1)
         wins[part], losses[part] = (gaps > equal).sum(1), (gaps < -equal).sum(1)
         error[part] = scatter / np.sqrt(queries)
         if not units.even:
             variance = units.variances(gaps, middle)
-            towards = np.where(middle > 0, variance.below, variance.above)
-            error[part] = np.sqrt(towards)
-            unseen[part] = towards - variance.seen
+            error[part] = np.sqrt(np.where(middle > 0, variance.below, variance.above))
+            wider[part] = variance.wider
         if test == PairTest.T:
             p[part] = _student(middle, error[part], units.freedom)
         elif test == PairTest.WILCOXON:
             p[part] = _wilcoxon(gaps)
     seeded = scores.seeded[first] | scores.seeded[second]
     if test == PairTest.RANDOMISATION and not seeded.all():
-        weight = None if units.even else units.relative
-        p = randomisation(key, each, weight=weight, added=unseen, draws=draws)
+        p = randomisation(key, each, wider=wider, draws=draws)
     more = np.zeros(len(first))
     if seeded.any():
         # Means over seeds that are equal differ by rounding.
@@ -233,20 +231,20 @@ def difference_intervals(
     """(low, high): confidence intervals of the difference of each pair of systems, over the queries.
 
     D = sum d_q / sum w_q, d_q the difference of the values of a query and w_q its weight; by Student's t
-    with the degrees of freedom of the effective number of queries, (sum w)^2 / sum w^2. Each pair is taken by
-    itself: no correction for many pairs.
+    with one degree of freedom less than queries. Each pair is taken by itself: no correction for many pairs.
 
     Where all weights are equal, the variance is that of d_q. Half a query at each end of the values is added
     to it (Agresti and Min 2005), so that systems that agree on every query of a sample have an interval too.
 
-    Where weights differ, the variance is the jackknife's: of (d_q - D w_q) / (1 - h_q), h_q the share of the
-    weight that the query has. Two things are added:
+    Where weights differ, the variance V is the jackknife's: of u_q = (d_q - D w_q) / (1 - h_q), h_q the share
+    of the weight that the query has. It is changed twice:
 
-    - half a query of mean weight at each end of the values, if the systems differ on 10 queries at most;
-      (10 / number)^2 of it if they differ on more;
-    - half an effective query at each end, times 1 - 2 / z^2, z Welch's statistic of d_q / w_q between the
-      queries that hold the heavier half of the weight and the others; only on the side towards which the
-      heavier ones differ. If the difference depends on the weight, the sample may lack the heaviest queries.
+    - V is multiplied with 1 + 20 K (1 - 1 / z^2), K = sum u^4 / (sum u^2)^2, on the side towards which
+      heavier queries differ, if z^2 > 1. z is a score: the sum of e_q = (d_q - D w_q) (sqrt w_q - c) over
+      the root of sum e^2, c the weighted mean of sqrt w. If the difference depends on the weight, the sample
+      may lack the heaviest queries; K is the share of V that a heavy one has. The 20 is chosen by simulation.
+    - Half a query of mean weight at each end of the values is added, if the systems differ on 10 queries at
+      most; (10 / number)^2 of it if they differ on more.
 
     If systems have several seeds, d_q is of the means over seeds, and the variance of the metric over the
     seeds of each system is added (`owkg.stats.nested`): queries are paired, seeds are not. The degrees of
@@ -327,13 +325,13 @@ class _Variances(NamedTuple):
     """Variances of the differences of pairs.
 
     Attributes:
-        seen: what the queries show, [pairs].
-        below, above: with what they may not show, on either side, [pairs].
+        below, above: on either side, [pairs].
+        wider: what the variance is multiplied with towards 0, because of queries larger than any, [pairs].
     """
 
-    seen: Float64[np.ndarray, "pairs"]
     below: Float64[np.ndarray, "pairs"]
     above: Float64[np.ndarray, "pairs"]
+    wider: Float64[np.ndarray, "pairs"] | float = 1.0
 
 
 class _Units(NamedTuple):
@@ -344,14 +342,12 @@ class _Units(NamedTuple):
         even: whether all weights are equal.
         effective: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
         unseen: variance of half an effective query at each end of the values.
-        heavier: the queries that hold the heavier half of the weight, [queries].
     """
 
     relative: Float64[np.ndarray, "queries"]
     even: bool
     effective: float
     unseen: float
-    heavier: Bool[np.ndarray, "queries"]
 
     @classmethod
     def of(cls, scores: Scores, metric: str) -> "_Units":
@@ -362,13 +358,12 @@ class _Units(NamedTuple):
         even = bool(np.ptp(weight) <= _EQUAL * weight.max())
         squares = np.einsum("i,i->", weight, weight)
         effective = float(len(weight) if even else weight.sum() ** 2 / squares)
-        heavier = np.zeros(len(weight), bool) if even else _heavier_half(weight)
-        return cls(weight / weight.mean(), even, effective, unseen_variance(values, effective), heavier)
+        return cls(weight / weight.mean(), even, effective, unseen_variance(values, effective))
 
     @property
-    def freedom(self) -> float:
+    def freedom(self) -> int:
         """Degrees of freedom of Student's t."""
-        return max(self.effective - 1, 0.5)
+        return len(self.relative) - 1
 
     def variances(
         self,
@@ -383,42 +378,28 @@ class _Units(NamedTuple):
         queries = len(self.relative)
         rest = gaps - middle[:, None] * self.relative
         if self.even:
-            seen = rest.var(1, ddof=1) / queries
-            return _Variances(seen, seen + less * self.unseen, seen + less * self.unseen)
-        seen = np.einsum("pq,pq,q->p", rest, rest, jackknife(self.relative)) / queries**2
-        differ = np.count_nonzero(np.abs(gaps) > _EQUAL * np.abs(gaps).max(initial=0), axis=1)
+            both = rest.var(1, ddof=1) / queries + less * self.unseen
+            return _Variances(both, both)
+        largest = np.abs(gaps).max(1)
+        rest /= np.where(largest > 0, largest, 1)[:, None]
+        rest[np.abs(rest) <= _EQUAL] = 0
+        share = 1 - self.relative / queries
+        # The jackknife; without a query that has all the weight, nothing is left.
+        squares = np.square(rest / np.where(share > 0, share, np.inf))
+        seen = squares.sum(1)
+        heavy = np.einsum("pq,pq->p", squares, squares) / np.where(seen > 0, seen, 1) ** 2
+        # Whether larger queries differ: the square of a score, 1 on average if they do not.
+        root = np.sqrt(self.relative)
+        rest *= root - (root * self.relative).mean()
+        score, of_score = rest.sum(1), np.einsum("pq,pq->p", rest, rest)
+        apart = np.maximum(0, 1 - of_score / np.where(of_score > 0, np.maximum(score**2, of_score), 1))
+        wider = 1 + _UNSEEN_SHARES * heavy * apart
+        below, above = np.where(score < 0, wider, 1), np.where(score > 0, wider, 1)
+        seen *= (largest / queries) ** 2
+        differ = np.count_nonzero(np.abs(gaps) > _EQUAL * largest.max(initial=0), axis=1)
         scarce = np.minimum(1, _ADDED_UP_TO / np.maximum(differ, 1)) ** 2
-        least = seen + scarce * less * self.unseen * (self.effective / queries) ** 2
-        z = self._heavier_less_lighter(rest, _EQUAL * np.abs(middle))
-        share = np.maximum(0, 1 - _NOTICED / np.maximum(z**2, _NOTICED)) * less * self.unseen
-        return _Variances(seen, least + np.where(z < 0, share, 0), least + np.where(z > 0, share, 0))
-
-    def _heavier_less_lighter(
-        self, rest: Float64[np.ndarray, "pairs queries"], rounding: Float64[np.ndarray, "pairs"]
-    ) -> Float64[np.ndarray, "pairs"]:
-        """Welch's t of values per weight, heavier less lighter queries, as a normal quantile."""
-        mean, variance, count = [], [], []
-        for chosen in (self.heavier, ~self.heavier):
-            each, number = np.where(chosen, 1 / self.relative, 0), np.count_nonzero(chosen)
-            mean.append(rest @ each / number)
-            squares = np.einsum("pq,pq,q->p", rest, rest, each**2) - number * mean[-1] ** 2
-            variance.append(np.maximum(squares, 0) / max(1, number - 1))
-            count.append(number)
-        # What a single query scatters is not seen.
-        variance = [np.maximum(*variance) if n < 2 else v for n, v in zip(count, variance, strict=True)]
-        one, two = (v / n for v, n in zip(variance, count, strict=True))
-        scale = np.sqrt(one + two) + np.maximum(rounding, 1e-300)
-        t = (mean[0] - mean[1]) / scale
-        parts = [v**2 / max(1, n - 1) for v, n in zip((one, two), count, strict=True)]
-        freedom = np.maximum((one + two) ** 2, 1e-300) / np.maximum(parts[0] + parts[1], 1e-300)
-        return -np.sign(t) * special.ndtri(np.maximum(special.stdtr(freedom, -np.abs(t)), 1e-300))
-
-
-def _heavier_half(weight: Float64[np.ndarray, "queries"]) -> Bool[np.ndarray, "queries"]:
-    """The queries from that weight on which hold about half of all weight; never all of the queries."""
-    sizes, of = np.unique(weight, return_inverse=True)
-    held = np.cumsum((np.bincount(of) * sizes)[::-1])[::-1] / weight.sum()
-    return weight >= sizes[1 + np.abs(held[1:] - 0.5).argmin()]
+        least = scarce * less * self.unseen * (self.effective / queries) ** 2
+        return _Variances(seen * below + least, seen * above + least, np.where(middle > 0, below, above))
 
 
 def unseen_variance(values: np.ndarray, effective: float) -> float:

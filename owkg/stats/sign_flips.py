@@ -22,8 +22,7 @@ def randomisation(
     key: Any,
     contributions: Float64[np.ndarray, "systems queries"] | Any,
     *,
-    weight: Float64[np.ndarray, "queries"] | Any = None,
-    added: Float64[np.ndarray, "pairs"] | Any = 0.0,
+    wider: Float64[np.ndarray, "pairs"] | Any = 1.0,
     draws: Any = 10_000,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Float64[np.ndarray, "pairs"]:
@@ -34,17 +33,15 @@ def randomisation(
     with probability at most alpha. Where all 2^queries sign patterns are no more than `draws`, they are
     enumerated: p is exact, the share of the patterns. All pairs share the signs of a draw.
 
-    With weights w, the difference of two systems is a ratio, R = sum d_q / sum w_q. R may be 0 although the
-    d_q are not symmetric. So the statistic is R over its jackknife error, computed anew from s_q d_q at every
-    flip: if R is 0, its distribution is about the same whether or not the systems are exchangeable (Janssen
-    1997).
+    If sum d_q is 0 on average, its variance and that of sum s_q d_q are both n E[d^2], whether or not the d_q
+    are symmetric. So p is right for many queries also if they are not, as in a ratio sum d_q / sum w_q. Few
+    queries may show less of that variance than there is; `wider` says how much less.
 
     Args:
         key: a seed, or a key of `jax.random.key`. Equal keys give equal results; not used by the enumeration.
         contributions: contribution of each query to the metric of a system; at least two systems.
-        weight: of each query, above 0; None: equal weights.
-        added: variance to add to that of the ratio that is observed, not to those of its flips: what the
-            queries may not show. Only with weights.
+        wider: what the variance of the observed mean is multiplied with, of each pair, at least 1: its t, and
+            not those of the flips, is so much smaller.
         draws: B, at least 1.
         on_progress: called with (draws done, draws in all) after each call.
 
@@ -62,8 +59,6 @@ def randomisation(
     References:
         Fisher (1935), "The design of experiments", section 21; Phipson, Smyth (Statistical Applications in
         Genetics and Molecular Biology 9, 2010), section 4, "Permutation p-values should never be zero".
-        Janssen (Statistics and Probability Letters 36, 1997), "Studentized permutation tests for non-i.i.d.
-        hypotheses and the generalized Behrens-Fisher problem".
     """
     key = checked_key(key)
     each = checks.real("contributions", contributions, -np.inf, np.inf)
@@ -77,14 +72,8 @@ def randomisation(
     queries = each.shape[1]
     # Without what the systems share, sums are smaller and so is the rounding of their differences.
     each = each - each.mean(0)
-    if weight is None:
-        statistic = _Sums(each)
-    else:
-        weights = checks.real("weight", weight, 0, np.inf, closed=False)
-        if weights.shape != (queries,):
-            raise ArgumentError("weight", f"must be one of each of {queries} queries, got {weights.shape}.")
-        more = checks.real("added", added, 0, np.inf)
-        statistic = _Ratios(each, weights, np.broadcast_to(more, len(each) * (len(each) - 1) // 2))
+    more = checks.real("wider", wider, 1, np.inf)
+    statistic = _Sums(each, np.broadcast_to(more, len(each) * (len(each) - 1) // 2))
     if queries < 31 and 2**queries <= draws:
         return _enumerated(statistic, queries)
     total = statistic.columns.sum(0)
@@ -105,72 +94,29 @@ class _Sums:
     """Sums of signed differences, held against those that were observed.
 
     Attributes:
-        columns: what signs are multiplied with, [queries, columns].
+        columns: what signs are multiplied with, [queries, systems].
         first, second: the systems of each pair.
     """
 
-    def __init__(self, each: Float64[np.ndarray, "systems queries"]) -> None:
+    def __init__(
+        self, each: Float64[np.ndarray, "systems queries"], wider: Float64[np.ndarray, "pairs"]
+    ) -> None:
         self.columns = each.T
         self.first, self.second = np.triu_indices(len(each), 1)
         total = each.sum(1)
-        self._observed = np.abs(total[self.first] - total[self.second]) - _tolerance(each.T)
+        observed = np.abs(total[self.first] - total[self.second])
+        if (wider > 1).any():
+            gram = each @ each.T
+            square = np.diag(gram)
+            squares = square[self.first] + square[self.second] - 2 * gram[self.first, self.second]
+            # The sum of the same squares whose t^2, rising with its share of them, is so much smaller.
+            share = observed**2 / np.maximum(squares * each.shape[1], 1e-300)
+            observed = observed / np.sqrt(np.maximum(wider - (wider - 1) * share, 1))
+        self._observed = observed - _tolerance(each.T)
 
-    def as_far(self, sums: Float64[np.ndarray, "draws columns"]) -> Bool[np.ndarray, "draws pairs"]:
+    def as_far(self, sums: Float64[np.ndarray, "draws systems"]) -> Bool[np.ndarray, "draws pairs"]:
         """Whether the signed sums of each pair are at least as far from 0."""
         return np.abs(sums[:, self.first] - sums[:, self.second]) >= self._observed
-
-
-class _Ratios(_Sums):
-    """The same of sums over their errors: sums of squares of s d - R w, by the jackknife.
-
-    They are A - 2 R C + R^2 B, A and B the same for all signs, C the signed sum of d w: linear in the signs.
-    """
-
-    def __init__(
-        self,
-        each: Float64[np.ndarray, "systems queries"],
-        weight: Float64[np.ndarray, "queries"],
-        added: Float64[np.ndarray, "pairs"],
-    ) -> None:
-        super().__init__(each)
-        systems = len(each)
-        times = jackknife(weight)
-        self.columns = np.concatenate([each, each * (weight * times)]).T
-        self._whole, self._b = weight.sum(), np.dot(weight**2, times)
-        gram = (each * times) @ each.T
-        square = np.diag(gram)
-        apart = square[self.first] + square[self.second] - 2 * gram[self.first, self.second]
-        self._a = np.maximum(apart, 0)
-        self._tolerance = _tolerance(each.T)
-        self._rounding = _NEAR * (square[self.first] + square[self.second])
-        total = self.columns.sum(0)
-        sums = (total[self.first] - total[self.second])[None]
-        squares = self._squares(sums, total[None, systems:])[0]
-        # t^2 times the squares of a flip is compared with the squared sum of that flip.
-        squares += self._rounding + added * self._whole**2
-        self._t2 = np.divide(sums[0] ** 2, squares, out=np.zeros_like(squares), where=squares > 0)
-
-    def _squares(self, sums: np.ndarray, products: np.ndarray) -> np.ndarray:
-        ratio = sums / self._whole
-        crossed = products[:, self.first] - products[:, self.second]
-        return np.maximum(self._a - 2 * ratio * crossed + ratio**2 * self._b, 0)
-
-    def as_far(self, sums: Float64[np.ndarray, "draws columns"]) -> Bool[np.ndarray, "draws pairs"]:
-        """Whether the ratios of each pair to their errors are at least as far from 0."""
-        systems = sums.shape[1] // 2
-        own = sums[:, self.first] - sums[:, self.second]
-        squares = self._squares(own, sums[:, systems:])
-        return (np.abs(own) + self._tolerance) ** 2 >= self._t2 * squares
-
-
-def jackknife(weight: Float64[np.ndarray, "queries"]) -> Float64[np.ndarray, "queries"]:
-    """What the squares of d_q - R w_q are multiplied with: 1 / (1 - h_q)^2, h_q the share of the weight.
-
-    The sum of these squares over (sum w)^2 is the jackknife variance of R = sum d_q / sum w_q. The factor is
-    0 for a query that has all the weight, because nothing is left without it.
-    """
-    rest = 1 - weight / weight.sum()
-    return np.divide(1, rest**2, out=np.zeros_like(rest), where=rest > 0)
 
 
 def _tolerance(each: np.ndarray) -> Float64[np.ndarray, "pairs"]:

@@ -155,36 +155,24 @@ def test_the_enumeration_is_exact(rows):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-def _every_ratio(gap, weight, added):
-    """The same of ratios over their errors, every query left out in turn."""
+def _every_t(gap, wider):
+    """The same of Student's t, the observed one with a variance so many times as large."""
 
     def parts(signed):
-        ratio = signed.sum() / weight.sum()
-        left = (signed.sum() - signed) / (weight.sum() - weight)
-        return ratio**2, np.sum((left - ratio) ** 2)
+        return signed.mean() ** 2, signed.var()
 
-    ratio, variance = parts(gap)
+    mean, variance = parts(gap)
     flips = np.array([parts(gap * np.array(signs)) for signs in product((1, -1), repeat=len(gap))])
-    return np.mean(flips[:, 0] * (variance + added) >= ratio * flips[:, 1] * (1 - 1e-9) - 1e-20)
+    return np.mean(flips[:, 0] * variance * wider >= mean * flips[:, 1] * (1 - 1e-9) - 1e-20)
 
 
-@given(
-    st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=7, max_size=7),
-    st.lists(st.integers(1, 9), min_size=7, max_size=7),
-)
-def test_the_enumeration_of_ratios_is_exact(rows, weight):
-    value, weight = np.array(rows).T / 7, np.array(weight, float)
-    added = np.array([0.0, 0.001, 0.01])
-    found = randomisation(KEY, value, weight=weight, added=added, draws=128)
-    for p, more, first, second in zip(found, added, *np.triu_indices(3, 1), strict=True):
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=7, max_size=7))
+def test_the_enumeration_with_a_wider_error_is_exact(rows):
+    value, wider = np.array(rows).T / 7, np.array([1.0, 1.3, 4.1])
+    found = randomisation(KEY, value, wider=wider, draws=128)
+    for p, times, first, second in zip(found, wider, *np.triu_indices(3, 1), strict=True):
         gap = value[first] - value[second]
-        assert p == pytest.approx(_every_ratio(gap, weight, more) if gap.any() else 1, abs=1e-12)
-
-
-def test_ratios_of_equal_weights_are_sums():
-    value = np.random.default_rng(0).random((3, 40))
-    of = [randomisation(KEY, value, weight=weight, draws=500) for weight in (None, np.full(40, 3.0))]
-    np.testing.assert_array_equal(*of)
+        assert p == pytest.approx(_every_t(gap, times) if gap.any() else 1, abs=1e-12)
 
 
 def test_draws_estimate_the_enumeration():
@@ -275,10 +263,10 @@ def test_bad_input(changed, shown):
         pairwise(**({"scores": micro(), "metric": "m"} | changed))
 
 
-def test_bad_weights():
-    for weight, shown in (([1.0], "of 2 queries"), ([1.0, 0.0], r"above 0|\(0"), ([1.0, np.nan], "nan")):
-        with pytest.raises(ValueError, match=shown):
-            randomisation(KEY, np.eye(2), weight=weight)
+@pytest.mark.parametrize("wider", [0.5, np.nan])
+def test_bad_variances(wider):
+    with pytest.raises(ValueError, match=f"`wider`.*{wider}"):
+        randomisation(KEY, np.eye(2), wider=wider)
 
 
 @pytest.mark.parametrize(
