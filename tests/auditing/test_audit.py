@@ -11,7 +11,7 @@ import owkg
 from owkg.auditing import audit, best_weight_of, result
 from owkg.auditing.calibration import most_missing
 from owkg.auditing.result import BOX, GRID, MODELS, PAIRS, POWER, VERDICTS
-from owkg.auditing.tables import GIVEN, Box, _verdicts
+from owkg.auditing.tables import GIVEN, Box, _verdicts, unevenness_points
 from owkg.kg import KnowledgeGraph
 
 ENTITIES = 200
@@ -295,6 +295,14 @@ def test_verdicts(row, verdicts):
     assert told == verdicts
     # Fewer statements never claim more.
     assert all(result.no_stronger(one, told[0]) for one in told)
+
+
+def test_a_wider_range_of_unevenness_is_tried_where_a_narrower_one_is():
+    default = set(unevenness_points(0.0, 1.5))
+    for wider in ((0.0, 2.0), (0.0, 2.5), (0.0, 3.0)):
+        assert default <= set(unevenness_points(*wider))
+    assert unevenness_points(0.5, 0.6)[0] == (0.55, 0.0)
+    assert len(unevenness_points(0.0, 0.0)) == 1
 
 
 def test_verdicts_with_judged_answers():
