@@ -558,7 +558,7 @@ def test_few_queries_that_agree_are_not_sure():
 
 @pytest.mark.parametrize("rho", [0.024, -0.17, 0.33])
 def test_the_grid_and_the_map_are_at_the_stated_correlation(rho):
-    one = audit(SYSTEMS, "mrr", sparsity=0.5, correlation=rho, test="t")
+    one = audit(SYSTEMS, "mrr", sparsity=0.5, correlation=rho, unevenness=0, test="t")
     at = one.grid.filter(sparsity=0.5)
     for column in ("strength", "full", "full_low", "full_high"):
         np.testing.assert_allclose(at[column], one.models[column])
