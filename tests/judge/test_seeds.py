@@ -86,6 +86,14 @@ def test_a_pair_without_seeds_keeps_its_test(both):
         assert among.seed_variance[at] == 0
 
 
+def test_wilcoxon_says_symmetry_of_pairs_without_seeds_alone(both):
+    for systems, of in ((both, []), (both | {"c": table(8), "d": table(9)}, [("c", "d")])):
+        with pytest.warns(UserWarning) as told:
+            found = owkg.compare(systems, "mrr", test="wilcoxon").pairs
+        assert found.filter(hypothesis="symmetry").select("first", "second").rows() == of
+        assert any("symmetric around 0" in str(one.message) for one in told) is bool(of)
+
+
 def test_values_are_those_of_metrics(both):
     with pytest.warns(UserWarning, match="randomisation test takes seeds as given"):
         found = owkg.compare(both, ["mrr", "macro-mrr"])
