@@ -13,12 +13,15 @@ from owkg import audit, evaluate, read_graph, theory
 from owkg.auditing import Answers, Audit, missing_share
 from owkg.auditing.calibration import difference_error, order_probability
 from owkg.auditing.implied import missing_answers
+from owkg.auditing.numbers import fitted_unevenness
 from owkg.auditing.order import Observed, full_metrics
 from owkg.evaluation import ranks
 from owkg.files.storage import writable_folder
 from owkg.judge import qrels_from_graph, read_runs, write_judgements
 from owkg.kg import KnowledgeGraph
+from owkg.pools.design import Design
 from owkg.pools.lists import write_lists
+from owkg.pools.missing import known_and_found
 from owkg.rank_weights import rank_weight
 from owkg.report import write
 from owkg.terminal.progress import progress
@@ -254,6 +257,27 @@ def judgements(data: Data, out: Out = Path("out")) -> None:
     printed(
         "FB-Test-S as a test of its own", ["unit", "category", "known", "found", "at least missing"], rows
     )
+    kept, found, _ = known_and_found(
+        sample.judged,
+        read_graph(data / "fb15k237"),
+        split="test",
+        level=1,
+        sample=sample.drawn,
+        design=Design.COMPLETE,
+    )
+    counts = kept.group_by("query").agg(known=pl.len()).join(
+        found.group_by("query").agg(missing=pl.len()), on="query", how="left"
+    ).fill_null(0)  # fmt: skip
+    missing, known = (counts[name].to_numpy().astype(np.int64) for name in ("missing", "known"))
+    each = fitted_unevenness(missing, missing + known)
+    for label, values in (
+        ("over queries", [one.deviation for one in each]),
+        ("with the number of answers", [one.size for one in each]),
+    ):
+        line(
+            f"deviation of the logits of missing rates {label}, if no more is missing than was found: "
+            f"{values[0]:.2f} [{min(values):.2f}, {max(values):.2f}]"
+        )
     for name, qrels in (("fb15k237_sample", sample.drawn), ("fb15k237_judged", sample.judged)):
         write_judgements(qrels, out / f"{name}.qrels")
         line(f"wrote {out / name}.qrels: {len(qrels):,} answers", "dim")
@@ -352,7 +376,7 @@ def models(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
             )
             told[name] = measured(run, sample, name, folder)
     # As if judging had found all that is missing: the truth here is what it found.
-    options: Any = {"graph": sample.graph, "judged": sample.judged, "design": "complete"}
+    options: Any = {"graph": sample.graph, "judged": sample.judged, "design": "complete", "unevenness": 0}
     tables = {name: one.sparse for name, one in told.items()}
     lists = {name: one.lists for name, one in told.items()}
     found = audit(tables, _AUDITED, lists=lists, **options)

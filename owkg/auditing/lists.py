@@ -87,7 +87,7 @@ class Prepared:
         at = self.queries.select("query").with_row_index("row")
         tasks = tasks.join(at, on="query").sort("row", "answer")
         self.num_answers = len(tasks)
-        self.split = None if graph is None else ranked_split(tables[one], graph)
+        self.split = None if graph is None else ranked_split(next(iter(tables.values())), graph)
         row = tasks["row"].to_numpy().astype(np.int64)
         self.systems = tuple(tables)
         self._runs = {

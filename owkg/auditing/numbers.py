@@ -22,11 +22,14 @@ _MOST_UNEVEN = 3.0
 _HALVINGS = 6
 # How often the standard deviation of log n is taken again from what it led to.
 _SPREADS = 2
-# Steps of the fit of each level of uneven rates; the lowest logit of a level, and by how much it rises.
+# Steps of the fit of each level of uneven rates; the highest logit of a level, and by how much levels rise.
 _UNEVEN_STEPS = 100
-_LOWEST, _RISE = -9.0, 1.0
-# Levels that are tried between the last one with too few missing answers and the first with enough.
-_TRIES = 8
+_HIGHEST, _RISE = 12.0, 1.0
+# By how much the first level is below the logit of the sparsity, if rates rise with the number of answers.
+_BELOW = 4.0
+# Levels that are tried between the last one with too few missing answers and the first with enough, and how
+# near they need to come: the numbers are then brought to what is wanted.
+_TRIES, _NEAR = 8, 0.01
 # Expected numbers up to which binomials are summed.
 _FEW = 40
 
@@ -112,14 +115,14 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenne
         posterior, missing, rate = _even(known, share, whole, wanted, sparsity)
         found = 0.9 < missing / wanted < 1.1
     else:
-        spread = 1.0
+        spread, level = 1.0, float(special.logit(sparsity)) - _BELOW * (unevenness.size > 0)
         if unevenness.size:
             even, *_ = _even(known, share, whole, wanted, sparsity)
             spread = _log_spread(even, share, whole)
-        posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread)
+        posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread, level)
         for _ in range(_SPREADS if unevenness.size else 0):
-            spread = _log_spread(posterior, share, whole)
-            posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread)
+            spread, level = _log_spread(posterior, share, whole), float(special.logit(rate))
+            posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread, level)
         # The number that is missing may jump from one level of the rates to the next.
         found = 0.2 < missing / wanted < 5
     if not found:
@@ -233,11 +236,13 @@ def _uneven(
     wanted: float,
     unevenness: Unevenness,
     spread: float,
+    level: float,
 ) -> tuple[np.ndarray, float, float]:
-    """As `_even`, where rates differ: at the lowest level of the rates at which as many are missing.
+    """As `_even`, where rates differ: at the level of the rates at which as many are missing.
 
-    If rates rise steeply with the number of answers, queries with more answers may have fewer known ones, and
-    the same numbers of known answers have several explanations.
+    It is looked for from `level` on. If rates rise steeply with the number of answers, queries with more
+    answers may have fewer known ones, and the same numbers of known answers have several explanations: then
+    `level` is to be low, because the lowest one counts.
     """
     z, weights = special.roots_hermitenorm(_POINTS if unevenness.deviation else 1)
     weights, among = weights / weights.sum(), _log_choose(whole, known[:, None])
@@ -260,14 +265,20 @@ def _uneven(
         posterior = posterior / np.maximum(posterior.sum(1, keepdims=True), 1e-300)
         return posterior, float(share @ posterior @ whole - share @ known)
 
-    low = high = _LOWEST
-    few, (posterior, many) = 0.0, at(high)
-    while many < wanted and high < -_LOWEST:
+    low = high = level
+    posterior, missing = at(level)
+    few = many = missing
+    rate = level
+    while many < wanted and high < _HIGHEST:
         low, few, high = high, many, high + _RISE
         posterior, many = at(high)
-    missing, rate = many, high
+        missing, rate = many, high
+    while few > wanted and low > -_HIGHEST:
+        high, many, low = low, few, low - _RISE
+        posterior, few = at(low)
+        missing, rate = few, low
     for _ in range(_TRIES):
-        if not few > 0 or abs(missing - wanted) < 1e-3 * wanted:
+        if not 0 < few < wanted < many or abs(missing - wanted) < _NEAR * wanted:
             break
         # Logarithms of how many are missing are close to a line; no less than a tenth of the way.
         part = np.log(wanted / few) / np.log(many / few)

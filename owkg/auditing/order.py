@@ -190,28 +190,24 @@ def full_intervals(
 
 def full_ranges(
     name: str,
-    metric: RankWeight,
     each: list[Observed],
+    fulls: list[Full],
     sparsity: Float64[np.ndarray, "sparsities"],
-    correlation: Float64[np.ndarray, "correlations"],
     level: float,
     limits: Float64[np.ndarray, "systems 2"],
-) -> tuple[Full, np.ndarray, np.ndarray]:
-    """Full-test metrics under the first unevenness of missing rates, and their intervals over all of them.
+) -> tuple[np.ndarray, np.ndarray]:
+    """(low, high): the lowest and the highest end of full-test intervals over kinds of unevenness.
+
+    NaN where the value is impossible under each of them.
 
     Args:
         name: of the metric.
-        metric: a plain mean of a rank weight.
         each: the values, under each unevenness.
-        sparsity, correlation: the grid.
+        fulls: of `full_metrics`, of each.
+        sparsity: of the grid.
         level: of the intervals.
         limits: (low, high) of each value at this level.
-
-    Returns:
-        (what the first implies; the lowest and the highest end of all intervals, NaN where the value is
-        impossible under each unevenness).
     """
-    fulls = [full_metrics(name, metric, seen, sparsity, correlation) for seen in each]
     possible = np.any([np.isfinite(full.full) for full in fulls], axis=0)
     low, high = np.full((2, *possible.shape), np.nan)
     for seen, full in zip(each, fulls, strict=True):
@@ -219,7 +215,7 @@ def full_ranges(
         # On the way from an unevenness that is impossible to one that is possible lies the end.
         below, above = (np.where(np.isfinite(end), end, full.reached) for end in ends)
         low, high = np.fmin(low, below), np.fmax(high, above)
-    return fulls[0], np.where(possible, low, np.nan), np.where(possible, high, np.nan)
+    return np.where(possible, low, np.nan), np.where(possible, high, np.nan)
 
 
 def probabilities(

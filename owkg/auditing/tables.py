@@ -190,8 +190,9 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     one, other = np.triu_indices(len(systems), 1)
     called = {"first": [systems[i] for i in one], "second": [systems[i] for i in other]} | part.named
     limits = _limits(part, ci)
-    models = _models(part, box, ci, limits)
-    grid, of_box = _grid_and_box(part, box, (one, other), ci, limits)
+    fulls = _Fulls(part, box)
+    models = _models(part, box, fulls, ci, limits)
+    grid, of_box = _grid_and_box(part, fulls, (one, other), ci, limits)
     broken, facts = _breakdowns(part, called, ready)
     tested = pairwise(part.scores, part.metric.name, test=test, key=seed)
     most = float(np.ptp(part.ends))  # by which two systems can differ
@@ -212,7 +213,7 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
             "ci_high": high,
             "p_value": tested.p,
             **broken,
-            **_of_order(part, box, (one, other), ci),
+            **_of_order(part, box, fulls, (one, other), ci),
             "required_queries": np.where(np.isfinite(size), np.maximum(np.ceil(z**2 * size), 1), np.nan),
         }
     )
@@ -249,7 +250,46 @@ def _limits(part: Part, ci: float) -> Float64[np.ndarray, "systems 2"]:
     return intervals(means, ci)
 
 
-def _models(part: Part, box: Box, ci: float, limits: np.ndarray) -> pl.DataFrame:
+class _Fulls:
+    """Full-test metrics of all systems at their correlations, under each unevenness; each grid is made once.
+
+    Attributes:
+        each: the values under each unevenness.
+        points: correlations of any system.
+        at: which of them each system has, [systems, most points]; repeated where it has fewer.
+        middle: the one in the middle of each system's.
+    """
+
+    def __init__(self, part: Part, box: Box) -> None:
+        self._name, self._weight = part.metric.name, part.weight
+        self.each = box.each(part.seen)
+        own = [box.correlations(system) for system in part.scores.systems]
+        self.points = np.unique(np.concatenate(own))
+        longest = max(map(len, own))
+        self.at = np.stack([np.resize(np.searchsorted(self.points, rho), longest) for rho in own])
+        self.middle = np.array([np.abs(self.points - (rho[0] + rho[-1]) / 2).argmin() for rho in own])
+        self._found: dict[bytes, list[order.Full]] = {}
+
+    def of(self, sparsity: np.ndarray) -> list[order.Full]:
+        """Under each unevenness, [systems, sparsities, points]."""
+        key = sparsity.tobytes()
+        if key not in self._found:
+            self._found[key] = [
+                order.full_metrics(self._name, self._weight, seen, sparsity, self.points)
+                for seen in self.each
+            ]
+        return self._found[key]
+
+    def ranges(self, sparsity: np.ndarray, ci: float, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(low, high) over all unevennesses, [systems, sparsities, points]."""
+        return order.full_ranges(self._name, self.each, self.of(sparsity), sparsity, ci, limits)
+
+    def own(self, values: np.ndarray) -> np.ndarray:
+        """Of values at all points, those of each system, [systems, sparsities, most points]."""
+        return np.take_along_axis(values, self.at[:, None, :], 2)
+
+
+def _models(part: Part, box: Box, fulls: _Fulls, ci: float, limits: np.ndarray) -> pl.DataFrame:
     """Values with intervals, and where a sparsity is stated what they imply over the box.
 
     Points of the box that a value refutes are left out.
@@ -263,7 +303,7 @@ def _models(part: Part, box: Box, ci: float, limits: np.ndarray) -> pl.DataFrame
     columns |= {"ci_low": limits[:, 0], "ci_high": limits[:, 1]}
     sparsity = _box_sparsities(box)
     if sparsity is not None:
-        rows = _over_box(part, box, sparsity, ci, limits)
+        rows = _over_box(fulls, sparsity, ci, limits)
         if all(row["refuted"] == 1 for row in rows):
             raise ArgumentError("sparsity", _impossible(part, box))
         for key in rows[0]:
@@ -271,35 +311,27 @@ def _models(part: Part, box: Box, ci: float, limits: np.ndarray) -> pl.DataFrame
     return _framed(pl.DataFrame(columns), MODELS)
 
 
-def _over_box(
-    part: Part, box: Box, sparsity: np.ndarray, ci: float, limits: np.ndarray
-) -> list[dict[str, float]]:
+def _over_box(fulls: _Fulls, sparsity: np.ndarray, ci: float, limits: np.ndarray) -> list[dict[str, float]]:
     """Strength and full-test metric of each system in the middle of the box, and their ends over it."""
-    rows: dict[int, dict[str, float]] = {}
-    own = [box.correlations(system) for system in part.scores.systems]
-    # Systems of the same correlations are looked at together.
-    for rho in dict.fromkeys(map(tuple, own)):
-        these = [i for i, other in enumerate(own) if tuple(other) == rho]
-        each = box.each(part.seen.only(these))
-        full, *ends = order.full_ranges(
-            part.metric.name, part.weight, each, sparsity, np.array(rho), ci, limits[these]
-        )
-        middle = tuple(int(np.abs(x - (x[0] + x[-1]) / 2).argmin()) for x in (sparsity, np.array(rho)))
-        for i, value, below, above in zip(these, full.full, *ends, strict=True):
-            possible = np.isfinite(below)
-            row = {"full": value[middle], "full_low": np.nan, "full_high": np.nan}
-            if possible.any():
-                row |= {"full_low": np.nanmin(below), "full_high": np.nanmax(above)}
-            # Of a metric that reads the same at every strength, none is implied.
-            span = full.best - full.chance or np.nan
-            strengths = {
-                key.replace("full", "strength"): np.clip((x - full.chance) / span, 0, 1)
-                for key, x in row.items()
-            }
-            rows[i] = {
-                key: float(x) for key, x in (row | strengths | {"refuted": 1 - possible.mean()}).items()
-            }
-    return [rows[i] for i in range(len(own))]
+    first = fulls.of(sparsity)[0]
+    half = int(np.abs(sparsity - (sparsity[0] + sparsity[-1]) / 2).argmin())
+    # Of a metric that is the same at every strength, none is implied.
+    span = first.best - first.chance or np.nan
+    rows = []
+    for i, (low, high) in enumerate(zip(*map(fulls.own, fulls.ranges(sparsity, ci, limits)), strict=True)):
+        possible = np.isfinite(low)
+        row = {"full": first.full[i, half, fulls.middle[i]], "full_low": np.nan, "full_high": np.nan}
+        if possible.any():
+            row |= {"full_low": np.nanmin(low), "full_high": np.nanmax(high)}
+        strengths = {
+            key.replace("full", "strength"): np.clip((x - first.chance) / span, 0, 1)
+            for key, x in row.items()
+        }
+        # Correlations that are repeated count once.
+        once = np.unique(fulls.at[i], return_index=True)[1]
+        refuted = {"refuted": 1 - possible[:, once].mean()}
+        rows.append({key: float(x) for key, x in (row | strengths | refuted).items()})
+    return rows
 
 
 def _impossible(part: Part, box: Box) -> str:
@@ -316,22 +348,20 @@ def _impossible(part: Part, box: Box) -> str:
     return f"of {stated} is not possible for any system: {why}. {other}"
 
 
-def _of_order(part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: float) -> dict[str, Any]:
+def _of_order(
+    part: Part, box: Box, fulls: _Fulls, pairs: tuple[np.ndarray, np.ndarray], ci: float
+) -> dict[str, Any]:
     """Probabilities over the box, and the sparsity and correlation that break the order."""
-    seen, name, systems = part.seen, part.metric.name, part.scores.systems
+    name, systems = part.metric.name, part.scores.systems
     own = [box.correlations(system) for system in systems]
     found: dict[str, Any] = {}
     conditional = _box_sparsities(box._replace(sparsity=box.sparsity or box.found))
     for label, sparsity in (("box", conditional), ("grid", _SPARSITIES)):
         if sparsity is None:
             continue
-        points = np.unique(np.concatenate(own))
-        longest = max(map(len, own))
-        at = np.array([np.resize(np.searchsorted(points, rho), longest) for rho in own])
         parts = []
-        for one in box.each(seen):
-            full = order.full_metrics(name, part.weight, one, sparsity, points)
-            chosen = [np.take_along_axis(values, at[:, None, :], 2) for values in (full.full, full.slope)]
+        for one, full in zip(fulls.each, fulls.of(sparsity), strict=True):
+            chosen = [fulls.own(values) for values in (full.full, full.slope)]
             both = [(values[pairs[0]][..., None], values[pairs[1]][..., None, :]) for values in chosen]
             parts.append(order.probabilities(name, one, sparsity, pairs, *both))
         # [pairs, sparsities, correlations of the first and of the second, unevennesses]
@@ -349,15 +379,15 @@ def _of_order(part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: fl
             found["breakdown_sparsity"] = order.breaking_sparsity(sparsity, least, ci)
     sparsity = _box_sparsities(box)
     sparsity = _SPARSITIES[_SPARSITIES <= LARGEST] if sparsity is None else sparsity
-    seen = box.each(seen)[0]
-    wide = order.full_metrics(name, part.weight, seen, sparsity, _CORRELATIONS)
+    wide = order.full_metrics(name, part.weight, fulls.each[0], sparsity, _CORRELATIONS)
+    full = fulls.of(sparsity)[0]
+    inside = np.where(full.inside, full.full, np.nan)
     gap = np.full(len(pairs[0]), np.nan)
     for i in range(len(systems)):
         rows = np.flatnonzero(pairs[0] == i)
         if not rows.size:
             continue
-        full = order.full_metrics(name, part.weight, seen.only([i]), sparsity, own[i])
-        mine = np.where(full.inside, full.full, np.nan)
+        mine = inside[[i]][:, :, np.searchsorted(fulls.points, own[i])]
         theirs = np.where(wide.inside, wide.full, np.nan)[pairs[1][rows]]
         gap[rows] = order.breaking_correlation(
             np.broadcast_to(mine, (len(rows), *mine.shape[1:])), theirs, own[i], _CORRELATIONS
@@ -370,7 +400,7 @@ def _box_sparsities(box: Box) -> np.ndarray | None:
 
 
 def _grid_and_box(
-    part: Part, box: Box, pairs: tuple[np.ndarray, np.ndarray], ci: float, limits: np.ndarray
+    part: Part, fulls: _Fulls, pairs: tuple[np.ndarray, np.ndarray], ci: float, limits: np.ndarray
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Columns of the grid [systems, sparsities], and probabilities [pairs, sparsities, correlations].
 
@@ -379,23 +409,26 @@ def _grid_and_box(
     and the difference of the map.
     """
     name, sparsity = part.metric.name, _SPARSITIES[_SHOWN]
-    middle = np.array([np.mean(box.correlations(system)[[0, -1]]) for system in part.scores.systems])
-    columns = np.full((4, len(middle), len(sparsity)), np.nan)
+    first = fulls.of(_SPARSITIES)[0]
+    columns = np.stack(
+        [
+            np.take_along_axis(values[:, _SHOWN], fulls.middle[:, None, None], 2)[..., 0]
+            for values in (first.strength, first.full, *fulls.ranges(_SPARSITIES, ci, limits))
+        ]
+    )
+    middle = fulls.points[fulls.middle]
     sure = np.full((len(pairs[0]), len(sparsity), len(_CORRELATIONS)), np.nan)
     for rho in np.unique(middle):
         tried = np.abs(rho + _CORRELATIONS) <= 1
         own = int(np.flatnonzero(_CORRELATIONS[tried] == 0)[0])
-        each = box.each(part.seen)
-        full = order.full_metrics(name, part.weight, each[0], sparsity, (rho + _CORRELATIONS)[tried])
-        ends = order.full_ranges(name, part.weight, each, sparsity, np.array([rho]), ci, limits)[1:]
+        seen = fulls.each[0]
+        full = order.full_metrics(name, part.weight, seen, sparsity, (rho + _CORRELATIONS)[tried])
         these = middle == rho
-        columns[:2, these] = [x[these, :, own] for x in (full.strength, full.full)]
-        columns[2:, these] = [x[these, :, 0] for x in ends]
         rows = np.flatnonzero(these[pairs[0]])
         one, other = (index[rows] for index in pairs)
         values = [(x[one][..., [own]], x[other]) for x in (full.full, full.slope)]
         sure[np.ix_(rows, np.arange(len(sparsity)), np.flatnonzero(tried))] = order.probabilities(
-            name, each[0], sparsity, (one, other), *values
+            name, seen, sparsity, (one, other), *values
         )
     return dict(zip(("strength", "full", "full_low", "full_high"), columns, strict=True)), sure
 

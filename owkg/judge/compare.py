@@ -400,9 +400,13 @@ _Pick = Callable[[Mapping[str, Any]], Scores | None]
 def _of_rows(
     tables: Mapping[str, RankTable], chosen: list[Metric], ties: str, part: Mapping[str, Any]
 ) -> Scores | None:
-    """The scores on a part of the rows of every table."""
+    """The scores on a part of the rows of every table; None where it has none of some weight."""
     own = {name: RankTable.trusted(table.frame.filter(**part)) for name, table in tables.items()}
-    return _scores(own, chosen, ties) if all(map(len, own.values())) else None
+    some = (
+        len(of) and ("weight" not in of.frame.columns or (of.frame["weight"] > 0).any())
+        for of in own.values()
+    )
+    return _scores(own, chosen, ties) if all(some) else None
 
 
 def _of_queries(scores: Scores, part: Mapping[str, Any]) -> Scores | None:

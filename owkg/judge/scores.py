@@ -17,6 +17,7 @@ from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import RANKS
+from owkg.ranks.tasks import weighed
 from owkg.stats.nested import NO_SEEDS, SeedSpread, crossed_spread
 from owkg.stats.rank_correlation import round_ties
 
@@ -209,7 +210,10 @@ def runs_of(
             continue
         parts = RankTable.of_entities(table, source=name).frame.partition_by("seed", as_dict=True)
         for seed in seeds:
-            found[f"{name}, seed {seed}"] = RankTable.trusted(parts[(seed,)])
+            called = f"{name}, seed {seed}"
+            while called in tables:  # a system may be called so
+                called += "'"
+            found[called] = RankTable.trusted(parts[(seed,)])
             owners.append((name, seed))
     return found, owners
 
@@ -237,7 +241,7 @@ def over_seeds(
 
 
 def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.DataFrame]:
-    """The tasks of all systems, which answer the same queries, and their rows, by the column model.
+    """The tasks of some weight of all systems, which answer the same queries, and their rows, by `model`.
 
     Raises:
         ValueError: if a table is malformed, or the systems have other queries, answers or weights. A table
@@ -260,6 +264,8 @@ def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.Da
     tasks, table = tasks_of(RankTable.trusted(pl.concat([part.select(shared) for part in parts])))
     everything = tasks.query if tasks.query is not None else np.arange(len(table))
     _refuse_other_answers(table, everything, tuple(tables))
+    if len((own := weighed(tasks)).optimistic) < len(table):
+        return own, table.filter(pl.col("weight") > 0)
     return tasks, table
 
 

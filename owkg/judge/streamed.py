@@ -23,6 +23,7 @@ from owkg.judge.scores import (
     refuse_other_weights,
     weights_of,
 )
+from owkg.judge.systems import note
 from owkg.metrics import Metric, Tasks, Ties, part_of
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import Estimates, checked_options, estimates
@@ -31,6 +32,7 @@ from owkg.ranks import RankDataset
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.partitions import Partitions, partitions
 from owkg.ranks.table import RELATION, TRIPLE
+from owkg.ranks.tasks import weighed
 from owkg.ranks.together import read_datasets
 
 # Copies of the scores of every query that are there at a time, about.
@@ -62,10 +64,14 @@ def dataset_of(systems: Any, *, ties: str | None, **absent: Any) -> RankDataset 
         if value:
             raise ArgumentError(name, "needs rank tables in memory, and `systems` has a folder or a pattern.")
     whole = RankDataset.joined(read_datasets(sources, list(by_name) or None))
-    if "bounded" in whole.columns and ties is None and True in whole.unique("bounded"):
-        raise ArgumentError(
-            "ties", "must say where answers stand whose ranks are bounds (column bounded), got None."
-        )
+    if "bounded" in whole.columns and True in whole.unique("bounded"):
+        if ties is None:
+            raise ArgumentError(
+                "ties",
+                f"must say where answers stand that are not listed: {whole.source} has ranks that are bounds "
+                "(column bounded). pessimistic puts them last, optimistic next.",
+            )
+        note(f"{whole.source} has ranks that are bounds: the tie rule {ties} says which of them count.")
     return whole
 
 
@@ -119,9 +125,9 @@ def stream_scores(
             raise ArgumentError("systems", f'must rank heads and tails here, got the side "{RELATION}".')
         _refuse_raw_beside_filtered(parts, names)
         for number in range(parts.count):
-            if (found := parts.tasks(number)) is not None:
-                tasks, rows = found
-                of_runs = _by_run(parts, tasks, rows, owners)
+            found = parts.tasks(number)
+            if found is not None and (some := _by_run(parts, *found, owners)) is not None:
+                of_runs, tasks, rows = some
                 both = [ratios(own, chosen, rule) for own in of_runs.values()]
                 values.append(np.array([[one[i][0] for one in both] for i in range(len(chosen))]))
                 weights.append(
@@ -134,7 +140,7 @@ def stream_scores(
                     whole.add(part_of(tasks, models == name))
                 frames.append(_queries(parts, tasks, rows))
                 if len(frames) == 1:
-                    _require_memory(len(frames[0]) * dataset.rows / len(rows), values[0])
+                    _require_memory(len(frames[0]) * dataset.rows / len(found[1]), values[0])
             if on_progress is not None:
                 on_progress(parts.count + number + 1, 2 * parts.count)
     queries = pl.concat(frames)
@@ -157,8 +163,14 @@ def stream_scores(
     }
 
 
-def _by_run(parts: Partitions, tasks: Tasks, rows: pl.DataFrame, owners: list[Run]) -> dict[Run, Tasks]:
-    """The tasks of each system and seed, which rank the same answers to the same queries."""
+def _by_run(
+    parts: Partitions, tasks: Tasks, rows: pl.DataFrame, owners: list[Run]
+) -> tuple[dict[Run, Tasks], Tasks, pl.DataFrame] | None:
+    """The tasks of each system and seed, which rank the same answers to the same queries.
+
+    Returns:
+        (tasks of each, all tasks, their rows), of those of some weight; None where a part has none.
+    """
     key = [*TRIPLE, "side"]
     model = parts.labelled(rows["model"])
     several = any(seed is not None for _, seed in owners)
@@ -181,7 +193,12 @@ def _by_run(parts: Partitions, tasks: Tasks, rows: pl.DataFrame, owners: list[Ru
     if "weight" in rows.columns:
         labelled = counted.with_columns(parts.labelled(counted[name]) for name in TRIPLE)
         refuse_other_weights("systems", labelled)
-    return {run: part_of(tasks, mask) for run, mask in masks.items()}
+        if not (kept := (rows["weight"] > 0).to_numpy()).all():
+            if not kept.any():
+                return None
+            tasks, rows = weighed(tasks), rows.filter(kept)
+            masks = {run: mask[kept] for run, mask in masks.items()}
+    return {run: part_of(tasks, mask) for run, mask in masks.items()}, tasks, rows
 
 
 def _queries(parts: Partitions, tasks: Tasks, rows: pl.DataFrame) -> pl.DataFrame:

@@ -304,11 +304,17 @@ def report_tables(
 
 def warn_bounded(source: Any, rows: pl.DataFrame) -> None:
     """Warns (UserWarning) where ranks are bounds: a metric is then known between two ends."""
-    if "bounded" in rows.columns and (many := int(rows["bounded"].sum())):
+    if "bounded" in rows.columns:
+        warn_of_bounds(source, int(rows["bounded"].sum()), len(rows))
+
+
+def warn_of_bounds(source: Any, many: int, rows: int) -> None:
+    """Warns (UserWarning) if `many` of the ranks, above 0, are bounds."""
+    if many:
         warnings.warn(
-            f"{source}: {many:,} of {len(rows):,} ranks are bounds of ranks that are not known, so metrics "
-            "are known between those of the tie rules pessimistic and optimistic (`by` ties).",
-            stacklevel=3,
+            f"{source}: {many:,} of {rows:,} ranks are bounds of ranks that are not known, so metrics "
+            "are known between those of the tie rules pessimistic and optimistic.",
+            stacklevel=4,
         )
 
 

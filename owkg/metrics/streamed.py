@@ -29,6 +29,7 @@ from owkg.metrics.report import (
     sides_checked,
     wanted_metrics,
     warn_of,
+    warn_of_bounds,
 )
 from owkg.ranks.annotate import annotated
 from owkg.ranks.dataset import RankDataset
@@ -100,7 +101,7 @@ def stream_report(
         return annotated(RankTable.trusted(batch), graph).select(columns)
 
     runs = dataset.seeds()
-    size, total, tied = rows_of_part(dataset.rows), 0, 0
+    size, total, tied, bounds = rows_of_part(dataset.rows), 0, 0, 0
     with partitions(
         dataset,
         None if graph is None else prepared,
@@ -118,6 +119,7 @@ def stream_report(
         for tasks, rows in _parts(parts, told, runs):
             total += len(rows)
             tied += int((tasks.optimistic < tasks.pessimistic).sum())
+            bounds += int(rows["bounded"].sum()) if "bounded" in rows.columns else 0
             for key, own in _cuts(tasks, rows, breakdowns, sides, runs):
                 to = found if own.weight is None or own.weight.any() else weightless
                 if key not in to:
@@ -130,6 +132,7 @@ def stream_report(
             for key, own in _cuts(tasks, rows, breakdowns, sides, runs):
                 if own.weight is None or own.weight.any() or key in nothing:
                     found[key].add_below(own)
+    warn_of_bounds(dataset.source, bounds, total)
     frames, left_out = [], 0
     wholes = [(group, side) for group, side, seed in found if seed is None]
     for group, side in sorted(wholes, key=lambda key: (key[0].place(breakdowns), list(sides).index(key[1]))):
@@ -197,7 +200,11 @@ def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, 
             if runs:
                 named = rows.with_columns(parts.labelled(rows[n]) for n in ("model",) if n in rows.columns)
                 require_same_tasks(named, runs, labelled=parts.labelled)
-            kept = [name for name in ("model", *(one.column for one in Breakdown)) if name in rows.columns]
+            kept = [
+                name
+                for name in ("model", "bounded", *(one.column for one in Breakdown))
+                if name in rows.columns
+            ]
             yield tasks, rows.select("side").with_columns(parts.labelled(rows[name]) for name in kept)
             told.more(len(rows))
 

@@ -29,7 +29,7 @@ def seeds_of(frame: pl.DataFrame) -> dict[Any, tuple[int, ...]]:
 def require_same_tasks(
     frame: pl.DataFrame, runs: Runs, *, labelled: Callable[[pl.Series], pl.Series] = lambda column: column
 ) -> None:
-    """Raises ValueError if a seed of a model ranks other tasks than another seed of it.
+    """Raises ValueError if a seed of a model ranks other tasks than another one, or weighs them otherwise.
 
     Args:
         frame: a rank table, or whole queries of one, with each task of a run once.
@@ -39,16 +39,24 @@ def require_same_tasks(
     for model, seeds in runs.items():
         own = frame if model is None else frame.filter(pl.col("model") == model)
         task = [*TRIPLE, "side"]
-        counted = own.group_by(task).len().filter(pl.col("len") < len(seeds))
-        if counted.is_empty():
+        weight = pl.col("weight") if "weight" in own.columns else pl.lit(1.0)
+        counted = own.group_by(task).agg(pl.len(), least=weight.min(), most=weight.max())
+        lacking, other = pl.col("len") < len(seeds), pl.col("most") - pl.col("least") > 1e-9 * pl.col("most")
+        if (found := counted.filter(lacking | other)).is_empty():
             continue
-        row = counted.sort(task).row(0, named=True)
-        has = own.filter(pl.all_horizontal(pl.col(name) == row[name] for name in task))["seed"].to_list()
-        seed = next(one for one in seeds if one not in has)
+        few = found.filter(lacking)
+        row = (found if few.is_empty() else few).sort(task).row(0, named=True)
         said = "|".join(str(labelled(pl.Series(name, [row[name]]))[0]) for name in TRIPLE)
         named = "" if model is None else f" of {model!r}"
+        if few.is_empty():
+            raise ValueError(
+                f"the seeds{named} must have the same weights: those of {len(found):,} tasks differ, such as "
+                f"the {row['side']} of {said}, {row['least']:g} and {row['most']:g}."
+            )
+        has = own.filter(pl.all_horizontal(pl.col(name) == row[name] for name in task))["seed"].to_list()
+        seed = next(one for one in seeds if one not in has)
         raise ValueError(
-            f"the seeds{named} must rank the same tasks: seed {seed} lacks {len(counted):,}, such as the "
+            f"the seeds{named} must rank the same tasks: seed {seed} lacks {len(few):,}, such as the "
             f"{row['side']} of {said}, which seed {has[0]} ranks."
         )
 

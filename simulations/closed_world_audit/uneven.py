@@ -10,7 +10,7 @@ from scipy import special
 
 from owkg.auditing.implied import Answers
 from owkg.auditing.numbers import EVEN, Unevenness
-from owkg.auditing.order import full_ranges, observed
+from owkg.auditing.order import full_metrics, full_ranges, observed
 from owkg.auditing.tables import UNEVEN, unevenness_points
 from owkg.kg import num_candidates
 from owkg.rank_weights import rank_weight, tie_expectation
@@ -277,7 +277,8 @@ def _told(
     limits = intervals(means, 0.95)
     grid = _CORRELATIONS if near else np.zeros(1)
     metric = rank_weight(name)
-    _, low, high = full_ranges(name, metric, each, np.array([sparsity]), grid, 0.95, limits)
+    fulls = [full_metrics(name, metric, one, np.array([sparsity]), grid) for one in each]
+    low, high = full_ranges(name, each, fulls, np.array([sparsity]), 0.95, limits)
     within = np.abs(grid - rho[:, None]) <= near + 1e-9
     low, high = (np.where(within, ends[:, 0], np.nan) for ends in (low, high))
     return np.fmin.reduce(low, 1), np.fmax.reduce(high, 1)

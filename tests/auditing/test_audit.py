@@ -177,6 +177,21 @@ def test_systems_with_seeds(average):
     assert found.assumptions["answers"] == single.assumptions["answers"]
 
 
+def test_systems_with_seeds_and_a_graph():
+    """The graph says which answers are known; without lists the numbers are the same."""
+    frame = SEEDED["a"].filter(seed=20)
+    labels = frame["head"].unique().to_list(), frame["tail"].unique().to_list()
+    entities = (*labels[0], *labels[1], *(f"e{i}" for i in range(ENTITIES)))
+    at = {name: i for i, name in enumerate(entities)}
+    test = np.array([[at[h], 0, at[t]] for h, t in frame.select("head", "tail").rows()], np.int32)
+    train = np.array([[at["e0"], 0, at["e1"]]], np.int32)
+    graph = KnowledgeGraph(entities, ("r",), {"train": train, "test": test})
+    found = audit(SEEDED, "mrr", graph=graph, sparsity=(0.1, 0.3), test="t")
+    assert found.pairs["certified"].equals(
+        audit(SEEDED, "mrr", sparsity=(0.1, 0.3), test="t").pairs["certified"]
+    )
+
+
 def test_seeds_that_are_one_run_twice_are_certified_as_it():
     again = {
         name: pl.concat([frame.with_columns(seed=seed) for seed in range(2)])

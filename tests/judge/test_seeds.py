@@ -41,6 +41,13 @@ def test_scores_are_means_over_seeds(both):
     np.testing.assert_array_equal(found.seeds[0].value[:, 1], each[2])
 
 
+def test_a_system_may_be_called_like_a_seed_of_another(both):
+    other = table(9)
+    found = scores({"a, seed 1": other, "a": both["a"]}, CHOSEN)[0]
+    np.testing.assert_array_equal(found.value[:, 0], scores({"x": other}, CHOSEN)[0].value[:, 0])
+    np.testing.assert_array_equal(found.value[:, 1], scores({"a": both["a"]}, CHOSEN)[0].value[:, 0])
+
+
 def test_one_pair_whose_interval_is_over_queries_and_seeds(both):
     """By hand, of a macro metric: mean squares of both systems, Welch's degrees of freedom."""
     of = scores(both, CHOSEN)[0]

@@ -160,6 +160,26 @@ def test_other_weights_are_refused_by_macro_metrics_too(tables, tmp_path):
         owkg.compare([tmp_path / "ranks"], "macro-mrr")
 
 
+def test_rows_without_weight_change_nothing(tables, tmp_path):
+    """Neither in memory nor in a dataset, whose parts may have no other rows; macro metrics too."""
+    weighted = {
+        name: of.with_columns(weight=1.0 - of["head"].is_in(["h1", "h2"])) for name, of in tables.items()
+    }
+    kept = {name: of.filter(pl.col("weight") > 0) for name, of in weighted.items()}
+    names = [*NAMES, "macro-mrr"]
+    expected = owkg.compare(kept, names, test="t")
+    same(owkg.compare(weighted, names, test="t").pairs, expected.pairs)
+    none = {name: of.with_columns(weight=(pl.col("relation") != "r1") * 1.0) for name, of in tables.items()}
+    assert owkg.compare(none, names, test="t", by="relation").parts["relation"].unique().sort().to_list() == [
+        "r0",
+        "r2",
+    ]
+    written(weighted, tmp_path / "ranks")
+    found = owkg.compare({name: tmp_path / "ranks" / f"model={name}" for name in tables}, names, test="t")
+    same(found.values, expected.values)
+    same(found.pairs, expected.pairs)
+
+
 def test_raw_ranks_beside_filtered(tables, tmp_path):
     flagged = {name: table.with_columns(filtered=name != "rotate") for name, table in tables.items()}
     written(flagged, tmp_path / "ranks")

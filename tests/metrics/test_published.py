@@ -197,6 +197,24 @@ def test_tucker_is_better_on_nations_by_amrr(adjusted):
     assert tucker["nations"]["zmrr"] < tucker["wn18rr"]["zmrr"]
 
 
+def test_adjusted_mrr_orders_data_sets_as_mrr_does(adjusted):
+    """Of the three larger data sets; and by entities the largest is not FB15k-237 but WN18RR."""
+    larger = ["kinships", "fb15k237", "wn18rr"]
+    for (model,), part in adjusted.group_by("model"):
+        of = {row["dataset"]: row for row in part.iter_rows(named=True)}
+        by = {
+            name: sorted(larger, key=lambda one, name=name: -of[one][name])
+            for name in ("inverse_harmonic_mean_rank", "amrr")
+        }
+        assert by["inverse_harmonic_mean_rank"] == by["amrr"], model
+
+
+def test_the_largest_data_set_by_entities_is_wn18rr(owkg_data):
+    facts = {name: read_graph(owkg_data / name) for name in ("fb15k237", "wn18rr")}
+    assert facts["fb15k237"].num_entities < facts["wn18rr"].num_entities
+    assert sum(map(len, facts["fb15k237"].splits.values())) > sum(map(len, facts["wn18rr"].splits.values()))
+
+
 def test_table_4_counts_entities_of_train(owkg_data):
     for name, of_train, of_all in (("fb15k237", 14505, 14541), ("wn18rr", 40559, 40943)):
         graph = read_graph(owkg_data / name)

@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from owkg.cli.options import Format
+from owkg.kg import KnowledgeGraph, graph_statistics
 from simulations.printed import verdict
 from simulations.zhou2022 import judged_benchmark, tables
 from simulations.zhou2022.printed import cells
@@ -367,3 +368,12 @@ def test_a_file_that_is_cut_short_is_named(owkg_data, tmp_path):
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=r"pooling_depth.csv.gz: must be a whole gzip file"):
         read_study(tmp_path)
+
+
+def test_an_empty_intersection_of_three_splits_lets_facts_leak():
+    """A fact that trains and is asked, which the printed condition does not exclude."""
+    facts = {"train": [0, 0, 1], "valid": [0, 0, 2], "test": [0, 0, 1]}
+    splits = {name: np.array([fact], np.int32) for name, fact in facts.items()}
+    assert not set.intersection(*({tuple(fact)} for fact in facts.values()))
+    found = graph_statistics(KnowledgeGraph(("a", "b", "c"), ("r",), splits))
+    assert found["leakage"]["test"] == {"train": 1, "valid": 0}
