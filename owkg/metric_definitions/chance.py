@@ -5,6 +5,7 @@ independent factors; the reciprocal of a mean, and its powers, come from the Lap
 a quadrature that converges exponentially. The rest is drawn (`owkg.metric_definitions.monte_carlo`).
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -276,17 +277,29 @@ def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chanc
     return Chance(float(first), float(max(first**2 * np.expm1(log_second - 2 * log_first), 0.0)))
 
 
+# Deviations of a count beyond which it is certain to be on one side of half, and entries of tables in memory.
+_CERTAIN = 12.0
+_ENTRIES = 2**19
+
+
 def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
-    """Mean and variance of the weighted median of many random ranks, by the normal distribution of a count.
+    """Mean and variance of the weighted median of many random ranks, by the distribution of a count.
 
     The median is above x when less than half of the weight lies on ranks up to x. That weight is a sum of
-    independent terms with known mean and variance; the normal distribution with the two at every x leaves a
-    relative error of order 1/n in the variance and less in the mean. Of an even number of equal weights the
-    median is the mean of two ranks; when exactly half lies up to x, x is between them.
+    independent terms. Its distribution is binomial where all weights and all sizes are equal; where the
+    weights are, it is that of the saddlepoint, with a relative error of order 1/n in tails too (Daniels
+    1987). Where weights differ, it is the normal distribution: the error of the mean is of order 1/n, that of
+    a small variance, if few ranks are likely, a share of it.
+
+    Of an even number of equal weights the median is the mean of two ranks; when exactly half lies up to x, x
+    is between them.
 
     Args:
         shapes: of the tasks, at least some hundred.
         inverse: of 1 / median.
+
+    References:
+        Daniels (International Statistical Review 55, 1987), "Tail probability approximations".
     """
     once, twice = shapes.by_size(1), shapes.by_size(2)
     x = np.arange(len(once))
@@ -302,17 +315,80 @@ def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
     variance = np.where(variance > 1e-12 * total**2 / shapes.tasks, variance, 0.0)
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
     z = (mean - total / 2) / deviation
-    certain = np.heaviside(total / 2 - mean, 0.5)
-    upper = np.where(variance > 0, special.ndtr(-z), certain)  # P(median > x)
+    upper = np.where(variance > 0, special.ndtr(-z), np.heaviside(total / 2 - mean, 0.5))  # P(median > x)
+    between = np.zeros(len(x))
+    if shapes.weight is None:
+        near = np.flatnonzero((variance > 0) & (np.abs(z) < _CERTAIN))
+        lower, exactly = _half(once, near)
+        upper[near] = 1 - lower
+        if shapes.tasks % 2 == 0:  # a coin chooses between the two ranks A <= B in the middle
+            upper[near] += exactly / 2
+            # x lies between them with this probability; the distance of the two is then nearly geometric.
+            expected = np.maximum(above(once / sizes), 1e-300)  # ranks at x + 1
+            between[near] = exactly * (1 + np.exp(-expected[near])) / -np.expm1(-expected[near])
     probability = -np.diff(upper, prepend=1.0)[1:]  # of a median of x = 1, 2, ...
-    values = 1 / x[1:] if inverse else x[1:].astype(float)
-    first = float(np.dot(probability, values))
-    spread = float(np.dot(probability, (values - first) ** 2))
-    if shapes.weight is None and shapes.tasks % 2 == 0:
-        # So far a coin chose between the two ranks A <= B in the middle, which adds E[(B - A)^2] / 4; x
-        # lies between them with probability P(half up to x), their distance is nearly geometric.
-        between = np.where(variance > 0, np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * deviation), 0.0)
-        expected = np.maximum(above(once / sizes), 1e-300)  # ranks at x + 1
-        gap = float(np.sum(between * (1 + np.exp(-expected)) / -np.expm1(-expected)))
-        spread -= gap / 4 * (first**4 if inverse else 1.0)
-    return Chance(first, max(spread, 0.0))
+    between, x = between[1:], x[1:].astype(np.float64)
+
+    def average(of: Callable[[np.ndarray], np.ndarray]) -> float:
+        """Of a function of the median; that of (A + B) / 2 is not the mean of those of A and of B."""
+        bend = (of(x) + of(x + 1)) / 2 - of(x + 0.5)
+        return float(np.dot(probability, of(x)) - np.dot(between, bend))
+
+    def value(rank: np.ndarray) -> np.ndarray:
+        return 1 / rank if inverse else rank
+
+    first = average(value)
+    return Chance(first, max(average(lambda rank: (value(rank) - first) ** 2), 0.0))
+
+
+def _half(
+    by_size: Float[np.ndarray, "sizes"], x: Int[np.ndarray, "n"]
+) -> tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n"]]:
+    """P(at least half of the ranks are up to x), and P(exactly half), of so many tasks of each size.
+
+    Args:
+        by_size: tasks, by their candidates.
+        x: ascending.
+    """
+    sizes = np.flatnonzero(by_size)
+    many = by_size[sizes]
+    tasks = many.sum()
+    half = np.ceil(tasks / 2)
+    if len(sizes) == 1:
+        p = x / sizes[0]
+        ways = -np.log1p(tasks) - special.betaln(tasks - half + 1, half + 1)
+        exactly = np.exp(ways + special.xlogy(half, p) + special.xlog1py(tasks - half, -p))
+        return special.bdtrc(half - 1, int(tasks), p), exactly
+    if len(x) * len(sizes) > _ENTRIES:
+        # Both are smooth in x: their normal quantile and logarithm are nearly straight lines.
+        at = np.unique(np.linspace(0, len(x) - 1, max(2, _ENTRIES // len(sizes))).astype(np.int64))
+        lower, exactly = _half(by_size, x[at])
+        inside = (lower > 0) & (lower < 1) & (exactly > 0)
+        at, lower, exactly = at[inside], lower[inside], exactly[inside]
+        every = np.arange(len(x))
+        found = special.ndtr(np.interp(every, at, special.ndtri(lower)))
+        return found, np.exp(np.interp(every, at, np.log(exactly)))
+    p = np.minimum(x[:, None] / sizes, 1)
+    possible = (p == 1) @ many < half
+    p = p[possible]
+    # The tilt s by which half are up to x on average: K'(s) = half.
+    s = np.zeros((len(p), 1))
+    for _ in range(50):
+        tilted = p / (p + (1 - p) * np.exp(-s))
+        curve = (tilted * (1 - tilted)) @ many
+        step = np.clip((half - tilted @ many) / curve, -1, 1)
+        s[:, 0] += step
+        if np.abs(step).max(initial=0) < 1e-12:
+            break
+    tilted = p / (p + (1 - p) * np.exp(-s))
+    curve, s = (tilted * (1 - tilted)) @ many, s[:, 0]
+    height = np.log1p(p * np.expm1(s)[:, None]) @ many - s * half
+    root = np.sign(s) * np.sqrt(np.maximum(-2 * height, 0))
+    skew = (tilted * (1 - tilted) * (1 - 2 * tilted)) @ many
+    more = (skew / curve / 6 - 0.5) / np.sqrt(curve)  # the limit at s = 0
+    far = np.abs(root) > 1e-5
+    more[far] = np.log(-np.expm1(-s[far]) * np.sqrt(curve[far]) / root[far]) / root[far]
+    lower, exactly = np.ones(len(x)), np.zeros(len(x))
+    lower[possible] = special.ndtr(-(root + more))
+    exactly[possible] = np.exp(height) / np.sqrt(2 * np.pi * curve)
+    return lower, exactly

@@ -159,10 +159,11 @@ def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: Any) ->
 def _error(moments: Moments, slope: Float[np.ndarray, "5"]) -> float:
     """Standard error of a function of the sums, by linearisation; queries are the sampling units."""
     count = moments.queries
-    square = slope @ moments.gram @ slope
-    size = np.abs(moments.gram) + np.outer(np.abs(moments.totals), np.abs(moments.totals)) / count
-    # What is left when everything cancels is rounding.
-    if square <= 1e-14 * (np.abs(slope) @ size @ np.abs(slope)):
+    own = moments.centred(slope)
+    square = own @ moments.gram @ own
+    # What is left when everything cancels is rounding, also of the parts before they were centred.
+    rounding = 1e-14 * (np.abs(own) @ np.abs(moments.gram) @ np.abs(own))
+    if square <= rounding + 1e-24 * (np.abs(slope) @ np.abs(moments.totals)) ** 2 / count:
         return 0.0
     return float(np.sqrt(square * count / (count - 1)))
 

@@ -41,7 +41,7 @@ from owkg.stats.interval import Interval, intervals
 
 ALL_TIES = tuple(Ties)
 
-# Tasks of equal weight from which on the normal distribution of `chance.median_chance` is exact enough.
+# Tasks of equal weight from which on `chance.median_chance` is exact enough.
 _MANY_TASKS = 512
 
 # Tasks in files whose chance level is drawn at most.
@@ -86,7 +86,7 @@ def _drawn_chance(key: Any, statistic: Statistic, shapes: Shapes, draws: int) ->
 
 
 def median_chance(shapes: Shapes | None, key: Any, *, inverse: bool, draws: int = DRAWS) -> Chance:
-    """Chance level of the median, or its inverse: drawn for few tasks, by a normal distribution for many.
+    """Chance level of the median, or its inverse: drawn for few tasks, by the distribution of a count for many.
 
     Args:
         shapes: of the tasks, of which some have a weight above 0; None: not kept.

@@ -292,10 +292,12 @@ def _in_all(
 class Moments(NamedTuple):
     """Sums over queries of the parts, and of their products: all that a standard error takes.
 
-    The parts are in the order of `QuerySums`: weight, value, chance, variance, best.
+    The parts are in the order of `QuerySums`: weight, value, chance, variance, best. Each but the weight is
+    taken less its mean times the weight in `gram` and `heavy`, so that large parts that differ little keep
+    their digits.
 
     Attributes:
-        totals: sum of each part.
+        totals: sum of each part, as it is.
         gram: sum of the product of each two, less the product of their sums over the number of queries.
         worst: as in `QuerySums`.
         queries: how many; 1 where only totals are known.
@@ -311,6 +313,10 @@ class Moments(NamedTuple):
     effective: float
     heaviest: float
     heavy: Float[np.ndarray, "heavy 5"]
+
+    def centred(self, slope: Float[np.ndarray, "5"]) -> Float[np.ndarray, "5"]:
+        """The slope of a number in the parts that `gram` has, from that in the totals."""
+        return np.concatenate([[slope[0] + _means(self.totals) @ slope], slope[1:]])
 
     def heavy_share(self, slope: Float[np.ndarray, "5"]) -> float:
         """The share of the variance of a number that its heaviest queries carry, if they differ from others.
@@ -329,12 +335,13 @@ class Moments(NamedTuple):
         some = self.heavy[self.heavy[:, 0] > self.heavy[most, 0] * (1 + 1e-9)]
         if not len(some):
             return 0.0
+        slope = self.centred(slope)
         each, weight = some @ slope, some[:, 0]
         variance = float(slope @ self.gram @ slope)
         if not variance > 0:
             return 0.0
         rest = self.totals[0] - weight.sum()
-        total, queries = float(slope @ self.totals), self.queries
+        total, queries = float(slope[0] * self.totals[0]), self.queries
         ratio, other = each.sum() / weight.sum(), (total - each.sum()) / rest
         own = np.sum((each - ratio * weight) ** 2) * len(some) / max(len(some) - 1, 1) / weight.sum() ** 2
         # Squares of the others, around their own ratio, from those of all.
@@ -352,14 +359,21 @@ def _added(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack(arrays, axis=-1).sum(axis=-1)
 
 
+def _means(totals: Float[np.ndarray, "parts"]) -> Float[np.ndarray, "parts"]:
+    """What the parts are centred on, in units of the weight; 0 for the weight."""
+    means = totals / totals[0] if totals[0] > 0 else np.zeros(len(totals))
+    means[0] = 0
+    return means
+
+
 class Products(NamedTuple):
     """Sums over some queries of the parts, and of their products: what `Moments` are made of.
 
     Attributes:
         totals: sum of each part.
-        products: sum of the product of each two.
+        products: sum of the product of each two, each but the weight less its mean times the weight.
         heaviest: the largest weight.
-        heavy: the parts of the heaviest queries, at most `HEAVY`, where weights differ.
+        heavy: the parts of the heaviest queries as they are, at most `HEAVY`, where weights differ.
     """
 
     totals: Float[np.ndarray, "5"]
@@ -370,7 +384,8 @@ class Products(NamedTuple):
     @classmethod
     def of(cls, several: Sequence["Products"]) -> "Products":
         """Those of all queries, from those of some."""
-        totals, products = (_added(column) for column in list(zip(*several, strict=True))[:2])
+        totals = _added([one.totals for one in several])
+        products = _added([one._around(_means(totals)) for one in several])
         heavy = np.concatenate([one.heavy for one in several])
         heavy = heavy[np.argsort(-heavy[:, 0], kind="stable")[:HEAVY]]
         return cls(totals, products, max(one.heaviest for one in several), heavy)
@@ -378,19 +393,28 @@ class Products(NamedTuple):
     @classmethod
     def of_one(cls, totals: Float[np.ndarray, "5"]) -> "Products":
         """Those of a single query with such sums."""
-        return cls(totals, np.outer(totals, totals), float(totals[0]), np.empty((0, 5)))
+        return cls(totals, np.diag([float(totals[0]) ** 2, 0, 0, 0, 0]), float(totals[0]), np.empty((0, 5)))
+
+    def _around(self, means: Float[np.ndarray, "5"]) -> Float[np.ndarray, "5 5"]:
+        """The products of the parts less other means times the weight."""
+        more = _means(self.totals) - means
+        crossed = np.outer(more, self.products[0])
+        return self.products + crossed + crossed.T + np.outer(more, more) * self.products[0, 0]
 
     def moments(self, worst: float, queries: int) -> Moments:
         """The moments of so many queries, once these are all."""
         totals, products, heaviest, heavy = self
         if not totals[0] > 0:
             return Moments(totals, products, worst, queries, 0.0, 0.0, np.empty((0, 5)))
-        if queries * heaviest <= totals[0] * (1 + 1e-12):  # all weigh the same
-            heavy = np.empty((0, 5))
         effective = totals[0] ** 2 / products[0, 0]
-        centred = products - np.outer(totals, totals) / queries
+        gram = products.copy()
+        gram[0, 0] -= totals[0] ** 2 / queries
+        if queries * heaviest <= totals[0] * (1 + 1e-12):  # all weigh the same, and nothing varies with it
+            gram[0] = gram[:, 0] = 0
+            heavy = np.empty((0, 5))
         share = float(heaviest / totals[0])
-        return Moments(totals, centred, worst, queries, float(effective), share, heavy)
+        heavy = heavy - np.outer(heavy[:, 0], _means(totals))
+        return Moments(totals, gram, worst, queries, float(effective), share, heavy)
 
 
 _ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
@@ -417,19 +441,23 @@ def _products(by_ties: dict[Ties, QuerySums], known: _Heavy | None = None) -> di
     """What the rules share is summed once."""
     any_parts = next(iter(by_ties.values()))
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
-    of_shared, sums = _products_of(shared, shared), shared.sum(axis=1)
-    heaviest = float(any_parts.weight.max())
+    sums = shared.sum(axis=1)
     at = _heaviest(any_parts.weight, [] if known is None else known)
+    heaviest, heavy = float(any_parts.weight.max()), shared[:, at]
+    # Centred: of large parts that differ little, squares would lose the digits that differ.
+    shared[1:] -= _means(sums)[1:, None] * any_parts.weight
+    of_shared = _products_of(shared, shared)
     found: dict[int, Products] = {}
     for parts in by_ties.values():
         if id(parts) in found:
             continue
-        cross = _products_of(shared, parts.value[None])[:, 0]
-        square = _products_of(parts.value[None], parts.value[None])[0, 0]
+        totals = np.concatenate([[parts.value.sum()], sums])[_ORDER]
+        value = parts.value - _means(totals)[1] * parts.weight
+        cross = _products_of(shared, value[None])[:, 0]
+        square = _products_of(value[None], value[None])[0, 0]
         products = np.block([[square, cross], [cross[:, None], of_shared]])
-        totals = np.concatenate([[parts.value.sum()], sums])
-        heavy = np.stack([parts.value[at], *shared[:, at]], axis=1)[:, _ORDER]
-        found[id(parts)] = Products(totals[_ORDER], products[np.ix_(_ORDER, _ORDER)], heaviest, heavy)
+        most = np.stack([parts.value[at], *heavy], axis=1)[:, _ORDER]
+        found[id(parts)] = Products(totals, products[np.ix_(_ORDER, _ORDER)], heaviest, most)
     return {rule: found[id(parts)] for rule, parts in by_ties.items()}
 
 

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import special
 
 from owkg.metric_definitions.chance import (
     Shapes,
@@ -209,7 +209,7 @@ def _weighted_median(ranks, weight):
     ("count", "low", "high"), [(601, 100, 101), (600, 100, 101), (1000, 2, 3000), (601, 2, 9)]
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_median_of_many_by_the_normal_law(count, low, high, weighted, inverse):
+def test_the_median_of_many_by_draws(count, low, high, weighted, inverse):
     rng = np.random.default_rng(6)
     candidates = rng.integers(low, high, count)
     weight = 1 + rng.exponential(size=count) if weighted else None
@@ -248,12 +248,50 @@ def test_few_heavy_tasks_are_few_tasks():
     assert even.variance_standard_error == 0
 
 
-@pytest.mark.parametrize("count", [600, 1000])
-def test_the_median_of_an_even_number_is_between_two_ranks(count):
-    """Of two candidates the median is 1, 1.5 or 2, as a binomial count says."""
-    half = stats.binom.pmf(count // 2, count, 0.5)
-    found = median_chance(Shapes(np.full(count, 2)))
-    assert found.expectation == pytest.approx(1.5, rel=1e-9)
-    assert found.variance == pytest.approx((1 - half) / 4, rel=1e-3)
-    # A coin between the two ranks would make it 1/4, taking off twice as much (1 - 2 half) / 4.
-    assert half > 0.02
+def _of_counts(up_to, beyond, many):
+    """P(so many ranks of this kind, all others of that), by the number; sizes differ in both."""
+    found = np.ones(1)
+    for p, q, n in zip(up_to, beyond, many, strict=True):
+        k = np.arange(n + 1)
+        ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+        found = np.convolve(found, np.exp(ways + special.xlogy(k, p) + special.xlogy(n - k, q)))
+    return found
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize(
+    ("many", "sizes", "error"),
+    [
+        ([1025], [7], 1e-5),
+        ([1024], [7], 1e-5),
+        ([600], [2], 1e-8),
+        ([257, 258], [3, 4], 1e-4),
+        ([200, 201, 200], [9, 10, 11], 1e-4),
+        ([170, 172, 172], [5, 7, 30], 1e-4),
+        ([172, 172, 172], [1, 2, 3], 1e-3),
+    ],
+    ids=str,
+)
+def test_the_median_of_many_by_all_counts(many, sizes, error, inverse):
+    """The two ranks in the middle are A and B: half of all are up to a, and none from there to b."""
+    sizes, half, largest = np.array(sizes), sum(many) // 2, max(sizes)
+    share = np.minimum(np.arange(largest + 1)[:, None] / sizes, 1)
+    counts = [_of_counts(p, 1 - p, many) for p in share]
+    middle = np.zeros((largest + 1,) * 2)  # P(A <= a, B > b)
+    for a in range(1, largest + 1):
+        for b in range(a, largest + 1):
+            middle[a, b] = 0 if sum(many) % 2 else _of_counts(share[a], 1 - share[b], many)[half]
+    pairs = np.zeros((largest + 1,) * 2)
+    for a in range(1, largest + 1):
+        for b in range(a + 1, largest + 1):
+            pairs[a, b] = middle[a, b - 1] - middle[a - 1, b - 1] - middle[a, b] + middle[a - 1, b]
+    upper = np.diff([0.0] + [count[half + 1 :].sum() for count in counts[1:]], prepend=0.0)[1:]  # P(B = b)
+    rank = np.arange(1, largest + 1.0)
+    pairs = pairs[1:, 1:]
+    pairs[np.diag_indices(largest)] = upper - pairs.sum(0)
+    median = (rank[:, None] + rank) / 2
+    value = 1 / median if inverse else median
+    mean = np.sum(pairs * value)
+    found = median_chance(Shapes(np.repeat(sizes, many)), inverse=inverse)
+    assert found.expectation == pytest.approx(mean, rel=1e-5)
+    assert found.variance == pytest.approx(np.sum(pairs * (value - mean) ** 2), rel=error)

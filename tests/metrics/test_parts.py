@@ -5,7 +5,15 @@ import pytest
 
 from owkg.metric_definitions.measures import Probe, Weighting
 from owkg.metrics import Ties, evaluate, metric, part_of, probe, tasks, tasks_of
-from owkg.metrics.query_sums import QuerySums, moments_of, query_sums_by_ties, task_weight
+from owkg.metrics.estimate import _error, slopes
+from owkg.metrics.query_sums import (
+    Products,
+    QuerySums,
+    _products,
+    moments_of,
+    query_sums_by_ties,
+    task_weight,
+)
 from owkg.rank_weights import GMR, MR, MRR, hits_at
 from owkg.rank_weights.tables import rank_weights
 
@@ -178,8 +186,26 @@ def test_moments_are_sums_and_centred_products(full_table):
         parts = np.stack(by_ties[rule][:5])
         np.testing.assert_allclose(moments.totals, parts.sum(axis=1), rtol=1e-13)
         centred = parts - parts.mean(axis=1, keepdims=True)
-        np.testing.assert_allclose(moments.gram, centred @ centred.T, rtol=1e-10, atol=1e-11)
+        slope = np.array([0.3, -0.2, 0.5, 1.0, 0.7])
+        own = moments.centred(slope)
+        assert own @ moments.gram @ own == pytest.approx(np.sum((slope @ centred) ** 2), rel=1e-10)
         assert moments.queries == made.num_queries
+
+
+@pytest.mark.parametrize("weight", [1.0, np.array([1.0, 2.0, 1.0, 3.0, 1.5])], ids=["equal", "weights"])
+def test_large_values_that_differ_little_have_the_error_of_small_ones(weight):
+    """Also if the queries come in parts, whose means differ."""
+    value, weight = np.array([2.0, 9.0, 5.0, 1.0, 8.0]), weight * np.ones(5)
+
+    def errors(more):
+        parts = np.array([weight, weight * (value + more), weight * more / 2, weight * more**2 / 12, weight])
+        split = [_products({Ties.EXACT: QuerySums(*parts[:, at], 0)}) for at in (slice(3), slice(3, 5))]
+        whole = moments_of({Ties.EXACT: QuerySums(*parts, 0)})[Ties.EXACT]
+        slope = slopes(whole.totals, None, whole.totals[1] / whole.totals[0])
+        of_parts = Products.of([one[Ties.EXACT] for one in split]).moments(0, 5)
+        return [_error(moments, slope) for moments in (whole, of_parts)]
+
+    assert errors(1e8) == pytest.approx([errors(0.0)[0]] * 2, rel=1e-6)
 
 
 def test_a_rule_is_not_mistaken_for_another(full_table):
