@@ -173,7 +173,14 @@ def audit(
     known = _judgements(judged, design, drawn, sparsity_stated=stated is not None)
     box, seen = _box(ready, stated, own, known, drawn, graph, ci)
     if rates is not None:
-        box = box._replace(unevenness=unevenness_points(*rates), source=box.source | {"unevenness": GIVEN})
+        told = str(box.source.get("unevenness") or "")
+        most = max(max(one.deviation, abs(one.size)) for one in box.unevenness)
+        # What complete judgements show narrows a stated range that holds it.
+        if told and rates[0] == 0 and most <= rates[1]:
+            source = f"{GIVEN}, and {told}"
+        else:
+            box, source = box._replace(unevenness=unevenness_points(*rates)), GIVEN
+        box = box._replace(source=box.source | {"unevenness": source})
     start = ready if known.labels is None or ready.depth is None else ready.labelled(known.labels)
     if known.labels is not None and graph is not None:
         found = ready.found(known.labels, graph) if ready.depth is None else start.num_found
@@ -247,6 +254,8 @@ def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, fl
     if limits.shape not in ((), (2,)):
         raise ArgumentError(name, f"must be a number, or a lower and an upper one, got {value!r}.")
     low, high = (float(x) for x in limits.ravel()[[0, -1]])
+    if name == "sparsity" and 0.9999 < high < 1:
+        raise ArgumentError(name, f"must be at most 0.9999, got {high!r}.")
     if low > high:
         raise ArgumentError(name, f"must be an interval that is not empty, got {low:g} to {high:g}.")
     if name == "sparsity" and high >= 1:
@@ -440,7 +449,7 @@ def _from(design: Design) -> str:
 
 
 _INDEPENDENT = "nothing: 0 is taken"
-_RANGE = "nothing: the range on which intervals were measured"
+_RANGE = "not stated: the range on which intervals were measured"
 
 
 def _assumptions(

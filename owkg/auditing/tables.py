@@ -25,6 +25,9 @@ from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 from owkg.stats.interval import BoundedMean, intervals
 
+# Columns of models that rest on the stated sparsity.
+_IMPLIED = tuple(f"{of}{end}" for of in ("strength", "full") for end in ("", "_low", "_high"))
+
 AVERAGES = ("answers", "queries")
 """Over what a metric is a mean: all answers (micro), or queries of the mean of each (query-averaged)."""
 
@@ -229,8 +232,12 @@ def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: An
     pairs = pairs.with_columns(cs.float().fill_nan(None))
     told = _verdicts(pairs, box, part.known, ci, ready.num_found)
     pairs = pairs.with_columns(verdict=pl.Series(told, dtype=pl.String))
-    if box.sparsity is None:  # probabilities are of what was found alone, and went into the verdict
+    contradicted = max(ready.num_found, box.num_found) > _allowed(box, part.known)
+    # Probabilities of what was found alone went into the verdict; from what is contradicted nothing follows.
+    if box.sparsity is None or contradicted:
         pairs = pairs.drop("probability_low", "probability_high", strict=False)
+    if contradicted:
+        models = models.with_columns(pl.lit(None, pl.Float64).alias(name) for name in _IMPLIED)
     error = np.sqrt(np.maximum(variance, 1e-12 * np.nan_to_num(apart[:, None], nan=1.0) ** 2 / _QUERIES))
     wrong = special.ndtr(-np.nan_to_num(apart)[:, None] / error)
     grid = {"model": systems} | part.named, {"sparsity": _SPARSITIES[_SHOWN]}, grid
@@ -442,15 +449,19 @@ def _grid_and_box(
     return dict(zip(("strength", "full", "full_low", "full_high"), columns, strict=True)), sure
 
 
+def _allowed(box: Box, known: int) -> float:
+    """At most so many answers are missing; infinite where no sparsity is stated."""
+    stated = str(box.source["sparsity"]).startswith(GIVEN)
+    most = box.sparsity[1] if box.sparsity is not None and stated else 1.0
+    return known * most / (1 - most) if most < 1 else np.inf
+
+
 def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int = 0) -> list[str]:
     """The verdict on each pair, by the rules of docs/audit.md; `judged` answers are not in the test.
 
     `probability_low` and `_high` are over the box; where it has no upper end, over what was found.
     """
-    # At most so many are missing; where no sparsity is stated, there is no such number.
-    stated = str(box.source["sparsity"]).startswith(GIVEN)
-    most = box.sparsity[1] if box.sparsity is not None and stated else 1.0
-    allowed = known * most / (1 - most) if most < 1 else np.inf
+    allowed = _allowed(box, known)
     missing = allowed - judged
     independent = box.correlation is None
     holds, reversed_ = (
