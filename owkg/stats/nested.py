@@ -60,8 +60,8 @@ def crossed_spread(
 def nested(variance: Any, freedom: Any, component: Any, square: Any) -> tuple[Any, Any]:
     """(variance, degrees of freedom) of a mean, or of a difference of means, over queries and seeds.
 
-    The degrees of freedom are those of Welch and Satterthwaite, at least one. Where the seeds differ by no more
-    than their queries explain, both are those of the queries.
+    The degrees of freedom are those of Welch and Satterthwaite, at least one. Where the seeds differ by no
+    more than their queries explain, both are those of the queries.
 
     Args:
         variance: over samples of queries, of the mean over seeds.
