@@ -175,6 +175,9 @@ def audit(
     if rates is not None:
         box = box._replace(unevenness=unevenness_points(*rates), source=box.source | {"unevenness": GIVEN})
     start = ready if known.labels is None or ready.depth is None else ready.labelled(known.labels)
+    if known.labels is not None and graph is not None:
+        found = ready.found(known.labels, graph) if ready.depth is None else start.num_found
+        box = box._replace(num_found=found)
     of = scores(tables, chosen, ties=rule)[0]
     seed_notes(of)
     tell = on_progress or (lambda done, total: None)
@@ -385,7 +388,7 @@ def _box(
             own = {name: limits for name, (limits, _) in both.items()}
             # "given" as long as no range is narrowed.
             source["correlation"] = max((told for _, told in both.values()), key=len)
-    box = Box(sparsity, own, source, bound)
+    box = Box(sparsity, own, source, bound, limit=share if low is None else low)
     if how.estimates:
         told = _unevenness(ready, judged.sample, graph, options)
         if told is not None:
@@ -650,8 +653,13 @@ def _notes(box: Box, ready: Prepared, judged: _Judged) -> list[str]:
         )
     if str(box.source["sparsity"]).startswith(GIVEN) and box.sparsity is not None:
         known = ready.num_answers - ready.num_found
-        if ready.num_found > known * box.sparsity[1] / (1 - box.sparsity[1]):
-            found.append(f"Judging found more answers ({ready.num_found:,}) than the stated sparsity allows.")
+        if box.num_found > known * box.sparsity[1] / (1 - box.sparsity[1]):
+            found.append(f"Judging found more answers ({box.num_found:,}) than the stated sparsity allows.")
+        elif box.limit > box.sparsity[1]:
+            found.append(
+                f"The stated sparsity of at most {box.sparsity[1]:.3g} stands, although judging "
+                f"({judged.design.in_words}) shows at least {box.limit:.3f}."
+            )
     if ready.depth is None:
         found.append(
             "There are no lists: breakdown numbers are certified for the worst lists, none is demonstrated."

@@ -141,6 +141,19 @@ class Prepared:
         )
         self._depth, self._below, self._ends = depths, below, ends
 
+    def found(self, qrels: pl.DataFrame, graph: KnowledgeGraph) -> int:
+        """How many answers to the queries are judged relevant and not known; no lists are needed.
+
+        Args:
+            qrels: of `owkg.judge.read_judgements`.
+            graph: whose facts are known.
+        """
+        known = qrels_from_graph(graph, known_splits(graph, self.split))
+        found = binary(qrels).filter(pl.col("relevance") > 0).join(self.queries, on="query", how="semi")
+        for facts in (known, self._tasks):
+            found = found.join(facts, on=_ANSWER, how="anti")
+        return len(found)
+
     def labelled(self, qrels: pl.DataFrame) -> "Prepared":
         """The same with candidates judged: relevant ones are answers, others can never become any.
 

@@ -48,14 +48,19 @@ _WRONG = 0.05
 UNEVEN = (0.0, 1.5)
 """The range of unevenness where none is stated: the one on which intervals were measured."""
 
+# Distance of the points of a range of unevenness.
+_UNEVEN_STEP = 0.75
+
 
 def unevenness_points(low: float, high: float) -> tuple[Unevenness, ...]:
     """Kinds of unevenness within a range: rates that differ at random, or rise or fall with the answers.
 
-    The first is the middle of the range, at random.
+    The first is the middle of the range, at random. As in `points_of`, a range within another one has its
+    points, up to its own ends and middle.
     """
-    middle = (low + high) / 2
-    each = (one for u in (middle, low, high) for one in ((u, 0.0), (0.0, u), (0.0, -u)))
+    steps = np.arange(np.ceil(low / _UNEVEN_STEP), np.floor(high / _UNEVEN_STEP) + 1) * _UNEVEN_STEP
+    values = ((low + high) / 2, low, high, *steps.tolist())
+    each = (one for u in values for one in ((u, 0.0), (0.0, u), (0.0, -u)))
     return tuple(dict.fromkeys(Unevenness(*one) for one in each))
 
 
@@ -74,6 +79,8 @@ class Box(NamedTuple):
         found: (low, high) of the sparsity if no more is missing than judging found; None where nothing is
             judged, or `sparsity` is there.
         unevenness: of the missing rates of queries, the middle of its range first.
+        num_found: missing answers to the queries of the test that judging found.
+        limit: of the sparsity, the lowest that judgements allow; 0 without any.
     """
 
     sparsity: tuple[float, float] | None
@@ -81,6 +88,8 @@ class Box(NamedTuple):
     source: dict[str, str | None]
     found: tuple[float, float] | None = None
     unevenness: tuple[Unevenness, ...] = unevenness_points(*UNEVEN)
+    num_found: int = 0
+    limit: float = 0.0
 
     def each(self, seen: order.Observed) -> list[order.Observed]:
         """What is observed, under each unevenness."""
@@ -441,7 +450,8 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
     # At most so many are missing; where no sparsity is stated, there is no such number.
     stated = str(box.source["sparsity"]).startswith(GIVEN)
     most = box.sparsity[1] if box.sparsity is not None and stated else 1.0
-    missing = known * most / (1 - most) - judged if most < 1 else np.inf
+    allowed = known * most / (1 - most) if most < 1 else np.inf
+    missing = allowed - judged
     independent = box.correlation is None
     holds, reversed_ = (
         (result.HOLDS_IF_INDEPENDENT, result.REVERSED_IF_INDEPENDENT)
@@ -460,7 +470,7 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
             found.append(result.TURNED)
         elif significant and row["certified"] is None:
             found.append(result.HOLDS)
-        elif missing < 0:
+        elif max(judged, box.num_found) > allowed:
             found.append(result.CONTRADICTED)
         elif significant and not turned:
             found.append(result.HOLDS)

@@ -361,7 +361,8 @@ def _pairs(
     ).with_columns(pl.col("detectable", "effect").fill_nan(None))
     if test != PairTest.WILCOXON:
         return frame
-    return frame.with_columns(hypothesis=pl.lit("metric" if even else "symmetry"))
+    tested = even | of.seeded[found.first] | of.seeded[found.second]
+    return frame.with_columns(hypothesis=pl.Series(np.where(tested, "metric", "symmetry"), dtype=pl.String))
 
 
 def _by_metric(pairs: pl.DataFrame, alpha: float) -> pl.DataFrame:

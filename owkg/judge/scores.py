@@ -261,12 +261,26 @@ def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.Da
     kinds = {part["head"].dtype for part in parts}
     if len(kinds) > 1:
         raise ArgumentError("tables", "must all hold labels (text), or all ids (whole numbers).")
-    tasks, table = tasks_of(RankTable.trusted(pl.concat([part.select(shared) for part in parts])))
+    try:
+        tasks, table = tasks_of(RankTable.trusted(pl.concat([part.select(shared) for part in parts])))
+    except ValueError:
+        for name, one in tables.items():
+            _require_tasks(name, one)
+        raise
     everything = tasks.query if tasks.query is not None else np.arange(len(table))
     _refuse_other_answers(table, everything, tuple(tables))
     if len((own := weighed(tasks)).optimistic) < len(table):
         return own, table.filter(pl.col("weight") > 0)
     return tasks, table
+
+
+def _require_tasks(name: str, table: RankTable | pl.DataFrame) -> None:
+    """ValueError naming the file or the system, if rows rank the same task differently."""
+    try:
+        tasks_of(table)
+    except ValueError as error:
+        source = table.about.get("source") if isinstance(table, RankTable) else None
+        raise ValueError(f"{source or name}: {error}") from None
 
 
 def ratios(

@@ -221,9 +221,13 @@ def pairwise(
 def other_hypothesis(scores: Scores) -> list[str]:
     """Metrics whose equality Wilcoxon's test does not test, because their queries differ in weight.
 
+    None where every pair has a system with several seeds, because its p-value is of Student's t.
+
     Args:
         scores: of `owkg.judge.scores`.
     """
+    if len(scores.systems) - scores.seeded.sum() < 2:
+        return []
     return [name for name in scores.metrics if not _Units.of(_weighed(scores, name), name).even]
 
 

@@ -163,6 +163,7 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
             f"{row['first']} is the better one on the full test with probability {chance(low, high)}."
         )
     sparsity, models = _sparsity(said), (row["first"], row["second"])
+    model = f"{_unevenness(said)}, and {_MODEL} ({_error(said)})"
     if row["verdict"] == HOLDS:
         if said.get("sparsity") is not None:
             found.append(f"Rests on {sparsity}, for how many answers are missing at most; on no model.")
@@ -170,17 +171,21 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
             found.append("Rests on nothing that is missing.")
     elif low is None and str(row["verdict"]).startswith(HOLDS_IF_FOUND):
         least = f"a sparsity of what was found ({said.get('sparsity_at_least') or 0:.3g}) and no more"
-        found.append(f"Rests on {least}, {_correlation(said, models)}, and {_MODEL} ({_error(said)}).")
+        found.append(f"Rests on {least}, {_correlation(said, models)}, {model}.")
     elif low is None:
         found.append(f"Rests on the known answers alone, with {sparsity}.")
     else:
-        found.append(f"Rests on {sparsity}, {_correlation(said, models)}, and {_MODEL} ({_error(said)}).")
+        found.append(f"Rests on {sparsity}, {_correlation(said, models)}, {model}.")
     return " ".join(found)
 
 
 def protocol(said: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(name, what is said) of every assumption but the notes."""
-    return [(name.replace("_", " "), _plain(value)) for name, value in said.items() if name != "notes"]
+    some = {name: value for name, value in said.items() if name != "notes"}
+    if some.get("judged_labels"):  # two counts, not a range
+        found, rejected = some["judged_labels"]
+        some["judged_labels"] = f"{found:,} found answers, {rejected:,} candidates that can be none"
+    return [(name.replace("_", " "), _plain(value)) for name, value in some.items()]
 
 
 def limits(said: Mapping[str, Any], first: str, second: str) -> list[float] | None:

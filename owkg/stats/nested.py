@@ -60,8 +60,8 @@ def crossed_spread(
 def nested(variance: Any, freedom: Any, component: Any, square: Any) -> tuple[Any, Any]:
     """(variance, degrees of freedom) of a mean, or of a difference of means, over queries and seeds.
 
-    The degrees of freedom are those of Welch and Satterthwaite. Where the seeds differ by no more than their
-    queries explain, both are those of the queries.
+    The degrees of freedom are those of Welch and Satterthwaite, at least one. Where the seeds differ by no more
+    than their queries explain, both are those of the queries.
 
     Args:
         variance: over samples of queries, of the mean over seeds.
@@ -81,4 +81,7 @@ def nested(variance: Any, freedom: Any, component: Any, square: Any) -> tuple[An
     more = component > 0
     total = variance + np.where(more, component, 0.0)
     parts = variance**2 / freedom + np.where(more, square, 0.0)
-    return total, np.where(more & (parts > 0), total**2 / np.where(parts > 0, parts, 1.0), freedom)
+    satterthwaite = total**2 / np.where(parts > 0, parts, 1.0)
+    # What is taken off can leave less than one, which no estimate of a variance has.
+    least = np.minimum(freedom, 1.0)
+    return total, np.where(more & (parts > 0), np.maximum(satterthwaite, least), freedom)

@@ -11,7 +11,7 @@ import owkg
 from owkg.auditing import audit, best_weight_of, result
 from owkg.auditing.calibration import most_missing
 from owkg.auditing.result import BOX, GRID, MODELS, PAIRS, POWER, VERDICTS
-from owkg.auditing.tables import GIVEN, Box, _verdicts
+from owkg.auditing.tables import GIVEN, Box, _verdicts, unevenness_points
 from owkg.kg import KnowledgeGraph
 
 ENTITIES = 200
@@ -312,6 +312,14 @@ def test_verdicts(row, verdicts):
     assert all(result.no_stronger(one, told[0]) for one in told)
 
 
+def test_a_wider_range_of_unevenness_is_tried_where_a_narrower_one_is():
+    default = set(unevenness_points(0.0, 1.5))
+    for wider in ((0.0, 2.0), (0.0, 2.5), (0.0, 3.0)):
+        assert default <= set(unevenness_points(*wider))
+    assert unevenness_points(0.5, 0.6)[0] == (0.55, 0.0)
+    assert len(unevenness_points(0.0, 0.0)) == 1
+
+
 def test_verdicts_with_judged_answers():
     row = {"probability_low": 0.96, "probability_high": 0.99, "demonstrated": None}
     row |= {"certified": 36, "p_value": 0.001, "ci_low": 0.02, "difference": 0.1}
@@ -565,7 +573,7 @@ def test_few_queries_that_agree_are_not_sure():
 
 @pytest.mark.parametrize("rho", [0.024, -0.17, 0.33])
 def test_the_grid_and_the_map_are_at_the_stated_correlation(rho):
-    one = audit(SYSTEMS, "mrr", sparsity=0.5, correlation=rho, test="t")
+    one = audit(SYSTEMS, "mrr", sparsity=0.5, correlation=rho, unevenness=0, test="t")
     at = one.grid.filter(sparsity=0.5)
     for column in ("strength", "full", "full_low", "full_high"):
         np.testing.assert_allclose(at[column], one.models[column])

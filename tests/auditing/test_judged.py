@@ -193,6 +193,15 @@ def test_the_audit_uses_them():
     assert both["sparsity_from"] == f"given, and {told}"
     apart = audit(tables, "mrr", design="complete", sparsity=low / 2, **options).assumptions
     assert (apart["sparsity"], apart["sparsity_from"]) == ([low / 2, low / 2], "given")
+    assert any("Judging found more answers (3)" in note for note in apart["notes"])
+
+
+@pytest.mark.parametrize("design", ["complete", "pool", "unknown"])
+def test_what_contradicts_the_stated_sparsity_needs_no_lists(design):
+    tables = {"m": ranks(2, 2), "n": ranks(2, 1)}
+    found = audit(tables, "mrr", graph=GRAPH, judged=JUDGED, design=design, sparsity=0.1, test="t")
+    assert found.pairs["verdict"].to_list() == ["open: judging found more than the stated sparsity allows"]
+    assert any("Judging found more answers (3)" in note for note in found.assumptions["notes"])
 
 
 @pytest.mark.parametrize("design", [None, "pool", "sampled-pool", "budget", "sheet", "unknown"])

@@ -326,6 +326,7 @@ def test_missing_of_a_pool(call, tmp_path):
     )
     code, _, err = call("missing", pool, "--kg", "graph")
     assert code == 2
+    assert f"{pool}: must judge answers that are not known already" in err
     assert "got none: of all that are pooled nothing is judged yet" in err
     sheet = pl.read_csv(pool / "sheet.tsv", separator="\t", infer_schema=False, glob=False)
     label = pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("yes")).otherwise(pl.lit("no"))

@@ -86,6 +86,21 @@ def test_a_pair_without_seeds_keeps_its_test(both):
         assert among.seed_variance[at] == 0
 
 
+def test_wilcoxon_says_symmetry_of_pairs_without_seeds_alone(both):
+    for systems, of in ((both, []), (both | {"c": table(8), "d": table(9)}, [("c", "d")])):
+        with pytest.warns(UserWarning, match=r".") as told:
+            found = owkg.compare(systems, "mrr", test="wilcoxon").pairs
+        assert found.filter(hypothesis="symmetry").select("first", "second").rows() == of
+        assert any("symmetric around 0" in str(one.message) for one in told) is bool(of)
+
+
+def test_rows_that_a_column_seed_would_tell_apart_name_their_file(both, tmp_path):
+    both["a"].drop("seed").write_csv(tmp_path / "a.csv")
+    both["b"].write_csv(tmp_path / "b.csv")
+    with pytest.raises(ValueError, match=r"a\.csv: rows 1 and 25 rank the same task differently"):
+        owkg.compare([tmp_path / "b.csv", tmp_path / "a.csv"], "mrr")
+
+
 def test_values_are_those_of_metrics(both):
     with pytest.warns(UserWarning, match="randomisation test takes seeds as given"):
         found = owkg.compare(both, ["mrr", "macro-mrr"])

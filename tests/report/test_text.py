@@ -144,7 +144,8 @@ def row_of(**values):
 def test_a_verdict_comes_with_what_it_rests_on(audit):
     said = audit.assumptions
     box = words.pair_rests(row_of(verdict=VERDICTS[1]), said)
-    assert "a sparsity of 0.2 to 0.5 (given), a correlation of 0 to 0.1, and the model" in box
+    assert "a sparsity of 0.2 to 0.5 (given), a correlation of 0 to 0.1, missing rates of queries" in box
+    assert ", and the model" in box
     assert "probability 0.600 to 0.900" in box
     whatever = words.pair_rests(row_of(verdict=VERDICTS[0]), said)
     assert "Fewer than 34 missing answers do not turn it" in whatever
@@ -156,6 +157,12 @@ def test_a_verdict_comes_with_what_it_rests_on(audit):
     assert "facts" not in none
     alone = words.pair_rests(row_of(probability_low=None, probability_high=None), said | WITHOUT)
     assert alone.endswith("Rests on the known answers alone, with no stated sparsity.")
+
+
+def test_judged_labels_are_two_counts():
+    told = dict(words.protocol({"judged_labels": [239, 1240], "candidates": [239, 1240]}))
+    assert told["judged labels"] == "239 found answers, 1,240 candidates that can be none"
+    assert told["candidates"] == "239 to 1,240"
 
 
 def test_a_lower_bound_is_no_range(audit):

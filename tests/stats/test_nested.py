@@ -44,3 +44,10 @@ def test_weights_of_queries():
     metric = value.sum(1) / weight.sum()
     assert spread.component == pytest.approx(metric.var(ddof=1) / 3)
     assert spread == pytest.approx(seed_spread(metric, 0.0))
+
+
+def test_at_least_one_degree_of_freedom():
+    """Two seeds that differ by little more than their queries explain: nearly all of it is taken off."""
+    variance, freedom = nested(1e-4, 39, 1e-5, 0.25)
+    assert (variance, freedom) == (pytest.approx(1.1e-4), 1)
+    assert nested(1e-4, 0.5, 1e-5, 0.25)[1] == 0.5

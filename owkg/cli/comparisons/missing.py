@@ -48,6 +48,7 @@ def missing(
     Splits that hold the truth which --split lacks, as missing.txt and test_full.txt of owkg sample, do not
     count as known.
     """
+    from owkg.checks import ArgumentError
     from owkg.kg import fact_splits, known_splits
     from owkg.pools.missing import design_of, found_by_depth, judgements, missing_share
     from owkg.terminal.tables import line, printed
@@ -59,7 +60,12 @@ def missing(
     drawn = None if sample is None else judgements(sample).qrels
     how = design_of(known, judged, drawn)
     options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn, "design": how}
-    found = missing_share(judged, graph, by=groups, **options)
+    try:
+        found = missing_share(judged, graph, by=groups, **options)
+    except ArgumentError as error:
+        if error.name != "qrels":
+            raise
+        raise ValueError(f"{qrels}: {error.message}") from None
     hidden = [name for name in fact_splits(graph) if name not in known_splits(graph, split)]
     if any(len(graph.splits[name]) for name in hidden):
         notes.append(f"{', '.join(hidden)}: hold facts that {split} lacks, which do not count as known.")
@@ -72,7 +78,8 @@ def missing(
         print(json.dumps(said, indent=2))
         return
     least = "" if how.estimates else ", at least"
-    printed(f"Sparsity of {split}{least}; by {unit}", found.columns, map(_cells, found.iter_rows()))
+    heads = [f"sparsity{least}" if name == "sparsity_at_least" else name for name in found.columns]
+    printed(f"Sparsity of {split}{least}; by {unit}", heads, map(_cells, found.iter_rows()))
     if depths is not None:
         printed("Judged candidates by depth", depths.columns, map(_cells, depths.iter_rows()))
     line(f"design: {how}, {how.in_words}", "dim")
