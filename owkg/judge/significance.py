@@ -19,8 +19,10 @@ from owkg.stats.sign_flips import randomisation
 _ADDED = 0.5
 # Up to so many queries that differ, these are added; of more, less.
 _ADDED_UP_TO = 10
-# Shares of the variance, each what a heavy query has of it, that a sample may lack.
-_UNSEEN_SHARES = 20
+# Shares of the variance, each what a heavy query has of it, that a sample may lack; by simulation.
+_UNSEEN_SHARES = 24
+# Square of a score, 1 on average if large queries do not differ from others, from which on they are taken to.
+_NOTICED = 1.5
 # Differences of queries at a time.
 _CHUNK = 2**22
 
@@ -243,10 +245,11 @@ def difference_intervals(
     Where weights differ, the variance V is the jackknife's: of u_q = (d_q - D w_q) / (1 - h_q), h_q the share
     of the weight that the query has. It is changed twice:
 
-    - V is multiplied with 1 + 20 K (1 - 1 / z^2), K = sum u^4 / (sum u^2)^2, on the side towards which
-      heavier queries differ, if z^2 > 1. z is a score: the sum of e_q = (d_q - D w_q) (sqrt w_q - c) over
+    - V is multiplied with 1 + 24 K (1 - 1.5 / z^2), K = sum u^4 / (sum u^2)^2, on the side towards which
+      heavier queries differ, if z^2 > 1.5. z is a score: the sum of e_q = (d_q - D w_q) (sqrt w_q - c) over
       the root of sum e^2, c the weighted mean of sqrt w. If the difference depends on the weight, the sample
-      may lack the heaviest queries; K is the share of V that a heavy one has. The 20 is chosen by simulation.
+      may lack the heaviest queries; K is the share of V that a heavy one has. Both constants are chosen by
+      simulation.
     - Half a query of mean weight at each end of the values is added, if the systems differ on 10 queries at
       most; (10 / number)^2 of it if they differ on more.
 
@@ -392,12 +395,12 @@ class _Units(NamedTuple):
         squares = np.square(rest / np.where(share > 0, share, np.inf))
         seen = squares.sum(1)
         heavy = np.einsum("pq,pq->p", squares, squares) / np.where(seen > 0, seen, 1) ** 2
-        # Whether larger queries differ: the square of a score, 1 on average if they do not.
+        # Whether larger queries differ.
         root = np.sqrt(self.relative)
         rest *= root - (root * self.relative).mean()
         score, of_score = rest.sum(1), np.einsum("pq,pq->p", rest, rest)
-        apart = np.maximum(0, 1 - of_score / np.where(of_score > 0, np.maximum(score**2, of_score), 1))
-        wider = 1 + _UNSEEN_SHARES * heavy * apart
+        noticed = np.divide(_NOTICED * of_score, score**2, out=np.ones_like(score), where=score != 0)
+        wider = 1 + _UNSEEN_SHARES * heavy * np.maximum(0, 1 - noticed)
         below, above = np.where(score < 0, wider, 1), np.where(score > 0, wider, 1)
         seen *= (largest / queries) ** 2
         differ = np.count_nonzero(np.abs(gaps) > _EQUAL * largest.max(initial=0), axis=1)

@@ -86,7 +86,7 @@ def _drawn_chance(key: Any, statistic: Statistic, shapes: Shapes, draws: int) ->
 
 
 def median_chance(shapes: Shapes | None, key: Any, *, inverse: bool, draws: int = DRAWS) -> Chance:
-    """Chance level of the median, or its inverse: drawn for few tasks, by the distribution of a count for many.
+    """Chance level of the median, or its inverse: drawn for few tasks, else of a count.
 
     Args:
         shapes: of the tasks, of which some have a weight above 0; None: not kept.
