@@ -39,13 +39,6 @@ class Observed(NamedTuple):
     unseen: float | Float64[np.ndarray, "systems"] = 0.0
     spread: SeedSpread | None = None
 
-    def only(self, systems: list[int]) -> "Observed":
-        """The values of some systems."""
-        spread = self.spread and SeedSpread(*(column[systems] for column in self.spread))
-        unseen = self.unseen if np.ndim(self.unseen) == 0 else np.asarray(self.unseen)[systems]
-        sampling = self.sampling[np.ix_(systems, systems)]
-        return self._replace(value=self.value[systems], sampling=sampling, unseen=unseen, spread=spread)
-
     @property
     def errors(self) -> tuple[Float64[np.ndarray, "systems"], Float64[np.ndarray, "systems"]]:
         """(standard error of each value over queries and seeds, its degrees of freedom)."""
