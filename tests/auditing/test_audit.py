@@ -525,7 +525,7 @@ def test_what_is_beyond_strength_1_is_no_order():
 def test_where_the_box_is_refuted_it_is_said():
     rng = np.random.default_rng(2)
     both = {name: table(1 + (rng.random(400) < share)) for name, share in (("a", 0.001), ("b", 0.03))}
-    one = audit(both, "mrr", sparsity=(0.0, 0.4), test="t")
+    one = audit(both, "mrr", sparsity=(0.0, 0.4), test="t", unevenness=0)
     assert one.models["refuted"].is_between(0.5, 1, closed="left").all()
     notes = [note for note in one.assumptions["notes"] if "is not possible in" in note]
     assert len(notes) == 2

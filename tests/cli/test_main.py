@@ -768,7 +768,7 @@ def test_all_metrics_and_the_least_over_all_rank_weights(answer, call):
     assert [row["metric"] for row in more] == [*needed, "p-mrr@0.3"]
     _, out, _ = call(f"{POWER} --all-metrics")
     assert (
-        "least over weights that are constant beyond answers 14 (paired 13), over falling ones 16 (paired 16)"
+        "least over weights constant beyond the answers 14 (paired 13), over those that fall with the rank 16"
         in out
     )
     histogram = POWER.replace("--num-answers 43", "--num-answers 12:1,43:2")

@@ -108,7 +108,8 @@ def power(
         floors = beside["floor"]
         read = {key: "-" if value is None else f"{value:,.0f}" for key, value in floors.items()}
         least = [f"{read[key]} (paired {read[f'{key}_paired']})" for key in _FLOORS]
-        print(f"least over weights that are constant beyond answers {least[0]}, over falling ones {least[1]}")
+        of = f"least over weights constant beyond the answers {least[0]}"
+        print(f"{of}, over those that fall with the rank {least[1]}")
     if figure is not None:
         print(f"wrote {figure}", file=sys.stderr)
 
