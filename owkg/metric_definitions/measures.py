@@ -185,7 +185,8 @@ def probe(
 def stratified(metric: Any, exponent: float) -> Metric:
     """A metric whose tasks weigh (popularity of the answer + 1)^-b (Mohamed et al. 2020).
 
-    The one added is the test triple itself: an answer that training never shows is met once.
+    The one added is the test triple itself: an answer that training never shows is met once. Mohamed et al.
+    weigh tasks by the popularity of their relation as well, which these metrics do not.
 
     Raises:
         ValueError: if `exponent` is negative or not finite.
