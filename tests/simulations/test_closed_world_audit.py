@@ -12,7 +12,7 @@ from scipy import special
 from owkg.auditing import calibration
 from owkg.simulate import thin
 from simulations.closed_world_audit import __main__ as commands
-from simulations.closed_world_audit import errors, judgement, points, worlds
+from simulations.closed_world_audit import errors, graphs, judgement, points, uneven, worlds
 from simulations.closed_world_audit.points import METRICS, SPARSITIES
 from simulations.closed_world_audit.worlds import Setting
 
@@ -404,3 +404,52 @@ def test_the_page_has_the_committed_tables():
     assert f"off by {shown[0]} (root mean square), and by {shown[1]} if facts were" in page
     assert f"Hits@10 by {shown[2]} and {shown[3]}, so" in page
     np.testing.assert_allclose(boxes["held_of_all"], boxes["held"] * (1 - boxes["refuted"]), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", uneven.KINDS)
+def test_uneven_tests_miss_what_they_should(trained, kind):
+    """The stated share of the answers to the queries that are asked, by rates that differ as they should."""
+    world, recorded = trained[0]
+    there = uneven.present(world, recorded[0].score[-1].astype(float), kind, 1.0, 0.3, 0)
+    asked = (np.bincount(world.query, there) > 0)[world.query]
+    assert (asked & ~there).sum() / asked.sum() == pytest.approx(0.3, abs=0.01)
+    size = np.bincount(world.query)[world.query]
+    gap = np.log(size[~there]).mean() - np.log(size[there]).mean()
+    assert {"larger": gap > 0.1, "smaller": gap < -0.1}.get(kind, True)
+
+
+def test_intervals_over_a_range_of_rates_are_wider_and_hold(trained):
+    world, recorded = trained[0]
+    found = uneven.systems(world, recorded)
+    there = uneven.present(world, recorded[0].score[-1].astype(float), "query", 1.5, 0.5, 0)
+    rows = pl.DataFrame(uneven.measured(world, found, there), infer_schema_length=None).with_columns(
+        world=pl.lit("tiny"), missing=pl.lit("query"), deviation=1.5
+    )
+    if "known_held" not in rows.columns:
+        rows = rows.with_columns(known_held=pl.lit(None, pl.Boolean), known_width=pl.lit(None, pl.Float64))
+    told = uneven.cells(rows)
+    assert (told["width"] >= told["width_even"] - 1e-9).all()
+    assert (told["held"] >= 0.9).all()
+    assert (told["impossible"] == 0).all()
+
+
+@pytest.mark.parametrize("name", graphs.GRAPHS)
+def test_closed_graphs_are_drawn_as_named(name):
+    closed = graphs.GRAPHS[name]()
+    facts = closed.splits["train"]
+    assert len(np.unique(facts, axis=0)) == len(facts)
+    sizes = np.unique(facts[:, :2], axis=0, return_counts=True)[1]
+    # Pareto numbers of answers have a far longer tail than those of blocks.
+    assert (sizes.max() > 12 * np.median(sizes)) == name.startswith("power law")
+
+
+def test_the_page_has_the_committed_cells_of_uneven_rates():
+    table = pl.read_csv(REPRODUCTION / "audit_unevenness.csv", glob=False)
+    page = (REPRODUCTION.parent / "audit.md").read_text(encoding="utf-8")
+    for deviation in (0.5, 1.0, 1.5):
+        own = table.filter(missing="query", deviation=deviation)
+        cells = [
+            f"{part['held'].min():.2f} ({part['held_even'].min():.2f})"
+            for part in (own.filter(world=world) for world in ("block", "power law", "family"))
+        ]
+        assert f"{deviation:g} | {' | '.join(cells)} |" in page
