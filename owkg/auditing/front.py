@@ -580,12 +580,12 @@ def _symmetry(of: Scores, averages: Sequence[str], test: str) -> list[str]:
 def _rates(box: Box) -> str:
     """What is taken of the missing rates of queries, as a sentence."""
     source = box.source.get("unevenness")
-    if source not in (None, GIVEN):
+    if source not in (None, GIVEN):  # fitted, whether a range that holds it was stated or not
         one = box.unevenness[0]
         return (
-            f"The missing rates of queries differ as {source} show: their logits have a standard deviation "
-            f"of {one.deviation:.2f} over queries, and of {one.size:.2f} with the number of answers. "
-            "Intervals include the errors of both."
+            "The missing rates of queries differ as complete judgements show: their logits have a standard "
+            f"deviation of {one.deviation:.2f} over queries, and of {one.size:.2f} with the number of "
+            "answers. Intervals include the errors of both."
         )
     most = max(max(one.deviation, abs(one.size)) for one in box.unevenness)
     if most == 0:

@@ -134,7 +134,7 @@ def check(
 
 
 def uneven(out: Out = Path("out"), quick: Quick = False) -> None:
-    """Intervals of an audit where the missing rate differs between queries; half an hour on two cores.
+    """Intervals of an audit where the missing rate differs between queries; ten minutes on two cores.
 
     Facts go missing alike, by rates of queries, entities or relations, more of larger or smaller queries,
     more of unpopular answers, or by the choice of a model, in block-structured and power-law graphs and in
