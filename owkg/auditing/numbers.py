@@ -25,8 +25,9 @@ _SPREADS = 2
 # Steps of the fit of each level of uneven rates; the highest logit of a level, and by how much levels rise.
 _UNEVEN_STEPS = 100
 _HIGHEST, _RISE = 12.0, 1.0
-# By how much the first level is below the logit of the sparsity, if rates rise with the number of answers.
-_BELOW = 4.0
+# If rates rise with the number of answers: the first level that is tried, the share of what is wanted that is
+# enough, and by how much the standard deviation of log n is raised where there is less.
+_LOWEST, _ENOUGH, _WIDER = -9.0, 0.7, 1.7
 # Levels that are tried between the last one with too few missing answers and the first with enough, and how
 # near they need to come: the numbers are then brought to what is wanted.
 _TRIES, _NEAR = 8, 0.01
@@ -115,16 +116,10 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenne
         posterior, missing, rate = _even(known, share, whole, wanted, sparsity)
         found = 0.9 < missing / wanted < 1.1
     else:
-        spread, level = 1.0, float(special.logit(sparsity)) - _BELOW * (unevenness.size > 0)
-        if unevenness.size:
-            even, *_ = _even(known, share, whole, wanted, sparsity)
-            spread = _log_spread(even, share, whole)
-        posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread, level)
-        for _ in range(_SPREADS if unevenness.size else 0):
-            spread, level = _log_spread(posterior, share, whole), float(special.logit(rate))
-            posterior, missing, rate = _uneven(known, share, whole, wanted, unevenness, spread, level)
-        # The number that is missing may jump from one level of the rates to the next.
-        found = 0.2 < missing / wanted < 5
+        posterior, missing, rate = _uneven_fit(known, share, whole, wanted, sparsity, unevenness)
+        # The number that is missing may jump from one level of the rates to the next. Equal numbers of known
+        # answers say nothing of what goes with the number of answers.
+        found = 0.2 < missing / wanted < 5 and not (unevenness.size > 0 and len(known) == 1)
     if not found:
         # Queries that all know one answer, say, are likeliest with nothing missing, whatever the rate.
         flat = _flat(known, share, wanted, most, unevenness.deviation)
@@ -227,6 +222,40 @@ def _even(
         odds = rate / (1 - rate) * wanted / max(missing, 1e-9)
         rate = min(max(odds / (1 + odds), sparsity / 4), _MOST)
     return posterior, missing, rate
+
+
+def _uneven_fit(
+    known: np.ndarray,
+    share: np.ndarray,
+    whole: np.ndarray,
+    wanted: float,
+    sparsity: float,
+    unevenness: Unevenness,
+) -> tuple[np.ndarray, float, float]:
+    """As `_even`, where rates differ: with the standard deviation of log n that the fit itself has."""
+    level = float(special.logit(sparsity))
+    if not unevenness.size:
+        return _uneven(known, share, whole, wanted, unevenness, 1.0, level)
+    even, *_ = _even(known, share, whole, wanted, sparsity)
+    spread = _log_spread(even, share, whole)
+    if unevenness.size < 0:
+        fit = _uneven(known, share, whole, wanted, unevenness, spread, level)
+        for _ in range(_SPREADS):
+            spread, level = _log_spread(fit[0], share, whole), float(special.logit(fit[2]))
+            fit = _uneven(known, share, whole, wanted, unevenness, spread, level)
+        return fit
+    # Known numbers are closer to each other than whole ones then, and as close as they are if one rate
+    # explains them: too close, where no level of the rates has as many missing.
+    spread = max(spread, _log_spread(np.eye(len(known)), share, known))
+    fit = _uneven(known, share, whole, wanted, unevenness, spread, _LOWEST)
+    for _ in range(_SPREADS):
+        enough = fit[1] > _ENOUGH * wanted
+        # Steps of half the way: the whole numbers of a wider spread may be less spread.
+        spread = np.sqrt(_log_spread(fit[0], share, whole) * spread) if enough else _WIDER * spread
+        again = _uneven(known, share, whole, wanted, unevenness, spread, _LOWEST)
+        if not enough or again[1] > _ENOUGH * wanted:
+            fit = again
+    return fit
 
 
 def _uneven(

@@ -76,6 +76,18 @@ def test_posterior_where_rates_differ(kind, unevenness):
     assert queries @ (told.chance @ told.numbers) == pytest.approx(missing.sum(), rel=0.02)
 
 
+@pytest.mark.parametrize("kind", ["alike", "uneven"])
+def test_rates_that_rise_steeply_with_the_answers(kind):
+    """Known numbers are alike then, though whole ones are not: the nearest explanation is one rate."""
+    known, missing = uneven(kind, Unevenness(0, 1.5), 0.5)
+    share = missing.sum() / (missing.sum() + known.sum())
+    counts, queries = np.unique(known, return_counts=True)
+    of = np.array([missing[known == count].mean() for count in counts])
+    told, even = (missing_numbers(counts, queries * 1.0, share, one) for one in (Unevenness(0, 1.5), EVEN))
+    off, off_even = (queries @ (one.chance @ one.numbers - of) ** 2 for one in (told, even))
+    assert off < off_even / 2
+
+
 def test_rates_that_hardly_differ_are_one_rate():
     known, missing = drawn("alike", 0.4)
     counts, queries = np.unique(known, return_counts=True)
