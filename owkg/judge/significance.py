@@ -29,7 +29,7 @@ _CHUNK = 2**22
 
 SYMMETRY = (
     "Wilcoxon's test of {}, whose queries differ in weight, tests that the differences of the queries are "
-    "symmetric around 0, not that the metric is equal; `test` t and randomisation test the metric."
+    "symmetric around 0, not that the metric is equal; the tests t and randomisation are of the metric."
 )
 """What Wilcoxon's test says of micro metrics."""
 

@@ -196,6 +196,40 @@ def test_the_audit_uses_them():
     assert any("Judging found more answers (3)" in note for note in apart["notes"])
 
 
+def test_complete_judgements_of_fifty_queries_say_how_uneven_rates_are():
+    """Rates of 0.1 and 0.9: far from even; and a stated range that holds what is fitted is narrowed by it."""
+    rng = np.random.default_rng(0)
+    queries = 60
+    known, missing = np.tile([9, 1], queries // 2), np.tile([1, 9], queries // 2)
+    heads, place = (np.repeat(np.arange(queries), known), np.concatenate([np.arange(n) for n in known]))
+    names = tuple(f"e{i}" for i in range(100))
+    test = np.stack([heads, np.zeros_like(heads), 60 + place], 1).astype(np.int32)
+    graph = KnowledgeGraph(names, ("r",), {"train": np.array([[0, 0, 99]], np.int32), "test": test})
+    found = tails(
+        np.repeat(np.arange(queries), missing), 75 + np.concatenate([np.arange(n) for n in missing])
+    )
+    heads, answers = ([f"e{i}" for i in ids] for ids in (test[:, 0], test[:, 2]))
+    row = {"head": heads, "relation": "r", "tail": answers, "side": "tail", "candidates": 90}
+    ranks = rng.integers(1, 20, (2, len(test)))
+    tables = {
+        name: pl.DataFrame(row | {"optimistic": own, "pessimistic": own, "filtered": True})
+        for name, own in zip("ab", ranks, strict=True)
+    }
+    options = {"graph": graph, "judged": found, "design": "complete", "test": "t"}
+    said = audit(tables, "mrr", **options).assumptions
+    low, high = said["unevenness"]
+    assert 0.5 < low < high
+    assert said["unevenness_from"] == said["sparsity_from"]
+    assert any("differ as complete judgements show" in note for note in said["notes"])
+    both = audit(tables, "mrr", unevenness=(0, 3), **options).assumptions
+    assert both["unevenness"] == [low, high]
+    assert both["unevenness_from"] == f"given, and {said['unevenness_from']}"
+    given = audit(tables, "mrr", unevenness=0, **options).assumptions
+    assert (given["unevenness"], given["unevenness_from"]) == ([0, 0], "given")
+    few = found.filter(pl.col("entity").is_in([f"e{i}" for i in range(40)]))
+    assert audit(tables, "mrr", **options | {"judged": few}).assumptions["unevenness"] == [0, 1.5]
+
+
 @pytest.mark.parametrize("design", ["complete", "pool", "unknown"])
 def test_what_contradicts_the_stated_sparsity_needs_no_lists(design):
     tables = {"m": ranks(2, 2), "n": ranks(2, 1)}
