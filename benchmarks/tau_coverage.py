@@ -82,7 +82,7 @@ def run(trials: int) -> pl.DataFrame:
             for setting in _SETTINGS:
                 rng = np.random.default_rng(0)
                 found = pl.DataFrame([trial(rng, setting, heavy=heavy) for _ in range(trials)])
-                named = dict(zip(("systems", "questions", "spread", "moved"), setting, strict=True))
+                named = dict(zip(("systems", "queries", "spread", "moved"), setting, strict=True))
                 rows.append(named | {"heavy": heavy, "trials": trials} | found.mean().row(0, named=True))
                 update(len(rows), 2 * len(_SETTINGS))
     return pl.DataFrame(rows)

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from family_tree.people import People, people_checked
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ordered import distinct
 
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from family_tree.families import numbers_of
 from family_tree.order import Parentage, ordered, parentage
 from family_tree.people import People, people_checked
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # The time that it takes grows with the square of their number, and nobody could read more.
 _MOST_PEOPLE = 400

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from family_tree.plan import planned
 from family_tree.rules import GENDERS, PARENT, Rule, is_name, near, parse_rule
 from family_tree.strata import Stratum, groups, stratum
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
 
 # The inventories that come with the package.

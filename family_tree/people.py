@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int32
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # Enough of a cycle's people to find it by.
 _SHOWN = 6

@@ -9,7 +9,7 @@ import polars as pl
 from family_tree.growth import Limits, Trees, grow
 from family_tree.people import People
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # A label gives the number of its tree six digits.
 _MOST_TREES = 1_000_000

@@ -13,7 +13,7 @@ from family_tree.families import couples_of, generations_of
 from family_tree.ontology import Ontology
 from family_tree.people import People
 from family_tree.people_files import PARENTS_FILE, PEOPLE_FILE, people_text
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import checksums, versions, write_metadata
 
 ONTOLOGY_FILE = "relations.toml"

@@ -11,27 +11,10 @@ from typing import Any
 
 import numpy as np
 
-# A message is one line, at most so long: what it shows may be a whole table.
-_LONGEST = 1000
+from owkg.errors import ArgumentError
+
 # Up to here every whole number is a float64.
 _EXACT = 2**53
-
-
-class ArgumentError(ValueError):
-    """A bad argument, shown as "`name` message".
-
-    Attributes:
-        name: of the argument.
-        message: what it must be, and what it is.
-    """
-
-    def __init__(self, name: str, message: str) -> None:
-        line = message.partition("\n")[0][:_LONGEST]
-        self.name, self.message = name, line if line == message else f"{line} ..."
-        super().__init__(name, self.message)
-
-    def __str__(self) -> str:
-        return f"`{self.name}` {self.message}"
 
 
 def is_traced(*values: Any) -> bool:

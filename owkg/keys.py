@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -63,7 +63,7 @@ def run(config: Config) -> pl.DataFrame:
         answers = _published_answers(splits)
         counts += [
             {"kind": "benchmark", "seed": 0, "count": f"answers at {density}", "of": name, "value": value}
-            for name, value in (("questions", len(answers)), ("mean", answers.mean()))
+            for name, value in (("queries", len(answers)), ("mean", answers.mean()))
         ]
     return pl.DataFrame(counts, schema_overrides={"value": pl.Float64})
 
@@ -107,7 +107,7 @@ def _counts(people: People, seed: int, config: Config) -> Iterator[dict]:
         seed=seed,
     )
     answers = world.queries.full
-    yield _row(f"answers at {config.density}", "questions", len(answers))
+    yield _row(f"answers at {config.density}", "queries", len(answers))
     yield _row(f"answers at {config.density}", "mean", answers.mean())
     spread = np.bincount(np.minimum(answers, MOST), minlength=MOST + 1)[config.min_answers :] / len(answers)
     bins = enumerate(spread, start=config.min_answers)

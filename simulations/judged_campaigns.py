@@ -16,7 +16,7 @@ import typer
 
 from owkg.auditing import Audit, audit, judged_strengths
 from owkg.auditing.result import HOLDS, HOLDS_IN_RANGE, REVERSED_IN_RANGE, no_stronger
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ir import POOLED
 from owkg.kg import KnowledgeGraph
 from owkg.pools import pool, within_budget

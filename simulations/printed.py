@@ -19,9 +19,9 @@ from typing import Annotated, Any, NamedTuple
 import polars as pl
 import typer
 
-from owkg.checks import ArgumentError
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import rows_of, written_together
+from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.terminal.tables import printed as print_table
 from simulations.script import data_folder, run_script

@@ -22,7 +22,7 @@ import typer
 from jaxtyping import Float
 from scipy import stats
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.metrics import tasks_of
 from owkg.plots.figure import COLOURS, figure, save_figure

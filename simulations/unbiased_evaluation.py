@@ -25,7 +25,7 @@ import typer
 from jaxtyping import Float, Int
 from scipy import stats
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.evaluation.correction import Clocks, Weight, block_edges, corrections, reach_chances, weights_named
 from owkg.evaluation.estimate import batches, summary
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates

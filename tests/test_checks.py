@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from owkg import checks
+from owkg.errors import ArgumentError
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_level_that_has_no_quantile_is_refused(level):
 
 
 def test_an_argument_error_names_its_argument():
-    with pytest.raises(checks.ArgumentError, match=r"^`n` must be True or False, got 3\.$") as caught:
+    with pytest.raises(ArgumentError, match=r"^`n` must be True or False, got 3\.$") as caught:
         checks.flag("n", 3)
     assert isinstance(caught.value, ValueError)
     copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own, as between processes
@@ -88,7 +89,7 @@ def test_one_whole_number(value):
 
 @pytest.mark.parametrize("value", [0, 1.5, [1, 2], "3", None])
 def test_what_is_no_one_whole_number(value):
-    with pytest.raises(checks.ArgumentError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         checks.whole("k", value, 1)
     assert caught.value.name == "k"
 
@@ -97,7 +98,7 @@ def test_names():
     assert checks.names("by", "side") == ["side"]
     assert checks.names("by", ("side", "ties")) == ["side", "ties"]
     for bad in (None, 3, [3], [["side"]], b"side"):
-        with pytest.raises(checks.ArgumentError) as caught:
+        with pytest.raises(ArgumentError) as caught:
             checks.names("by", bad)
         assert caught.value.name == "by"
 

@@ -8,11 +8,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 WHERE = ("owkg", "family_tree", "simulations", "benchmarks", "docs", "notebooks", "README.md")
-# What stays: keys that files and scripts of users hold, names of others' files, ordinary English.
+# What stays: names of others' files, ordinary English.
 KEPT = re.compile(
-    r"""["'`]questions["'`]|\bquestions:|(answers|of)_per_question|question_id|\bquestion,|["'`]question["'`]"""
-    r"""|question=|QuestionType|asks? .*questions|\| question|questions? .* answers"""
-    r"""|["'`]grade["'`]|--regime|["'`]regime["'`]|regime, its name before|Figures .* redrawn"""
+    r"""question_id|["'`]question["'`]|\bquestion,|question=|QuestionType|asks? .*questions|\| question"""
+    r"""|questions? .* answers|Figures .* redrawn"""
 )
 LEFT = r"questions?|grades?|redraw\w*|misorder\w*|vanishing|witness\w*|regimes?|label sets?|tall(?:y|ies)"
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 
 def assigned(similarity: Any) -> Bool[np.ndarray, "pairs"]:

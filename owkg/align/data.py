@@ -8,7 +8,7 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import WHOLE, first_row, line_error, read_lines, require_distinct, split_lines
 from owkg.kg import KnowledgeGraph
 

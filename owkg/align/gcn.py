@@ -15,7 +15,7 @@ from scipy import sparse
 from owkg import checks
 from owkg.align.data import Alignment
 from owkg.align.sparse import SparseMatrix, product, sparse_matrix
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import reproducible, seeded
 from owkg.ordered import distinct
 

@@ -11,7 +11,7 @@ import polars as pl
 from jaxtyping import Array, Bool, Float, Int32
 
 from owkg.align.data import Alignment
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.models.similarity import DOT, Similarity, minus_l1, minus_l2
 from owkg.ranking.order import counted, ordered, to_pass, to_reach
 from owkg.ranking.scores import Ranks, ranks_from_scores

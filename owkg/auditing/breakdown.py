@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # Sums that are equal but for rounding.
 _EQUAL = 1e-9

@@ -11,7 +11,7 @@ import polars.selectors as cs
 from owkg import checks
 from owkg.auditing.lists import Prepared, joined_ranks
 from owkg.auditing.result import WEIGHTS
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.compared import BestWeights, weights_of
 from owkg.ranks import RankTable

@@ -27,7 +27,7 @@ from owkg.auditing.tables import (
     part_of,
     unevenness_points,
 )
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.storage import versions
 from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, require_placed, scores
@@ -334,14 +334,9 @@ def _merged(read: Sequence[tuple[str, pl.DataFrame, Design]]) -> pl.DataFrame:
     """The judgements of all, which must not contradict each other."""
     found = read[0][1]
     for i, (name, frame, _) in enumerate(read[1:], 1):
-        try:
+        before = ", ".join(dict.fromkeys(name for name, *_ in read[:i]))
+        with naming({"first": before, "second": name}, "`judged`: "):
             found = merged(found, frame)
-        except ArgumentError as error:
-            before = ", ".join(dict.fromkeys(name for name, *_ in read[:i]))
-            text = error.message.replace("and `second` must not contradict each other", "")
-            raise ArgumentError(
-                "judged", f"must not contradict each other, {before} and {name}{text}"
-            ) from None
     return found
 
 
@@ -360,10 +355,8 @@ def _box(
     if judged.labels is not None and graph is None:
         raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
     if judged.labels is not None and graph is not None:
-        try:
+        with naming(lambda _: "`judged`"):
             require_names(judged.labels, graph)
-        except ArgumentError as error:
-            raise ArgumentError("judged", error.message) from None
         if not judged.labels["query"].is_in(ready.queries["query"].implode()).any():
             raise ArgumentError("judged", "must judge queries that the systems answer, got none such.")
     if judged.sample is None or graph is None:
@@ -371,10 +364,8 @@ def _box(
     how = design_of(judged.design, judged.sample, sample)
     options: Any = {"ci": ci, "sample": sample, "design": how}
     groups = ((), ("side", "category"))
-    try:
+    with naming({"qrels": "`judged`"}):
         seen = pl.concat([strengths_of(ready, judged.sample, graph, by=by, **options) for by in groups])
-    except ArgumentError as error:
-        raise ArgumentError("judged" if error.name == "qrels" else error.name, error.message) from None
     whole = seen.filter(pl.col("side").is_null())
     share, low, high = whole.select("sparsity", "sparsity_low", "sparsity_high").row(0)
     bound = None

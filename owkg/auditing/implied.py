@@ -9,7 +9,7 @@ from scipy import special
 
 from owkg import checks
 from owkg.auditing.numbers import EVEN, Unevenness, expectations, missing_numbers
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import conditional_strengths, feasible_correlation
 from owkg.rank_weights import RankWeight, checked
 from owkg.rank_weights.tables import prefix_sums

@@ -10,7 +10,7 @@ from scipy import special
 from owkg import checks
 from owkg.auditing.lists import Prepared
 from owkg.auditing.result import JUDGED
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph
 from owkg.pools.design import Design
 from owkg.pools.missing import design_of, known_and_found, ratio_limits, share_allowed, with_categories

@@ -10,11 +10,12 @@ import polars as pl
 from jaxtyping import Bool, Float, Int
 
 from owkg.auditing.breakdown import Pair
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge.qrels import binary, qrels_from_graph
-from owkg.judge.schema import ASKED, RUN, asked_entity, checked, known_entity, query_text
+from owkg.judge.schema import ASKED, RUN, checked
 from owkg.judge.scores import runs_of
 from owkg.kg import KnowledgeGraph, known_splits
+from owkg.kg.names import asked_entity, known_entity, query_text
 from owkg.metric_definitions.ties import Ties, half_rank_weights
 from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.ranks import RankTable

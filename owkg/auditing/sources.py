@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import read_run
 from owkg.judge.runs import read_runs

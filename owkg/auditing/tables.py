@@ -16,7 +16,7 @@ from owkg.auditing.implied import Answers
 from owkg.auditing.lists import Prepared
 from owkg.auditing.numbers import Unevenness
 from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge.scores import Scores
 from owkg.judge.significance import difference_intervals, pairwise
 from owkg.metrics import Metric

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
 from owkg.classification.differences import differences
 from owkg.classification.measures import METRICS, NEED_NO_THRESHOLD
 from owkg.classification.table import LABELS, checked_triples
 from owkg.classification.thresholds import THRESHOLDS, fitted, predicted
+from owkg.errors import ArgumentError
 
 _ALIASES = {
     "auc": "roc-auc",

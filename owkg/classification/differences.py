@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from owkg.checks import ArgumentError
 from owkg.classification.measures import INFLUENCES, METRICS
+from owkg.errors import ArgumentError
 from owkg.kg.triples import COLUMNS
 
 

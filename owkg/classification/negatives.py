@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int32
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import generator
 from owkg.kg import KnowledgeGraph, entity_popularity, is_known, joined_splits, known_answers
 from owkg.kg.triples import triples_checked

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 THRESHOLDS = ("relation", "global")
 

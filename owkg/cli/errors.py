@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from owkg.errors import renamed
+
 # Arguments that come from an option of another name.
 _OPTIONS = {
     "spread": "--node-spread",
@@ -33,17 +35,8 @@ _OPTIONS = {
 _SOON_S = 0.05
 
 
-# What a message quotes, a value; or a word in backquotes at the start of one, an argument.
-_ARGUMENT = re.compile(
-    r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w) | (?<!\w)"(?:[^"\\]|\\.)*"(?!\w) | (?<![^\s(])`(\w+)`""", re.VERBOSE
-)
 # Letters of an error line at most, and how many of its end are kept of a longer one.
 _LONGEST, _END = 1000, 300
-
-
-def renamed(message: str, name: Callable[[str], str]) -> str:
-    """The message with the arguments that it names in backquotes as `name` has them; values stay."""
-    return _ARGUMENT.sub(lambda match: match[0] if match[1] is None else name(match[1]), message)
 
 
 def _one_line(message: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from owkg.cli.embeddings.scorers import Source, scorer_of
 from owkg.cli.options import Format
 from owkg.cli.output import rows_of, show
+from owkg.errors import naming
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 
@@ -101,14 +102,9 @@ def show_estimates(
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"`out` must end in .csv with --sample, got {out}.")
     scorer, notes = scorer_of(source, "error")
-    with progress("Sampling", "thousandths") as update:
-        try:
-            found = sampled(*scorer[:3], scorer.graph, metrics, on_progress=update, **options)
-        except ValueError as error:
-            text = str(error).replace("`params`", f"{source.path}: its parameters")
-            for name, flag in (("share", "sample"), ("more", "typical"), ("metrics", "metric")):
-                text = text.replace(f"`{name}`", f"`{flag}`")
-            raise ValueError(text) from None
+    names = {"share": "`sample`", "more": "`typical`", "params": f"{source.path}: its parameters"}
+    with progress("Sampling", "thousandths") as update, naming(names):
+        found = sampled(*scorer[:3], scorer.graph, metrics, on_progress=update, **options)
     if out is not None:
         with written_aside(out) as aside:
             found.values.write_csv(aside)
@@ -125,9 +121,7 @@ def show_estimates(
         )
     shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
     if form is Format.JSON:
-        print(
-            json.dumps({"results": rows_of(found.values, renamed=False), **shares, "notes": notes}, indent=2)
-        )
+        print(json.dumps({"results": rows_of(found.values), **shares, "notes": notes}, indent=2))
         return
     cells = [
         [

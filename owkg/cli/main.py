@@ -182,16 +182,6 @@ app.add_typer(kg_app)
 app.add_typer(ranks_app)
 
 
-@app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def reproduce() -> None:
-    """Where the published figures went."""
-    raise ValueError(
-        "the published figures are commands of their own, in a checkout of the repository: "
-        "python -m simulations.yang2022 (figure1 to figure5-metrics, claims, open-world), "
-        "python -m simulations.zhou2022 (pooling)."
-    )
-
-
 def _version(value: bool) -> None:
     if value:
         from owkg import __version__

@@ -2,14 +2,14 @@
 
 import math
 import tomllib
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.errors import renamed
+from owkg.errors import naming
 
 NODE_SPREAD, POPULARITY_EXPONENT = 0.2, 1.0
 """Of missing facts by node and by popularity, where none is given."""
@@ -169,14 +169,6 @@ def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None
             raise ValueError(f"`{name}` has no effect {why}.")
 
 
-@contextmanager
-def naming_options(flags: Collection[str]) -> Iterator[None]:
+def naming_options(flags: Collection[str]) -> AbstractContextManager[None]:
     """Errors name what is set by `--option NAME=VALUE` so, and only `flags` as options of their own."""
-
-    def named(argument: str) -> str:
-        return f"`{argument}`" if argument in flags else f"--option {argument}"
-
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(renamed(str(error), named)) from None
+    return naming(lambda argument: f"`{argument}`" if argument in flags else f"--option {argument}")

@@ -89,13 +89,8 @@ def save_table(table: Any, path: Path) -> Path:
     return path
 
 
-# What columns are called in JSON, as it has always been.
-_KEYS = {"qrels": "labels", "queries": "questions", "tau_with_first_qrels": "tau_with_first_labels"}
-
-
-def rows_of(table: Any, *, renamed: bool = True) -> list[dict[str, Any]]:
-    """Rows without what JSON has no word for, by default with the keys that the first commands had."""
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """Rows without what JSON has no word for."""
     import polars.selectors as cs
 
-    named = table.rename(_KEYS, strict=False) if renamed else table
-    return named.with_columns(cs.float().fill_nan(None)).to_dicts()
+    return table.with_columns(cs.float().fill_nan(None)).to_dicts()

@@ -18,7 +18,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 _T = TypeVar("_T")
 # Of the texts that processes tell each other, in bytes.

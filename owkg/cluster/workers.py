@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # Seconds in which a scheduler answers, and the first worker of it comes.
 TIMEOUT_S = 10.0

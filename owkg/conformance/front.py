@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from owkg.checks import ArgumentError
 from owkg.conformance import runner
 from owkg.conformance.own import Owkg
 from owkg.conformance.peers import PEERS
 from owkg.conformance.runner import Adapter, Vector
+from owkg.errors import ArgumentError
 
 ADAPTERS: Mapping[str, Any] = {"owkg": Owkg, **PEERS}
 """What makes an adapter, by name."""

@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 from jaxtyping import Float64, Int64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.evaluation.blocks import Block, blocks
 from owkg.evaluation.counts import Counts, counts
 from owkg.evaluation.memory import block_bytes as enough_bytes

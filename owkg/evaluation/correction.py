@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.rank_weights import rank_weight
 
 NAMES = "mrr, p-mrr@P, log-mrr, hits@K"

@@ -10,7 +10,7 @@ import polars as pl
 from jaxtyping import Float, Int, UInt32
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.evaluation.correction import Clocks, Weight, block_edges, corrections, reach_chances, weights_named
 from owkg.evaluation.jobs import COLUMNS, ROWS, Job, JobScorer, tiles
 from owkg.evaluation.random_order import RandomOrder

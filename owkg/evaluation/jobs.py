@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.models import Model, Params, Statistics
 
 ROWS, COLUMNS = 64, 512

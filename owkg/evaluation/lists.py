@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int32
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.evaluation.blocks import flat_known
 from owkg.evaluation.memory import block_bytes
 from owkg.kg import KnownAnswers

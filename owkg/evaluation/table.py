@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.queries import is_asked
 from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from jaxtyping import Array, Float64, Int32
 
-from owkg.checks import ArgumentError
 from owkg.classification.negatives import NEGATIVES, drawn_negatives
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, joined_splits, relation_categories
 from owkg.kg.triples import labelled, triples_checked
 from owkg.models import Model, Params, Statistics, score

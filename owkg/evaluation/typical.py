@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int32, Int64
 from scipy import sparse
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg.triples import ids, triples_checked
 
 # Entries of one [entities, slots] array of affinities.

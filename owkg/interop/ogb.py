@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ranking.scores import ranks_from_scores
 from owkg.ranks import RankTable, validated
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
 from owkg.interop.states import Imported
 from owkg.kg import KnowledgeGraph

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.evaluation import ranks
 from owkg.files.storage import written_aside
 from owkg.kg import KnowledgeGraph

@@ -7,16 +7,13 @@ import polars as pl
 from jaxtyping import Int
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 POOLED = -1
 """The relevance of an answer that was in the pool of candidates for judging, and was not judged."""
 
 UNJUDGED = -2
 """The relevance of a retrieved answer of which the judgements say nothing."""
-
-# Columns by the names that they had before.
-_BEFORE = {"question": "query", "grade": "relevance"}
 
 
 class Judged(NamedTuple):
@@ -127,18 +124,10 @@ def _ranks(query: Int[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
     return np.arange(1, query.size + 1) - (np.cumsum(counts) - counts)[query]
 
 
-def with_names_of_today(frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame`, its columns `question` and `grade` called `query` and `relevance`."""
-    return frame.rename(
-        {old: new for old, new in _BEFORE.items() if old in frame.columns and new not in frame.columns}
-    )
-
-
 def _checked(name: str, frame: Any, number: str) -> pl.DataFrame:
     """The frame's columns query, answer and `number`; the first two as text or 64-bit numbers."""
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
-    frame = with_names_of_today(frame)
     columns = ("query", "answer", number)
     if missing := [column for column in columns if column not in frame.columns]:
         raise ArgumentError(

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ir.judged import POOLED, Judged
 
 # Added to each of the two counts behind a proportion of relevant answers, as in trec_eval: no 0/0.

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ir import measures
 from owkg.ir.judged import Judged
 

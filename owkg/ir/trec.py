@@ -7,14 +7,10 @@ import polars as pl
 
 from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.ir import POOLED
+from owkg.kg.names import QUERY_TEXT, TOPIC, query_parts, query_text, unescaped
 
 _RUN = ("query", "q0", "answer", "rank", "score", "tag")
 _QRELS = ("query", "zero", "answer", "relevance")
-QUERY_TEXT = "'head|relation|?' or '?|relation|tail'"
-
-TOPIC = "(topic)"
-"""The relation of a query that is a topic: its entity is the topic, its answers are relevant documents."""
-
 Topics = bool | Literal["allowed"]
 """Whether queries are topics, any text; allowed: if none in the file begins with ?| or ends with |?."""
 
@@ -23,8 +19,8 @@ def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     """A run, lines `query Q0 answer rank score tag`, as they stand; .gz is unpacked.
 
     Fields are separated by white space, or by tabs where the first line holds five of them: then labels may
-    hold spaces. A query is `head|relation|?` or `?|relation|tail`. The head ends at the first bar, the
-    tail begins after the last, so a relation may hold bars and an entity may not.
+    hold spaces. A query is `head|relation|?` or `?|relation|tail`, with bars and the like in labels escaped
+    as `owkg.kg.names` has it.
 
     Args:
         path: of the file.
@@ -90,24 +86,13 @@ def _parsed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     if asked["side"].null_count():
         line, text = asked.filter(pl.col("side").is_null()).select("line", "query").row(0)
         raise line_error(path, line, f"a query must be {QUERY_TEXT}, got {text!r}.")
-    return frame.join(asked.drop("line"), on="query", how="left", maintain_order="left")
-
-
-def query_parts(query: pl.Expr) -> list[pl.Expr]:
-    """The side, entity and relation of `head|relation|?` or `?|relation|tail`; null of other text."""
-    for_tail, for_head = query.str.ends_with("|?"), query.str.starts_with("?|")
-    # What is left of 'head|relation' and of 'relation|tail'.
-    start = pl.when(for_tail).then(query.str.strip_suffix("|?"))
-    rest = start.otherwise(query.str.strip_prefix("?|"))
-    parts = rest.str.extract_groups(r"^([^|]+)\|(.+)$"), rest.str.extract_groups(r"^(.+)\|([^|]+)$")
-    entity = pl.when(for_tail).then(parts[0].struct[0]).otherwise(parts[1].struct[1])
-    relation = pl.when(for_tail).then(parts[0].struct[1]).otherwise(parts[1].struct[0])
-    good = (for_tail != for_head) & entity.is_not_null()
-    side = pl.when(for_tail).then(pl.lit("tail")).otherwise(pl.lit("head"))
-    return [
-        pl.when(good).then(part).alias(name)
-        for name, part in (("side", side), ("entity", entity), ("relation", relation))
-    ]
+    found = frame.join(asked.drop("line"), on="query", how="left", maintain_order="left")
+    if not frame.select(
+        pl.any_horizontal(pl.col("query", "answer").str.contains("\\", literal=True).any())
+    ).item():
+        return found
+    # One text for each query, however another program escapes it.
+    return found.with_columns(query_text(), unescaped(pl.col("answer")))
 
 
 def _once(path: Path, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 from jaxtyping import Float64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge.scores import QUERY, Scores
 from owkg.keys import checked_key, children
 from owkg.stats.bootstrap import resampled_sums

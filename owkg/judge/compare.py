@@ -11,7 +11,7 @@ import polars as pl
 import polars.selectors as cs
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.ir.names import measures_named
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.qrels import qrels_from_graph
@@ -271,10 +271,8 @@ def _judgements(qrels: Any, graph: KnowledgeGraph | None) -> dict[str, tuple[Any
 
 def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -> Scores:
     """`scores`, whose errors name the argument of `compare`."""
-    try:
+    with naming({"tables": "`systems`"}):
         return scores(tables, metrics, ties=ties)[0]
-    except ArgumentError as error:
-        raise ArgumentError("systems" if error.name == "tables" else error.name, error.message) from None
 
 
 def _estimated(
@@ -323,10 +321,8 @@ def _pairs(
     key: np.random.SeedSequence,
 ) -> pl.DataFrame:
     """The differences of all pairs, with interval and p-value."""
-    try:
+    with naming({"scores": "`systems`"}):
         found = pairwise(of, metric, test=test, key=key, draws=draws)
-    except ArgumentError as error:
-        raise ArgumentError("systems" if error.name == "scores" else error.name, error.message) from None
     corrected = _CORRECTIONS[correction](found.p)
     lower, upper = difference_intervals(of, metric, level=ci)
     systems = found.systems

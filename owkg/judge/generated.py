@@ -11,12 +11,12 @@ import polars as pl
 from scipy import special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import line_error, read_lines
-from owkg.ir.trec import QUERY_TEXT
 from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
+from owkg.kg.names import QUERY_TEXT, parts_of, query_of
 from owkg.metric_definitions.measures import Adjustment, Weighting
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.rank_weights import RankWeight, tie_expectation
@@ -104,19 +104,16 @@ def _rows(path: Path, number: int, held: Any) -> list[tuple[Any, ...]]:
     if not isinstance(ranked, bool) or not isinstance(model, str) or not model:
         raise line_error(path, number, "ranked must be true or false, and model text.")
     entity = head if asked[0] == "tail" else tail
-    query = f"{entity}|{relation}|?" if asked[0] == "tail" else f"?|{relation}|{entity}"
+    query = query_of(str(entity), relation, asked[0])
     same = (model, query, asked[0], entity, relation, ranked)
     return [(*same, i + 1, one.strip()) for i, one in enumerate(answers)] or [(*same, 0, None)]
 
 
 def _parts(path: Path, number: int, query: Any) -> tuple[str | None, str, str | None]:
-    text = query if isinstance(query, str) else ""
-    if text.endswith("|?") and text.count("|") >= 2:
-        head, _, rest = text.partition("|")
-        return head, rest[:-2], None
-    if text.startswith("?|") and text.count("|") >= 2:
-        rest, _, tail = text.rpartition("|")
-        return None, rest[2:], tail
+    parts = parts_of(query) if isinstance(query, str) else None
+    if parts is not None:
+        side, entity, relation = parts
+        return (entity, relation, None) if side == "tail" else (None, relation, entity)
     raise line_error(path, number, f"a query must be {QUERY_TEXT}, got {query!r}.")
 
 

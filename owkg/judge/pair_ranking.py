@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge.schema import checked
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked

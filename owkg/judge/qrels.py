@@ -6,12 +6,13 @@ from typing import Any
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ir import POOLED
 from owkg.ir.trec import Topics, read_qrels
 from owkg.judge.runs import known_pairs
-from owkg.judge.schema import QRELS, checked, once, with_queries, write_fields
+from owkg.judge.schema import QRELS, checked, once, write_fields
 from owkg.kg import KnowledgeGraph
+from owkg.kg.names import query_text
 from owkg.ranks.table import SIDES
 
 _PAIR = ("query", "answer")
@@ -41,8 +42,9 @@ def write_judgements(qrels: Any, path: Any) -> None:
     Raises:
         ValueError: if `qrels` is malformed, judges an answer twice, or a label cannot be written.
     """
-    frame = with_queries("qrels", judgements_checked("qrels", qrels))
-    write_fields("qrels", frame.select("query", pl.lit("0").alias("zero"), "answer", "relevance"), path)
+    frame = judgements_checked("qrels", qrels).with_columns(query_text())
+    columns = ("query", pl.lit("0").alias("zero"), "answer", "relevance", "relation")
+    write_fields("qrels", frame.select(columns), path)
 
 
 def judgements_checked(name: str, qrels: Any) -> pl.DataFrame:

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
-from owkg.judge.schema import asked_entity, known_entity, query_text
+from owkg.errors import ArgumentError
+from owkg.kg.names import asked_entity, known_entity, query_of, query_text
 from owkg.metrics import tasks_of
 from owkg.ranks import RankTable, realistic
 
@@ -126,7 +126,7 @@ def _present(rows: pl.DataFrame, qrels: pl.DataFrame, level: int) -> np.ndarray:
     unranked = relevant.join(asked, on=_KEY, how="anti")
     if len(unranked):
         side, entity, relation, answer = unranked.sort(*_KEY).row(0)
-        query = f"{entity}|{relation}|?" if side == "tail" else f"?|{relation}|{entity}"
+        query = query_of(entity, relation, side)
         raise ArgumentError(
             "qrels",
             f"must call relevant what is ranked; {len(unranked):,} answers in it are not, such as "

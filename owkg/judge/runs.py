@@ -8,21 +8,13 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import Topics, read_run
-from owkg.judge.schema import (
-    ASKED,
-    RUN,
-    asked_entity,
-    checked,
-    known_entity,
-    once,
-    with_queries,
-    write_fields,
-)
+from owkg.judge.schema import ASKED, RUN, checked, once, write_fields
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
+from owkg.kg.names import asked_entity, known_entity, query_text
 from owkg.kg.triples import ids
 from owkg.ranks import read_ranks
 from owkg.ranks.build import sides_checked
@@ -91,7 +83,7 @@ def run_from_lists(
 
     Raises:
         ValueError: if a shape is another one, an id is out of range, a score is NaN, a query or an answer
-            of a list stands there twice, or an entity's label holds a bar.
+            of a list stands there twice.
 
     Examples:
         >>> labels = {"entities": ["a", "b", "c"], "relations": ["r"]}
@@ -122,7 +114,7 @@ def run_from_lists(
             "relation": pl.Series(list(relations), dtype=pl.String).gather(of),
         }
     )
-    asked = with_queries("entities", asked)
+    asked = asked.with_columns(query_text())
     if len(asked) > asked["query"].n_unique():
         again = asked.filter(~pl.col("query").is_first_distinct())["query"][0]
         raise ArgumentError("entity", f"and `relation` must ask each query once, got {again!r} twice.")
@@ -211,7 +203,7 @@ def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
         )
         for side, known, answer in (("head", tail, head), ("tail", head, tail))
     ]
-    return with_queries("graph", pl.concat(frames)).select(*ASKED, "answer")
+    return pl.concat(frames).with_columns(query_text()).select(*ASKED, "answer")
 
 
 def write_run(run: Any, path: Any) -> None:
@@ -222,8 +214,10 @@ def write_run(run: Any, path: Any) -> None:
     Raises:
         ValueError: if the run is malformed, or a label cannot be written.
     """
-    lines = with_queries("run", ranked(run)).select(
-        "query", pl.lit("Q0").alias("q0"), "answer", "rank", "score", "model"
+    lines = (
+        ranked(run)
+        .with_columns(query_text())
+        .select("query", pl.lit("Q0").alias("q0"), "answer", "rank", "score", "model", "relation")
     )
     write_fields("run", lines, path)
 
@@ -282,6 +276,6 @@ def _read(path: Path, topics: Topics) -> pl.DataFrame:
         score=pl.col("score") if "score" in table.columns else rank,
     )
     try:
-        return once("table", with_queries("table", frame).select(RUN), *_LIST, "answer")
+        return once("table", frame.with_columns(query_text()).select(RUN), *_LIST, "answer")
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

@@ -7,11 +7,10 @@ from typing import IO, Any, cast
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
-from owkg.ir.judged import with_names_of_today
-from owkg.ir.trec import TOPIC
+from owkg.kg.names import TOPIC, escaped
 
 ASKED = ("query", "side", "entity", "relation")
 """Columns of a query: its text, the side asked for, what is known of the triple."""
@@ -25,41 +24,6 @@ QRELS = (*ASKED, "answer", "relevance")
 _NUMBERS = {"score": pl.Float64, "relevance": pl.Int64}
 
 
-def known_entity() -> pl.Expr:
-    """What the query of a triple knows, from the columns side, head and tail: the entity not asked for."""
-    return pl.when(pl.col("side") == "tail").then("head").otherwise("tail").alias("entity")
-
-
-def asked_entity() -> pl.Expr:
-    """The answer to the query of a triple, from the columns side, head and tail."""
-    return pl.when(pl.col("side") == "tail").then("tail").otherwise("head").alias("answer")
-
-
-def query_text() -> pl.Expr:
-    """`head|relation|?` or `?|relation|tail`, or a topic, from the columns side, entity and relation."""
-    for_tail, for_head = (
-        pl.format("{}|{}|?", "entity", "relation"),
-        pl.format("?|{}|{}", "relation", "entity"),
-    )
-    texts = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
-    return pl.when(pl.col("relation") == TOPIC).then("entity").otherwise(texts).alias("query")
-
-
-def with_queries(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` with the column query, from side, entity and relation.
-
-    Raises:
-        ValueError: if an entity holds a bar or is "?", so that its queries could not be read again.
-    """
-    barred = pl.col("entity").str.contains("|", literal=True) | (pl.col("entity") == "?")
-    bad = frame.filter(barred & (pl.col("relation") != TOPIC))
-    if len(bad):
-        raise ArgumentError(
-            name, f"must name entities without a bar, and none '?', in its queries, got {bad['entity'][0]!r}."
-        )
-    return frame.with_columns(query_text())
-
-
 def checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
     """The `columns` of `frame`: text, a score that is a number, a relevance that is a whole number from -1.
 
@@ -69,7 +33,6 @@ def checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
     """
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
-    frame = with_names_of_today(frame)
     if missing := [column for column in columns if column not in frame.columns]:
         got = ", ".join(frame.columns) or "none"
         raise ArgumentError(name, f"must have the columns {', '.join(columns)}, without {missing[0]}: {got}.")
@@ -109,6 +72,8 @@ def once(name: str, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
 def write_fields(name: str, frame: pl.DataFrame, path: Any) -> None:
     """Writes the columns as the lines of a TREC file: spaces between, or tabs where a label has a space.
 
+    Answers are escaped as entities of queries are (`owkg.kg.names`); topics and documents stand as they are.
+
     The file is whole or not there; a name that ends in .gz packs it, equal frames into equal bytes.
 
     Raises:
@@ -118,6 +83,9 @@ def write_fields(name: str, frame: pl.DataFrame, path: Any) -> None:
     path = checks.path("path", path)
     if frame.is_empty():
         raise ArgumentError(name, "must have at least one row to be written, got none.")
+    plain = pl.col("relation") == TOPIC
+    answer = pl.when(plain).then("answer").otherwise(escaped("answer"))
+    frame = frame.with_columns(answer.alias("answer")).drop("relation")
     texts = frame.select(pl.col(pl.String))
     spaces = False
     for column in texts:

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from jaxtyping import Bool, Float64, Int64
 
-from owkg.checks import ArgumentError
-from owkg.judge.schema import known_entity
+from owkg.errors import ArgumentError
+from owkg.kg.names import known_entity
 from owkg.metric_definitions.measures import Dispersion, Median, rises
 from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties

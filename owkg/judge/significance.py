@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 from scipy import special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge.scores import Scores
 from owkg.stats.nested import nested
 from owkg.stats.rank_correlation import round_ties

@@ -8,7 +8,7 @@ import polars as pl
 from jaxtyping import Float64, Int64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge.scores import Scores, averaged, checked_rule, joined, over_seeds, ratios, runs_of
 from owkg.keys import checked_key, generator
 from owkg.metrics import Metric, Ties, part_of

@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
-from owkg.judge.schema import known_entity
 from owkg.judge.scores import (
     QUERY,
     Run,
@@ -24,6 +23,7 @@ from owkg.judge.scores import (
     weights_of,
 )
 from owkg.judge.systems import note
+from owkg.kg.names import known_entity
 from owkg.metrics import Metric, Tasks, Ties, part_of
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import Estimates, checked_options, estimates

@@ -1,6 +1,5 @@
 """The systems of a comparison: rank tables and TREC runs, under one qrels or several."""
 
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -13,15 +12,16 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import read_run
 from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
-from owkg.judge.schema import checked, known_entity, once, query_text
+from owkg.judge.schema import checked, once
 from owkg.judge.scores import Scores, intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
+from owkg.kg.names import known_entity, query_text
 from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
 from owkg.ranks.seeds import with_more_seeds
 
@@ -314,7 +314,7 @@ def _of_run(
     split = None if file else str(qrels)
     if split:
         _graph_of(split, graph)
-    try:
+    with naming({"unanswered": "`intersect`"}):
         table, notes = ranks_from_run(
             path,
             graph,
@@ -323,11 +323,6 @@ def _of_run(
             filter_splits=_known(graph, str(qrels)),
             unanswered=intersect,
         )
-    except ValueError as error:
-        text = str(error)
-        raise ValueError(
-            re.sub("with `unanswered` .*", "`intersect` leaves such queries out.", text)
-        ) from None
     for text in notes:
         note(f"{path}, under {called or qrels}: {text}.")
     if not intersect:
@@ -346,11 +341,8 @@ def _relabelled(
     if judged is None:
         facts = _graph_of(str(qrels), graph)
         judged = qrels_from_graph(facts, str(qrels), sides=table.frame["side"].unique().to_list())
-    try:
+    with naming({"table": "the table"}, f"{where}, under {_called(qrels)}: "):
         found = relabelled(table, judged)
-    except ValueError as error:
-        text = str(error).replace("`table`", "the table")
-        raise ValueError(f"{where}, under {_called(qrels)}: {text}") from None
     return found.table, found.undetermined
 
 

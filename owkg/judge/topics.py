@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ir import judge
 from owkg.ir.names import EXAMPLES, Measure, measures_named
 from owkg.ir.trec import read_qrels, read_run

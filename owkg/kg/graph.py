@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int32
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg.triples import triple_keys
 
 # Splits of false triples (CoDEx): kept beside the others, never counted as facts.

@@ -12,7 +12,7 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import (
     WHOLE,
     Block,

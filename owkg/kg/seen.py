@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int32, Int64
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg.graph import KnowledgeGraph, graph_checked
 
 

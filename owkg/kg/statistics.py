@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg.categories import CATEGORIES, relation_categories
 from owkg.kg.graph import KnowledgeGraph, fact_splits, graph_checked, joined_splits
 from owkg.kg.known import known_answers
@@ -68,7 +68,7 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
             if name not in facts
         },
         "categories": _categories(train, graph.num_relations, threshold),
-        "answers_per_question": {side: _queries(everything, side, graph) for side in ("head", "tail")},
+        "answers_per_query": {side: _queries(everything, side, graph) for side in ("head", "tail")},
         "popularity": {
             "entities": _spread(entity_popularity(train, graph.num_entities)),
             "relations": _spread(relation_popularity(train, graph.num_relations)),
@@ -151,7 +151,7 @@ def _categories(train: np.ndarray, num_relations: int, threshold: float) -> dict
 
 def _queries(facts: np.ndarray, side: str, graph: KnowledgeGraph) -> dict[str, Any]:
     answers = np.diff(known_answers(facts, side, **graph.sizes).offsets)
-    return {"questions": len(answers), "mean": float(answers.mean()), "max": int(answers.max())}
+    return {"queries": len(answers), "mean": float(answers.mean()), "max": int(answers.max())}
 
 
 def _spread(popularity: np.ndarray) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import polars as pl
 from jaxtyping import Int32, Int64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import COLUMNS
 from owkg.ordered import changes
 

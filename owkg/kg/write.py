@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.layouts import SPLIT_NAME, graph_files

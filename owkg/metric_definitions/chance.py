@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import has_table, kept_by_size, padded_size, prefix_sums, rank_weights, sums_at
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.metric_definitions.list_gains import GAINS
 from owkg.rank_weights.catalogue import MRR, shown
 from owkg.rank_weights.rank_weight import RankWeight, probed

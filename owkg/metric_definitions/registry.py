@@ -6,7 +6,7 @@ names, the listing, the near names of errors and PyKEEN's keys are derived from 
 
 from typing import Any
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.metric_definitions import measures
 from owkg.metric_definitions.list_gains import GAINS
 from owkg.metric_definitions.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from scipy import special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import checked_key, children
 from owkg.metric_definitions import chance
 from owkg.metric_definitions.chance import Chance, Shapes

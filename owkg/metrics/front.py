@@ -7,7 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import checked_key
 from owkg.metric_definitions.measures import Metric, micro
 from owkg.metric_definitions.registry import metric

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph
 from owkg.metric_definitions.chance import Chance
 from owkg.metric_definitions.measures import MACRO, Adjustment, Dispersion, Metric

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.metric_definitions.chance import rank_moments
 from owkg.metric_definitions.measures import MACRO, Measure, Probe, Weighting, probe_loss
 from owkg.metric_definitions.ties import Ties, half_rank_weights, rank_tables, weights_of_ranks

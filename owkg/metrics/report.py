@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.metric_definitions.measures import Metric
 from owkg.metric_definitions.registry import metric
 from owkg.metrics.estimate import Estimate

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.metric_definitions.measures import EQUAL, Adjustment
 from owkg.metric_definitions.ties import Ties
 from owkg.metrics.front import MetricNames, metrics_named

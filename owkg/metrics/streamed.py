@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
 from owkg.kg import CATEGORIES
 from owkg.metric_definitions.measures import Metric

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.models import initial, layers, options
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST

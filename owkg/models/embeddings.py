@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.models.embeddings_files import FORMATS, LABELS, Content
 from owkg.models.model import Model, Params, Statistics, num_relations

@@ -1,5 +1,6 @@
 """Embeddings of a file as the parameters of a model, rows in the order of a graph's ids."""
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from owkg.errors import ArgumentError
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
 from owkg.models.embeddings import Embeddings, read_embeddings
@@ -127,8 +129,10 @@ def _built(path: str, name: str, deduced: dict[str, Any], options: dict[str, Any
     """The model; errors of options that the file decides name the file."""
     try:
         return model(name, **deduced | options)
-    except ValueError as error:
-        if any(f"`{option}`" in str(error) for option in deduced.keys() - options.keys()):
+    except ArgumentError as error:
+        # What a file decides may be named as the argument, or as what that must be like.
+        named = {error.name, *re.findall(r"`(\w+)`", error.message)}
+        if named & (deduced.keys() - options.keys()):
             raise ValueError(f"{path}: {error}") from None
         raise
 

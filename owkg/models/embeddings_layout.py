@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.models.embeddings import Embeddings
 from owkg.models.kinds import kind
 from owkg.models.model import Model

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.models.betae import BetaE, betae_model
 from owkg.models.complex import ComplEx, complex_model
 from owkg.models.conve import ConvE, conve_model

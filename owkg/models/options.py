@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 
 def whole(config: Any, *names: str, low: int = 1) -> None:

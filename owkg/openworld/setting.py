@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # Rounding in the bounds themselves, as a share of the interval: so close counts as on the bound.
 _ROUNDING = 1e-12

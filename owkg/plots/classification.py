@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
 from owkg.classification.measures import average_precision, curve, roc_auc
+from owkg.errors import ArgumentError
 from owkg.plots.figure import COLOURS, figure, write_picture
 
 # Points of a line: more cannot be seen.

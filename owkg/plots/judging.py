@@ -13,7 +13,7 @@ import polars as pl
 from scipy import stats
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, write_figure
 from owkg.stats.discrimination import asl_area, asl_curve, discriminative_power
 from owkg.stats.rank_correlation import kendall_tau

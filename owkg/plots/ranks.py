@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.metrics import Tasks, part_of, tasks_of
 from owkg.plots.figure import figure, panel_grid, write_figure

@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.delimited import header, read_text_table
 from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
 from owkg.judge.schema import ASKED, QRELS, checked, once
+from owkg.kg.names import query_parts
 from owkg.pools.pool import POOL
 from owkg.pools.templates import Templates, addresses, sentences
 
@@ -38,7 +39,6 @@ _SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
 # What a cell must not begin with, as a spreadsheet would compute it; and the mark put before it.
 _FORMULA, _MARK = r"^[=+\-@']", "'"
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
-_FOR_TAIL, _FOR_HEAD = r"^([^|]+)\|(.+)\|\?$", r"^\?\|(.+)\|([^|]+)$"
 
 
 def write_sheet(
@@ -328,12 +328,4 @@ def _asked(query: pl.Series, *, topics: bool) -> pl.DataFrame:
     texts = query.to_frame("query")
     if topics:
         return texts.with_columns(side=pl.lit("tail"), entity="query", relation=pl.lit(TOPIC)).select(ASKED)
-    tail, head = (pl.col("query").str.extract_groups(pattern) for pattern in (_FOR_TAIL, _FOR_HEAD))
-    is_tail = tail.struct[0].is_not_null() & (tail.struct[0] != "?")
-    is_head = head.struct[1].is_not_null() & (head.struct[1] != "?")
-    found = texts.with_columns(
-        side=pl.when(is_tail).then(pl.lit("tail")).otherwise(pl.lit("head")),
-        entity=pl.when(is_tail).then(tail.struct[0]).otherwise(head.struct[1]),
-        relation=pl.when(is_tail).then(tail.struct[1]).when(is_head).then(head.struct[0]),
-    )
-    return found.select(ASKED)
+    return texts.with_columns(query_parts(pl.col("query"))).select(ASKED)

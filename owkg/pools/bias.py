@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ir import UNJUDGED, Judged, average_precision, bpref, judged_at
 from owkg.judge.qrels import judgements_checked
 from owkg.pools.pool import contributions_of, graded_lists, judged_lists

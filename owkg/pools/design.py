@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
 

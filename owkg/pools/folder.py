@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.delimited import is_rank_table
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ir import POOLED
@@ -150,7 +150,7 @@ def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _
     said = {
         "systems": systems,
         "filter": list(splits),
-        "sizes": pool_sizes(candidates, judged).rename({"queries": "questions"}).to_dicts(),
+        "sizes": pool_sizes(candidates, judged).to_dicts(),
         "rules": {name: counted[name] for name in settings["rules"]},
         "rule_cost": cost,
         "notes": notes,

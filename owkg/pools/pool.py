@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ir import POOLED, UNJUDGED, Judged, judged_at
 from owkg.judge.qrels import judgements_checked
 from owkg.judge.runs import ranked

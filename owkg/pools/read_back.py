@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import checksum, checksums, read_metadata
 from owkg.ir import POOLED
-from owkg.ir.judged import with_names_of_today
 from owkg.judge.qrels import merged, read_judgements
 from owkg.judge.runs import read_runs
 from owkg.pools.annotation import SOURCE, has_source, read_sheet, sheet_rows
@@ -119,7 +118,7 @@ def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, Design]:
     if (made_by := card.get("made_by")) != MADE_BY:
         raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
     table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
-    candidates = with_names_of_today(table)
+    candidates = table
     depth = candidates["depth"].cast(pl.Int64, strict=False) if "depth" in candidates.columns else None
     if depth is None or depth.is_null().any():
         raise ValueError(f"{folder / 'pool.tsv'}: must say the depth of each candidate.")
@@ -248,7 +247,7 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
     given = read_judgements(folder / "pool.qrels", topics="allowed")
     # What was judged before stays judged whoever is pooled, unless a rule did it, or truth stood for people.
     table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
-    pool = with_names_of_today(table)
+    pool = table
     kept = given.join(pool.filter(judged_by="rule"), on=["query", "answer"], how="anti")
     run = read_runs([folder / "runs.trec.gz"], topics="allowed")
     return pool_bias(

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import first_row, line_error, read_lines, split_lines
 from owkg.ranks.table import SIDES
 

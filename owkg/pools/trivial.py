@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int32
 from scipy import sparse
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge.schema import checked, once
 from owkg.kg import KnowledgeGraph, answer_ranges, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg import relation_categories as categories_of

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight
 
 # Below it rounding decides: at 1e-4 float32 weights are off by a standard error, at 1e-8 variances are 0.

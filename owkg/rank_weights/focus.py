@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
 

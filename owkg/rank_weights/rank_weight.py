@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 if TYPE_CHECKING:
     from jax import Array

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.rank_weight import RankWeight, traceable
 
@@ -56,12 +56,10 @@ class Entry(NamedTuple):
     def made(self, name: str, texts: Sequence[str], *of: Any) -> Any:
         """The metric of parameters as text; errors begin with the name."""
         letters = re.findall("[A-Z]", self.name.partition("@")[2])
-        try:
+        with naming(str, f"metric {name!r}: "):
             return self.make(
                 *of, *(_number(letter, text) for letter, text in zip(letters, texts, strict=False))
             )
-        except ValueError as error:
-            raise ValueError(f"metric {name!r}: {str(error).replace('`', '')}") from None
 
 
 _NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
@@ -284,7 +282,5 @@ def checked_metrics(metrics: Any) -> tuple[RankWeight, ...]:
     metrics = tuple(metrics) if several else (metrics,)
     if not metrics or not all(isinstance(m, RankWeight | str) for m in metrics):
         raise ArgumentError("metrics", f"must be one or more metrics, or their names, got {metrics!r}.")
-    try:
+    with naming({"metric": "`metrics`"}):
         return tuple(checked(metric) for metric in metrics)
-    except ArgumentError as error:
-        raise ArgumentError("metrics" if error.name == "metric" else error.name, error.message) from None

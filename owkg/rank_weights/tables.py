@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight, probed
 
 # Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.

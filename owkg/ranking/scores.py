@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ranking.sets import EntitySets, as_array, members, sets_checked
 from owkg.ranking.sorting import sort_checked, sorted_ranks
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import KnownAnswers, answer_ranges
 from owkg.ordered import distinct
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 SORTS = ("stable", "quicksort", "heapsort")
 """Algorithms of NumPy; with the prefix "reversed-": ascending, and read from the end."""

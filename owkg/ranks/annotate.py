@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int64
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import half_links, popularity_columns
 from owkg.ranks.build import candidates_of, default_filters, filter_facts, require_facts, split_of

@@ -8,7 +8,7 @@ import polars as pl
 from jaxtyping import Int64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers, num_candidates
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import popularity_columns

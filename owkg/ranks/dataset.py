@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.parquet import collected, parquet_rows, scan_parquet
 from owkg.files.storage import require_bounded
 from owkg.ranks.seeds import seeds_of

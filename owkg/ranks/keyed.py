@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.ir.trec import QUERY_TEXT, query_parts

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.delimited import read_text_table, separator
 from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import popularity_columns

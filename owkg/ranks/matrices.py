@@ -1,7 +1,6 @@
 """Score matrices in .npz files as a rank table."""
 
 import math
-import re
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.storage import require_npz_bounded
 from owkg.kg import KnowledgeGraph
 from owkg.kg.seen import seen_part
@@ -122,7 +121,8 @@ def converted(
             "without one; no splits give raw ranks.",
         )
     about: dict[str, Any] = {"split": None, "filter": []}
-    try:
+    # What comes from the file is no argument here.
+    with naming({name: name for name in (*_ARRAYS, "target")}, f"{path}: "):
         if graph is None:
             table = _raw(scores, triples, side, entities, relations, tolerance, score, sort)
         else:
@@ -153,10 +153,6 @@ def converted(
             )
             if seen is not graph:
                 table, about["unseen"] = _with_unseen(graph, seen, table, about, unseen)
-    except ValueError as error:
-        # What comes from the file is no argument here.
-        message = re.sub("`(scores|triples|target|side)`", r"\1", str(error))
-        raise ValueError(f"{path}: {message}") from None
     return table, about
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable
 from owkg.ranks.tasks import Tasks, tasks_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ranks.table import validated
 
 

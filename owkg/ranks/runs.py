@@ -9,10 +9,11 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
-from owkg.ir.trec import TOPIC, Topics, read_qrels, read_run
+from owkg.ir.trec import Topics, read_qrels, read_run
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
+from owkg.kg.names import query_of
 from owkg.ranking.retrieved import Answers, counts_in_lists
 from owkg.ranking.scores import Ranks
 from owkg.ranks.build import default_filters, described, filter_facts
@@ -208,7 +209,7 @@ def _one_side(
         row = int(np.argmin(counts.asked))
         raise ValueError(
             f"{_query(graph, triples[row], side)!r} has a relevant answer, but is not asked under the tag "
-            f"{run.tags[system[row]]!r}; with `unanswered` its answers count as not retrieved."
+            f"{run.tags[system[row]]!r}; with `unanswered` this is no error."
         )
     candidates = num_candidates(known, triples)
     ranks = Ranks(1 + counts.above, np.where(counts.retrieved, 1 + counts.level, candidates), candidates)
@@ -239,6 +240,4 @@ def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: Knowledg
 
 def _query(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:
     head, relation, tail = graph.entities[triple[0]], graph.relations[triple[1]], graph.entities[triple[2]]
-    if relation == TOPIC:
-        return head
-    return f"{head}|{relation}|?" if side == "tail" else f"?|{relation}|{tail}"
+    return query_of(head if side == "tail" else tail, relation, side)

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # The triple that is ranked, by label or by id.
 TRIPLE = ("head", "relation", "tail")

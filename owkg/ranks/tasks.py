@@ -7,7 +7,7 @@ import polars as pl
 from jaxtyping import Bool, Float, Int
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.ranks.table import RANKS, RELATION, validated
 
 # Up to here twice the sum of two ranks is a 32-bit integer.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, known_answers, num_candidates
 from owkg.kg.seen import seen_ids, with_ids
 from owkg.ranking.scores import Ranks

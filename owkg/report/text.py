@@ -6,7 +6,7 @@ from typing import Any
 
 from owkg import checks
 from owkg.auditing.result import Audit
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.report import tables, words
 from owkg.report.page import html

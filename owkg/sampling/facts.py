@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import first_row, read_lines, split_labels
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import text_source

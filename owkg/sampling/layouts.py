@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from owkg.kg import KnowledgeGraph, write_openke
+from owkg.kg.names import query_text
 from owkg.kg.triples import labelled, triple_frame
 from owkg.sampling.queries import answers
 from owkg.sampling.sample import OpenWorld
@@ -47,10 +48,7 @@ def query_table(world: OpenWorld) -> pl.DataFrame:
             "train": queries.train,
         }
     )
-    for_tail = pl.format("{}|{}|?", "entity", "relation")
-    for_head = pl.format("?|{}|{}", "relation", "entity")
-    query = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
-    return table.select(query.alias("query"), pl.all())
+    return table.select(query_text(), pl.all())
 
 
 def write_judged_files(world: OpenWorld, folder: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int32
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import COLUMNS

@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int32
 from scipy import optimize, special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import entity_popularity
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.lines import first_row
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.sampling.card import describe, shared_queries

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import as_key, reproducible
 from owkg.openworld import (
     CLASSIFICATION,

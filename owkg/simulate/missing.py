@@ -6,7 +6,7 @@ import numpy as np
 from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
 from owkg.simulate.numerics import random_bits, uniform

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from scipy import special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 from owkg.openworld.missing import node_location
 from owkg.simulate.full_test import FullTest, ordered

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import as_key, reproducible
 from owkg.openworld import INDEPENDENT
 from owkg.rank_weights import RankWeight, tie_expectation

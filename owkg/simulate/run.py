@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, Key
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.registry import checked_metrics

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 
 def holm(p: Any) -> Float64[np.ndarray, "*pairs"]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 
 def discriminative_power(p: Any, alpha: Any = 0.05) -> Float64[np.ndarray, "*metrics"]:

@@ -5,7 +5,7 @@ from typing import Any
 from scipy import special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 
 def divergence(one: Any, other: Any, *, added: Any = 1.0) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 # Comparisons of systems at a time, some 30 bytes each.
 _CHUNK = 2**20

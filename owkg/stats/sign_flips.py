@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import checked_key, generator
 
 # Signs in memory at a time.

@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from scipy import linalg, special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting
 from owkg.openworld.setting import pair
 from owkg.rank_weights.fitted import queries_needed

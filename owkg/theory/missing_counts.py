@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy import special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
 from owkg.theory.grids import binomial_pmf

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting, SettingArguments, World, grid
 from owkg.openworld.setting import broadcast, pair
 from owkg.rank_weights import RankWeight

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.rank_weights import RankWeight

@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from owkg import checks
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, SettingArguments
 from owkg.rank_weights import MRR, RankWeight
 from owkg.rank_weights.registry import checked_metrics

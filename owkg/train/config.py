@@ -1,13 +1,12 @@
 """How a model is trained: one frozen record, from defaults, a TOML file, and options."""
 
 import json
-import re
 import tomllib
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.models import MODELS, Model, model
 from owkg.models import options as check
 from owkg.train.defaults import DEFAULTS
@@ -205,19 +204,12 @@ def read_config(path: Path, **settings: Any) -> Training:
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise ValueError(f"{path}: options must be a table, got {options!r}.")
-    if "regime" in content:  # its name before
-        before = content.pop("regime")
-        if content.setdefault("training_loop", before) != before:
-            raise ValueError(f"{path}: training_loop and regime, its name before, must not differ.")
     for name in content:
         if name != "model" and name not in _FIELDS:
             raise ValueError(f"{path}: {name} is no field; those are model, {', '.join(_FIELDS)}.")
     for name in options:
         if name in _FIELDS:
             raise ValueError(f"{path}: {name} must stand above [options].")
-    try:
+    with naming(str, f"{path}: "):  # names are keys of the file here
         training(**(content | options))
-    except ValueError as error:
-        message = re.sub(r"`(\w+)`", r"\1", str(error))  # its names are keys of the file here
-        raise ValueError(f"{path}: {message}") from None
     return training(**(content | options | settings))

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg import kg
-from owkg.checks import ArgumentError
 from owkg.cluster.hosts import of_first
+from owkg.errors import ArgumentError, naming
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.layout import Layout, everywhere, whole
@@ -189,11 +189,9 @@ def call_steps(steps: int, took: float, empty: float) -> int:
 def _measured(
     measured: Measure, model: Model, params: Params, statistics: Statistics, step: int
 ) -> dict[str, float]:
-    try:
+    here = f"the parameters after step {step - 1} (checkpoints written before it stay)"
+    with naming({"params": here}):
         return measured(model, params, statistics)
-    except ValueError as error:
-        message = str(error).replace("`params`", f"the parameters after step {step - 1}")
-        raise ValueError(f"{message} Checkpoints written before it stay.") from None
 
 
 def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:

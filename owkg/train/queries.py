@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from owkg import kg
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg.triples import query_parts
 from owkg.models import SIDES
 from owkg.train.config import Training

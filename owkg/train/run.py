@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from owkg import checks, kg
-from owkg.checks import ArgumentError
 from owkg.cluster.hosts import by_each, by_first, largest, require_equal
+from owkg.errors import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
 from owkg.kg.labels import read_labels

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.files.storage import read_metadata
 from owkg.kg import KnowledgeGraph, read_graph, seen_part
 from owkg.models import Model, Params, Statistics, import_embeddings, read_embeddings

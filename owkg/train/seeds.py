@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from owkg import cluster
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, read_graph
 from owkg.train.config import Training, changed
 from owkg.train.folder import CONFIG

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from owkg import kg
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.keys import reproducible
 from owkg.models import Params, Statistics
 from owkg.train.config import Training, changed

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from owkg import evaluation, kg
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.train.config import Training

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from owkg.auditing import audit
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 
 METRICS = ("mrr", "hits@1", "hits@10", "p-mrr@1/2", "p-mrr@0.3")
 

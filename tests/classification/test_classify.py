@@ -7,8 +7,8 @@ import pytest
 from sklearn import metrics as sk
 
 import owkg
-from owkg.checks import ArgumentError
 from owkg.classification import METRICS, fitted, predicted
+from owkg.errors import ArgumentError
 from owkg.evaluation import scored_triples
 from owkg.models import model
 

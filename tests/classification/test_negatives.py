@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from owkg.checks import ArgumentError
 from owkg.classification import drawn_negatives
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.checks import ArgumentError
 from owkg.classification import fitted, predicted
+from owkg.errors import ArgumentError
 
 CUTS = np.arange(-3.5, 12)
 

@@ -166,7 +166,7 @@ def test_rounds_of_judging(call, tmp_path):
     other.write_text(sheet.read_text().replace("\tno\t", "\tyes\t"))
     code, _, err = call("audit", *RUNS, *common, "--judged", sheet, "--judged", other)
     assert code == 2
-    assert f"--judged must not contradict each other, {sheet} and {other}: " in err
+    assert f"--judged: {sheet} and {other} must not contradict each other: " in err
 
 
 def test_labels_that_change_nothing_are_said(call, tmp_path):

@@ -122,16 +122,16 @@ def test_json_has_what_the_library_says(folder, call):
     chosen = [metric(name) for name in ("mrr", "mr", "macro-mrr")]
     full, sparse = (scores(tables(folder, name), chosen, ties="exact")[0] for name in ("full", "sparse"))
     for labels, own in (("full", full), ("sparse", sparse)):
-        values = pl.DataFrame(found["values"]).filter(labels=labels)
+        values = pl.DataFrame(found["values"]).filter(qrels=labels)
         np.testing.assert_allclose(values["value"].to_numpy().reshape(3, 3), own.mean.T)
         assert (values["lower"] < values["value"]).all()
         assert (values["value"] < values["upper"]).all()
         best = values.filter(metric="mr").sort("value")
         assert best["rank"].to_list() == [1, 2, 3]
-        pairs = pl.DataFrame(found["pairs"]).filter(labels=labels, metric="mr")
+        pairs = pl.DataFrame(found["pairs"]).filter(qrels=labels, metric="mr")
         assert pairs["difference"][0] == pytest.approx(own.mean[1, 1] - own.mean[1, 0])
         assert (pairs["p_corrected"] >= pairs["p_value"]).all()
-        by_metric = pl.DataFrame(found["metrics"]).filter(labels=labels, metric="mr").row(0, named=True)
+        by_metric = pl.DataFrame(found["metrics"]).filter(qrels=labels, metric="mr").row(0, named=True)
         assert by_metric["area"] == pytest.approx(pairs["p_value"].mean())
         assert by_metric["significant"] == (pairs["p_corrected"] < 0.05).sum()
     # A level between p-values and corrected ones counts the corrected ones.
@@ -143,7 +143,7 @@ def test_json_has_what_the_library_says(folder, call):
     assert told["significant"].item() == (pairs["p_corrected"] < level).sum()
     tau = [row for row in found["agreement"] if row["coefficient"] == "tau"]
     np.testing.assert_allclose([row["value"] for row in tau], kendall_tau(full.strength, sparse.strength))
-    assert {(row["labels"], row["with"], row["questions"]) for row in tau} == {("sparse", "full", QUERIES)}
+    assert {(row["qrels"], row["with"], row["queries"]) for row in tau} == {("sparse", "full", QUERIES)}
     assert found["parts"] == []
 
 
@@ -217,10 +217,10 @@ def test_a_part_that_the_first_qrels_lack(folder, call, tmp_path):
         "json",
     )
     assert code == 0
-    parts = {(row["relation"], row["labels"]): row for row in json.loads(printed)["parts"]}
+    parts = {(row["relation"], row["qrels"]): row for row in json.loads(printed)["parts"]}
     assert ("r1", "few") not in parts
-    assert parts["r1", "full"]["tau_with_first_labels"] is None
-    assert parts["r0", "full"]["tau_with_first_labels"] is not None
+    assert parts["r1", "full"]["tau_with_first_qrels"] is None
+    assert parts["r0", "full"]["tau_with_first_qrels"] is not None
 
 
 def test_scores_settle_what_ranks_leave_open(folder, call, tmp_path):
@@ -255,7 +255,7 @@ def test_runs_that_leave_out_queries(folder, call, tmp_path):
     )
     code, _, error = call("compare", *asked)
     assert code == 2
-    assert "'e3|r1|?' has a relevant answer, but is not asked under the tag 'a'; --intersect leaves" in error
+    assert "'e3|r1|?' has a relevant answer, but is not asked under the tag 'a'; with --intersect this is no error" in error
     code, _, error = call("compare", *asked, "--intersect")
     assert code == 0
     for name, had in (("a", "29 of 29 queries and 116 of 116"), ("b", "29 of 30 queries and 116 of 120")):
@@ -354,7 +354,7 @@ def test_stability(folder, call, tmp_path):
     code, printed, error = call(*asked, "--format", "json")
     assert (code, error) == (0, "")
     rows = json.loads(printed)["results"]
-    assert [(row["metric"], row["share"], row["questions"]) for row in rows] == [
+    assert [(row["metric"], row["share"], row["queries"]) for row in rows] == [
         ("mrr", 0.1, 3),
         ("mrr", 0.5, 15),
         ("macro-mrr", 0.1, 3),
@@ -464,7 +464,7 @@ def test_csv_latex_and_markdown(folder, call):
     for row in found["pairs"]:
         own = table.filter(
             quantity="difference",
-            qrels=row["labels"],
+            qrels=row["qrels"],
             **{name: row[name] for name in ("metric", "first", "second")},
         )
         assert own["value"].item() == pytest.approx(row["difference"])

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from owkg.cli.errors import guarded, renamed
+from owkg.cli.errors import guarded
+from owkg.errors import renamed
 
 INPUT = Path(__file__).parents[1] / "golden" / "input"
 

@@ -87,8 +87,8 @@ def test_json_and_metadata(call, folder):
     shown, card = json.loads(out), json.loads((folder / "pool" / "metadata.json").read_text())
     assert shown == {"out": "pool"} | card
     assert card["sizes"] == [
-        {"depth": 1, "candidates": 3, "questions": 2, "judged": 2, "relevant": 2},
-        {"depth": 2, "candidates": 5, "questions": 2, "judged": 3, "relevant": 2},
+        {"depth": 1, "candidates": 3, "queries": 2, "judged": 2, "relevant": 2},
+        {"depth": 2, "candidates": 5, "queries": 2, "judged": 3, "relevant": 2},
     ]
     assert (card["rules"], card["to_judge"]) == ({"functional": 0, "type": 1}, 2)
     assert (card["systems"], card["filter"]) == (["one", "two"], ["train", "valid"])
@@ -332,7 +332,7 @@ def test_what_annotators_found_decides_between_runs(call, folder):
     compare = ["compare", "one.run", "two.run.gz", "--kg", "graph", "--metric", "mrr", "--format", "json"]
     code, out, _ = call(*compare, "--qrels", "judged.qrels", "--qrels", "test")
     assert code == 0
-    values = {(row["labels"], row["system"]): row["value"] for row in json.loads(out)["values"]}
+    values = {(row["qrels"], row["system"]): row["value"] for row in json.loads(out)["values"]}
     assert values["test", "one"] > 0
     assert values["judged", "two"] > values["test", "two"] * 2 / 3
     (folder / "ranks").mkdir()

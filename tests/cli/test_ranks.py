@@ -290,7 +290,7 @@ def test_duplicates_in_the_graph_are_told(call, folder):
         ),
         (
             "system.run --kg graph --split train --out out.csv",
-            "with --unanswered its answers count as not retr",
+            "with --unanswered this is no error",
         ),
         ("ranks.parquet --from run --kg graph --out out.csv", "ranks.parquet, line 1: must be UTF-8"),
         ("scores.npz --from table --out out.csv", "scores.npz: a rank table's name ends in"),

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.evaluation import score_triples, scored_triples
 from owkg.kg import KnowledgeGraph
 from owkg.models import model, score

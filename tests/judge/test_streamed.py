@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import owkg
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.judge import scores, streamed
 from owkg.metrics import metric
 from owkg.ranks import RankDataset

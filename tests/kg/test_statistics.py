@@ -49,9 +49,9 @@ def test_by_hand():
             "no_training_triple": {"relations": 1, "triples": 0},
         },
         # Six distinct facts: a r b, a r c, c s c, d s a, b s a, e t a.
-        "answers_per_question": {
-            "head": {"questions": 5, "mean": 1.2, "max": 2},
-            "tail": {"questions": 5, "mean": 1.2, "max": 2},
+        "answers_per_query": {
+            "head": {"queries": 5, "mean": 1.2, "max": 2},
+            "tail": {"queries": 5, "mean": 1.2, "max": 2},
         },
         "popularity": {
             "entities": {"min": 0, "median": 1.0, "max": 3, "gini": pytest.approx(23 / 42)},

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from owkg import evaluate
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.metrics import side_means
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import owkg
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.metric_definitions.registry import LISTING
 from owkg.metrics import metric, report, streamed
 from owkg.metrics.streamed import report_streams, stream_report

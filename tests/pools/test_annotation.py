@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from owkg.ir import POOLED
-from owkg.judge.schema import QRELS, with_queries
+from owkg.judge.schema import QRELS
+from owkg.kg.names import query_text
 from owkg.pools.annotation import SHEET, read_names, read_sheet, write_sheet
 from owkg.pools.kappa import annotator_agreement, fleiss_kappa, kappa, majority
 
@@ -28,7 +29,7 @@ def pooled(count=6):
             "depth": list(range(1, 2 * count + 1)),
         }
     )
-    return with_queries("frame", frame)
+    return frame.with_columns(query_text())
 
 
 def filled(path, labels):
@@ -124,7 +125,7 @@ def test_bad_sheets(tmp_path, lines, shown):
     (tmp_path / "s.tsv").write_text("\n".join([HEADER, *lines]) + "\n")
     candidates = pl.DataFrame({"side": "tail", "entity": "a", "relation": "r", "answer": ["b", "c"]})
     with pytest.raises(ValueError, match=rf"s\.tsv.*{shown}"):
-        read_sheet(tmp_path / "s.tsv", with_queries("frame", candidates))
+        read_sheet(tmp_path / "s.tsv", candidates.with_columns(query_text()))
 
 
 def test_a_label_that_is_repeated_counts_once(tmp_path):
@@ -269,7 +270,7 @@ def test_nothing_in_a_sheet_is_a_command(tmp_path):
         for side in ("head", "tail")
         for entity, relation, answer in zip(STRANGE, STRANGE[::-1], STRANGE[3:] + STRANGE[:3], strict=True)
     ]
-    frame = with_queries("rows", pl.DataFrame(rows))
+    frame = pl.DataFrame(rows).with_columns(query_text())
     path = tmp_path / "sheet.tsv"
     write_sheet(frame, path, seed=0, labels={"a-b": "=1+1"}, descriptions={"+1": "\x1b[2J"})
     text = path.read_text()

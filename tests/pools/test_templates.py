@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from owkg.judge.schema import with_queries
+from owkg.kg.names import query_text
 from owkg.pools.annotation import read_sheet, sheet_rows, write_again, write_sheet
 from owkg.pools.templates import addresses, read_templates
 
@@ -52,7 +52,7 @@ def candidates():
             "answer": ["jaws", "lee", "=us\\x"],
         }
     )
-    return with_queries("frame", frame)
+    return frame.with_columns(query_text())
 
 
 def test_what_a_sheet_says(tmp_path):

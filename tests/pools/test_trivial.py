@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from owkg.judge.schema import with_queries
 from owkg.kg import KnowledgeGraph, read_graph, relation_categories
+from owkg.kg.names import query_text
 from owkg.pools.trivial import Rule, rule_counts, trivial
 
 ENTITIES, RELATIONS = tuple("abcdefghij"), tuple("rstu")
@@ -32,7 +32,7 @@ def world(seed):
     frame = pl.DataFrame({"side": ["head", "tail"]})
     for column, labels in names.items():
         frame = frame.join(pl.DataFrame({column: labels}), how="cross")
-    return graph, with_queries("frame", frame)
+    return graph, frame.with_columns(query_text())
 
 
 def by_hand(graph, frame, known, min_share):
@@ -153,7 +153,7 @@ def _both_sides(frame):
         frame.with_columns(side=pl.lit(side), entity=pl.col(entity), answer=pl.col(answer))
         for side, entity, answer in sides
     ]
-    return with_queries("frame", pl.concat(named))
+    return pl.concat(named).with_columns(query_text())
 
 
 @pytest.mark.parametrize(

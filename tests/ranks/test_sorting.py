@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import owkg
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph
 from owkg.ranking.sorting import SORTS
 from owkg.ranks import ranks_from_scores

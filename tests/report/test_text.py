@@ -10,7 +10,7 @@ import pytest
 import owkg.report
 from owkg import report
 from owkg.auditing.result import HOLDS_IF_FOUND_AND_INDEPENDENT, OPEN, VERDICTS
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.report import words
 
 WITHOUT = {"sparsity": None, "correlation": None, "sparsity_from": None, "lists": None, "calibration": ""}

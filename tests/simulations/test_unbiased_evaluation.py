@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.checks import ArgumentError
 from owkg.cli.main import main as owkg_main
+from owkg.errors import ArgumentError
 from owkg.evaluation.correction import weights_named
 from simulations import unbiased_evaluation as script
 from simulations.unbiased_evaluation import Lists, _drawn, _first, baselines, run

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from owkg import theory
-from owkg.checks import ArgumentError
+from owkg.errors import ArgumentError
 from owkg.openworld import NodeBased
 
 SETTING = {"strength": 0.7, "sparsity": 0.35, "num_answers": 12, "num_entities": 200}

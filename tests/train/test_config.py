@@ -105,15 +105,6 @@ def test_options_are_named_by_themselves_and_not_with_the_file(tmp_path):
         read_config(tmp_path / "run.toml", epochs=-1)
 
 
-def test_a_file_with_the_name_before_of_the_training_loop(tmp_path):
-    path = tmp_path / "config.toml"
-    path.write_text('model = "distmult"\nregime = "negatives"\nloss = "margin"\n')
-    assert read_config(path) == training("distmult", training_loop="negatives", loss="margin")
-    path.write_text('regime = "negatives"\ntraining_loop = "1vsall"\n')
-    with pytest.raises(ValueError, match="training_loop and regime, its name before, must not differ"):
-        read_config(path)
-
-
 def test_another_training_loop_needs_a_loss():
     with pytest.raises(ValueError, match="`loss` must be given with the training loop negatives: margin, "):
         training("distmult", training_loop="negatives")

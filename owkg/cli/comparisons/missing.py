@@ -9,6 +9,7 @@ import typer
 from owkg.cli.inputs import check_readable, graph_and_notes
 from owkg.cli.options import DesignName, Format, OutputFormat
 from owkg.cli.output import rows_of
+from owkg.errors import naming
 
 
 def missing(
@@ -48,7 +49,6 @@ def missing(
     Splits that hold the truth which --split lacks, as missing.txt and test_full.txt of owkg sample, do not
     count as known.
     """
-    from owkg.checks import ArgumentError
     from owkg.kg import fact_splits, known_splits
     from owkg.pools.missing import design_of, found_by_depth, judgements, missing_share
     from owkg.terminal.tables import line, printed
@@ -60,12 +60,8 @@ def missing(
     drawn = None if sample is None else judgements(sample).qrels
     how = design_of(known, judged, drawn)
     options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn, "design": how}
-    try:
+    with naming({"qrels": f"{qrels}:"}):
         found = missing_share(judged, graph, by=groups, **options)
-    except ArgumentError as error:
-        if error.name != "qrels":
-            raise
-        raise ValueError(f"{qrels}: {error.message}") from None
     hidden = [name for name in fact_splits(graph) if name not in known_splits(graph, split)]
     if any(len(graph.splits[name]) for name in hidden):
         notes.append(f"{', '.join(hidden)}: hold facts that {split} lacks, which do not count as known.")

@@ -1,6 +1,5 @@
 """`owkg pool`: pools of answers to be judged, and the judgements read back from annotation sheets."""
 
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli import options
+from owkg.errors import naming
 from owkg.terminal.tables import line, printed
 
 _SHOWN = 10  # relations that lose most by the rules
@@ -249,13 +249,11 @@ def pool(
         "sampled": sampled,
         "seed": seed,
     }
-    try:
-        words = {"names": names, "templates": templates, "source": source_template}
-        if sources and source_template is None:
-            words["source"] = ""
+    words = {"names": names, "templates": templates, "source": source_template}
+    if sources and source_template is None:
+        words["source"] = ""
+    with naming({"run": "RUN", "candidates": "RUN"}):
         card = write_pool(runs, kg, out, settings, **words, overwrite=overwrite)
-    except ValueError as error:
-        raise ValueError(re.sub("`(run|candidates)`", "RUN", str(error))) from None
     if form is options.Format.JSON:
         import json
 
@@ -268,8 +266,7 @@ def _show(out: Path, card: dict[str, Any]) -> None:
     from owkg.cli.systems import note
 
     rows = card["sizes"]
-    head = ["queries" if name == "questions" else name for name in rows[0]]
-    printed("", head, ([f"{value:,}" for value in row.values()] for row in rows))
+    printed("", list(rows[0]), ([f"{value:,}" for value in row.values()] for row in rows))
     if rules := ", ".join(f"{count:,} {name}" for name, count in card["rules"].items()):
         line(f"not relevant by rule: {rules}")
         _show_cost(card["rule_cost"])

@@ -161,17 +161,15 @@ def _check_files(files: Reading, *, overwrite: bool) -> None:
 
 def _with_expert(files: Reading, found: ReadBack) -> tuple[ExpertCheck | None, dict[Path, Any]]:
     """(what the expert's sheet says, the candidates of that sheet where it is to be written)."""
-    from owkg.checks import ArgumentError
+    from owkg.errors import naming
 
     if files.expert is None:
         return None, {}
     if files.sample is None:
         judged = found.said.filter(found.said["relevance"] != POOLED)
         return expert_check(found.said, read_sheet(files.expert, judged, of="the judged candidates")), {}
-    try:
+    with naming(lambda _: "`expert_sample`"):
         return None, {files.expert: expert_sample(found.said, files.sample, seed=files.seed)}
-    except ArgumentError as error:
-        raise ArgumentError("expert_sample", error.message) from None
 
 
 def _as_json(agreement: AnnotatorAgreement) -> dict[str, Any]:

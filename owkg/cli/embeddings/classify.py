@@ -21,6 +21,7 @@ from owkg.cli.embeddings.scorers import (
 from owkg.cli.inputs import check_figure, check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import rows_of
+from owkg.errors import naming
 from owkg.terminal.tables import line, printed
 
 
@@ -187,10 +188,8 @@ def _scored(given: Any, *, split: str, **options: Any) -> tuple[Any, list[str]]:
     from owkg.evaluation import scored_triples
 
     scorer, notes = scorer_of(given, "error")
-    try:
+    with naming({"params": f"{given.path}: its parameters"}):
         table = scored_triples(*scorer[:4], split=split, **options)
-    except ValueError as error:
-        raise ValueError(str(error).replace("`params`", f"{given.path}: its parameters")) from None
     if options["negatives"] or f"{split}_negatives" not in scorer.graph.splits:
         how = options["negatives"] or "uniform"
         notes.append(f"negative triples are drawn ({how}, seed {options['seed']}): some may be missing facts")

@@ -22,6 +22,7 @@ from owkg.cli.embeddings.scorers import (
 from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, graph_in
 from owkg.cli.options import Format, OutputFormat, refuse_given
+from owkg.errors import naming
 from owkg.terminal.progress import progress
 
 _SAMPLING = "Without all scores"
@@ -206,26 +207,24 @@ def evaluate(
         notes += [text for text in more if text not in notes]
         splits = default_filters(scorer.graph, split) if filters is None else filters
         asked, about = _asked(scorer, queries, split, splits, unseen)
-        with progress("Ranking" if of_seed is None else f"Ranking, seed {of_seed}", "ranks") as update:
-            try:
-                table = ranks(
-                    *scorer[:3],
-                    scorer.seen if unseen == "drop" else scorer.graph,
-                    seen=None if unseen == "drop" else scorer.seen,
-                    split=split,
-                    queries=asked,
-                    sides=_names(sides),
-                    tolerance=tolerance,
-                    precision=precision,
-                    name=(name or given.path.resolve().name) if seeded else name,
-                    popularity=popularity,
-                    score=score,
-                    block_bytes=None if block_mib is None else block_mib * 2**20,
-                    on_progress=update,
-                    filter_splits=splits,
-                )
-            except ValueError as error:
-                raise ValueError(str(error).replace("`params`", f"{one.path}: its parameters")) from None
+        bar = progress("Ranking" if of_seed is None else f"Ranking, seed {of_seed}", "ranks")
+        with bar as update, naming({"params": f"{one.path}: its parameters"}):
+            table = ranks(
+                *scorer[:3],
+                scorer.seen if unseen == "drop" else scorer.graph,
+                seen=None if unseen == "drop" else scorer.seen,
+                split=split,
+                queries=asked,
+                sides=_names(sides),
+                tolerance=tolerance,
+                precision=precision,
+                name=(name or given.path.resolve().name) if seeded else name,
+                popularity=popularity,
+                score=score,
+                block_bytes=None if block_mib is None else block_mib * 2**20,
+                on_progress=update,
+                filter_splits=splits,
+            )
         tables.append(table if of_seed is None else table.with_columns(seed=pl.lit(of_seed, pl.Int64)))
     table, source, filters = pl.concat(tables), given.path, about["filter"]
     if precision != "float32":

@@ -53,7 +53,6 @@ def train(
             "answers (kvsall) at a time, or entities drawn at random (negatives).",
         ),
     ] = None,
-    name_before: Annotated[str | None, typer.Option("--regime", hidden=True)] = None,
     loss: Annotated[
         str | None,
         typer.Option(help="cross_entropy or bce; with negatives: margin, logistic or self_adversarial."),
@@ -166,7 +165,7 @@ def train(
     given = {
         "model": model,
         "dim": dim,
-        "training_loop": training_loop or name_before,
+        "training_loop": training_loop,
         "loss": loss,
         "batch_size": batch_size,
         "num_negatives": num_negatives,

@@ -9,6 +9,7 @@ import typer
 from owkg.cli.inputs import check_writable, collected, graph_in
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import rows_of
+from owkg.errors import naming
 
 
 def chance(
@@ -46,7 +47,6 @@ def chance(
     import polars as pl
 
     from owkg import metrics as room
-    from owkg.checks import ArgumentError
     from owkg.files.storage import written_aside
     from owkg.terminal.tables import line, printed
 
@@ -70,12 +70,8 @@ def chance(
         own = pl.lit(folder.name).alias("graph")
         levels.append(room.chance_levels(graph, names, **options).select(own, pl.all()))
         if published:
-            try:
+            with naming({"published": "`adjust`"}):
                 found = room.adjusted_values(graph, published, side=side, **options)
-            except ArgumentError as error:
-                if error.name != "published":
-                    raise
-                raise ArgumentError("adjust", error.message) from None
             adjusted.append(found.select(own, pl.all()))
     table = pl.concat(levels)
     if out is not None:

@@ -96,11 +96,7 @@ def _show(folder: Path, statistics: dict[str, Any]) -> None:
     line(", ".join(sizes), "dim")
     _print("split", {name: _split_row(name, statistics) for name in statistics["triples"]})
     _print("category", {_words(k): v for k, v in statistics["categories"].items()})
-    sides = {
-        side: {"queries": of["questions"]} | of for side, of in statistics["answers_per_question"].items()
-    }
-    named = {side: {key: n for key, n in of.items() if key != "questions"} for side, of in sides.items()}
-    _print("predicted side", named)
+    _print("predicted side", statistics["answers_per_query"])
     _print("popularity in train", statistics["popularity"])
 
 

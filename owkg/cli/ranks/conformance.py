@@ -39,19 +39,16 @@ def conformance(
     code.
     """
     from owkg import conformance as room
-    from owkg.checks import ArgumentError
+    from owkg.errors import naming
     from owkg.terminal.tables import printed
 
     check_readable(results or [])
     names = [name.strip() for given in adapter or () for name in given.split(",")]
     if not names and not results:
         names = ["owkg"]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other libraries
-            found = [room.results(room.adapter(name)) for name in dict.fromkeys(names)]
-    except ArgumentError as error:
-        raise ArgumentError("adapter", error.message) from None
+    with naming({"name": "`adapter`"}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other libraries
+        found = [room.results(room.adapter(name)) for name in dict.fromkeys(names)]
     found += [one for path in results or () for one in room.read_results(path)]
     counts = [room.summary(one) for one in found]
     wrong = [

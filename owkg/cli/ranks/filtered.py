@@ -9,6 +9,7 @@ import typer
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.systems import note, split_list
+from owkg.errors import naming
 
 
 def filtered(
@@ -80,7 +81,7 @@ def filtered(
 
     check_readable([scores, tasks, known, candidates])
     check_writable([out], [scores, tasks, known, candidates])
-    try:
+    with naming({"tasks": "TASKS", "scores": "SCORES"}):
         found = rank_query_files(
             scores,
             tasks,
@@ -92,9 +93,6 @@ def filtered(
             tolerance=tolerance,
             model=model,
         )
-    except ValueError as error:
-        text = str(error).replace("`tasks`", "TASKS").replace("`scores`", "SCORES")
-        raise ValueError(text) from None
     found.write(out)
     shown = {
         "out": str(out),

@@ -12,6 +12,7 @@ from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import rows_of
 from owkg.cli.systems import names_given
+from owkg.errors import naming
 
 
 def generated(
@@ -45,7 +46,6 @@ def generated(
     """
     import polars as pl
 
-    from owkg.checks import ArgumentError
     from owkg.judge.generated import filtered_before, partial_metrics, ranks_of_lists, read_generated
     from owkg.pools.annotation import read_names
     from owkg.terminal.tables import line, printed
@@ -56,15 +56,12 @@ def generated(
     lists = read_generated(source)
     names = None if aliases is None else read_names(aliases, "a name and a label")[0]
     models, parts = lists["model"].unique(maintain_order=True).to_list(), []
-    try:
+    with naming({"lists": "LISTS"}):
         found = ranks_of_lists(lists, graph, split=split, aliases=names)
         for model in models:
             own = lists.filter(pl.col("model") == model)
             report = ranks_of_lists(own, graph, split=split, aliases=names).report
             parts.append((report, filtered_before(own, graph, split=split, aliases=names, seed=seed)))
-    except ArgumentError as error:
-        text = f"LISTS {error.message}" if error.name == "lists" else str(error)
-        raise ValueError(text) from None
     chosen = names_given("metric", metric, ("mrr", "hits@1", "hits@10"))
     values = partial_metrics(found, chosen)
     if out is not None:
@@ -74,7 +71,7 @@ def generated(
         shown = [
             {
                 "model": model,
-                "metrics": rows_of(values.filter(model=model).drop("model"), renamed=False),
+                "metrics": rows_of(values.filter(model=model).drop("model")),
                 "report": report,
                 "filtered_before": test._asdict(),
             }

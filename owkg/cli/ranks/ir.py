@@ -65,13 +65,7 @@ def ir(
         with written_aside(per_query) as aside:
             each.write_csv(aside)
     if form is IrFormat.JSON:
-        print(
-            json.dumps(
-                {"values": rows_of(found, renamed=False), "queries": rows_of(each, renamed=False)},
-                indent=2,
-                allow_nan=False,
-            )
-        )
+        print(json.dumps({"values": rows_of(found), "queries": rows_of(each)}, indent=2, allow_nan=False))
     elif form is IrFormat.CSV:
         print(found.write_csv(), end="")
     elif form is IrFormat.TREC:

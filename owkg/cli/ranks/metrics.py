@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from owkg.cli.errors import renamed
 from owkg.cli.inputs import check_readable, graph_in
 from owkg.cli.options import refuse_given
 from owkg.cli.systems import noted
+from owkg.errors import naming
 from owkg.terminal.progress import progress
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def metrics(
         return
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     divisions = _divisions(by)
-    try:
+    with naming(_option):
         chosen = _metrics(metric)
         found, sizes, protocol = _computed(
             files,
@@ -202,8 +202,6 @@ def metrics(
             num_entities=probe_entities,
             key=seed,
         )
-    except ValueError as error:
-        raise ValueError(renamed(str(error), _option)) from None
     if form is MetricsFormat.JSON:
         output.print_json(found, keys is Keys.PYKEEN)
     elif form is MetricsFormat.CSV:

@@ -62,7 +62,7 @@ def print_full_values(
             parts.append(own.select(pl.lit(str(path)).alias("file"), pl.all()))
         found = pl.concat(parts)
     if form == "json":
-        print(json.dumps(rows_of(found, renamed=False), indent=2, allow_nan=False))
+        print(json.dumps(rows_of(found), indent=2, allow_nan=False))
         return
     if form == "csv":
         print(found.write_csv(), end="")

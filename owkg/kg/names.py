@@ -1,0 +1,81 @@
+"""What names a query: the text of it, and what is known and asked for.
+
+The query for the tail of (h, r, ?) is `h|r|?`, that for the head of (?, r, t) is `?|r|t`. The head ends at
+the first bar and the tail begins after the last, so that a relation may hold bars. An entity that would be
+read as something else is escaped: a bar in it as `\\|`, a backslash as `\\\\`, tabs and ends of line as
+`\\t`, `\\n` and `\\r`, a space at an end as `\\s`, and the entity `?` as `\\?`.
+"""
+
+import polars as pl
+
+QUERY_TEXT = "'head|relation|?' or '?|relation|tail'"
+
+TOPIC = "(topic)"
+"""The relation of a query that is a topic: its entity is the topic, its answers are relevant documents."""
+
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_BARRED = _ESCAPES | {"|": "\\|"}
+_READ = {written: text for text, written in (_BARRED | {" ": "\\s", "?": "\\?"}).items()}
+_TAIL_ASKED = r"^((?:[^|\\]|\\.)+)\|((?:[^\\]|\\.)+)\|\?$"
+_HEAD_ASKED = r"^\?\|((?:[^\\]|\\.)+)\|((?:[^|\\]|\\.)+)$"
+
+
+def known_entity() -> pl.Expr:
+    """What the query of a triple knows, from the columns side, head and tail: the entity not asked for."""
+    return pl.when(pl.col("side") == "tail").then("head").otherwise("tail").alias("entity")
+
+
+def asked_entity() -> pl.Expr:
+    """The answer to the query of a triple, from the columns side, head and tail."""
+    return pl.when(pl.col("side") == "tail").then("tail").otherwise("head").alias("answer")
+
+
+def escaped(label: str | pl.Expr, *, bars: bool = False) -> pl.Expr:
+    """A column of labels as a field of a file holds them; with `bars`, bars and the label ? too."""
+    column = pl.col(label) if isinstance(label, str) else label
+    codes = _BARRED if bars else _ESCAPES
+    text = column.cast(pl.String).str.replace_many(list(codes), list(codes.values()))
+    text = text.str.replace("^ ", r"\s").str.replace(" $", r"\s")
+    return pl.when(text == "?").then(pl.lit(r"\?")).otherwise(text) if bars else text
+
+
+def unescaped(column: pl.Expr) -> pl.Expr:
+    """The labels of a column that `escaped` wrote; a backslash before any other letter stands for itself."""
+    return column.str.replace_many(list(_READ), list(_READ.values()), leftmost=True)
+
+
+def query_text() -> pl.Expr:
+    """`head|relation|?` or `?|relation|tail`, or a topic, from the columns side, entity and relation."""
+    entity, relation = escaped("entity", bars=True), escaped("relation")
+    texts = (
+        pl.when(pl.col("side") == "tail")
+        .then(pl.format("{}|{}|?", entity, relation))
+        .otherwise(pl.format("?|{}|{}", relation, entity))
+    )
+    return pl.when(pl.col("relation") == TOPIC).then("entity").otherwise(texts).alias("query")
+
+
+def query_parts(query: pl.Expr) -> list[pl.Expr]:
+    """The side, entity and relation of `head|relation|?` or `?|relation|tail`; null of other text."""
+    tail, head = query.str.extract_groups(_TAIL_ASKED), query.str.extract_groups(_HEAD_ASKED)
+    for_tail, for_head = tail.struct[0].is_not_null(), head.struct[0].is_not_null()
+    good = for_tail != for_head
+    entity = pl.when(for_tail).then(tail.struct[0]).otherwise(head.struct[1])
+    relation = pl.when(for_tail).then(tail.struct[1]).otherwise(head.struct[0])
+    side = pl.when(for_tail).then(pl.lit("tail")).otherwise(pl.lit("head"))
+    return [
+        pl.when(good).then(part).alias(name)
+        for name, part in (("side", side), ("entity", unescaped(entity)), ("relation", unescaped(relation)))
+    ]
+
+
+def query_of(entity: str, relation: str, side: str) -> str:
+    """The text of one query, as `query_text` has it."""
+    frame = pl.DataFrame({"side": [side], "entity": [entity], "relation": [relation]})
+    return frame.select(query_text()).item()
+
+
+def parts_of(query: str) -> tuple[str, str, str] | None:
+    """(side, entity, relation) of the text of one query; None of other text."""
+    row = pl.DataFrame({"query": [query]}).select(query_parts(pl.col("query"))).row(0)
+    return None if row[0] is None else row
