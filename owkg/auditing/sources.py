@@ -13,6 +13,7 @@ from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import read_run
 from owkg.judge.runs import read_runs
 from owkg.judge.schema import RUN, checked
+from owkg.judge.streamed import dataset_of
 from owkg.judge.systems import Qrels, System, qrels_ranks, tie_rule
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankTable, ranks_from_run
@@ -39,11 +40,9 @@ def systems_of(
     runs = None
     if isinstance(systems, Iterable) and not isinstance(systems, Mapping | str | pl.DataFrame):
         systems = list(systems)
-        if folders := [s for s in systems if isinstance(s, str | PathLike) and is_dataset(s)]:
-            raise ArgumentError("systems", f"must be files, and {folders[0]} is a folder or a pattern.")
-        paths = [
-            path for path in systems if isinstance(path, str | PathLike) and not is_rank_table(Path(path))
-        ]
+        dataset_of(systems, ties=ties, needs={"systems": True})  # all ranks must fit in memory
+        named = [path for path in systems if isinstance(path, str | PathLike)]
+        paths = [path for path in named if not is_rank_table(Path(path)) and not is_dataset(path)]
         if paths and graph is None:
             if len(paths) < len(systems):
                 raise ArgumentError("graph", "must be given where TREC runs stand beside rank tables.")

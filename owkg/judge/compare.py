@@ -119,7 +119,8 @@ def compare(
         systems: rank tables or paths of them, or of TREC runs, by name; or paths, whose systems are called by
             their column model, or else by the name of the file. The seeds of a system may stand in several
             files. A folder of Parquet files, a pattern of their
-            names or an `owkg.ranks.RankDataset` is read a part at a time; no qrels and graph then.
+            names or an `owkg.ranks.RankDataset` is read a part at a time where it is large; qrels, a graph,
+            and `intersect` need it in memory.
         metrics: means that `owkg metrics --list` shows; None: `DEFAULT`. Or measures of lists as trec_eval
             has them (`owkg.ir.names.EXAMPLES`): then systems are TREC runs, topics any text, qrels
             judgements, and no graph is needed.
@@ -187,7 +188,8 @@ def compare(
         ]
     else:
         chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
-        dataset = dataset_of(given, ties=ties, qrels=qrels, graph=graph, intersect=intersect)
+        needs = {"qrels": qrels is not None, "graph": graph is not None, "by": "category" in divisions}
+        dataset = dataset_of(given, ties=ties, needs=needs | {"intersect": intersect})
         if dataset is not None:
             rule = tie_rule(ties, [])
             own, estimated = stream_scores(dataset, chosen, ties=rule, level=ci, on_progress=on_progress)
@@ -426,10 +428,6 @@ def _row_keys(sets: list[QrelsRanks], divisions: list[str]) -> pl.DataFrame | No
 
 def _query_keys(scores: Scores, divisions: list[str]) -> pl.DataFrame | None:
     """The parts that the queries have; None where nothing is divided."""
-    if "category" in divisions:
-        raise ArgumentError(
-            "by", "category needs rank tables in memory, and `systems` has a folder or a pattern."
-        )
     return scores.queries.select(divisions) if divisions else None
 
 

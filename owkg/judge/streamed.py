@@ -27,10 +27,10 @@ from owkg.kg.names import known_entity
 from owkg.metrics import Metric, Tasks, Ties, part_of
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import Estimates, checked_options, estimates
-from owkg.metrics.streamed import refuse_extremes, rows_of_part
+from owkg.metrics.streamed import refuse_extremes
 from owkg.ranks import RankDataset
 from owkg.ranks.dataset import is_dataset
-from owkg.ranks.partitions import Partitions, partitions
+from owkg.ranks.partitions import Partitions, in_parts, partitions, rows_of_part
 from owkg.ranks.table import RELATION, TRIPLE
 from owkg.ranks.tasks import weighed
 from owkg.ranks.together import read_datasets
@@ -39,40 +39,44 @@ from owkg.ranks.together import read_datasets
 _COPIES = 4
 
 
-def dataset_of(systems: Any, *, ties: str | None, **absent: Any) -> RankDataset | None:
-    """The systems as one dataset with a column model, if a folder, a pattern or a dataset is among them.
+def dataset_of(systems: Any, *, ties: str | None, needs: Mapping[str, bool]) -> RankDataset | None:
+    """The systems as one dataset with a column model, if they are too large to be read at once.
 
     Args:
         systems, ties: as of `owkg.compare`.
-        absent: arguments that need rank tables in memory.
+        needs: whether arguments, by name, need all ranks in memory.
 
     Raises:
-        ValueError: if there is a dataset and a system in memory beside it, one of `absent` is given, systems
-            have other columns, or the same name; or ranks are bounds, and no `ties` are stated.
+        ValueError: if there is a large dataset and a system in memory beside it, or a need of all ranks and
+            not the memory; if systems have other columns, or the same name; or ranks are bounds, and no
+            `ties` are stated.
     """
     if isinstance(systems, str | PathLike | RankDataset) or not isinstance(systems, Iterable):
         return None
     by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
     sources = list(by_name.values()) if by_name else list(systems)
-    if not any(isinstance(one, RankDataset) or (_is_path(one) and is_dataset(one)) for one in sources):
+    sets = [one if isinstance(one, RankDataset) else RankDataset.of(one) for one in sources if _is_set(one)]
+    needed_by = next((name for name, value in needs.items() if value), None)
+    if not sets or not in_parts(sum(one.rows for one in sets), needed_by=needed_by):
         return None
     if bad := [one for one in sources if not (isinstance(one, RankDataset) or _is_path(one))]:
         raise ArgumentError(
             "systems", f"must all be paths or datasets where one is a dataset, got a {type(bad[0]).__name__}."
         )
-    for name, value in absent.items():
-        if value:
-            raise ArgumentError(name, "needs rank tables in memory, and `systems` has a folder or a pattern.")
-    whole = RankDataset.joined(read_datasets(sources, list(by_name) or None))
-    if "bounded" in whole.columns and True in whole.unique("bounded"):
+    joined = RankDataset.joined(read_datasets(sources, list(by_name) or None))
+    if "bounded" in joined.columns and True in joined.unique("bounded"):
         if ties is None:
             raise ArgumentError(
                 "ties",
-                f"must say where answers stand that are not listed: {whole.source} has ranks that are bounds "
-                "(column bounded). pessimistic puts them last, optimistic next.",
+                f"must say where answers stand that are not listed: {joined.source} has ranks that are "
+                "bounds (column bounded). pessimistic puts them last, optimistic next.",
             )
-        note(f"{whole.source} has ranks that are bounds: the tie rule {ties} says which of them count.")
-    return whole
+        note(f"{joined.source} has ranks that are bounds: the tie rule {ties} says which of them count.")
+    return joined
+
+
+def _is_set(one: Any) -> bool:
+    return isinstance(one, RankDataset) or (_is_path(one) and is_dataset(one))
 
 
 def _is_path(one: Any) -> bool:

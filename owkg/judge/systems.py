@@ -23,6 +23,8 @@ from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.names import known_entity, query_text
 from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
+from owkg.ranks.dataset import is_dataset
+from owkg.ranks.partitions import whole_table
 from owkg.ranks.seeds import with_more_seeds
 
 System = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
@@ -77,7 +79,8 @@ def qrels_ranks(
     by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
     pairs = by_name.items() if by_name else [(None, path) for path in systems]
     sources = [
-        (n, of if isinstance(of, RankTable | pl.DataFrame) else checks.path("systems", of)) for n, of in pairs
+        (n, of if isinstance(of, RankTable | pl.DataFrame | RankDataset) else checks.path("systems", of))
+        for n, of in pairs
     ]
     if bad := [name for name in by_name if not isinstance(name, str) or not name]:
         raise ArgumentError("systems", f"must be called by text that is not empty, got {bad[0]!r}.")
@@ -187,8 +190,8 @@ def seed_notes(scores: Scores) -> None:
                 break
 
 
-def _is_table(source: RankTable | pl.DataFrame | Path) -> bool:
-    return not isinstance(source, Path) or is_rank_table(source)
+def _is_table(source: Any) -> bool:
+    return not isinstance(source, Path) or is_rank_table(source) or is_dataset(source)
 
 
 def _called(qrels: Qrels) -> str:
@@ -261,11 +264,18 @@ def _tables(
 ) -> tuple[dict[str, RankTable], float]:
     """The rank tables of the systems in a file, and the share of ranks that are not determined."""
     undetermined, about = 0.0, {}
-    where = source if isinstance(source, Path) else called
-    if isinstance(source, Path) and not is_rank_table(source):
+    if isinstance(source, Path) and is_dataset(source):
+        source = RankDataset.of(source)
+    if isinstance(source, RankDataset):
+        path = Path(source.source)
+        called = called or source.model
+        where = path if path.exists() else source.source
+    else:
+        where = source if isinstance(source, Path) else called
+    if isinstance(source, Path) and not _is_table(source):
         table = _of_run(source, qrels, graph, intersect)
     else:
-        read = read_ranks(source) if isinstance(source, Path) else _table(called, source)
+        read = _table(called, source)
         table, about = read.frame, read.about
         if graph is not None:
             try:
@@ -274,19 +284,24 @@ def _tables(
                 raise ValueError(f"{where}, with `graph`: {error}") from None
         if qrels is not None:
             table, undetermined = _relabelled(where, RankTable.trusted(table), qrels, judged, graph)
-    if isinstance(source, Path):
-        about = {**about, "source": str(source)}
+    if isinstance(source, Path | RankDataset):
+        about = {**about, "source": str(where)}
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
             raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
         return {called: RankTable.trusted(table, about)}, undetermined
     if "model" not in table.columns:
-        return {Path(str(where)).name.partition(".")[0]: RankTable.trusted(table, about)}, undetermined
+        name = Path(str(where)).name.partition(".")[0] if not isinstance(where, str) else where
+        return {name: RankTable.trusted(table, about)}, undetermined
     parts = table.partition_by("model", as_dict=True, maintain_order=True)
     return {str(model): RankTable.trusted(part, about) for (model,), part in parts.items()}, undetermined
 
 
-def _table(called: str | None, source: RankTable | pl.DataFrame) -> RankTable:
+def _table(called: str | None, source: RankTable | pl.DataFrame | RankDataset | Path) -> RankTable:
+    if isinstance(source, Path):
+        return read_ranks(source)
+    if isinstance(source, RankDataset):
+        return whole_table(source)
     try:
         return RankTable.of_entities(source, source=str(called))
     except ValueError as error:

@@ -91,6 +91,10 @@ def popularity_columns(
     }
 
 
+HALF_LINKS = ("neither seen", "(r, t) seen", "(h, r) seen", "both seen")
+"""Which of (h, r) and (r, t) some fact has."""
+
+
 def half_links(facts: np.ndarray, triples: np.ndarray, num_relations: int) -> pl.Series:
     """Which half-links of each triple, (h, r) and (r, t), some fact has.
 
@@ -107,5 +111,4 @@ def half_links(facts: np.ndarray, triples: np.ndarray, num_relations: int) -> pl
         known = distinct(facts[:, end].astype(np.int64) * num_relations + facts[:, 1])
         wanted = triples[:, end].astype(np.int64) * num_relations + triples[:, 1]
         seen.append(located(known, wanted)[1])
-    names = ["neither seen", "(r, t) seen", "(h, r) seen", "both seen"]
-    return pl.Series("half_link", names, dtype=pl.Enum(names)).gather(2 * seen[0] + seen[1])
+    return pl.Series("half_link", HALF_LINKS, dtype=pl.Enum(HALF_LINKS)).gather(2 * seen[0] + seen[1])

@@ -16,6 +16,7 @@ from owkg.metrics.report import SIDES, Breakdown, report, warn_bounded
 from owkg.metrics.streamed import stream_report
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankDataset, RankTable, read_ranks
+from owkg.ranks.partitions import in_parts, whole_table
 
 Ranks = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
 """A rank table, or where one is: its file, or a dataset that is read a part at a time."""
@@ -79,7 +80,7 @@ def evaluate(
             With a column `model`, each model is evaluated by itself. With a column `seed` of several seeds,
             values are means over the seeds of a model, and intervals are over queries and seeds; each seed
             ranks the same tasks. The path of a file, as `owkg.read_ranks`; a folder of Parquet files, a
-            pattern of their names or an `owkg.ranks.RankDataset` is read a part at a time.
+            pattern of their names or an `owkg.ranks.RankDataset` is read a part at a time where it is large.
         metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
         by: columns that divide the ranking tasks: side, ties, and one of relation, category, popularity,
             half-link and seed.
@@ -88,7 +89,7 @@ def evaluate(
         ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
         ci: level of the confidence intervals, over queries; None: no intervals, which is faster.
         interval: mid-P limits on the effective number of queries, or a bootstrap over queries, not of a
-            dataset and not of a model with several seeds.
+            model with several seeds. A bootstrap, and half-links, need all ranks in memory.
         replicates: of the bootstrap.
         seed: of what is drawn.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
@@ -111,7 +112,8 @@ def evaluate(
         [0.625, 0.5]
     """
     chosen = metrics_named(metrics)
-    table = _table(ranks)
+    half_link = "by" if Breakdown.HALF_LINK in checks.names("by", by) else None
+    table = _table(ranks, "interval" if ci is not None and interval != "analytic" else half_link)
     if ci is not None:
         checks.level("ci", ci)
     checked_key(seed, "seed")
@@ -162,13 +164,15 @@ def evaluate(
     return found.select(*first, *group, *rest, *left)
 
 
-def _table(ranks: Ranks) -> RankTable | RankDataset:
-    """The rank table that `ranks` is or names, checked; a dataset is left where it is."""
-    if isinstance(ranks, RankDataset):
-        return ranks
+def _table(ranks: Ranks, needed_by: str | None) -> RankTable | RankDataset:
+    """The rank table that `ranks` is or names, checked; a large dataset is left where it is."""
     if isinstance(ranks, str | PathLike):
         path = checks.path("ranks", ranks)
-        return read_ranks(path) if path.is_file() else RankDataset.of(path)
+        if path.is_file():
+            return read_ranks(path)
+        ranks = RankDataset.of(path)
+    if isinstance(ranks, RankDataset):
+        return ranks if in_parts(ranks.rows, needed_by=needed_by) else whole_table(ranks)
     if not isinstance(ranks, RankTable | pl.DataFrame):
         must = "must be of owkg.read_ranks or owkg.rank, a polars DataFrame, or a path"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from owkg.metric_definitions.measures import Metric
 from owkg.metric_definitions.registry import metric
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import Estimates, evaluate
-from owkg.ranks import RankTable
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.table import RELATION
 from owkg.ranks.tasks import part_of, tasks_of, weighed
@@ -268,40 +266,6 @@ def options_of(group: Group, options: dict[str, Any]) -> dict[str, Any]:
     return {"draws": _GROUP_DRAWS} | options if group.by else options
 
 
-def report_tables(
-    files: Sequence[Path], tables: list[RankTable], metrics: list[Metric] | None = None, **options: Any
-) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
-    """The reports of several rank tables, one under the other.
-
-    Warns (UserWarning) where intervals rest on few queries, and where a table has no macro metrics.
-
-    Args:
-        files: of the tables, for messages.
-        tables: are used up, as ten million ranks take half a GiB.
-        metrics: as `report` takes them.
-        options: of `report`.
-
-    Returns:
-        (report, tasks and tied tasks of each table).
-
-    Raises:
-        ValueError: beginning with the file.
-    """
-    frames, sizes = [], []
-    for path in files:
-        try:
-            tasks, rows = tasks_of(tables.pop(0))
-            require_same_tasks(rows, seeds_of(rows))
-            warn_bounded(path, rows)
-            rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(_GROUPS & set(rows.columns)))
-            sizes.append((len(rows), int((tasks.optimistic < tasks.pessimistic).sum())))
-            frames.append(report((tasks, rows), metrics, **options))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-        warn_of(path, frames[-1], metrics)
-    return pl.concat(frames, how="diagonal"), sizes
-
-
 def warn_bounded(source: Any, rows: pl.DataFrame) -> None:
     """Warns (UserWarning) where ranks are bounds: a metric is then known between two ends."""
     if "bounded" in rows.columns:
@@ -338,8 +302,9 @@ def warn_of(path: Any, found: pl.DataFrame, metrics: list[Metric] | None) -> Non
         warnings.warn(f"{path}: no macro metrics: {_NO_LIST}", stacklevel=3)
 
 
-# What a report may be divided by, beside the side.
-_GROUPS = {"model", "seed", *(breakdown.column for breakdown in Breakdown)}
+COLUMNS = {"model", "seed", *(breakdown.column for breakdown in Breakdown)}
+"""Of a rank table: what a report may be divided by, beside the side."""
+
 _NO_LIST = (
     "the answers of a query are in no one list, for its tasks differ in their number of candidates, "
     "or its other answers are not filtered."

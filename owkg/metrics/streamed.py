@@ -11,6 +11,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
 from owkg.kg import CATEGORIES
+from owkg.kg.popularity import HALF_LINKS
 from owkg.metric_definitions.measures import Metric
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import MOST_DRAWN, Options, checked_options, estimates
@@ -28,20 +29,17 @@ from owkg.metrics.report import (
     require_column,
     sides_checked,
     wanted_metrics,
-    warn_of,
     warn_of_bounds,
 )
 from owkg.ranks.annotate import annotated
 from owkg.ranks.dataset import RankDataset
-from owkg.ranks.partitions import Partitions, partitions
+from owkg.ranks.partitions import Partitions, partitions, rows_of_part
 from owkg.ranks.seeds import Runs, require_same_tasks
 from owkg.ranks.table import RELATION, RankTable
 from owkg.ranks.tasks import Tasks, part_of, weighed
 
-# Bytes that a row of a part takes while it is worked on, and what is there before any row.
-_ROW, _BASE = 200, 2**28
-# Rows of a part at most, and at least.
-_ROWS, _FEWEST_ROWS = 2**22, 2**16
+# Columns that a graph adds.
+_OF_GRAPH = ("popularity", "relation_popularity", "category", "half_link")
 # Groups by popularity, about.
 _DECADES = 10
 
@@ -85,10 +83,8 @@ def stream_report(
     breakdowns = breakdowns_named(by)
     columns = [*dataset.columns]
     if graph is not None:
-        columns += [name for name in ("popularity", "relation_popularity", "category") if name not in columns]
+        columns += [name for name in _OF_GRAPH if name not in columns]
     for breakdown in breakdowns:
-        if breakdown is Breakdown.HALF_LINK:
-            raise ArgumentError("by", "must have no half-link with a dataset: a rank table in memory has it.")
         require_column(columns, breakdown)
     wanted = wanted_metrics(metrics, group_metrics, popularity="popularity" in columns)
     kinds = (Group(None), *(Group(None, breakdown.value) for breakdown in breakdowns))
@@ -105,7 +101,7 @@ def stream_report(
     with partitions(
         dataset,
         None if graph is None else prepared,
-        labels={"category": (*CATEGORIES, "")},
+        labels={"category": (*CATEGORIES, ""), "half_link": HALF_LINKS},
         rows_of_part=size,
         on_progress=told.of_rows,
     ) as parts:
@@ -147,31 +143,6 @@ def stream_report(
         said = f"they would be drawn of more than {MOST_DRAWN:,} tasks"
         warnings.warn(f"{dataset.source}: {left_out:,} chance levels are left out: {said}.", stacklevel=2)
     return reported(frames, sides), (total, tied)
-
-
-def report_streams(
-    datasets: Sequence[RankDataset], metrics: list[Metric] | None = None, **options: Any
-) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
-    """The reports of several datasets, one under the other; as `owkg.metrics.report.report_tables`.
-
-    Args:
-        datasets: of different models.
-        metrics: as `stream_report` takes them.
-        options: of `stream_report`.
-
-    Returns:
-        (report, tasks and tied tasks of each dataset).
-
-    Raises:
-        ValueError: as `stream_report`.
-    """
-    frames, sizes = [], []
-    for dataset in datasets:
-        found, size = stream_report(dataset, metrics, **options)
-        warn_of(dataset.source, found, metrics)
-        frames.append(found)
-        sizes.append(size)
-    return pl.concat(frames, how="diagonal"), sizes
 
 
 class _Told:
@@ -253,20 +224,6 @@ def refuse_extremes(parts: Partitions, options: Options) -> None:
         raise ArgumentError(
             "ranks", f"must have a largest weight between 1e-50 and 1e50 in a dataset, got {most:g}."
         )
-
-
-def rows_of_part(rows: int) -> int:
-    """About how many rows are in memory at a time.
-
-    Raises:
-        ValueError: if memory has no room for the fewest.
-    """
-    free = free_memory()
-    if free is None:
-        return _ROWS
-    needed = _BASE + _ROW * min(rows, _FEWEST_ROWS)
-    checks.memory("ranks", needed, free, f"parts of {min(rows, _FEWEST_ROWS):,} of {rows:,} rows")
-    return int(np.clip((free - _BASE) // (2 * _ROW), _FEWEST_ROWS, _ROWS))
 
 
 def _require_memory_of_groups(

@@ -11,16 +11,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.files.storage import free_memory
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable
 from owkg.ranks.tasks import Tasks, tasks_of
 
-# Rows of a part, about; and parts at most, as many as files may be written at a time.
-_ROWS = 2**21
+# Bytes that a row takes while it is worked on, and what is there before any row.
+_ROW, _BASE = 200, 2**28
+# Rows of a part at most, and at least.
+_ROWS, _FEWEST_ROWS = 2**22, 2**16
 _SIDES = (*SIDES, RELATION)
 # Columns of text, which are kept as the numbers of their entries.
-_TEXT = ("model", "category")
+_TEXT = ("model", "category", "half_link")
 # Candidates at most, so that ranks are 32-bit integers.
 _MOST = 2**31 - 1
 _FLOATS, _FLAGS = ("weight",), ("filtered", "bounded")
@@ -77,27 +81,93 @@ class Partitions:
         try:
             tasks, rows = tasks_of(RankTable.trusted(frame))
         except ValueError:
-            self._refuse_twice(frame, differently=True)
+            refuse_twice(frame, self.dataset, self.labelled, differently=True)
             raise
         if len(rows) < len(frame):
-            self._refuse_twice(frame, differently=False)
+            refuse_twice(frame, self.dataset, self.labelled)
         return tasks, rows
 
-    def _refuse_twice(self, frame: pl.DataFrame, *, differently: bool) -> None:
+
+def rows_of_part(rows: int) -> int:
+    """About how many rows are in memory at a time.
+
+    Raises:
+        ValueError: if memory has no room for the fewest.
+    """
+    free = free_memory()
+    if free is None:
+        return _ROWS
+    needed = _BASE + _ROW * min(rows, _FEWEST_ROWS)
+    checks.memory("ranks", needed, free, f"parts of {min(rows, _FEWEST_ROWS):,} of {rows:,} rows")
+    return int(np.clip((free - _BASE) // (2 * _ROW), _FEWEST_ROWS, _ROWS))
+
+
+def in_parts(rows: int, *, needed_by: str | None = None) -> bool:
+    """Whether a dataset of so many rows is read a part at a time, because they are more than one part.
+
+    Args:
+        rows: of all datasets together.
+        needed_by: an argument that needs all ranks at once; None: there is none.
+
+    Raises:
+        ValueError: naming that argument, if all ranks do not fit in memory.
+    """
+    if rows <= rows_of_part(rows):
+        return False
+    if needed_by is None:
+        return True
+    checks.memory(needed_by, _BASE + _ROW * rows, free_memory(), f"all {rows:,} ranks at once")
+    return False
+
+
+def refuse_twice(
+    frame: pl.DataFrame,
+    dataset: RankDataset,
+    labelled: Callable[[pl.Series], pl.Series] = lambda column: column,
+    *,
+    differently: bool = False,
+) -> None:
+    """Raises ValueError naming the task and its files, if two files rank it, or one ranks it differently.
+
+    Args:
+        frame: rows of a rank table, and the number of the `file` that each comes from.
+        dataset: of the files.
+        labelled: what messages show for a column.
+        differently: whether a task that one file ranks twice is refused.
+    """
+    keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
+    files = pl.col("file").unique().sort()
+    found = frame.group_by(keys, maintain_order=True).agg(
+        files, ranks=pl.struct(RANKS).n_unique(), rows=pl.len()
+    )
+    both = found.filter(pl.col("file").list.len() > 1)
+    if both.is_empty() and differently:
+        both = found.filter(pl.col("ranks") > 1)
+    for row in both.head(1).iter_rows(named=True):
+        names = [dataset.files[i].path for i in row["file"]]
+        said = ", ".join(f"{key} {labelled(pl.Series(key, [row[key]]))[0]!r}" for key in keys)
+        where = f"{names[0]} and {names[1]} both rank" if len(names) > 1 else f"{names[0]} ranks twice"
+        more = f", and {len(both) - 1:,} more in a part of the rows" if len(both) > 1 else ""
+        raise ValueError(f"`ranks` must have each task once: {where} the task {said}{more}.")
+
+
+def whole_table(dataset: RankDataset, on_progress: Progress = None) -> RankTable:
+    """All rows of a dataset as a rank table in memory.
+
+    Args:
+        dataset: whose files are read once.
+        on_progress: called with (done, total) rows.
+
+    Raises:
+        ValueError: as `owkg.ranks.validated`, naming file and row; if two files rank a task.
+    """
+    parts = [rows.with_columns(file=pl.lit(file, pl.Int32)) for file, rows in dataset.batches(on_progress)]
+    frame = pl.concat(parts)
+    if len(dataset.files) > 1:
         keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
-        files = pl.col("file").unique().sort()
-        found = frame.group_by(keys, maintain_order=True).agg(
-            files, ranks=pl.struct(RANKS).n_unique(), rows=pl.len()
-        )
-        both = found.filter(pl.col("file").list.len() > 1)
-        if both.is_empty() and differently:
-            both = found.filter(pl.col("ranks") > 1)
-        for row in both.head(1).iter_rows(named=True):
-            names = [self.dataset.files[i].path for i in row["file"]]
-            said = ", ".join(f"{key} {self.labelled(pl.Series(key, [row[key]]))[0]!r}" for key in keys)
-            where = f"{names[0]} and {names[1]} both rank" if len(names) > 1 else f"{names[0]} ranks twice"
-            more = f", and {len(both) - 1:,} more in a part of the rows" if len(both) > 1 else ""
-            raise ValueError(f"`ranks` must have each task once: {where} the task {said}{more}.")
+        if frame.select(pl.struct(keys).hash()).to_series().n_unique() < len(frame):
+            refuse_twice(frame, dataset)
+    return RankTable.trusted(frame.drop("file"), {"source": dataset.source})
 
 
 @contextmanager

@@ -10,8 +10,9 @@ import polars as pl
 
 from owkg.files.lines import read_lines
 from owkg.ranks.annotate import annotated, other_candidates
-from owkg.ranks.dataset import RankDataset
+from owkg.ranks.dataset import RankDataset, is_dataset
 from owkg.ranks.files import read_lacking
+from owkg.ranks.partitions import in_parts, whole_table
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.table import RankTable
@@ -23,8 +24,11 @@ def read_tables(
     *,
     shares: Mapping[str, float] | str | None = None,
     untied: bool = False,
-) -> list[RankTable]:
+    needed_by: str | None = None,
+) -> list[RankTable | RankDataset]:
     """The rank tables of some files; of several, each row names its model, the file's where it has none.
+
+    Folders and patterns that are too large to be read at once stay datasets.
 
     Warns (UserWarning) where a table has other numbers of candidates than the graph gives it.
 
@@ -33,13 +37,22 @@ def read_tables(
         graph: adds popularity and category, and candidates where they lack; None: nothing is added.
         shares: of `owkg.ranks.reweight.reweighted`: by relation, or "uniform"; None: no weights.
         untied: of `owkg.ranks.read_ranks`.
+        needed_by: an argument that needs all ranks in memory; None: there is none.
 
     Raises:
-        ValueError: beginning with the file, if it is no rank table or not of the graph.
+        ValueError: beginning with the file, if it is no rank table or not of the graph; naming `needed_by`,
+            if there is not the memory.
     """
-    tables = []
+    tables: list[RankTable | RankDataset] = []
+    datasets = {path: RankDataset.of(path) for path in files if is_dataset(path)}
+    stays = bool(datasets) and in_parts(sum(of.rows for of in datasets.values()), needed_by=needed_by)
     for path, name in zip(files, _names(files), strict=True):
-        read = read_lacking(path, graph, untied=untied)
+        if stays and path in datasets:
+            of = datasets[path]
+            tables.append(of.called(name) if len(files) > 1 and "model" not in of.columns else of)
+            continue
+        of = datasets.get(path)
+        read = whole_table(of) if of else read_lacking(path, graph, untied=untied)
         table = read.frame
         if graph is not None:
             splits = read.about.get("filter")
@@ -70,7 +83,9 @@ def read_tables(
     return tables
 
 
-def by_model(files: Sequence[Path], tables: Sequence[RankTable]) -> tuple[list[Path], list[RankTable]]:
+def by_model(
+    files: Sequence[Path], tables: Sequence[RankTable | RankDataset]
+) -> tuple[list[Path], list[RankTable | RankDataset]]:
     """The tables, those whose models are the same as one: their seeds stand in several files.
 
     Args:
@@ -84,20 +99,28 @@ def by_model(files: Sequence[Path], tables: Sequence[RankTable]) -> tuple[list[P
         ValueError: naming two files, if both have a model, and not other seeds of it.
     """
     paths: list[Path] = []
-    found: list[RankTable] = []
+    found: list[RankTable | RankDataset] = []
     models: list[set[str]] = []
     for path, table in zip(files, tables, strict=True):
-        own = set(table.frame["model"].unique()) if "model" in table.frame.columns else set()
+        own = _models(table)
         at = next((i for i, earlier in enumerate(models) if earlier & own), None)
         if at is None:
             paths.append(path)
             found.append(table)
             models.append(own)
             continue
-        named = f"the model {min(models[at] & own)!r}"
-        found[at] = with_more_seeds(found[at], table, named, paths[at], path)
+        named, before = f"the model {min(models[at] & own)!r}", found[at]
+        if isinstance(before, RankDataset) or isinstance(table, RankDataset):
+            raise ValueError(f"{path}: {named} is in {paths[at]} too, and is too large to be put together.")
+        found[at] = with_more_seeds(before, table, named, paths[at], path)
         models[at] |= own
     return paths, found
+
+
+def _models(table: RankTable | RankDataset) -> set[str]:
+    if isinstance(table, RankDataset):
+        return set(table.unique("model")) - {None}
+    return set(table.frame["model"].unique()) if "model" in table.frame.columns else set()
 
 
 def read_datasets(
@@ -141,10 +164,13 @@ def _refuse_shared(files: Sequence[Path], models: Sequence[set[str]]) -> None:
                 raise ValueError(f"{path} and {files[earlier]} both have a model {min(both)!r}.")
 
 
-def _warn_unknown(shares: Mapping[str, float] | str | None, tables: list[RankTable]) -> None:
+def _warn_unknown(
+    shares: Mapping[str, float] | str | None, tables: Sequence[RankTable | RankDataset]
+) -> None:
     """Warns of shares of relations that no table has."""
     if isinstance(shares, Mapping):
-        unknown = set(shares).difference(*(t.frame["relation"].cast(pl.String).unique() for t in tables))
+        own = (t.frame["relation"].cast(pl.String).unique() for t in tables if isinstance(t, RankTable))
+        unknown = set(shares).difference(*own)
         if unknown:
             warnings.warn(
                 f"{len(unknown):,} of {len(shares):,} relations with a share are in no rank table, such as "

@@ -354,12 +354,6 @@ def test_missing_of_a_pool(call, tmp_path):
     assert "pool.tsv: must say the depth of each candidate." in err
 
 
-def test_a_dataset_is_read_by_other_commands(call, tmp_path):
-    assert call("audit", tmp_path) == (
-        *(2, "", f"owkg: error: FILE must be files, and {tmp_path} is a folder or a pattern.\n"),
-    )
-
-
 def test_a_folder_of_tables(call, tmp_path):
     """Its own tables are those of this audit alone, and what is read is not written over."""
     out = tmp_path / "out"

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from owkg.cli.main import main
+from owkg.judge import streamed as judged
 from owkg.kg import KnowledgeGraph, write_labelled
 from owkg.metrics import streamed
-from owkg.ranks import write_ranks
+from owkg.ranks import partitions, write_ranks
 
 
 def _ranks(seed: int) -> pl.DataFrame:
@@ -25,11 +26,12 @@ def _ranks(seed: int) -> pl.DataFrame:
     return asked.with_columns(optimistic=low, pessimistic=low + rng.integers(0, 3, len(asked)))
 
 
-@pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
-    """Runs `owkg ...` beside two models in memory and as a dataset; gives (code, output, error)."""
+@pytest.fixture(params=[100, 10**6], ids=["in parts", "at once"])
+def call(tmp_path, monkeypatch, capsys, request):
+    """Runs `owkg ...` beside two models in files and as a dataset; gives (code, output, error)."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(streamed, "rows_of_part", lambda rows: 100)
+    for module in (partitions, streamed, judged):
+        monkeypatch.setattr(module, "rows_of_part", lambda rows: request.param)
     for seed, name in enumerate(("complex", "transe")):
         table = _ranks(seed)
         write_ranks(table, f"{name}.parquet")
@@ -84,7 +86,7 @@ def test_metrics_of_several_datasets(call):
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"complex", "transe"}
     code, _, err = call("metrics ranks 'ranks/*/*.parquet'")
     assert code == 2
-    assert "ranks/*/*.parquet and ranks both have a model 'complex'" in err
+    assert "ranks/*/*.parquet: the model 'complex' is in ranks too" in err
 
 
 def test_a_graph_adds_popularity(call):
@@ -98,10 +100,6 @@ def test_a_graph_adds_popularity(call):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("ranks --interval bca", "--interval must be analytic where ranks are in a dataset"),
-        ("ranks --reweight uniform", "--reweight needs a rank table in memory"),
-        ("ranks --figures out", "--figures needs a rank table in memory"),
-        ("ranks --mean-of-sides", "--mean-of-sides needs a rank table in memory"),
         ("ranks --by category", "--by must name a column of the rank table, got category"),
         ("'none/*.parquet'", "no file matches the pattern none/*.parquet"),
         ("graph", "must hold .parquet files, got none in the folder graph"),
@@ -126,8 +124,6 @@ def test_comparisons_of_a_dataset_are_those_of_its_models(call):
     code, out, _ = call(f"compare ranks {options}")
     assert code == 0
     near(json.loads(out), json.loads(call(f"compare complex.parquet transe.parquet {options}")[1]))
-    code, _, err = call("compare ranks --qrels test --kg graph")
-    assert (code, "--qrels needs rank tables in memory" in err) == (2, True)
 
 
 def test_the_stability_of_a_dataset_is_that_of_its_models(call):
@@ -135,5 +131,41 @@ def test_the_stability_of_a_dataset_is_that_of_its_models(call):
     code, out, _ = call(f"stability ranks {options}")
     assert code == 0
     near(json.loads(out), json.loads(call(f"stability complex.parquet transe.parquet {options}")[1]))
-    code, _, err = call("stability ranks --unit triple")
-    assert (code, "--unit triple needs rank tables in memory" in err) == (2, True)
+
+
+FILES = "complex.parquet transe.parquet"
+NEED_ALL = (
+    ("metrics", "--metric mrr --interval percentile --replicates 20 --format json", "--interval"),
+    ("metrics", "--metric mrr --reweight uniform --format csv", "--reweight"),
+    ("metrics", "--metric mrr --figures out --format csv", "--figures"),
+    ("metrics", "--metric mrr --mean-of-sides --format json", "--mean-of-sides"),
+    ("compare", "--metric mrr --test t --intersect --format json", "--intersect"),
+    ("compare", "--metric mrr --test t --by category --kg graph --format json", "--kg"),
+    ("stability", "--metric mrr --draws 5 --unit triple --format json", "--unit"),
+    ("audit", "--metric mrr --test t --format json", "FILE"),
+)
+
+
+@pytest.mark.parametrize(("command", "options", "named"), NEED_ALL)
+def test_every_option_works_on_files_and_folders(call, monkeypatch, command, options, named):
+    """And where all ranks are needed, and do not fit, the option says how much is lacking."""
+    found = call(f"{command} ranks {options}")
+    assert found[0] == 0, found
+    expected = call(f"{command} {FILES} {options}")
+    if "json" in options:
+        near(*(json.loads(out) for out in (found[1], expected[1])))
+    else:
+        assert found[1] == expected[1]
+    monkeypatch.setattr(partitions, "rows_of_part", lambda rows: 100)
+    monkeypatch.setattr(partitions, "free_memory", lambda: 2**28)
+    code, out, err = call(f"{command} ranks {options}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{named} must leave memory for all" in err
+    assert "GiB are needed at least" in err
+
+
+def test_half_links_of_a_folder(call):
+    options = "--metric mrr,hits@10 --kg graph --by half-link --format json"
+    code, out, _ = call(f"metrics ranks {options}")
+    assert code == 0
+    near(json.loads(out), json.loads(call(f"metrics {FILES} {options}")[1]))

@@ -8,7 +8,7 @@ import owkg
 from owkg.errors import ArgumentError
 from owkg.judge import scores, streamed
 from owkg.metrics import metric
-from owkg.ranks import RankDataset
+from owkg.ranks import RankDataset, partitions
 
 NAMES = ["mrr", "hits@10", "amri", "macro-map@20"]
 
@@ -16,7 +16,8 @@ NAMES = ["mrr", "hits@10", "amri", "macro-map@20"]
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Parts of few rows."""
-    monkeypatch.setattr(streamed, "rows_of_part", lambda rows: 70)
+    for module in (streamed, partitions):
+        monkeypatch.setattr(module, "rows_of_part", lambda rows: 70)
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +114,6 @@ def refused(systems, message, **options):
 
 
 def test_what_cannot_be_streamed_is_told(folder, tables, tmp_path, monkeypatch):
-    refused([folder], "`qrels` needs rank tables in memory", qrels="test")
-    refused([folder], "`intersect` needs rank tables in memory", intersect=True)
-    refused([folder], "`by` category needs rank tables in memory", by="category")
     refused({"a": folder / "model=transe", "b": tables["rotate"]}, "`systems` must all be paths or datasets")
     refused(
         {"a": folder / "model=transe", "b": folder / "model=rotate"}, "is called 'a', and its column model"

@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,8 @@ import owkg
 from owkg.errors import ArgumentError
 from owkg.metric_definitions.registry import LISTING
 from owkg.metrics import metric, report, streamed
-from owkg.metrics.streamed import report_streams, stream_report
+from owkg.metrics.sources import reports
+from owkg.metrics.streamed import stream_report
 from owkg.ranks import RankDataset, partitions, read_ranks, write_ranks
 from owkg.ranks.dataset import is_dataset
 
@@ -58,7 +60,8 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @pytest.fixture
 def small_parts(monkeypatch):
     """Parts of few rows, so that a small table has several."""
-    monkeypatch.setattr(streamed, "rows_of_part", lambda rows: 60)
+    for module in (streamed, partitions):
+        monkeypatch.setattr(module, "rows_of_part", lambda rows: 60)
 
 
 @pytest.fixture
@@ -104,7 +107,7 @@ def test_raw_ranks_have_no_macro_metrics(small_parts, table, tmp_path):
     same(stream_report(written(some, tmp_path / "some"), SOME)[0], report(some, SOME))
     raw = table.with_columns(filtered=False).drop("weight")
     with pytest.warns(UserWarning, match="no macro metrics"):
-        found, _ = report_streams([written(raw, tmp_path / "raw")], sides=("both",))
+        found, _ = reports([tmp_path], [written(raw, tmp_path / "raw")], sides=("both",))
     assert not found["metric"].str.starts_with("macro").any()
 
 
@@ -163,8 +166,6 @@ def test_owkg_evaluate_takes_a_path(small_parts, table, tmp_path, monkeypatch):
         "all[1].parquet",
     ):
         same(owkg.evaluate(ranks, names, by="relation", side=["both", "head"]), expected)
-    with pytest.raises(ArgumentError, match="`interval` must be analytic"):
-        owkg.evaluate("ranks", names, interval="bca")
     with pytest.raises(ArgumentError, match="`side` must be a side of the table, which has no relation"):
         owkg.evaluate("ranks", names, side="relation")
 
@@ -300,11 +301,12 @@ def test_no_weight_at_all(small_parts, table, tmp_path):
 
 def test_too_little_memory_or_disk_is_told_before_the_work(table, tmp_path, monkeypatch):
     dataset = written(table, tmp_path / "ranks")
-    monkeypatch.setattr(streamed, "free_memory", lambda: 2**27)
+    monkeypatch.setattr(partitions, "free_memory", lambda: 2**27)
     refused(
         dataset, r"`ranks` must leave memory for parts of \d+ of \d+ rows: 0\.25 GiB .* and 0\.12 are free"
     )
-    monkeypatch.setattr(streamed, "free_memory", lambda: 2**28 + 2**20)
+    for module in (streamed, partitions):
+        monkeypatch.setattr(module, "free_memory", lambda: 2**28 + 2**20)
     wide = written(table.with_columns(candidates=pl.lit(10**6, pl.Int64)), tmp_path / "wide")
     refused(
         wide,
@@ -312,7 +314,8 @@ def test_too_little_memory_or_disk_is_told_before_the_work(table, tmp_path, monk
         by="relation",
         metrics=[metric("median_rank")],
     )
-    monkeypatch.setattr(streamed, "free_memory", lambda: None)
+    for module in (streamed, partitions):
+        monkeypatch.setattr(module, "free_memory", lambda: None)
     monkeypatch.setattr(partitions, "disk_free", lambda folder: 10)
     refused(dataset, "must fit on the disk once more")
 
@@ -342,8 +345,14 @@ def test_the_number_of_parts_changes_nothing(table, tmp_path, monkeypatch):
     assert read_ranks(dataset.files[0].path).frame.height == dataset.files[0].rows
 
 
-def test_half_links_need_a_table_in_memory(tmp_path):
-    table = pl.DataFrame({"head": ["a"], "relation": "r", "tail": "b", "side": "tail"})
-    ranks = table.with_columns(optimistic=1, pessimistic=1, candidates=9, model=pl.lit("m"))
-    with pytest.raises(ValueError, match="`by` must have no half-link with a dataset"):
-        stream_report(written(ranks, tmp_path / "ranks", 1), SOME, by=["half-link"])
+def test_what_needs_all_ranks_has_a_dataset_in_memory_or_says_what_is_lacking(table, tmp_path, monkeypatch):
+    """The size decides, and not whether the ranks are in one file."""
+    folder = Path(written(table, tmp_path / "ranks").source)
+    options = {"interval": "percentile", "replicates": 20}
+    monkeypatch.setattr(partitions, "rows_of_part", lambda rows: 60)
+    same(owkg.evaluate(folder, "mrr", **options), owkg.evaluate(table, "mrr", **options))
+    monkeypatch.setattr(partitions, "free_memory", lambda: 2**28)
+    with pytest.raises(ValueError, match=r"^`interval` must leave memory for all .* ranks at once: .* GiB"):
+        owkg.evaluate(folder, "mrr", **options)
+    monkeypatch.setattr(partitions, "rows_of_part", lambda rows: rows)
+    same(owkg.evaluate(folder, "mrr", **options), owkg.evaluate(table, "mrr", **options))

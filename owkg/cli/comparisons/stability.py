@@ -83,12 +83,17 @@ def stability(
                 raise ValueError("`kg` has no effect on measures of lists.")
             read = topic_scores(files, qrels, measures, intersect=intersect)
         elif (
-            dataset := dataset_of(files, ties=ties, qrels=qrels, graph=kg, intersect=intersect)
+            dataset := dataset_of(
+                files,
+                ties=ties,
+                needs={
+                    "qrels": qrels is not None,
+                    "kg": kg is not None,
+                    "intersect": intersect,
+                    "unit": unit is Unit.TRIPLE,
+                },
+            )
         ) is not None:
-            if unit is Unit.TRIPLE:
-                raise ValueError(
-                    "`unit` triple needs rank tables in memory, and FILE has a folder or a pattern."
-                )
             rule = tie_rule(ties, [])
             with progress("reading", "parts") as update:
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)

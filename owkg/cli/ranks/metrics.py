@@ -16,7 +16,7 @@ from owkg.errors import naming
 from owkg.terminal.progress import progress
 
 if TYPE_CHECKING:
-    from owkg.ranks import RankTable
+    from owkg.ranks import RankDataset, RankTable
 
 
 class MetricsFormat(StrEnum):
@@ -229,61 +229,47 @@ def _computed(
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
     from owkg import checks
     from owkg.files.storage import writable_folder
-    from owkg.metrics.report import report_tables
+    from owkg.metrics.sources import reports
+    from owkg.ranks import RankTable
     from owkg.ranks.dataset import is_dataset
     from owkg.ranks.together import by_model, read_shares, read_tables
 
     checks.level("ci", options["level"])
-    if any(map(is_dataset, files)):
-        return *_streamed(
-            files, kg, {"reweight": reweight, "figures": figures, "untied": untied or None}, options
-        ), ""
     if figures is not None:
         writable_folder(figures)
-    check_readable(files)
+    check_readable([path for path in files if not is_dataset(path)])
+    all_ranks = {"reweight": reweight, "figures": figures, "interval": options["interval"] != "analytic"}
+    needed_by = next((name for name, value in all_ranks.items() if value), None)
     with noted():
         with progress("reading"):
             graph = None if kg is None else graph_in(kg)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            paths, tables = by_model(files, read_tables(files, graph, shares=shares, untied=untied))
+            read = read_tables(files, graph, shares=shares, untied=untied, needed_by=needed_by)
+            paths, tables = by_model(files, read)
+            del read
         if figures is not None:
             from owkg.plots.ranks import rank_figures
 
-            for path in rank_figures(tables, figures):
+            for path in rank_figures([one for one in tables if isinstance(one, RankTable)], figures):
                 print(f"wrote {path}", file=sys.stderr)
         with progress("Computing", "parts") as update:
             protocol = _filter(tables)  # the tables are given up one by one
-            return *report_tables(paths, tables, on_progress=update, **options), protocol
+            return *reports(paths, tables, graph=graph, on_progress=update, **options), protocol
 
 
-def _filter(tables: "list[RankTable]") -> str:
+def _filter(tables: "list[RankTable | RankDataset]") -> str:
     """What filtered the ranks, as far as all the tables say the same."""
+    from owkg.ranks import RankDataset
+
     said = set()
     for table in tables:
+        if isinstance(table, RankDataset):
+            return ""
         known = table.frame["filtered"] if "filtered" in table.frame.columns else None
         word = "" if known is None else "filtered" if known.all() else "" if known.any() else "raw"
         names = table.about.get("filter") or ()
         said.add(f"filtered by {', '.join(names)}" if names else word)
     return said.pop() if len(said) == 1 else ""
-
-
-def _streamed(
-    files: list[Path], kg: Path | None, refused: dict[str, Any], options: dict[str, Any]
-) -> tuple[Any, list[tuple[int, int]]]:
-    """As `_computed`, of datasets that are read a part at a time."""
-    from owkg.metrics.streamed import report_streams
-    from owkg.ranks import RankDataset
-    from owkg.ranks.together import read_datasets
-
-    for name, value in refused.items():
-        if value is not None:
-            raise ValueError(f"`{name}` needs a rank table in memory, and FILE names a folder or a pattern.")
-    with noted():
-        with progress("reading"):
-            graph = None if kg is None else graph_in(kg)
-            datasets = read_datasets(files) if len(files) > 1 else [RankDataset.of(files[0])]
-        with progress("Computing", "rows") as update:
-            return report_streams(datasets, graph=graph, on_progress=update, **options)
 
 
 def _print_side_means(
@@ -294,21 +280,20 @@ def _print_side_means(
 
     from owkg.cli.output import rows_of
     from owkg.metrics import side_means
+    from owkg.ranks import RankTable
     from owkg.ranks.dataset import is_dataset
     from owkg.ranks.together import by_model, read_tables
     from owkg.terminal.tables import printed
 
     if others or form not in (MetricsFormat.TABLE, MetricsFormat.JSON):
         raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
-    if any(map(is_dataset, files)):
-        raise ValueError(
-            "--mean-of-sides needs a rank table in memory, and FILE names a folder or a pattern."
-        )
-    check_readable(files)
+    check_readable([path for path in files if not is_dataset(path)])
     with noted():
-        _, tables = by_model(files, read_tables(files, None, untied=untied))
+        _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides"))
     chosen = {} if names is None else {"metrics": _metrics(names)}
-    found = pl.concat([side_means(table, **chosen) for table in tables], how="diagonal")
+    found = pl.concat(
+        [side_means(table, **chosen) for table in tables if isinstance(table, RankTable)], how="diagonal"
+    )
     if form is MetricsFormat.JSON:
         print(json.dumps({"of_triples": rows_of(found)}, indent=2))
         return

@@ -1,0 +1,68 @@
+"""Reports of rank tables and datasets, one under the other."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from owkg.metric_definitions.measures import Metric
+from owkg.metrics.report import COLUMNS, report, warn_bounded, warn_of
+from owkg.metrics.streamed import stream_report
+from owkg.ranks import RankDataset, RankTable
+from owkg.ranks.seeds import require_same_tasks, seeds_of
+from owkg.ranks.tasks import tasks_of
+
+
+def reports(
+    files: Sequence[Path],
+    sources: list[RankTable | RankDataset],
+    metrics: list[Metric] | None = None,
+    *,
+    graph: Any = None,
+    **options: Any,
+) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
+    """The reports of several rank tables, one under the other.
+
+    Warns (UserWarning) where intervals rest on few queries, and where a table has no macro metrics.
+
+    Args:
+        files: of the tables, for messages.
+        sources: rank tables, which are used up, as ten million ranks take half a GiB; or datasets that are
+            read a part at a time.
+        metrics: as `report` takes them.
+        graph: adds columns to the rows of datasets; tables have them.
+        options: of `report`.
+
+    Returns:
+        (report, tasks and tied tasks of each table).
+
+    Raises:
+        ValueError: beginning with the file.
+    """
+    frames, sizes = [], []
+    for path in files:
+        source = sources.pop(0)
+        if isinstance(source, RankDataset):
+            found, size = stream_report(source, metrics, graph=graph, **options)
+        else:
+            found, size = _of_table(path, source, metrics, options)
+        warn_of(path, found, metrics)
+        frames.append(found)
+        sizes.append(size)
+    return pl.concat(frames, how="diagonal"), sizes
+
+
+def _of_table(
+    path: Path, table: RankTable, metrics: list[Metric] | None, options: dict[str, Any]
+) -> tuple[pl.DataFrame, tuple[int, int]]:
+    try:
+        tasks, rows = tasks_of(table)
+        del table
+        require_same_tasks(rows, seeds_of(rows))
+        warn_bounded(path, rows)
+        rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(COLUMNS & set(rows.columns)))
+        size = len(rows), int((tasks.optimistic < tasks.pessimistic).sum())
+        return report((tasks, rows), metrics, **options), size
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
