@@ -35,13 +35,12 @@ from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
 from owkg.judge.systems import Qrels, System, seed_notes
 from owkg.keys import checked_key
 from owkg.kg import KnowledgeGraph
-from owkg.metric_definitions.measures import Weighting
 from owkg.metric_definitions.ties import Ties
-from owkg.metrics import Adjustment, Metric
+from owkg.metrics import Metric
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.pools.design import Design
 from owkg.pools.missing import design_of, judgements, known_and_found, require_names
-from owkg.rank_weights import RankWeight, rank_weight
+from owkg.rank_weights import rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
@@ -232,9 +231,7 @@ def _decreasing(metrics: MetricNames) -> list[Metric]:
     """The metrics, plain means of weights that fall with the rank."""
     chosen = metrics_named(metrics) or []
     for one in chosen:
-        plain = isinstance(one.measure, RankWeight) and one.measure.link is None
-        plain &= one.weighting == Weighting() and one.adjustment is Adjustment.NONE
-        if not plain or not one.larger_is_better:
+        if not one.falls_with_rank:
             of = one.name.removeprefix("macro-")
             other = f"; `average` queries gives the query-averaged {of}, of all answers, not of the best one"
             hint = other if of != one.name else ""
@@ -523,9 +520,7 @@ def _of_seeds(of: Scores) -> list[str]:
 def _borrowed(metrics: list[Metric]) -> list[str]:
     """A sentence where metrics have the errors of others."""
     ranks = np.arange(1, 100)
-    weights = {
-        one.name: rank_weights(one.measure, ranks) for one in metrics if isinstance(one.measure, RankWeight)
-    }
+    weights = {one.name: rank_weights(one.rank_weight, ranks) for one in metrics if one.rank_weight}
     others = [
         f"{name}: {of}"
         for name, own in weights.items()

@@ -17,9 +17,8 @@ from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.names import QUERY_TEXT, parts_of, query_of
-from owkg.metric_definitions.measures import Adjustment, Weighting
 from owkg.metrics.front import MetricNames, metrics_named
-from owkg.rank_weights import RankWeight, tie_expectation
+from owkg.rank_weights import tie_expectation
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable, validated
 from owkg.ranks.build import default_filters
@@ -262,10 +261,7 @@ def partial_metrics(found: Generated, metrics: MetricNames = ("mrr", "hits@1", "
     """
     chosen = metrics_named(metrics) or []
     for one in chosen:
-        weight = one.measure
-        plain = isinstance(weight, RankWeight) and weight.link is None and one.weighting == Weighting()
-        plain = plain and one.adjustment is Adjustment.NONE
-        if not plain or not one.larger_is_better:
+        if not one.falls_with_rank:
             raise ArgumentError(
                 "metrics", f"must be plain means of weights that fall with the rank, got {one.name}."
             )

@@ -10,10 +10,9 @@ from jaxtyping import Bool, Float64, Int64
 
 from owkg.errors import ArgumentError
 from owkg.kg.names import known_entity
-from owkg.metric_definitions.measures import Dispersion, Median, rises
+from owkg.metric_definitions.measures import rises
 from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
-from owkg.rank_weights import RankWeight
 from owkg.ranks import RankTable
 from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import RANKS
@@ -308,9 +307,7 @@ def averaged(metrics: Any) -> tuple[Metric, ...]:
     for one in chosen:
         if not isinstance(one, Metric):
             raise ArgumentError("metrics", f"must be of owkg.metrics.metric, got {one!r}.")
-        linked = isinstance(one.measure, RankWeight) and one.measure.link is not None
-        plain = one.adjustment in (Adjustment.NONE, Adjustment.INDEX)
-        if isinstance(one.measure, Median | Dispersion) or linked or not plain:
+        if not one.is_mean:
             raise ArgumentError("metrics", f"must be means, plain or adjusted as an index, got {one.name}.")
     if len({one.name for one in chosen}) < len(chosen):
         raise ArgumentError("metrics", f"must be different, got {', '.join(one.name for one in chosen)}.")

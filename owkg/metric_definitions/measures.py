@@ -134,6 +134,34 @@ class Metric:
             return True
         return rises(self.measure)
 
+    @property
+    def rank_weight(self) -> RankWeight | None:
+        """What it is the plain mean of, or a function of that mean; None of what is weighted or adjusted."""
+        plain = self.weighting == EQUAL and self.adjustment is Adjustment.NONE
+        return self.measure if plain and isinstance(self.measure, RankWeight) else None
+
+    @property
+    def is_plain_mean(self) -> bool:
+        """Whether it is the plain mean of a rank weight."""
+        return self.rank_weight is not None and self.rank_weight.link is None
+
+    @property
+    def falls_with_rank(self) -> bool:
+        """Whether it is the plain mean of a rank weight that falls with the rank, such as MRR and Hits@K."""
+        return self.is_plain_mean and self.larger_is_better
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is a ratio of sums over queries: a mean, plain or adjusted as an index."""
+        linked = isinstance(self.measure, RankWeight) and self.measure.link is not None
+        plain = self.adjustment in (Adjustment.NONE, Adjustment.INDEX)
+        return plain and not linked and not isinstance(self.measure, Median | Dispersion)
+
+    @property
+    def needs_lists(self) -> bool:
+        """Whether it needs all answers to a query in one list: a mean over queries."""
+        return isinstance(self.measure, MACRO)
+
 
 EQUAL = Weighting()
 

@@ -10,7 +10,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph
 from owkg.metric_definitions.chance import Chance
-from owkg.metric_definitions.measures import MACRO, Adjustment, Dispersion, Metric
+from owkg.metric_definitions.measures import Adjustment, Dispersion, Metric
 from owkg.metric_definitions.registry import adjusted, metric
 from owkg.metric_definitions.ties import Ties
 from owkg.metrics import front
@@ -46,7 +46,7 @@ def adjusted_from(metric: Any, value: Any, candidates: Any, *, weight: Any = Non
     """
     if not isinstance(metric, Metric) or metric.adjustment is Adjustment.NONE:
         raise ArgumentError("metric", f"must be an adjusted metric, such as amri, got {metric!r}.")
-    if isinstance(metric.measure, (*MACRO, Dispersion)):
+    if metric.needs_lists or isinstance(metric.measure, Dispersion):
         raise ArgumentError("metric", f"must be a mean over ranking tasks, got {metric.name}.")
     value = checks.scalar("value", checks.real("value", value, -np.inf, np.inf))
     counts = checks.integer("candidates", candidates, 1)

@@ -7,7 +7,6 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.metric_definitions.measures import EQUAL, Adjustment
 from owkg.metric_definitions.ties import Ties
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.rank_weights import RankWeight
@@ -56,10 +55,8 @@ def side_means(
     if seeds_of(table):
         raise ArgumentError("ranks", "must be of one seed for each model: no triple has a rank over seeds.")
     chosen = metrics_named(metrics) or []
-    weights = [one.measure for one in chosen if isinstance(one.measure, RankWeight)]
-    if len(weights) < len(chosen) or any(
-        one.weighting != EQUAL or one.adjustment is not Adjustment.NONE for one in chosen
-    ):
+    weights = [one.rank_weight for one in chosen if one.rank_weight]
+    if len(weights) < len(chosen):
         raise ArgumentError("metrics", "must be plain means over tasks, such as mrr, hits@10 or mr.")
     rules = checks.some_of("ties", ties, [rule.value for rule in Ties if rule is not Ties.EXACT], least=1)
     own = ["model"] if "model" in table.columns else []

@@ -110,3 +110,24 @@ def test_probe_loss_at_its_limits():
     np.testing.assert_allclose(small, np.log(RANKS), rtol=1e-7)
     np.testing.assert_array_equal(rank_weights(probe_loss(np.inf), RANKS), RANKS > 1)
     assert probe_loss(0.5) is probe_loss(0.5)
+
+
+@pytest.mark.parametrize(
+    ("names", "properties"),
+    [
+        ("mrr hits@10 p-mrr@1/2 log-mrr", {"is_plain_mean", "falls_with_rank", "is_mean"}),
+        ("mr", {"is_plain_mean", "is_mean"}),
+        ("gmr hmr power-mean@2", set()),
+        ("amri ahits@10 strat-mrr@0.5 probe@1,0.5", {"is_mean"}),
+        ("macro-mrr macro-map@20 macro-ndcg@20", {"is_mean", "needs_lists"}),
+        ("zmr amr median_rank count cdf-zmr", set()),
+    ],
+)
+def test_a_metric_says_what_it_is(names, properties):
+    every = ("is_plain_mean", "falls_with_rank", "is_mean", "needs_lists")
+    for name in names.split():
+        one = metric(name)
+        assert {of for of in every if getattr(one, of)} == properties, name
+        assert (one.rank_weight is not None) == (
+            name in "mrr hits@10 p-mrr@1/2 log-mrr mr gmr hmr power-mean@2"
+        )
