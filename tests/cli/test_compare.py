@@ -135,10 +135,10 @@ def test_json_has_what_the_library_says(folder, call):
         assert by_metric["area"] == pytest.approx(pairs["p_value"].mean())
         assert by_metric["significant"] == (pairs["p_corrected"] < 0.05).sum()
     # A level between p-values and corrected ones counts the corrected ones.
-    pairs = pl.DataFrame(found["pairs"]).filter(labels="full", metric="macro-mrr").sort("p_value")
+    pairs = pl.DataFrame(found["pairs"]).filter(qrels="full", metric="macro-mrr").sort("p_value")
     level = (pairs["p_value"][0] + pairs["p_corrected"][0]) / 2
     code, printed, _ = call("compare", *three(folder), *asked, "--format", "json", "--ci", 1 - level)
-    told = pl.DataFrame(json.loads(printed)["metrics"]).filter(labels="full", metric="macro-mrr")
+    told = pl.DataFrame(json.loads(printed)["metrics"]).filter(qrels="full", metric="macro-mrr")
     assert (pairs["p_value"] < level).sum() > told["significant"].item()
     assert told["significant"].item() == (pairs["p_corrected"] < level).sum()
     tau = [row for row in found["agreement"] if row["coefficient"] == "tau"]
