@@ -124,11 +124,9 @@ def test_probe_loss_at_its_limits():
     ],
 )
 def test_a_metric_says_what_it_is(names, properties):
-    of_weights = "mrr hits@10 p-mrr@1/2 log-mrr mr gmr hmr power-mean@2".split()
+    of_weights = ("mrr", "hits@10", "p-mrr@1/2", "log-mrr", "mr", "gmr", "hmr", "power-mean@2")
     every = ("is_plain_mean", "falls_with_rank", "is_mean", "needs_lists")
     for name in names.split():
         one = metric(name)
         assert {of for of in every if getattr(one, of)} == properties, name
-        assert (one.rank_weight is not None) == (
-            name in "mrr hits@10 p-mrr@1/2 log-mrr mr gmr hmr power-mean@2"
-        )
+        assert (one.rank_weight is not None) == (name in of_weights)
