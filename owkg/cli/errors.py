@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,11 +39,50 @@ _SOON_S = 0.05
 _LONGEST, _END = 1000, 300
 
 
-def _one_line(message: str) -> str:
+def options_of(app: typer.Typer | Callable[..., object], arguments: Sequence[str]) -> dict[str, str] | None:
+    """What the command that `arguments` call calls its parameters, by their names in Python.
+
+    `--by` of an option, FILE of an argument. None where no command is called.
+    """
+    if not isinstance(app, typer.Typer):
+        return None
+    command = typer.main.get_command(app)
+    for word in arguments:
+        commands = getattr(command, "commands", {})
+        if not commands:
+            break
+        command = commands.get(word, command)
+    if getattr(command, "commands", {}):
+        return None
+    named = {}
+    for one in command.params:
+        flag = next((opt for opt in one.opts if opt.startswith("--")), None)
+        metavar = (one.metavar or str(one.name).upper()).strip("[]{}").removesuffix("...")
+        named[str(one.name).rstrip("_")] = flag or metavar
+    return named
+
+
+def option_named(argument: str, options: Mapping[str, str] | None) -> str:
+    """An argument of the library as the option that it came from; of none of these, as plain words.
+
+    Args:
+        argument: its name.
+        options: of `options_of`; None: every argument is an option.
+    """
+    flag, other = "--" + argument.replace("_", "-"), _OPTIONS.get(argument)
+    if options is None:
+        return other or flag
+    known = set(options.values())
+    return options.get(argument) or next(
+        (one for one in (other, flag) if one in known), argument.replace("_", " ")
+    )
+
+
+def _one_line(message: str, options: Mapping[str, str] | None) -> str:
     """The message on one line of bounded length, its arguments named as the options that they came from."""
 
     def option(argument: str) -> str:
-        return _OPTIONS.get(argument, "--" + argument.replace("_", "-"))
+        return option_named(argument, options)
 
     line = " ".join(renamed(message, option).split())
     if len(line) <= _LONGEST:
@@ -59,7 +98,9 @@ def _is_out_of_device_memory(error: Exception) -> bool:
     )
 
 
-def guarded(name: str, call: Callable[[], object]) -> int:
+def guarded(
+    name: str, call: Callable[[], object], options: Callable[[], Mapping[str, str] | None] = lambda: None
+) -> int:
     """Runs `call` and returns the exit code: its own int or 0, 2 for bad input, 130 for an interrupt.
 
     Output that nobody reads any more ends with 141, as a process that SIGPIPE ends.
@@ -67,6 +108,7 @@ def guarded(name: str, call: Callable[[], object]) -> int:
     Args:
         name: what the error line starts with.
         call: a Typer app called with `standalone_mode=False`, or any function.
+        options: of the command that is called, as `options_of`; is asked where there is an error.
     """
     message = ""
     try:
@@ -96,7 +138,7 @@ def guarded(name: str, call: Callable[[], object]) -> int:
     if code == 130:
         print(f"{name}: interrupted", file=sys.stderr)
     elif code == 2 and message:
-        print(f"{name}: error: {_one_line(message)}", file=sys.stderr)
+        print(f"{name}: error: {_one_line(message, options())}", file=sys.stderr)
     return code
 
 
@@ -119,7 +161,7 @@ def called(name: str, app: Callable[..., object], arguments: Sequence[str] | Non
             raise ValueError(f"{named} is empty; is a variable of the shell not set?")
         return app(args=given, prog_name=name, standalone_mode=False)
 
-    return guarded(name, call)
+    return guarded(name, call, lambda: options_of(app, given))
 
 
 def _unread() -> int:

@@ -4,8 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import typer.main
 
-from owkg.cli.errors import guarded
+from owkg.cli.errors import guarded, option_named, options_of
+from owkg.cli.main import app
 from owkg.errors import renamed
 
 INPUT = Path(__file__).parents[1] / "golden" / "input"
@@ -34,6 +36,39 @@ def _line(capsys, message):
 )
 def test_arguments_are_options_and_values_are_values(capsys, message, line):
     assert _line(capsys, message) == f"owkg: error: {line}\n"
+
+
+def _commands(command, words=()):
+    if not getattr(command, "commands", {}):
+        yield words, command
+    for name, one in getattr(command, "commands", {}).items():
+        yield from _commands(one, (*words, name))
+
+
+COMMANDS = dict(_commands(typer.main.get_command(app)))
+# Arguments of the library that commands call otherwise, and one that none has.
+ARGUMENTS = ("metrics", "systems", "graph", "scores", "num_candidates", "filter_splits", "on_progress")
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_no_command_names_an_option_that_it_does_not_have(words):
+    """Parameters by their own flags or places; other arguments by an option of this command, or as words."""
+    options = options_of(app, [*words, "some", "--thing"])
+    named = COMMANDS[words].params
+    assert len(options) == len(named)
+    for one in named:
+        shown = option_named(one.name.rstrip("_"), options)
+        assert shown in one.opts if shown.startswith("--") else shown.isupper()
+    for argument in ARGUMENTS:
+        shown = option_named(argument, options)
+        assert shown in options.values() or shown == argument.replace("_", " ")
+
+
+def test_an_argument_without_an_option_is_said_in_words(call, tmp_path):
+    (tmp_path / "run").write_text("a|r|? Q0 b 1 0.5 m\n")
+    code, _, err = call("ir", tmp_path / "run", "--qrels", tmp_path / "run")
+    assert code == 2
+    assert "--" not in err.replace("--qrels", "")
 
 
 @pytest.mark.parametrize("label", ["x" * 2_000_000, "a b " * 500_000, "'`" * 1_000_000, "y\n" * 5000])

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shlex
-import sys
 
 import numpy as np
 import polars as pl
@@ -548,7 +547,7 @@ def test_interrupts_are_quiet(folder, call, monkeypatch):
     def stop(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["owkg.metrics.report"], "report", stop)
+    monkeypatch.setattr("owkg.metrics.sources.report", stop)
     code, out, err = call("ranks.parquet")
     assert (code, out, err) == (130, "", "owkg: interrupted\n")
 

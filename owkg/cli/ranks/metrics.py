@@ -3,7 +3,6 @@
 import json
 import sys
 from enum import StrEnum
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +40,7 @@ _SAMPLED = "Ranks among sampled negatives"
 # Of the bootstrap, where nobody says.
 _REPLICATES = 1000
 # Arguments of the library that come from an option of another name.
-_FROM = {"num_entities": "probe_entities", "shares": "reweight", "level": "ci"}
+_FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`ci`"}
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
     "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
@@ -182,7 +181,7 @@ def metrics(
         return
     everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
     divisions = _divisions(by)
-    with naming(_option):
+    with naming(_FROM):
         chosen = _metrics(metric)
         found, sizes, protocol = _computed(
             files,
@@ -210,12 +209,6 @@ def metrics(
         output.print_latex(found, ci)
     else:
         output.print_tables(found, ci, sizes, protocol)
-
-
-def _option(argument: str) -> str:
-    """An argument of the library as the option that it comes from; those of no option as plain words."""
-    name = _FROM.get(argument, argument)
-    return f"`{name}`" if name in {"metrics", "graph", *signature(metrics).parameters} else argument
 
 
 def _computed(
