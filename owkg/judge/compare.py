@@ -15,7 +15,7 @@ from owkg.errors import ArgumentError, naming
 from owkg.ir.names import measures_named
 from owkg.judge.agreement import Agreement, agreement
 from owkg.judge.qrels import qrels_from_graph
-from owkg.judge.scores import Scores, require_placed, scores, several_seeds
+from owkg.judge.scores import Scores, require_placed, scores, scores_and_estimates
 from owkg.judge.significance import SYMMETRY, PairTest, difference_intervals, other_hypothesis, pairwise
 from owkg.judge.streamed import dataset_of, stream_scores
 from owkg.judge.systems import (
@@ -32,7 +32,7 @@ from owkg.judge.systems import (
 from owkg.judge.topics import topic_scores, topic_values
 from owkg.keys import checked_key, children
 from owkg.kg import KnowledgeGraph, fact_splits
-from owkg.metrics import Metric, Ties, evaluate, tasks_of
+from owkg.metrics import Metric, Ties
 from owkg.metrics.evaluate import Estimates
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.ranks import RankDataset, RankTable
@@ -202,11 +202,12 @@ def compare(
             for one in sets:
                 require_placed(one.tables, chosen, ties)
             rule = tie_rule(ties, sets) if len(sets[0].tables) > 1 else rule
-            read = {one.name: _scores(one.tables, chosen, rule) for one in sets}
-            values = [
-                _values(one.name, read[one.name], _estimated(one.tables, chosen, ci, rule), rule)
-                for one in sets
-            ]
+            read, values = {}, []
+            for one in sets:
+                with naming({"tables": "`systems`"}):
+                    own, estimated = scores_and_estimates(one.tables, chosen, ties=rule, level=ci)
+                read[one.name] = own
+                values.append(_values(one.name, own, estimated, rule))
             picks = {one.name: partial(_of_rows, one.tables, chosen, rule) for one in sets}
             keys = _row_keys(sets, divisions)
     first = next(iter(read.values()))
@@ -275,18 +276,6 @@ def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -
     """`scores`, whose errors name the argument of `compare`."""
     with naming({"tables": "`systems`"}):
         return scores(tables, metrics, ties=ties)[0]
-
-
-def _estimated(
-    tables: Mapping[str, RankTable], chosen: list[Metric], ci: float, ties: str
-) -> dict[str, Estimates]:
-    """The value of each metric by system, over its seeds."""
-    found: dict[str, Estimates] = {}
-    for system, table in tables.items():
-        tasks, rows = tasks_of(table)
-        seeds = rows["seed"].to_numpy() if several_seeds(rows) else None
-        found[system] = evaluate(tasks, chosen, ties=ties, level=ci, seeds=seeds)
-    return found
 
 
 def _values(qrels: str, of: Scores, estimated: Mapping[str, Estimates], ties: str) -> pl.DataFrame:

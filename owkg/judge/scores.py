@@ -12,6 +12,8 @@ from owkg.errors import ArgumentError
 from owkg.kg.names import known_entity
 from owkg.metric_definitions.measures import rises
 from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
+from owkg.metrics.evaluate import Estimates, Options, checked_options, estimates
+from owkg.metrics.gathered import InMemory
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
 from owkg.ranks import RankTable
 from owkg.ranks.seeds import seeds_of
@@ -160,10 +162,55 @@ def scores(
         asked = pl.concat([_tasks(table) for table in tables.values()])
         tables, left = intersected(tables)
         left_out = _counted(asked)[0] - left["queries"][0]
+    return _read(tables, chosen, rule, None)[0], left_out
+
+
+def scores_and_estimates(
+    tables: Mapping[str, RankTable | pl.DataFrame],
+    metrics: Metric | Sequence[Metric],
+    *,
+    ties: str = Ties.REALISTIC,
+    level: float | None = 0.95,
+) -> tuple[Scores, dict[str, Estimates]]:
+    """The scores of every system, and its metrics with intervals, from the same sums over queries.
+
+    Args:
+        tables, metrics, ties: as of `scores`.
+        level: of the intervals; None: none.
+
+    Raises:
+        ValueError: as `scores`.
+    """
+    chosen, rule = averaged(metrics), checked_rule(ties)
+    return _read(tables, chosen, rule, checked_options(chosen, ties=rule, level=level))
+
+
+def _read(
+    tables: Mapping[str, RankTable | pl.DataFrame],
+    chosen: Sequence[Metric],
+    rule: Ties,
+    options: Options | None,
+) -> tuple[Scores, dict[str, Estimates]]:
+    """The scores; and the estimates of each system, where there are options."""
     runs, owners = runs_of(tables)
     tasks, table = joined(runs)
     model = table["model"].to_numpy()
-    found = [ratios(part_of(tasks, model == name), chosen, rule) for name in runs]
+    estimated: dict[str, Estimates] = {}
+    if options is None:
+        found = [ratios(part_of(tasks, model == name), chosen, rule) for name in runs]
+    else:
+        kept = {name: _source(part_of(tasks, model == name), rule) for name in runs}
+        for name in tables:
+            own = [run for run, (owner, _) in zip(runs, owners, strict=True) if owner == name]
+            if len(own) == 1:
+                estimated[name] = estimates(kept[own[0]], options)
+            else:
+                pooled = _source(part_of(tasks, np.isin(model, own)), rule)
+                estimated[name] = estimates(pooled, options, [kept[run] for run in own])
+        found = [
+            [_ratio_of(one, source.parts.get((one.measure, one.weighting)), rule) for one in chosen]
+            for source in kept.values()
+        ]
     value = np.array([[of_run[i][0] for of_run in found] for i in range(len(chosen))])
     weights = np.array([[of_run[i][1] for of_run in found] for i in range(len(chosen))])
     if not np.allclose(weights, weights[:, :1], rtol=1e-9, atol=0):
@@ -180,7 +227,12 @@ def scores(
         value=value,
         weight=weights[:, 0][:, order],
         seeds=seeds,
-    ), left_out
+    ), estimated
+
+
+def _source(tasks: Tasks, rule: Ties) -> InMemory:
+    """What metrics take of tasks, with the sums over each query."""
+    return InMemory(tasks, (rule,), by_query=True, keep=True, num_entities=None)
 
 
 Run = tuple[str, int | None]
@@ -289,14 +341,20 @@ def ratios(
     found = []
     for metric in chosen:
         read = query_sums_by_ties(metric.measure, metric.weighting, own, (rule,), by_query=by_query)
-        if read is None:
-            raise ArgumentError(
-                "metrics",
-                f"has {metric.name}, and the answers of a query are in no one list: "
-                "their numbers of candidates differ, or the others are not filtered.",
-            )
-        found.append(_ratio(metric, read[rule]))
+        found.append(_ratio_of(metric, read, rule))
     return found
+
+
+def _ratio_of(
+    metric: Metric, read: Mapping[Ties, QuerySums] | None, rule: Ties
+) -> tuple[np.ndarray, np.ndarray]:
+    if read is None:
+        raise ArgumentError(
+            "metrics",
+            f"has {metric.name}, and the answers of a query are in no one list: "
+            "their numbers of candidates differ, or the others are not filtered.",
+        )
+    return _ratio(metric, read[rule])
 
 
 def averaged(metrics: Any) -> tuple[Metric, ...]:
