@@ -409,10 +409,3 @@ def test_a_largest_relevance_below_those_that_occur_is_refused(largest):
     judged = judge(RUN, with_column(QRELS, "relevance", [0, 2]))
     with pytest.raises(ValueError, match="`largest_relevance` must be a whole number of at least 2"):
         ir.rbp(judged, 0.8, largest_relevance=largest)
-
-
-def test_columns_by_their_names_before_are_read():
-    """`question` and `grade`, in frames that users hold."""
-    before = {"query": "question", "relevance": "grade"}
-    read = judge(RUN.rename({"query": "question"}), QRELS.rename(before))
-    assert ir.ndcg(read).tolist() == ir.ndcg(judge(RUN, QRELS)).tolist()
