@@ -282,9 +282,10 @@ def _uneven(
 
     def at(level: float) -> tuple[np.ndarray, float]:
         rates = np.clip(special.expit(level + apart), 1e-9, 1 - 1e-9)
-        likelihood = np.zeros(among.shape)
-        for rate, weight in zip(rates, weights, strict=True):
-            likelihood += weight * np.exp(among + known[:, None] * np.log1p(-rate) + left * np.log(rate))
+        logs = [among + known[:, None] * np.log1p(-rate) + left * np.log(rate) for rate in rates]
+        # The scale of a row changes nothing, and probabilities of many answers are too small to be written.
+        most = np.max([log.max(1, keepdims=True) for log in logs], axis=0)
+        likelihood = sum(weight * np.exp(log - most) for log, weight in zip(logs, weights, strict=True))
         asked = weights @ -np.expm1(whole * np.log(rates))
         prior = start
         for _ in range(_UNEVEN_STEPS):

@@ -156,7 +156,18 @@ def _systems(
     owner: dict[str, Any] = {}
     undetermined = 0.0
     judged = _judged(qrels) if any(_is_table(source) for _, source in sources) else None
+    folders = [str(source) for _, source in sources if isinstance(source, Path) and is_dataset(source)]
+    stems = [Path(name).name.partition(".")[0] for name in folders]
     for called, source in sources:
+        if str(source) in folders:
+            # As parts of a large dataset are called.
+            stem = stems[folders.index(str(source))]
+            source = RankDataset.of(source)
+            source = (
+                source
+                if stems.count(stem) == 1 or "model" in source.columns
+                else source.called(str(source.source))
+            )
         tables, share = _tables(called, source, qrels, judged, graph, intersect)
         undetermined = max(undetermined, share)
         for system, table in tables.items():

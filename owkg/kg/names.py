@@ -3,7 +3,7 @@
 The query for the tail of (h, r, ?) is `h|r|?`, that for the head of (?, r, t) is `?|r|t`. The head ends at
 the first bar and the tail begins after the last, so that a relation may hold bars. An entity that would be
 read as something else is escaped: a bar in it as `\\|`, a backslash as `\\\\`, tabs and ends of line as
-`\\t`, `\\n` and `\\r`, a space at an end as `\\s`, and the entity `?` as `\\?`.
+`\\x09`, `\\x0a` and `\\x0d`, a space at an end as `\\x20`, and the entity `?` as `\\?`.
 """
 
 import polars as pl
@@ -13,9 +13,9 @@ QUERY_TEXT = "'head|relation|?' or '?|relation|tail'"
 TOPIC = "(topic)"
 """The relation of a query that is a topic: its entity is the topic, its answers are relevant documents."""
 
-_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_ESCAPES = {"\\": "\\\\", "\t": "\\x09", "\n": "\\x0a", "\r": "\\x0d"}
 _BARRED = _ESCAPES | {"|": "\\|"}
-_READ = {written: text for text, written in (_BARRED | {" ": "\\s", "?": "\\?"}).items()}
+_READ = {written: text for text, written in (_BARRED | {" ": "\\x20", "?": "\\?"}).items()}
 _TAIL_ASKED = r"^((?:[^|\\]|\\.)+)\|((?:[^\\]|\\.)+)\|\?$"
 _HEAD_ASKED = r"^\?\|((?:[^\\]|\\.)+)\|((?:[^|\\]|\\.)+)$"
 
@@ -35,7 +35,7 @@ def escaped(label: str | pl.Expr, *, bars: bool = False) -> pl.Expr:
     column = pl.col(label) if isinstance(label, str) else label
     codes = _BARRED if bars else _ESCAPES
     text = column.cast(pl.String).str.replace_many(list(codes), list(codes.values()))
-    text = text.str.replace("^ ", r"\s").str.replace(" $", r"\s")
+    text = text.str.replace("^ ", r"\x20").str.replace(" $", r"\x20")
     return pl.when(text == "?").then(pl.lit(r"\?")).otherwise(text) if bars else text
 
 

@@ -162,7 +162,7 @@ def whole_table(dataset: RankDataset, on_progress: Progress = None) -> RankTable
         ValueError: as `owkg.ranks.validated`, naming file and row; if two files rank a task.
     """
     parts = [rows.with_columns(file=pl.lit(file, pl.Int32)) for file, rows in dataset.batches(on_progress)]
-    frame = pl.concat(parts)
+    frame = pl.concat([part.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)) for part in parts])
     if len(dataset.files) > 1:
         keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
         if frame.select(pl.struct(keys).hash()).to_series().n_unique() < len(frame):

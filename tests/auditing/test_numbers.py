@@ -88,6 +88,16 @@ def test_rates_that_rise_steeply_with_the_answers(kind):
     assert off < off_even / 2
 
 
+@pytest.mark.parametrize("known", [200, 5000])
+def test_many_answers_to_every_query(known):
+    """Probabilities of so many are too small for floats; nothing is NaN, as many are missing as stated."""
+    counts = np.arange(known, known + 20)
+    found = missing_numbers(counts, np.ones(20), 0.3, Unevenness(0, 1.5))
+    assert np.isfinite(found.chance).all()
+    assert 0 < found.rate < 1
+    assert (found.chance @ found.numbers).sum() == pytest.approx(counts.sum() * 0.3 / 0.7, rel=0.05)
+
+
 def test_rates_that_hardly_differ_are_one_rate():
     known, missing = drawn("alike", 0.4)
     counts, queries = np.unique(known, return_counts=True)

@@ -55,7 +55,10 @@ def test_runs_and_judgements_come_back(tmp_path):
 
 
 def test_texts_that_others_escape_otherwise_are_one_query(tmp_path):
-    """A backslash before a letter that needs none stands for itself."""
+    """A backslash before a letter that needs none stands for itself, as in a path of Windows."""
+    (tmp_path / "paths").write_text("C:\\temp|r|? 0 C:\\new 1\n")
+    row = read_judgements(tmp_path / "paths").row(0, named=True)
+    assert (row["entity"], row["answer"]) == ("C:\\temp", "C:\\new")
     (tmp_path / "qrels").write_text("caf\\u00e9|r|? 0 b 1\ncaf\\\\u00e9|r|? 0 c 1\n")
     found = read_judgements(tmp_path / "qrels")
     assert found["query"].unique().to_list() == [query_of("caf\\u00e9", "r", "tail")]

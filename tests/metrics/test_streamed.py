@@ -170,6 +170,16 @@ def test_owkg_evaluate_takes_a_path(small_parts, table, tmp_path, monkeypatch):
         owkg.evaluate("ranks", names, side="relation")
 
 
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum])
+def test_labels_of_categories_are_text_in_a_folder(table, tmp_path, kind):
+    of = kind if kind is pl.Categorical else pl.Enum(table["relation"].cast(pl.String).unique().sort())
+    named = table.with_columns(
+        pl.col("relation").cast(pl.String).cast(of), pl.col("model").cast(pl.Categorical)
+    )
+    folder = written(named, tmp_path / "ranks").source
+    same(owkg.evaluate(folder, "mrr", by="relation"), owkg.evaluate(table, "mrr", by="relation"))
+
+
 def test_the_name_of_a_file_is_no_pattern(tmp_path, table, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_ranks(table, "a[1].parquet")
