@@ -163,11 +163,8 @@ def _systems(
             # As parts of a large dataset are called.
             stem = stems[folders.index(str(source))]
             source = RankDataset.of(source)
-            source = (
-                source
-                if stems.count(stem) == 1 or "model" in source.columns
-                else source.called(str(source.source))
-            )
+            if stems.count(stem) > 1 and "model" not in source.columns:
+                source = source.called(source.source)
         tables, share = _tables(called, source, qrels, judged, graph, intersect)
         undetermined = max(undetermined, share)
         for system, table in tables.items():
