@@ -56,4 +56,7 @@ def naming(names: Mapping[str, str] | Callable[[str], str], where: str = "") -> 
             shown = own(error.name)
             if shown == f"`{shown[1:-1]}`":
                 raise ArgumentError(shown[1:-1], renamed(error.message, own)) from None
-        raise ValueError(where + renamed(str(error), own)) from None
+        text = where + renamed(str(error), own)
+        if text == str(error):  # of no argument: where it came from is all that it says
+            raise
+        raise ValueError(text) from None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from owkg import checks
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,28 @@ def test_annotations_are_checked_while_tests_run():
     spec.loader.exec_module(module)  # a copy: of the module itself, other tests may have used up the checks
     with pytest.raises(jaxtyping.TypeCheckError, match="block_edges"):
         module.block_edges("many")
+
+
+def test_an_error_that_names_nothing_keeps_its_trace():
+    def fail():
+        raise ValueError("no argument")
+
+    with pytest.raises(ValueError, match=r"^no argument$") as caught, naming({"a": "`b`"}):
+        fail()
+    assert caught.traceback[-1].name == "fail"
+
+
+@pytest.mark.parametrize(
+    ("names", "where", "text", "name"),
+    [
+        ({"a": "`b`"}, "", "`b` must not be `c`", "b"),
+        ({"a": "FILE"}, "", "FILE must not be `c`", None),
+        ({"c": "`d`"}, "", "`a` must not be `d`", "a"),
+        (str, "x.toml: ", "x.toml: a must not be c", None),
+    ],
+)
+def test_an_error_is_named_as_where_its_argument_came_from(names, where, text, name):
+    with pytest.raises(ValueError, match="must not be") as caught, naming(names, where):
+        raise ArgumentError("a", "must not be `c`")
+    assert str(caught.value) == text
+    assert getattr(caught.value, "name", None) == name

@@ -114,7 +114,8 @@ def guarded(
     try:
         code = call()
         code = code if isinstance(code, int) else 0
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever started the command
+            sys.stdout.flush()
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         code = 2

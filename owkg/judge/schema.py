@@ -74,7 +74,8 @@ def write_fields(name: str, frame: pl.DataFrame, path: Any) -> None:
 
     Answers are escaped as entities of queries are (`owkg.kg.names`); topics and documents stand as they are.
 
-    The file is whole or not there; a name that ends in .gz packs it, equal frames into equal bytes.
+    The column relation tells topics, and is not written. The file is whole or not there; a name that ends in
+    .gz packs it, equal frames into equal bytes.
 
     Raises:
         ValueError: if nothing is to be written, or a label cannot be: it is empty, holds a tab or an end of

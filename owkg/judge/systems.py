@@ -26,6 +26,7 @@ from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_r
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.partitions import whole_table
 from owkg.ranks.seeds import with_more_seeds
+from owkg.ranks.together import file_names
 
 System = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
 """Ranks of a system: a rank table, or where one or a TREC run is."""
@@ -156,15 +157,7 @@ def _systems(
     owner: dict[str, Any] = {}
     undetermined = 0.0
     judged = _judged(qrels) if any(_is_table(source) for _, source in sources) else None
-    folders = [str(source) for _, source in sources if isinstance(source, Path) and is_dataset(source)]
-    stems = [Path(name).name.partition(".")[0] for name in folders]
-    for called, source in sources:
-        if str(source) in folders:
-            # As parts of a large dataset are called.
-            stem = stems[folders.index(str(source))]
-            source = RankDataset.of(source)
-            if stems.count(stem) > 1 and "model" not in source.columns:
-                source = source.called(source.source)
+    for called, source in _folders_named(sources):
         tables, share = _tables(called, source, qrels, judged, graph, intersect)
         undetermined = max(undetermined, share)
         for system, table in tables.items():
@@ -176,6 +169,19 @@ def _systems(
     if judged is not None and qrels is not None:
         _note_unasked(_called(qrels), judged, list(found.values()))
     return QrelsRanks(name, found, undetermined)
+
+
+def _folders_named(sources: list[tuple[str | None, Any]]) -> list[tuple[str | None, Any]]:
+    """The sources; folders and patterns are datasets with a model, called as `read_datasets` does."""
+    read = [RankDataset.of(of) if isinstance(of, Path) and is_dataset(of) else of for _, of in sources]
+    paths = [Path(of.source) for of in read if isinstance(of, RankDataset)]
+    names = dict(zip(paths, file_names(paths), strict=True))
+    return [
+        (called, of.called(called or names[Path(of.source)]))
+        if isinstance(of, RankDataset) and "model" not in of.columns
+        else (called, of)
+        for (called, _), of in zip(sources, read, strict=True)
+    ]
 
 
 def seed_notes(scores: Scores) -> None:
@@ -272,14 +278,9 @@ def _tables(
 ) -> tuple[dict[str, RankTable], float]:
     """The rank tables of the systems in a file, and the share of ranks that are not determined."""
     undetermined, about = 0.0, {}
-    if isinstance(source, Path) and is_dataset(source):
-        source = RankDataset.of(source)
+    where: Any = source if isinstance(source, Path) else called
     if isinstance(source, RankDataset):
-        path = Path(source.source)
-        called = called or source.model
-        where = path if path.exists() else source.source
-    else:
-        where = source if isinstance(source, Path) else called
+        where = source.source
     if isinstance(source, Path) and not _is_table(source):
         table = _of_run(source, qrels, graph, intersect)
     else:
@@ -299,8 +300,7 @@ def _tables(
             raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
         return {called: RankTable.trusted(table, about)}, undetermined
     if "model" not in table.columns:
-        name = Path(str(where)).name.partition(".")[0] if not isinstance(where, str) else where
-        return {name: RankTable.trusted(table, about)}, undetermined
+        return {Path(str(where)).name.partition(".")[0]: RankTable.trusted(table, about)}, undetermined
     parts = table.partition_by("model", as_dict=True, maintain_order=True)
     return {str(model): RankTable.trusted(part, about) for (model,), part in parts.items()}, undetermined
 

@@ -89,7 +89,7 @@ def evaluate(
         ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
         ci: level of the confidence intervals, over queries; None: no intervals, which is faster.
         interval: mid-P limits on the effective number of queries, or a bootstrap over queries, not of a
-            model with several seeds. A bootstrap, and half-links, need all ranks in memory.
+            model with several seeds. A bootstrap needs all ranks in memory.
         replicates: of the bootstrap.
         seed: of what is drawn.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
@@ -112,8 +112,7 @@ def evaluate(
         [0.625, 0.5]
     """
     chosen = metrics_named(metrics)
-    half_link = "by" if Breakdown.HALF_LINK in checks.names("by", by) else None
-    table = _table(ranks, "interval" if ci is not None and interval != "analytic" else half_link)
+    table = _table(ranks, "interval" if ci is not None and interval != "analytic" else None)
     if ci is not None:
         checks.level("ci", ci)
     checked_key(seed, "seed")

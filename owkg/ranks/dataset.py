@@ -109,7 +109,7 @@ class RankDataset:
     @property
     def columns(self) -> list[str]:
         """The columns of rank tables that it has."""
-        columns = [name for name in (*REQUIRED, *OPTIONAL) if name in self.files[0].schema]
+        columns = [name for name in (*REQUIRED, *OPTIONAL, "half_link") if name in self.files[0].schema]
         return columns if self.model is None or "model" in columns else [*columns, "model"]
 
     def called(self, model: str) -> "RankDataset":

@@ -46,7 +46,7 @@ def read_tables(
     tables: list[RankTable | RankDataset] = []
     datasets = {path: RankDataset.of(path) for path in files if is_dataset(path)}
     stays = bool(datasets) and in_parts(sum(of.rows for of in datasets.values()), needed_by=needed_by)
-    for path, name in zip(files, _names(files), strict=True):
+    for path, name in zip(files, file_names(files), strict=True):
         if stays and path in datasets:
             of = datasets[path]
             tables.append(of.called(name) if len(files) > 1 and "model" not in of.columns else of)
@@ -137,7 +137,7 @@ def read_datasets(
     """
     found = [one if isinstance(one, RankDataset) else RankDataset.of(one) for one in sources]
     paths = [Path(one.source) for one in found]
-    for i, name in enumerate(names or _names(paths)):
+    for i, name in enumerate(names or file_names(paths)):
         if "model" not in found[i].columns:
             found[i] = found[i].called(name)
         elif names is not None and (other := [one for one in found[i].unique("model") if one != name]):
@@ -147,7 +147,7 @@ def read_datasets(
     return found
 
 
-def _names(files: Sequence[Path]) -> list[str]:
+def file_names(files: Sequence[Path]) -> list[str]:
     """What the models of files are called that do not say it: their names without endings, if different."""
     stems = [path.name.partition(".")[0] for path in files]
     return [

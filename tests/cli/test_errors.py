@@ -108,3 +108,8 @@ def test_what_is_read_is_not_written_over(call, tmp_path, monkeypatch, line):
     assert (code, out) == (2, "")
     assert "cannot be written: it is read as well" in err
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_a_closed_stream_is_no_error(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    assert guarded("owkg", lambda: print("lost")) == 0

@@ -180,6 +180,16 @@ def test_labels_of_categories_are_text_in_a_folder(table, tmp_path, kind):
     same(owkg.evaluate(folder, "mrr", by="relation"), owkg.evaluate(table, "mrr", by="relation"))
 
 
+def test_half_links_that_the_files_have(small_parts, table, tmp_path):
+    links = table.with_columns(
+        half_link=pl.when(pl.col("optimistic") > 2)
+        .then(pl.lit("both seen"))
+        .otherwise(pl.lit("neither seen"))
+    )
+    folder = written(links, tmp_path / "ranks").source
+    same(owkg.evaluate(folder, "mrr", by="half-link"), owkg.evaluate(links, "mrr", by="half-link"))
+
+
 def test_the_name_of_a_file_is_no_pattern(tmp_path, table, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_ranks(table, "a[1].parquet")
@@ -364,5 +374,3 @@ def test_what_needs_all_ranks_has_a_dataset_in_memory_or_says_what_is_lacking(ta
     monkeypatch.setattr(partitions, "free_memory", lambda: 2**28)
     with pytest.raises(ValueError, match=r"^`interval` must leave memory for all .* ranks at once: .* GiB"):
         owkg.evaluate(folder, "mrr", **options)
-    monkeypatch.setattr(partitions, "rows_of_part", lambda rows: rows)
-    same(owkg.evaluate(folder, "mrr", **options), owkg.evaluate(table, "mrr", **options))

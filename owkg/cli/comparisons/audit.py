@@ -25,7 +25,8 @@ def audit(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Rank tables (.parquet, .csv, .tsv; a column model tells systems apart) or TREC runs.",
+            help="Rank tables (.parquet, .csv, .tsv, folders of Parquet files; a column model tells systems "
+            "apart) or TREC runs.",
         ),
     ],
     qrels: Annotated[
