@@ -112,4 +112,4 @@ def test_what_is_read_is_not_written_over(call, tmp_path, monkeypatch, line):
 
 def test_a_closed_stream_is_no_error(monkeypatch):
     monkeypatch.setattr("sys.stdout", None)
-    assert guarded("owkg", lambda: print("lost")) == 0
+    assert guarded("owkg", str) == 0
