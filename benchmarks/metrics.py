@@ -27,7 +27,7 @@ import typer
 from benchmarks.timing import fastest, machine, once, peak_gib
 from owkg import ir, metrics, ranks, stats
 from owkg.files.storage import writable_folder
-from owkg.metric_definitions import chance
+from owkg.metrics import chance
 from owkg.rank_weights import HMR
 from simulations.script import Out, Quick, run_script, save_table
 

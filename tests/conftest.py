@@ -46,9 +46,9 @@ _UNCHECKED = {
     "owkg.kg.popularity",  # refuses by ValueError
     "owkg.rank_weights.catalogue",  # `k: int` is given floats; refuses by ValueError
     "owkg.metrics.front",  # refuses by ValueError
-    "owkg.metric_definitions.measures",  # `cutoff: int` is given floats; refuses by ValueError
+    "owkg.metrics.measures",  # `cutoff: int` is given floats; refuses by ValueError
     "owkg.rank_weights.rank_weight",  # refuses by ValueError
-    "owkg.metric_definitions.registry",  # refuses by ValueError
+    "owkg.metrics.registry",  # refuses by ValueError
     "owkg.models.betae",  # options of other types are refused by ValueError
     "owkg.models.complex",  # options of other types are refused by ValueError
     "owkg.models.conve",  # options of other types are refused by ValueError

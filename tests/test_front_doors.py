@@ -9,8 +9,8 @@ import pytest
 
 import owkg
 from owkg.errors import ArgumentError
-from owkg.metric_definitions.registry import LISTING
 from owkg.metrics.front import metrics_named
+from owkg.metrics.registry import LISTING
 from owkg.ranks import validated
 
 GRAPH = "tests/golden/input/graph"

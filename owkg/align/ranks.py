@@ -13,9 +13,9 @@ from jaxtyping import Array, Bool, Float, Int32
 from owkg.align.data import Alignment
 from owkg.errors import ArgumentError
 from owkg.models.similarity import DOT, Similarity, minus_l1, minus_l2
-from owkg.ranking.order import counted, ordered, to_pass, to_reach
-from owkg.ranking.scores import Ranks, ranks_from_scores
-from owkg.ranking.sets import EntitySets
+from owkg.ranks.order import counted, ordered, to_pass, to_reach
+from owkg.ranks.scores import Ranks, ranks_from_scores
+from owkg.ranks.sets import EntitySets
 from owkg.ranks.table import RANKS, SIDES, RankTable, validated
 
 RELATION = "sameAs"

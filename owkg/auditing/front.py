@@ -35,9 +35,9 @@ from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
 from owkg.judge.systems import Qrels, System, seed_notes
 from owkg.keys import checked_key
 from owkg.kg import KnowledgeGraph
-from owkg.metric_definitions.ties import Ties
 from owkg.metrics import Metric
 from owkg.metrics.front import MetricNames, metrics_named
+from owkg.metrics.ties import Ties
 from owkg.pools.design import Design
 from owkg.pools.missing import design_of, judgements, known_and_found, require_names
 from owkg.rank_weights import rank_weight

@@ -16,7 +16,7 @@ from owkg.judge.schema import ASKED, RUN, checked
 from owkg.judge.scores import runs_of
 from owkg.kg import KnowledgeGraph, known_splits
 from owkg.kg.names import asked_entity, known_entity, query_text
-from owkg.metric_definitions.ties import Ties, half_rank_weights
+from owkg.metrics.ties import Ties, half_rank_weights
 from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.ranks import RankTable
 from owkg.ranks.annotate import ranked_split

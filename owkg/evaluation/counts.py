@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int32
 from owkg.evaluation.blocks import Block
 from owkg.evaluation.tiles import AXIS
 from owkg.models import Model, Params, Similarity, Statistics
-from owkg.ranking.order import counted, ordered, to_pass, to_reach, unordered
+from owkg.ranks.order import counted, ordered, to_pass, to_reach, unordered
 
 
 class Counts(NamedTuple):

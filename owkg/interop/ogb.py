@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from owkg.errors import ArgumentError
-from owkg.ranking.scores import ranks_from_scores
 from owkg.ranks import RankTable, validated
+from owkg.ranks.scores import ranks_from_scores
 
 
 def ranks(

@@ -11,9 +11,9 @@ from owkg.judge.schema import checked
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.triples import COLUMNS, labelled
-from owkg.metric_definitions.measures import AveragePrecision
 from owkg.metrics import Ties
 from owkg.metrics.blocks import whole_block
+from owkg.metrics.measures import AveragePrecision
 from owkg.metrics.queries import values
 from owkg.ranks.tasks import tasks
 

@@ -10,10 +10,10 @@ from jaxtyping import Bool, Float64, Int64
 
 from owkg.errors import ArgumentError
 from owkg.kg.names import known_entity
-from owkg.metric_definitions.measures import rises
 from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
 from owkg.metrics.evaluate import Estimates, Options, checked_options, estimates
 from owkg.metrics.gathered import InMemory
+from owkg.metrics.measures import rises
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
 from owkg.ranks import RankTable
 from owkg.ranks.seeds import seeds_of

@@ -1,6 +1,8 @@
 """Rank metrics: registry, values, chance levels, confidence intervals, reports."""
 
-from owkg.metric_definitions.measures import (
+from owkg.metrics.estimate import Estimate
+from owkg.metrics.evaluate import evaluate
+from owkg.metrics.measures import (
     Adjustment,
     Metric,
     Weighting,
@@ -12,14 +14,12 @@ from owkg.metric_definitions.measures import (
     stratified,
     stratified_mrr,
 )
-from owkg.metric_definitions.registry import adjusted, metric, pykeen_key
-from owkg.metric_definitions.sampled_negatives import full_values, full_values_of_published
-from owkg.metric_definitions.ties import Ties
-from owkg.metrics.estimate import Estimate
-from owkg.metrics.evaluate import evaluate
 from owkg.metrics.published import adjusted_from, adjusted_values, chance_levels
+from owkg.metrics.registry import adjusted, metric, pykeen_key
 from owkg.metrics.report import Breakdown, default_group_metrics, default_metrics, report
+from owkg.metrics.sampled_negatives import full_values, full_values_of_published
 from owkg.metrics.sides import side_means
+from owkg.metrics.ties import Ties
 from owkg.ranks.tasks import Tasks, part_of, tasks, tasks_of
 
 __all__ = [

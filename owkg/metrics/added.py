@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float
 
-from owkg.metric_definitions.chance import Shapes
-from owkg.metric_definitions.measures import Dispersion, Median, Weighting
-from owkg.metric_definitions.ties import Ties
 from owkg.metrics import median
 from owkg.metrics.blocks import whole_block
+from owkg.metrics.chance import Shapes
 from owkg.metrics.evaluate import Options
 from owkg.metrics.gathered import Averages, Gathered, products
+from owkg.metrics.measures import Dispersion, Median, Weighting
 from owkg.metrics.median import Below
 from owkg.metrics.query_sums import Moments, Products, task_weight
+from owkg.metrics.ties import Ties
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.ranks.tasks import Tasks
 

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from owkg.metric_definitions.chance import Chance
-from owkg.metric_definitions.measures import Adjustment, Metric, rises
+from owkg.metrics.chance import Chance
+from owkg.metrics.measures import Adjustment, Metric, rises
 from owkg.metrics.query_sums import Moments
 from owkg.rank_weights.catalogue import Exponential, Power
 from owkg.rank_weights.rank_weight import RankWeight

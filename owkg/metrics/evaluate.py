@@ -9,12 +9,8 @@ import numpy as np
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.keys import checked_key, children
-from owkg.metric_definitions import chance
-from owkg.metric_definitions.chance import Chance, Shapes
-from owkg.metric_definitions.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
-from owkg.metric_definitions.monte_carlo import DRAWS, Statistic, monte_carlo_chance, weighted_median
-from owkg.metric_definitions.ties import Ties
-from owkg.metrics import median
+from owkg.metrics import chance, median
+from owkg.metrics.chance import Chance, Shapes
 from owkg.metrics.estimate import (
     NAN,
     Averaged,
@@ -31,7 +27,10 @@ from owkg.metrics.estimate import (
     through_cdf,
 )
 from owkg.metrics.gathered import Averages, Gathered, InMemory
+from owkg.metrics.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
+from owkg.metrics.monte_carlo import DRAWS, Statistic, monte_carlo_chance, weighted_median
 from owkg.metrics.query_sums import QuerySums
+from owkg.metrics.ties import Ties
 from owkg.rank_weights.catalogue import GMR, IGMR, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
@@ -55,7 +54,7 @@ Estimates = dict[Ties, dict[str, Estimate]]
 
 
 def linked_chance(metric: RankWeight, shapes: Shapes | None, key: Any, *, draws: int = DRAWS) -> Chance:
-    """Chance level of a metric with a link: exact where `owkg.metric_definitions.chance` has it, else drawn.
+    """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
 
     NaN where it would be drawn of more tasks than `MOST_DRAWN` whose ranks are in files.
 

@@ -9,11 +9,11 @@ import polars as pl
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.keys import checked_key
-from owkg.metric_definitions.measures import Metric, micro
-from owkg.metric_definitions.registry import metric
-from owkg.metric_definitions.ties import Ties
+from owkg.metrics.measures import Metric, micro
+from owkg.metrics.registry import metric
 from owkg.metrics.report import SIDES, Breakdown, report, warn_bounded
 from owkg.metrics.streamed import stream_report
+from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankDataset, RankTable, read_ranks
 from owkg.ranks.partitions import in_parts, whole_table

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from owkg.metric_definitions.chance import Shapes
-from owkg.metric_definitions.measures import Measure, Weighting
-from owkg.metric_definitions.ties import Ties
 from owkg.metrics import median
 from owkg.metrics.blocks import Block, whole_block
+from owkg.metrics.chance import Shapes
+from owkg.metrics.measures import Measure, Weighting
 from owkg.metrics.median import Below
 from owkg.metrics.query_sums import (
     Moments,
@@ -23,6 +22,7 @@ from owkg.metrics.query_sums import (
     reader,
     task_weight,
 )
+from owkg.metrics.ties import Ties
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.ranks.tasks import Tasks

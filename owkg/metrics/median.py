@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from owkg.metric_definitions.measures import Spread
-from owkg.metric_definitions.ties import Ties
+from owkg.metrics.measures import Spread
+from owkg.metrics.ties import Ties
 from owkg.ranks.tasks import Tasks
 from owkg.stats.bootstrap import batches
 from owkg.stats.interval import student

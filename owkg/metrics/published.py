@@ -9,13 +9,13 @@ import polars as pl
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph
-from owkg.metric_definitions.chance import Chance
-from owkg.metric_definitions.measures import Adjustment, Dispersion, Metric
-from owkg.metric_definitions.registry import adjusted, metric
-from owkg.metric_definitions.ties import Ties
 from owkg.metrics import front
+from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import adjusted_value
 from owkg.metrics.evaluate import evaluate
+from owkg.metrics.measures import Adjustment, Dispersion, Metric
+from owkg.metrics.registry import adjusted, metric
+from owkg.metrics.ties import Ties
 from owkg.ranks.build import perfect_ranks
 from owkg.ranks.tasks import tasks
 

@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from owkg.metric_definitions.list_gains import GAINS
-from owkg.metric_definitions.measures import AveragePrecision, BestAnswer, DiscountedGain
-from owkg.metric_definitions.ties import RankTables, Ties, rank_tables
 from owkg.metrics.blocks import Block, Cases, whole_block
+from owkg.metrics.list_gains import GAINS
+from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain
+from owkg.metrics.ties import RankTables, Ties, rank_tables
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
 from owkg.ranks.tasks import Tasks

@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from owkg.errors import ArgumentError
-from owkg.metric_definitions.chance import rank_moments
-from owkg.metric_definitions.measures import MACRO, Measure, Probe, Weighting, probe_loss
-from owkg.metric_definitions.ties import Ties, half_rank_weights, rank_tables, weights_of_ranks
 from owkg.metrics import queries
 from owkg.metrics.blocks import Block, blocks, whole_block
+from owkg.metrics.chance import rank_moments
+from owkg.metrics.measures import MACRO, Measure, Probe, Weighting, probe_loss
 from owkg.metrics.median import rank_histogram
+from owkg.metrics.ties import Ties, half_rank_weights, rank_tables, weights_of_ranks
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import has_table, rank_weights
 from owkg.ranks.tasks import Tasks

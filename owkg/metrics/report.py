@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from owkg.errors import ArgumentError
-from owkg.metric_definitions.measures import Metric
-from owkg.metric_definitions.registry import metric
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import Estimates, evaluate
+from owkg.metrics.measures import Metric
+from owkg.metrics.registry import metric
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.table import RELATION
 from owkg.ranks.tasks import part_of, tasks_of, weighed

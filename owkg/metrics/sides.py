@@ -7,8 +7,8 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.metric_definitions.ties import Ties
 from owkg.metrics.front import MetricNames, metrics_named
+from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import on_numpy, rank_weights
 from owkg.ranks import RankTable

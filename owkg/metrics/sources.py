@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from owkg.metric_definitions.measures import Metric
+from owkg.metrics.measures import Metric
 from owkg.metrics.report import COLUMNS, report, warn_bounded, warn_of
 from owkg.metrics.streamed import stream_report
 from owkg.ranks import RankDataset, RankTable

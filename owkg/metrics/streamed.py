@@ -12,9 +12,9 @@ from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
 from owkg.kg import CATEGORIES
 from owkg.kg.popularity import HALF_LINKS
-from owkg.metric_definitions.measures import Metric
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import MOST_DRAWN, Options, checked_options, estimates
+from owkg.metrics.measures import Metric
 from owkg.metrics.query_sums import LARGEST_LOG
 from owkg.metrics.report import (
     SIDES,

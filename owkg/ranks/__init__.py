@@ -1,7 +1,5 @@
 """Ranks: scores to ranks, the rank table and its files, converters, one rank out of a tie."""
 
-from owkg.ranking.scores import Ranks, ranks_from_scores
-from owkg.ranking.sets import EntitySets, known_sets
 from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank, rank_table
 from owkg.ranks.dataset import RankDataset
@@ -11,6 +9,8 @@ from owkg.ranks.lists import ranks_from_list
 from owkg.ranks.matrices import ranks_from_matrix
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.runs import Converted, ranks_from_run
+from owkg.ranks.scores import Ranks, ranks_from_scores
+from owkg.ranks.sets import EntitySets, known_sets
 from owkg.ranks.table import RankTable, validated
 from owkg.ranks.ties import random_ranks, realistic
 

@@ -14,8 +14,8 @@ from owkg.kg.graph import graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.kg.seen import seen_part
 from owkg.kg.triples import triple_keys, triples_checked
-from owkg.ranking.scores import Ranks, gathered, is_jax, ranks_from_scores
-from owkg.ranking.sets import EntitySets, known_sets
+from owkg.ranks.scores import Ranks, gathered, is_jax, ranks_from_scores
+from owkg.ranks.sets import EntitySets, known_sets
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable, validated
 
 FILTER_SPLITS = ("train", "valid", "test")

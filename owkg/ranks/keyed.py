@@ -13,9 +13,9 @@ from owkg.errors import ArgumentError
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.ir.trec import QUERY_TEXT, query_parts
-from owkg.ranking.scores import ranks_from_scores
-from owkg.ranking.sets import EntitySets
 from owkg.ranks.matrices import labelled_scores
+from owkg.ranks.scores import ranks_from_scores
+from owkg.ranks.sets import EntitySets
 from owkg.ranks.table import SIDES, RankTable, validated
 
 _TRIPLE = ("head", "relation", "tail")

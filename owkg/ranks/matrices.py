@@ -15,7 +15,6 @@ from owkg.files.storage import require_npz_bounded
 from owkg.kg import KnowledgeGraph
 from owkg.kg.seen import seen_part
 from owkg.kg.triples import triples_checked
-from owkg.ranking.scores import ranks_from_scores
 from owkg.ranks.build import (
     FILTER_SPLITS,
     answers,
@@ -30,6 +29,7 @@ from owkg.ranks.build import (
     sides_checked,
     split_of,
 )
+from owkg.ranks.scores import ranks_from_scores
 from owkg.ranks.table import RANKS, SIDES, TRIPLE, validated
 from owkg.ranks.unseen import about_unseen, is_seen, last_ranks, unseen_checked
 

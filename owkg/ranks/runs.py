@@ -14,9 +14,9 @@ from owkg.files.lines import line_error
 from owkg.ir.trec import Topics, read_qrels, read_run
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
 from owkg.kg.names import query_of
-from owkg.ranking.retrieved import Answers, counts_in_lists
-from owkg.ranking.scores import Ranks
 from owkg.ranks.build import default_filters, described, filter_facts
+from owkg.ranks.retrieved import Answers, counts_in_lists
+from owkg.ranks.scores import Ranks
 from owkg.ranks.table import SIDES, validated
 
 

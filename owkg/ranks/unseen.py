@@ -7,7 +7,7 @@ import numpy as np
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, known_answers, num_candidates
 from owkg.kg.seen import seen_ids, with_ids
-from owkg.ranking.scores import Ranks
+from owkg.ranks.scores import Ranks
 
 UNSEEN = ("error", "drop", "last")
 

@@ -1,9 +1,9 @@
 """Training: from a graph and a configuration to the folder of a run, resumable to the bit."""
 
-from owkg.cluster.hosts import connect
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
+from owkg.train.hosts import connect
 from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
 from owkg.train.seeds import seed_runs, train_seeds
 from owkg.train.step import state_shape as state_shape

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from owkg.cluster.hosts import by_first
 from owkg.files import storage
+from owkg.train.hosts import by_first
 from owkg.train.layout import Layout, host_blocks, placed, unpadded
 from owkg.train.step import State
 

@@ -12,12 +12,12 @@ import jax
 import polars as pl
 
 from owkg import kg
-from owkg.cluster.hosts import by_first
 from owkg.files import storage
 from owkg.files.storage import written_aside
 from owkg.kg.graph import graph_checked
 from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, noted_path, write_checkpoint
 from owkg.train.config import Training, config_text
+from owkg.train.hosts import by_first
 from owkg.train.layout import Layout
 from owkg.train.loop import Row, Snapshot, best_step
 

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg import kg
-from owkg.cluster.hosts import of_first
 from owkg.errors import ArgumentError, naming
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
+from owkg.train.hosts import of_first
 from owkg.train.layout import Layout, everywhere, whole
 from owkg.train.memory import require_memory
 from owkg.train.queries import Queries, Sizes, queries

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from owkg import checks, kg
-from owkg.cluster.hosts import by_each, by_first, largest, require_equal
 from owkg.errors import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
@@ -42,6 +41,7 @@ from owkg.train.folder import (
     require_unchanged,
     write_snapshot,
 )
+from owkg.train.hosts import by_each, by_first, largest, require_equal
 from owkg.train.layout import layout_of, whole
 from owkg.train.loop import Row, best_step, snapshots
 from owkg.train.run_lock import alone, interrupts

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from owkg import cluster
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, read_graph
+from owkg.train import workers
 from owkg.train.config import Training, changed
 from owkg.train.folder import CONFIG
 from owkg.train.run import run_config, train
@@ -59,7 +59,7 @@ def train_seeds(
     seeds: Sequence[int],
     folder: Path,
     *,
-    place: cluster.Where | None = None,
+    place: workers.Where | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> pl.DataFrame:
     """Trains a run for each seed; those that are there are gone on with, and those at their end are read.
@@ -78,7 +78,7 @@ def train_seeds(
 
     Raises:
         ValueError: if seeds are none or repeated, a run is of another training, one goes astray, or as
-            `owkg.cluster.run_tasks`.
+            `owkg.train.workers.run_tasks`.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise ArgumentError("seeds", f"must be some numbers, each once, got {list(seeds)}.")
@@ -98,13 +98,13 @@ def train_seeds(
     if place is None:
         found = [_trained(*task, partial(told, i)) for i, task in enumerate(tasks)]
     else:
-        found = cluster.run_tasks(_trained, tasks, place, folder, on_progress=told)
+        found = workers.run_tasks(_trained, tasks, place, folder, on_progress=told)
     rows = [{"seed": seed} | row for seed, row in zip(seeds, found, strict=True)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _trained(
-    graph: str, config: Training, folder: str, told: Callable[[int, int, str], None] = cluster.told
+    graph: str, config: Training, folder: str, told: Callable[[int, int, str], None] = workers.told
 ) -> dict[str, Any]:
     """The row of a run, trained or gone on with."""
     place = Path(folder)

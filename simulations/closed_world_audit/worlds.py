@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from owkg.cluster import Where, check_scheduler, where
 from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.terminal.progress import progress
+from owkg.train.workers import Where, check_scheduler, where
 from simulations.open_world.experiment import recorded_elsewhere, records
 from simulations.open_world.presets import Configuration
 from simulations.open_world.record import Record

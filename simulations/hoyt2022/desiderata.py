@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from owkg.metric_definitions.registry import OF_RANK_WEIGHTS, PLAIN
 from owkg.metrics import Adjustment, Metric, Ties, adjusted, evaluate, metric, tasks
+from owkg.metrics.registry import OF_RANK_WEIGHTS, PLAIN
 
 DESIDERATA = ("fixed optimum", "asymptotic pessimum", "anti-monotonic", "size invariant", "fixed pessimum")
 

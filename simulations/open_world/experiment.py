@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from owkg import checks
-from owkg.cluster import Where, run_tasks
-from owkg.cluster import told as cluster_told
 from owkg.train import load_run
 from owkg.train.run_lock import interrupts
+from owkg.train.workers import Where, run_tasks
+from owkg.train.workers import told as cluster_told
 from simulations.open_world.needs import Needs, reading_needs, training_needs
 from simulations.open_world.presets import Configuration
 from simulations.open_world.record import RUN, Record, is_recorded, record, some_of
@@ -172,7 +172,7 @@ def recorded_elsewhere(
         on_done: told of each run that was made.
 
     Raises:
-        ValueError: as `records` and `owkg.cluster.run_tasks`.
+        ValueError: as `records` and `owkg.train.workers.run_tasks`.
     """
     pairs = [(world, one) for world in worlds for one in configurations]
     tasks, places = [], []

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
 from owkg.kg import num_candidates
-from owkg.metric_definitions.measures import Probe, probe_loss
 from owkg.metrics import Metric, metric
+from owkg.metrics.measures import Probe, probe_loss
 from owkg.rank_weights import RankWeight, tie_expectation
 from owkg.simulate import FullTest, full_test, thin
 from simulations.open_world.curves import FULL, Curves

@@ -8,9 +8,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from owkg.cluster import Where
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
+from owkg.train.workers import Where
 
 # Of a configuration, in figures and claims: pairs of checkpoints are as many as their square.
 _MOST_CHECKPOINTS = 100

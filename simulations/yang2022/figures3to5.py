@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import number
-from owkg.cluster import check_scheduler, where
 from owkg.terminal.progress import progress
+from owkg.train.workers import check_scheduler, where
 from simulations.open_world.runs import (
     Configurations,
     Densities,

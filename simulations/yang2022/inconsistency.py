@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from owkg import checks
-from owkg.metric_definitions.measures import rises
 from owkg.metrics import metric as metric_named
+from owkg.metrics.measures import rises
 from simulations.open_world.curves import Curves
 from simulations.yang2022.pairs import count_pairs, differences, tiles_of
 from simulations.yang2022.resampling import Resampled

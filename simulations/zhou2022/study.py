@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.options import Format, OutputFormat
-from owkg.cluster import Where, check_scheduler, where
 from owkg.terminal.progress import progress
+from owkg.train.workers import Where, check_scheduler, where
 from simulations.open_world.runs import (
     Configurations,
     Densities,

@@ -12,8 +12,8 @@ import pytest
 
 from owkg.cli.main import app, main
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.metric_definitions.registry import LISTING
 from owkg.metrics import Ties, evaluate, metric, tasks_of
+from owkg.metrics.registry import LISTING
 from owkg.ranks import annotated, read_ranks, write_ranks
 
 RNG = np.random.default_rng(3)

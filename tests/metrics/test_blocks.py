@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.metric_definitions import chance
-from owkg.metrics import Ties, blocks, default_metrics, evaluate, metric, queries, tasks, tasks_of
+from owkg.metrics import Ties, blocks, chance, default_metrics, evaluate, metric, queries, tasks, tasks_of
 from owkg.metrics.blocks import Block, ordered, whole_block
 from owkg.rank_weights import HMR, IMR, MRR
 from owkg.stats import Interval

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from owkg.metric_definitions.chance import (
+from owkg.metrics.chance import (
     Shapes,
     geometric_chance,
     log_rank_cumulants,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from owkg.metric_definitions.chance import Chance
 from owkg.metrics import Ties, evaluate, metric, tasks, tasks_of
+from owkg.metrics.chance import Chance
 from owkg.metrics.estimate import adjusted_chance, adjusted_value, plain_chance, slopes
 from owkg.metrics.median import below, distribution, quantile, rank_histogram, woodruff
 from owkg.metrics.query_sums import query_sums_by_ties

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import owkg
-from owkg.metric_definitions.measures import AveragePrecision, BestAnswer, DiscountedGain, Dispersion, Median
 from owkg.metrics import Adjustment, Ties, adjusted, evaluate, metric, part_of, queries, tasks, tasks_of
+from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain, Dispersion, Median
 from owkg.rank_weights import MR, MRR, hits_at, tables
 
 # Every measure, each adjustment of it; medians apart, as their chance level takes long to draw.

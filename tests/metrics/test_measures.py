@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from owkg.metric_definitions.measures import BestAnswer, Median, Metric, Probe, Weighting, probe_loss
 from owkg.metrics import (
     Adjustment,
     macro,
@@ -15,6 +14,7 @@ from owkg.metrics import (
     stratified,
     stratified_mrr,
 )
+from owkg.metrics.measures import BestAnswer, Median, Metric, Probe, Weighting, probe_loss
 from owkg.rank_weights import GMR, IMR, MRR, power_mean
 from owkg.rank_weights.tables import rank_weights
 

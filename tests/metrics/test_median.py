@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from owkg.metric_definitions.measures import Spread
 from owkg.metrics import Ties, evaluate, metric, part_of, tasks
+from owkg.metrics.measures import Spread
 from owkg.metrics.median import (
     Distribution,
     below,

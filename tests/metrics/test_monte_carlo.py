@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from owkg.metric_definitions.chance import Shapes
-from owkg.metric_definitions.monte_carlo import monte_carlo_chance, weighted_median
+from owkg.metrics.chance import Shapes
+from owkg.metrics.monte_carlo import monte_carlo_chance, weighted_median
 
 
 def _mean_rank(ranks, share):

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg.metric_definitions import measures
-from owkg.metric_definitions.measures import Dispersion, Spread
-from owkg.metrics import Adjustment, adjusted, metric, pykeen_key
+from owkg.metrics import Adjustment, adjusted, measures, metric, pykeen_key
+from owkg.metrics.measures import Dispersion, Spread
 from owkg.rank_weights import GMR, MRR, hits_at
 
 # PyKEEN 1.11.1: key, and the synonyms that its resolver knows, with 10 for k.

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from owkg.metric_definitions.measures import Probe, Weighting
 from owkg.metrics import Ties, evaluate, metric, part_of, probe, tasks, tasks_of
 from owkg.metrics.estimate import _error, slopes
+from owkg.metrics.measures import Probe, Weighting
 from owkg.metrics.query_sums import (
     Products,
     QuerySums,

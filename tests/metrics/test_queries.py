@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from owkg.metric_definitions.list_gains import GAINS
-from owkg.metric_definitions.measures import AveragePrecision, BestAnswer, DiscountedGain, macro_gain
 from owkg.metrics import Ties, evaluate, macro, macro_map, macro_ndcg, metric, tasks
 from owkg.metrics import queries as q
+from owkg.metrics.list_gains import GAINS
+from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain, macro_gain
 from owkg.rank_weights import MR, MRR, hits_at
 from owkg.rank_weights.tables import rank_weights
 

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from owkg.metric_definitions.sampled_negatives import _chances, _grid
 from owkg.metrics import full_values, full_values_of_published
+from owkg.metrics.sampled_negatives import _chances, _grid
 from owkg.rank_weights import hits_at
 
 SIZE, NEGATIVES = 3000, 50

@@ -10,8 +10,8 @@ import pytest
 
 import owkg
 from owkg.errors import ArgumentError
-from owkg.metric_definitions.registry import LISTING
 from owkg.metrics import metric, report, streamed
+from owkg.metrics.registry import LISTING
 from owkg.metrics.sources import reports
 from owkg.metrics.streamed import stream_report
 from owkg.ranks import RankDataset, partitions, read_ranks, write_ranks

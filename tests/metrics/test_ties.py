@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owkg.metric_definitions.ties import half_rank_weights, rank_tables, weights_of_ranks
 from owkg.metrics import Ties, tasks
+from owkg.metrics.ties import half_rank_weights, rank_tables, weights_of_ranks
 from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, hits_at, p_mrr, tie_expectation
 from owkg.rank_weights.tables import rank_weights
 

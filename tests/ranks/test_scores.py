@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg.kg import known_answers
-from owkg.ranking import kernels
-from owkg.ranking import scores as scores_module
-from owkg.ranks import EntitySets, known_sets, ranks_from_scores
+from owkg.ranks import EntitySets, kernels, known_sets, ranks_from_scores
+from owkg.ranks import scores as scores_module
 
 # Few values, so that ties are common. Zero ties with minus zero, and not with a subnormal number.
 VALUES = [0.0, -0.0, 1.0, 1.5, -2.0, np.inf, -np.inf, 6e-8, 1.2e-7, -6e-8, 1e-40, 1e-310, 3.0]

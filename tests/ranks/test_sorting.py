@@ -6,8 +6,8 @@ import pytest
 import owkg
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph
-from owkg.ranking.sorting import SORTS
 from owkg.ranks import ranks_from_scores
+from owkg.ranks.sorting import SORTS
 
 KINDS = (*SORTS, *(f"reversed-{name}" for name in SORTS))
 

@@ -221,7 +221,7 @@ def test_certificates_hold_and_are_put_to_the_test(trained):
 
 
 def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch):
-    monkeypatch.setattr("owkg.cluster.workers.TIMEOUT_S", 1)
+    monkeypatch.setattr("owkg.train.workers.TIMEOUT_S", 1)
     with pytest.raises(ValueError, match="scheduler"):
         commands.check(out=tmp_path, scheduler="tcp://127.0.0.1:1")
     assert not list(tmp_path.iterdir())

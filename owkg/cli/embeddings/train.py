@@ -17,7 +17,7 @@ from owkg.cli.output import number, show
 from owkg.cli.systems import split_list
 
 if TYPE_CHECKING:
-    from owkg.cluster import Where
+    from owkg.train.workers import Where
 
 # Options that are no settings of a training.
 _OTHERS = (
@@ -188,9 +188,9 @@ def train(
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= named_values(option or [], taken=settings)
     from owkg import train as training
-    from owkg.cluster import where
     from owkg.kg import read_graph
     from owkg.terminal.progress import progress
+    from owkg.train.workers import where
 
     if resume and overwrite:
         raise ValueError("`overwrite` cannot be combined with --resume.")
@@ -263,7 +263,7 @@ def _connected(
             raise ValueError(f"`{name}` has no effect without --coordinator or --distributed.")
         yield True
         return
-    from owkg.cluster.hosts import connect, is_first
+    from owkg.train.hosts import connect, is_first
 
     if distributed and coordinator is not None:
         raise ValueError("`coordinator` cannot be combined with --distributed, which finds its own.")

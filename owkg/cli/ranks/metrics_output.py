@@ -223,7 +223,7 @@ def print_listing(form: Any) -> None:
     Args:
         form: json and csv for programs; otherwise a table.
     """
-    from owkg.metric_definitions.registry import LISTING
+    from owkg.metrics.registry import LISTING
 
     rows = [entry.listed() for entry in LISTING]
     if form == "json":

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from owkg.cluster import Where
+from owkg.train.workers import Where
 from simulations.open_world import experiment, needs
 from simulations.open_world.experiment import recorded_elsewhere, records, require_memory
 from simulations.open_world.presets import Configuration

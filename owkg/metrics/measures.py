@@ -9,7 +9,7 @@ import numpy as np
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.metric_definitions.list_gains import GAINS
+from owkg.metrics.list_gains import GAINS
 from owkg.rank_weights.catalogue import MRR, shown
 from owkg.rank_weights.rank_weight import RankWeight, probed
 
@@ -49,7 +49,7 @@ class AveragePrecision:
 class DiscountedGain:
     """Of each query, gains of the answers in the first k positions; a mean over queries.
 
-    nDCG@k as trec_eval's ndcg_cut_k, or another of `owkg.metric_definitions.list_gains.GAINS`. Where no list
+    nDCG@k as trec_eval's ndcg_cut_k, or another of `owkg.metrics.list_gains.GAINS`. Where no list
     is longer than `longest`, positions after it are not looked at.
     """
 
@@ -264,7 +264,7 @@ def macro_ndcg(cutoff: int) -> Metric:
 
 
 def macro_gain(gain: str, cutoff: int) -> Metric:
-    """The mean over queries of a metric of `owkg.metric_definitions.list_gains.GAINS` at a cutoff.
+    """The mean over queries of a metric of `owkg.metrics.list_gains.GAINS` at a cutoff.
 
     Raises:
         ValueError: if there is no such metric, or `cutoff` is no whole number of at least 1.

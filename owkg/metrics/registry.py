@@ -7,9 +7,9 @@ names, the listing, the near names of errors and PyKEEN's keys are derived from 
 from typing import Any
 
 from owkg.errors import ArgumentError
-from owkg.metric_definitions import measures
-from owkg.metric_definitions.list_gains import GAINS
-from owkg.metric_definitions.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
+from owkg.metrics import measures
+from owkg.metrics.list_gains import GAINS
+from owkg.metrics.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
 from owkg.rank_weights.catalogue import GMR
 from owkg.rank_weights.registry import RANK_WEIGHTS, Entry, folded_name, rank_weight_or_none, unknown_name
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from owkg.keys import generator
-from owkg.metric_definitions.chance import Chance, Shapes
+from owkg.metrics.chance import Chance, Shapes
 
 DRAWS = 2**17
 """Draws of a whole test set, of a relative error of 0.4 % in the variance of a nearly normal statistic."""

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 from jaxtyping import Array, Bool, Float, Int32
 
-from owkg.ranking.order import counted, ordered, to_pass, to_reach
+from owkg.ranks.order import counted, ordered, to_pass, to_reach
 
 
 @jax.jit(static_argnames="size")

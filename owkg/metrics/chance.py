@@ -2,7 +2,7 @@
 
 Means of a rank weight have them in closed form. So have the geometric mean and its inverse, a product of
 independent factors; the reciprocal of a mean, and its powers, come from the Laplace transform of that mean by
-a quadrature that converges exponentially. The rest is drawn (`owkg.metric_definitions.monte_carlo`).
+a quadrature that converges exponentially. The rest is drawn (`owkg.metrics.monte_carlo`).
 """
 
 from collections.abc import Callable

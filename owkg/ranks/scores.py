@@ -9,8 +9,8 @@ from jaxtyping import Int64
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.ranking.sets import EntitySets, as_array, members, sets_checked
-from owkg.ranking.sorting import sort_checked, sorted_ranks
+from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
+from owkg.ranks.sorting import sort_checked, sorted_ranks
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
 _CHUNK_BYTES = 2**23
@@ -173,7 +173,7 @@ def _thresholds(scores: Any, target: np.ndarray, tolerance: Any) -> tuple[np.nda
 def _rows(scores: Any, begin: int, end: int, chunk: int) -> Any:
     """Rows begin, ..., end - 1, and rows of zeros up to a number of rows that few calls share."""
     if is_jax(scores):
-        from owkg.ranking import kernels
+        from owkg.ranks import kernels
 
         return kernels.rows(scores, begin, size=end - begin)
     rows = scores[begin:end]
@@ -192,7 +192,7 @@ def _among_all(
     mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many of all entities, or those of the mask, score above `high` and at least `low`, by query."""
-    from owkg.ranking.kernels import counts
+    from owkg.ranks.kernels import counts
 
     size, padding = len(high), len(part) - len(high)
     bounds = (np.concatenate([bound, np.zeros(padding, bound.dtype)]) for bound in (high, low))
@@ -239,7 +239,7 @@ def gathered(scores: Any, row: np.ndarray, entity: np.ndarray) -> np.ndarray:
     """scores[row, entity] as a NumPy array."""
     if not is_jax(scores):
         return scores[row, entity]
-    from owkg.ranking.kernels import taken
+    from owkg.ranks.kernels import taken
 
     # Padded, so that few lengths are compiled.
     room = np.zeros((2, 1 << max(row.size - 1, 0).bit_length()), np.int64)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from owkg import cluster
-from owkg.cluster import Where, run_tasks, where
+from owkg.train import workers
+from owkg.train.workers import Where, run_tasks, where
 
 TWO = Where(workers=2)
 # What workers import: not a test module, whose imports are those of the tests.
 MODULE = """
 import os, signal
 from pathlib import Path
-from owkg.cluster import told
+from owkg.train.workers import told
 
 def dies_once(place, number):
     if not Path(place).exists():
@@ -60,7 +60,7 @@ def test_a_killed_worker_is_replaced_and_progress_is_told(tasks, tmp_path):
 
 
 def test_a_task_that_kills_its_workers_is_given_up(tasks, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster.workers, "_DEATHS", 0)
+    monkeypatch.setattr(workers, "_DEATHS", 0)
     with pytest.raises(
         ValueError, match="1 workers died, one after the other, while they were at task 1 of 1"
     ):
@@ -81,7 +81,7 @@ def test_a_scheduler_by_its_address_and_gpus(tasks, tmp_path):
             with pytest.raises(ValueError, match=r"worker tcp://.*: has Python 3\..*, and here is 2\.7\.18"):
                 run_tasks(operator.add, [(1, 1)], place, tmp_path)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cluster.workers, "_checksum", lambda package: "0" * 12)
+            patch.setattr(workers, "_checksum", lambda package: "0" * 12)
             with pytest.raises(ValueError, match=r"has source code of owkg [0-9a-f]{12}, and here is 0{12}"):
                 run_tasks(operator.add, [(1, 1)], place, tmp_path)
         with pytest.MonkeyPatch.context() as patch:
@@ -93,7 +93,7 @@ def test_a_scheduler_by_its_address_and_gpus(tasks, tmp_path):
 def test_a_scheduler_that_does_not_answer_or_has_no_workers(tmp_path, monkeypatch):
     from distributed import LocalCluster
 
-    monkeypatch.setattr(cluster.workers, "TIMEOUT_S", 1)
+    monkeypatch.setattr(workers, "TIMEOUT_S", 1)
     for address in ("tcp://127.0.0.1:9", "nowhere"):
         with pytest.raises(
             ValueError, match=f"`scheduler` must be the address of a Dask scheduler, got {address}"

@@ -1,1 +1,0 @@
-"""What a metric is: registry of names, measures, tie rules, chance levels, values by sampled negatives."""
