@@ -15,11 +15,13 @@ from owkg.ir.measures import (
     reciprocal_rank,
     success,
 )
+from owkg.ir.names import Measure
 
 __all__ = [
     "POOLED",
     "UNJUDGED",
     "Judged",
+    "Measure",
     "average_precision",
     "bpref",
     "inf_ap",

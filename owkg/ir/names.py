@@ -1,5 +1,6 @@
 """Measures by the names that they have in papers, in ir_measures and in trec_eval."""
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ import numpy as np
 from owkg.errors import ArgumentError
 from owkg.ir import measures
 from owkg.ir.judged import Judged
+from owkg.rank_weights.registry import Entry, Registry, folded_name, parameter
 
 
 class Measure(NamedTuple):
@@ -23,44 +25,89 @@ class Measure(NamedTuple):
     of: Callable[[Judged], np.ndarray]
 
 
-class _Family(NamedTuple):
-    """Measures of one kind.
-
-    Attributes:
-        name: as in papers.
-        others: lower case, of trec_eval and ir_measures; "_cut" of trec_eval is left out.
-        of: the measure, of judged lists and its parameter.
-        parameter: what stands behind @: "no", "may", "must" (a rank), "p" (a share, .8 where absent).
-        trec: trec_eval's name, and its name with a cutoff; empty where it has none.
-    """
-
-    name: str
-    others: tuple[str, ...]
-    of: Callable[..., np.ndarray]
-    parameter: str
-    trec: tuple[str, str] = ("", "")
-
-
-_FAMILIES = (
-    _Family("AP", ("map", "average_precision"), measures.average_precision, "may", ("map", "map_cut_")),
-    _Family("nDCG", ("ndcg",), measures.ndcg, "may", ("ndcg", "ndcg_cut_")),
-    _Family("P", ("precision",), measures.precision, "must", ("", "P_")),
-    _Family("Recall", ("r", "recall"), measures.recall, "must", ("", "recall_")),
-    _Family("Success", ("success",), measures.success, "must", ("", "success_")),
-    _Family("Judged", ("judged",), measures.judged_at, "must"),
-    _Family("RR", ("recip_rank", "reciprocal_rank"), measures.reciprocal_rank, "may", ("recip_rank", "")),
-    _Family("Rprec", ("r_precision",), measures.r_precision, "no"),
-    _Family("Bpref", ("bpref",), measures.bpref, "no", ("bpref", "")),
-    _Family("infAP", ("infap", "inf_ap"), measures.inf_ap, "no"),
-    _Family("RBP", ("rbp",), measures.rbp, "p"),
-)
-_BY_NAME = {name: one for one in _FAMILIES for name in (one.name.lower(), *one.others)}
-_PATTERN = re.compile(r"(?P<name>[a-z]+(?:_[a-z]+)*)(?:(?:@|[._])(?P<k>\d*\.?\d+)|\(p=(?P<p>\d*\.?\d+)\))?")
-_CUT = re.compile(r"_cut[_.]")
-_CUTOFF = re.compile(r"\(cutoff=(\d+)\)")
-_LEVEL = re.compile(r"\(rel=(\d+)\)")
-_PERSISTENCE = 0.8
 _MOST = 2**53
+
+
+def _measure(
+    name: str,
+    of: Callable[..., np.ndarray],
+    formula: str,
+    aliases: tuple[str, ...] = (),
+    trec: tuple[str, str] = ("", ""),
+    example: str = "",
+) -> Entry:
+    """The entry of a measure of judged lists; without a cutoff, or with one that may or must be given."""
+    stem, _, letters = name.partition("@")
+    stem = stem.rstrip("[")
+
+    def make(cutoff: float | None = None) -> Measure:
+        if cutoff is None and (not letters or "[" in name):
+            return Measure(stem, of)
+        if not isinstance(cutoff, int) or not 0 < cutoff < _MOST:
+            raise ValueError(f"{stem} has a cutoff, a whole number from 1, as in {stem}@10")
+        return Measure(f"{stem}@{cutoff}", lambda judged: of(judged, cutoff))
+
+    example = example or (name if not letters or "[" in name else f"{stem}@10").partition("[")[0]
+    entry = Entry(name, example, formula, "[0, 1]", "larger", "-", "trec_eval", make, aliases)
+    return entry._replace(trec=trec)
+
+
+def _rbp(persistence: float = 0.8) -> Measure:
+    if not 0 < persistence < 1:
+        raise ValueError("RBP has a persistence between 0 and 1, as in RBP(p=0.8)")
+    return Measure(f"RBP(p={persistence:g})", lambda judged: measures.rbp(judged, persistence))
+
+
+MEASURES = Registry(
+    _measure(
+        "AP[@K]",
+        measures.average_precision,
+        "sum of P@p over positions p <= K of relevant answers / R",
+        ("map", "map-cut", "average-precision"),
+        ("map", "map_cut_"),
+    ),
+    _measure(
+        "nDCG[@K]",
+        measures.ndcg,
+        "sum of g/log2(1+p) over p <= K, over that of a perfect list",
+        ("ndcg-cut",),
+        ("ndcg", "ndcg_cut_"),
+    ),
+    _measure("P@K", measures.precision, "relevant answers at p <= K / K", ("precision",), ("", "P_")),
+    _measure("Recall@K", measures.recall, "relevant answers at p <= K / R", ("r",), ("", "recall_")),
+    _measure("Success@K", measures.success, "1 if one of p <= K is relevant", (), ("", "success_")),
+    _measure("Judged@K", measures.judged_at, "judged answers at p <= K / K"),
+    _measure(
+        "RR[@K]",
+        measures.reciprocal_rank,
+        "1 / position of the first relevant answer, if it is <= K",
+        ("recip-rank", "reciprocal-rank"),
+        ("recip_rank", ""),
+    ),
+    _measure("Rprec", measures.r_precision, "P@R", ("r-precision",)),
+    _measure(
+        "Bpref",
+        measures.bpref,
+        "mean over relevant answers of 1 - (judged others before it) / min(R, judged others)",
+        (),
+        ("bpref", ""),
+    ),
+    _measure("infAP", measures.inf_ap, "AP as a sample of the pool estimates it", ("inf-ap",)),
+    Entry(
+        "RBP[@P]",
+        "RBP(p=0.8)",
+        "(1 - P) sum of P^(p-1) over positions p of relevant answers",
+        "[0, 1]",
+        "larger",
+        "-",
+        "Moffat and Zobel 2008",
+        _rbp,
+    ),
+)
+"""All measures of judged lists: R relevant answers, p positions, g relevance. An entry is a measure."""
+
+_CUTOFF = re.compile(r"\(cutoff=(\d+)\)|\(p=([\d.]+)\)|(?<=[a-z])[._](?=\.?\d)")
+_LEVEL = re.compile(r"\(rel=(\d+)\)")
 
 EXAMPLES = (
     "AP",
@@ -92,23 +139,18 @@ def measure(name: str) -> Measure | None:
 
 def _read(name: str) -> Measure | str | None:
     """The measure of a name, or what is wrong with it; None if it is no name of a measure."""
-    found = _PATTERN.fullmatch(_CUTOFF.sub(r"@\1", _CUT.sub("_", name.strip().lower())))
-    family = found and _BY_NAME.get(found["name"])
-    if not found or not family:
-        return None
-    given = found["p"] or found["k"]
-    if family.parameter == "p":
-        p = _PERSISTENCE if given is None else float(given)
-        if not 0 < p < 1:
-            return f"{family.name} has a persistence between 0 and 1, as in {family.name}(p=0.8)"
-        return Measure(f"{family.name}(p={p:g})", lambda judged: family.of(judged, p))
-    if family.parameter == "no" and given:
-        return f"{family.name} has no cutoff"
-    if given is None and family.parameter != "must":
-        return Measure(family.name, family.of)
-    if found["p"] or given is None or not given.isdecimal() or not 0 < int(given) < _MOST:
-        return f"{family.name} has a cutoff, a whole number from 1, as in {family.name}@10"
-    return Measure(f"{family.name}@{int(given)}", lambda judged: family.of(judged, int(given)))
+    spelt = _CUTOFF.sub(lambda found: f"@{found[1] or found[2] or ''}", name.strip().lower())
+    folded = folded_name(spelt)
+    for entry in MEASURES:
+        try:
+            for texts in entry.matches(folded):
+                given = zip(entry.parameters, texts, strict=False)
+                return entry.make(*(parameter(letter, text) for letter, text in given))
+            if folded.partition("@")[0] in entry.words:
+                return f"{entry.name} has no cutoff" if not entry.parameters else entry.make(math.nan)
+        except ValueError as error:
+            return str(error)
+    return None
 
 
 def trec_name(name: str) -> str:
@@ -119,10 +161,8 @@ def trec_name(name: str) -> str:
         ['map', 'ndcg_cut_10', 'P_5', 'RBP(p=0.8)']
     """
     stem, _, cutoff = name.partition("@")
-    family = _BY_NAME.get(stem.lower())
-    if family is None or not family.trec[bool(cutoff)]:
-        return name
-    return family.trec[bool(cutoff)] + cutoff
+    known = [entry.trec[bool(cutoff)] for entry in MEASURES if stem.lower() in entry.words]
+    return known[0] + cutoff if any(known) else name
 
 
 def measures_named(names: Any) -> list[Measure] | None:

@@ -2,6 +2,7 @@
 
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate
+from owkg.metrics.list_gains import ListGain
 from owkg.metrics.measures import (
     Adjustment,
     Metric,
@@ -15,17 +16,20 @@ from owkg.metrics.measures import (
     stratified_mrr,
 )
 from owkg.metrics.published import adjusted_from, adjusted_values, chance_levels
-from owkg.metrics.registry import adjusted, metric, pykeen_key
+from owkg.metrics.registry import adjusted, metric, pykeen_key, register, unregister
 from owkg.metrics.report import Breakdown, default_group_metrics, default_metrics, report
 from owkg.metrics.sampled_negatives import full_values, full_values_of_published
 from owkg.metrics.sides import side_means
 from owkg.metrics.ties import Ties
+from owkg.rank_weights.registry import Entry
 from owkg.ranks.tasks import Tasks, part_of, tasks, tasks_of
 
 __all__ = [
     "Adjustment",
     "Breakdown",
+    "Entry",
     "Estimate",
+    "ListGain",
     "Metric",
     "Tasks",
     "Ties",
@@ -47,10 +51,12 @@ __all__ = [
     "part_of",
     "probe",
     "pykeen_key",
+    "register",
     "report",
     "side_means",
     "stratified",
     "stratified_mrr",
     "tasks",
     "tasks_of",
+    "unregister",
 ]

@@ -7,11 +7,20 @@ names, the listing, the near names of errors and PyKEEN's keys are derived from 
 from typing import Any
 
 from owkg.errors import ArgumentError
+from owkg.ir.names import MEASURES, Measure, measure
 from owkg.metrics import measures
-from owkg.metrics.list_gains import GAINS
+from owkg.metrics.list_gains import GAINS, ListGain
 from owkg.metrics.measures import Adjustment, Dispersion, Median, Metric, Spread, Weighting
 from owkg.rank_weights.catalogue import GMR
-from owkg.rank_weights.registry import RANK_WEIGHTS, Entry, folded_name, rank_weight_or_none, unknown_name
+from owkg.rank_weights.rank_weight import RankWeight, probed
+from owkg.rank_weights.registry import (
+    RANK_WEIGHTS,
+    Entry,
+    Registry,
+    folded_name,
+    rank_weight_or_none,
+    unknown_name,
+)
 
 _ZHOU = "Zhou et al. 2022"
 _BERRENDORF = "Berrendorf et al. 2020"
@@ -33,8 +42,21 @@ def _median(name: str, formula: str, values: str, better: str, aliases: tuple[st
     return entry._replace(aliases=aliases, pykeen=name)
 
 
-PLAIN = (
-    *RANK_WEIGHTS,
+def _of_gain(gain: ListGain) -> Entry:
+    return Entry(
+        f"macro-{gain.name}@K",
+        f"macro-{gain.name}@20",
+        gain.formula,
+        "[0, 1]",
+        "larger",
+        "closed",
+        gain.source,
+        lambda k: measures.macro_gain(gain.name, k),
+        tuple(f"macro-{alias}" for alias in gain.aliases),
+    )
+
+
+METRICS = Registry(
     _median("median_rank", "median of r", "[1, N]", "smaller", ("median",)),
     _median("inverse_median_rank", "1 / median_rank", "(0, 1]", "larger", ()),
     Entry(
@@ -69,20 +91,7 @@ PLAIN = (
         measures.macro_map,
         ("macro-ap",),
     ),
-    *(
-        Entry(
-            f"macro-{gain.name}@K",
-            f"macro-{gain.name}@20",
-            gain.formula,
-            "[0, 1]",
-            "larger",
-            "closed",
-            gain.source,
-            lambda k, gain=gain.name: measures.macro_gain(gain, k),
-            tuple(f"macro-{alias}" for alias in gain.aliases),
-        )
-        for gain in GAINS.values()
-    ),
+    *map(_of_gain, GAINS.values()),
     _spread(Spread.COUNT, "n", ("rank-count",), low="[1, inf)"),
     _spread(Spread.STANDARD_DEVIATION, "of r", ("rank-std", "std")),
     _spread(Spread.VARIANCE, "of r", ("rank-var", "var")),
@@ -90,9 +99,12 @@ PLAIN = (
     _spread(Spread.MAX_RANK, "max of r, power-mean@inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
     _spread(Spread.MIN_RANK, "min of r, power-mean@-inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
 )
+"""Metrics that are made of no other, beside the micro means of rank weights."""
+
+PLAIN = Registry(RANK_WEIGHTS, METRICS)
 """Metrics that are made of no other."""
 
-OF_RANK_WEIGHTS = (
+OF_RANK_WEIGHTS = Registry(
     Entry(
         "strat-M@B",
         "strat-mrr@0.5",
@@ -122,7 +134,7 @@ def _ratio_or_index(metric: Metric) -> Metric:
     return adjusted(metric, Adjustment.INDEX if metric.larger_is_better else Adjustment.RATIO)
 
 
-ADJUSTED = (
+ADJUSTED = Registry(
     Entry(
         "aM",
         "amr",
@@ -179,7 +191,7 @@ ADJUSTED = (
 )
 """Metrics of any plain metric M with chance taken out."""
 
-LISTING = (*PLAIN, *OF_RANK_WEIGHTS, *ADJUSTED)
+LISTING = Registry(PLAIN, OF_RANK_WEIGHTS, ADJUSTED)
 """All metrics."""
 
 # PyKEEN's synonyms that no entry makes.
@@ -230,7 +242,7 @@ def _plain(name: str, folded: str) -> Metric | None:
     """The unadjusted metric of that name."""
     if found := rank_weight_or_none(name, folded):
         return measures.micro(found)
-    for entry in PLAIN[len(RANK_WEIGHTS) :]:
+    for entry in METRICS:
         for texts in entry.matches(folded):
             return entry.made(name, texts)
     for entry in OF_RANK_WEIGHTS:
@@ -246,6 +258,11 @@ def _adjusted(name: str, folded: str) -> Metric | None:
             if base := _plain(name, of):
                 return entry.made(name, (), base)
     return None
+
+
+def _found(name: str, folded: str) -> Metric | None:
+    folded = _SYNONYMS.get(folded, folded)
+    return _plain(name, folded) or _adjusted(name, folded)
 
 
 def metric(name: str) -> Metric:
@@ -264,8 +281,7 @@ def metric(name: str) -> Metric:
         'probe@0.5,0.25'
     """
     folded = folded_name(name)
-    folded = _SYNONYMS.get(folded, folded)
-    found = _plain(name, folded) or _adjusted(name, folded)
+    found = _found(name, folded)
     if found is None:
         word, at, cutoff = folded.partition("@")
         if word in _IR:
@@ -275,6 +291,73 @@ def metric(name: str) -> Metric:
             )
         raise unknown_name(name, LISTING, "owkg metrics --list shows all.", _MORE)
     return found
+
+
+# What `register` has added, by name.
+_OWN: dict[str, Entry] = {}
+
+
+def register(entry: Entry | ListGain) -> None:
+    """Adds a metric of one's own: from now on its name works wherever those of owkg do, and it is listed.
+
+    That is in `evaluate`, `compare`, `audit`, all commands and, of a rank weight that is a plain mean and
+    written with `jax.numpy`, in theory and simulation. Commands import the modules that the environment
+    variable `OWKG_PLUGINS` names first. One of the same name that was registered before is replaced.
+
+    Args:
+        entry: whose `make` gives a `RankWeight`, of which there are then the micro mean, macro-, strat- and
+            the adjusted forms; or a `Metric`; or an `owkg.ir.Measure` of judged lists, for TREC runs. Or a
+            `ListGain`, which becomes macro-NAME@K.
+
+    Raises:
+        ValueError: if it is none, its name or an alias is that of another metric, its example is none of
+            it, what it makes is no metric, has another name, or is better in the other direction.
+
+    Examples:
+        >>> from owkg.rank_weights import RankWeight
+        >>> squared = RankWeight("squared-rr", lambda rank: rank**-2.0)
+        >>> register(Entry("squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own",
+        ...     lambda: squared))
+        >>> metric("macro-squared-rr").name, metric("asquared-rr").name
+        ('macro-squared-rr', 'asquared-rr')
+        >>> unregister("squared-rr")
+    """
+    if isinstance(entry, ListGain):
+        GAINS[entry.name] = entry
+        entry = _of_gain(entry)
+    if not isinstance(entry, Entry) or not all(isinstance(text, str) for text in entry[:7]):
+        raise ArgumentError("entry", f"must be of owkg.metrics.Entry or ListGain, got {entry!r}.")
+    if entry.better not in ("larger", "smaller", "-"):
+        raise ArgumentError("entry", f"must be better larger, smaller or -, got {entry.better!r}.")
+    if any(word != folded_name(word) for word in entry.words):
+        raise ArgumentError("entry", f"must have aliases in lower case, and no M, got {entry.words}.")
+    unregister(entry.name)
+    for word in (entry.example, *entry.aliases):
+        if found := _found(word, folded_name(word)) or measure(word):
+            raise ArgumentError("entry", f"must have names of its own, got {word!r}, which is {found.name}.")
+    texts = next(entry.matches(folded_name(entry.example)), None)
+    if texts is None:
+        raise ArgumentError("entry", f"must have an example of {entry.name!r}, got {entry.example!r}.")
+    made = entry.made(entry.example, texts)
+    kinds = {RankWeight: RANK_WEIGHTS, Metric: METRICS, Measure: MEASURES}
+    if type(made) not in kinds:
+        raise ArgumentError("entry", f"must make a RankWeight, a Metric or a Measure, got {made!r}.")
+    if next(entry.matches(folded_name(made.name)), None) is None:
+        raise ArgumentError("entry", f"must make a metric called {entry.name}, got {made.name!r}.")
+    if isinstance(made, RankWeight):
+        probed(made)
+    if entry.better != "-" and getattr(made, "larger_is_better", True) != (entry.better == "larger"):
+        raise ArgumentError("entry", f"says that {entry.better} is better; what it makes says otherwise.")
+    _OWN[entry.name] = entry
+    kinds[type(made)].add(entry)
+
+
+def unregister(name: str) -> None:
+    """Takes out what `register` has added under the name of an entry; nothing where there is no such."""
+    entry = _OWN.pop(name, None)
+    if entry is not None:
+        for registry in (RANK_WEIGHTS, METRICS, MEASURES):
+            registry.remove(entry)
 
 
 # Names near which an unknown one may be, beside those of the entries.

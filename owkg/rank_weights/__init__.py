@@ -3,11 +3,10 @@
 from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.focus import binned_weight, focus_of
 from owkg.rank_weights.rank_weight import RankWeight
-from owkg.rank_weights.registry import FORMS, checked, rank_weight
+from owkg.rank_weights.registry import Entry, checked, forms, rank_weight
 from owkg.rank_weights.tables import tie_expectation
 
 __all__ = [
-    "FORMS",
     "GMR",
     "HMR",
     "IGMR",
@@ -15,10 +14,12 @@ __all__ = [
     "LOG_MRR",
     "MR",
     "MRR",
+    "Entry",
     "RankWeight",
     "binned_weight",
     "checked",
     "focus_of",
+    "forms",
     "hits_at",
     "p_mrr",
     "power_mean",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from owkg import plugins
 from owkg.errors import ArgumentError, naming
 from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.rank_weight import RankWeight, traceable
@@ -16,7 +17,8 @@ class Entry(NamedTuple):
     """A metric, or a family of metrics with parameters.
 
     Attributes:
-        name: letters behind @ stand for parameters, K for a whole number; M stands for another metric.
+        name: letters behind @ stand for parameters, K for a whole number, [@K] for one that may be left
+            out; M stands for another metric.
         example: a name of the family.
         formula: r ranks, N candidates, n tasks, w weights, Q queries, M plain metric, E and V its mean and
             variance under random ranking, B its best value.
@@ -28,6 +30,7 @@ class Entry(NamedTuple):
         aliases: of the name without its parameters; lower case, words joined by -.
         pykeen: PyKEEN's key; {} stands for the parameter. Empty where PyKEEN has none.
         pykeen_adjusted: the adjustments that PyKEEN has of it.
+        trec: trec_eval's names, plain and with a cutoff; empty where trec_eval has none.
     """
 
     name: str
@@ -41,40 +44,78 @@ class Entry(NamedTuple):
     aliases: tuple[str, ...] = ()
     pykeen: str = ""
     pykeen_adjusted: tuple[str, ...] = ()
+    trec: tuple[str, str] = ("", "")
 
     def listed(self) -> dict[str, str]:
         """What people read of it."""
         return {name: getattr(self, name) for name in self._fields[:7]}
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The name without its parameters, and the aliases, as names are folded; M stays."""
+        stem = re.split(r"\[?@", self.name)[0].replace("_", "-")
+        return (re.sub("[A-LN-Z]", lambda letter: letter[0].lower(), stem), *self.aliases)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Their letters."""
+        return re.findall("[A-Z]", self.name.partition("@")[2])
+
     def matches(self, folded: str) -> Iterator[list[str]]:
         """The texts of M and of the parameters, for each way to read a folded name as this metric."""
-        stem, _, letters = self.name.partition("@")
-        for word in (stem.replace("_", "-"), *self.aliases):
-            if match := _pattern(word, len(re.findall("[A-Z]", letters))).fullmatch(folded):
+        for word in self.words:
+            if match := _pattern(word, len(self.parameters), "[@" in self.name).fullmatch(folded):
                 yield [text for text in match.groups() if text is not None]
 
     def made(self, name: str, texts: Sequence[str], *of: Any) -> Any:
         """The metric of parameters as text; errors begin with the name."""
-        letters = re.findall("[A-Z]", self.name.partition("@")[2])
         with naming(str, f"metric {name!r}: "):
             return self.make(
-                *of, *(_number(letter, text) for letter, text in zip(letters, texts, strict=False))
+                *of, *(parameter(letter, text) for letter, text in zip(self.parameters, texts, strict=False))
             )
+
+
+class Registry:
+    """Entries in their order, those of a user's own behind; what `OWKG_PLUGINS` names is imported first.
+
+    Args:
+        *parts: entries, or registries, whose entries are meant as they are when they are asked for.
+    """
+
+    def __init__(self, *parts: "Entry | Registry") -> None:
+        self._parts = list(parts)
+
+    def __iter__(self) -> Iterator[Entry]:
+        plugins.load()
+        for part in tuple(self._parts):
+            yield from (part,) if isinstance(part, Entry) else part
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def add(self, entry: Entry) -> None:
+        """Adds an entry behind the others."""
+        self._parts.append(entry)
+
+    def remove(self, entry: Entry) -> None:
+        """Takes an entry out; nothing where it is not there."""
+        self._parts = [part for part in self._parts if part is not entry]
 
 
 _NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
 
 
 @cache
-def _pattern(word: str, parameters: int) -> re.Pattern[str]:
+def _pattern(word: str, parameters: int, may: bool) -> re.Pattern[str]:
     """Names of a family: `hits@10`, `hits-at-10`, `hits10`. Further parameters may be left out."""
     start = re.escape(word).replace("M", "(.+?)")
     if not parameters:
         return re.compile(start)
-    return re.compile(f"{start}(?:@|-at-|-)?{_NUMBER}" + f"(?:,{_NUMBER})?" * (parameters - 1))
+    behind = f"(?:@|-at-|-)?{_NUMBER}" + f"(?:,{_NUMBER})?" * (parameters - 1)
+    return re.compile(f"{start}(?:{behind})?" if may else start + behind)
 
 
-def _number(letter: str, text: str) -> float:
+def parameter(letter: str, text: str) -> float:
     """The number, or fraction, that a parameter of a name spells; K as int where it is whole."""
     try:
         above, _, under = text.partition("/")
@@ -112,7 +153,7 @@ _HOYT = "Hoyt et al. 2022"
 _YANG = "Yang et al. 2022"
 _INDEX_AND_Z = ("index", "z")
 
-RANK_WEIGHTS = (
+RANK_WEIGHTS = Registry(
     Entry(
         "mrr",
         "mrr",
@@ -236,7 +277,7 @@ def rank_weight(name: str) -> RankWeight:
     """The rank weight of that name; case, `_` against `-`, and the common aliases do not matter.
 
     Args:
-        name: one of `FORMS`, or an alias: `hits_at_10`, `sqrt-mrr`, `inverse_harmonic_mean_rank`, ...
+        name: one of `forms()`, or an alias: `hits_at_10`, `sqrt-mrr`, `inverse_harmonic_mean_rank`, ...
 
     Raises:
         ValueError: for an unknown name (the message names the near ones), or a bad K or P.
@@ -247,15 +288,18 @@ def rank_weight(name: str) -> RankWeight:
     """
     found = rank_weight_or_none(name, folded_name(name))
     if found is None:
-        raise unknown_name(name, RANK_WEIGHTS, f"known are {', '.join(FORMS)}.", _SYNONYMS)
+        raise unknown_name(name, RANK_WEIGHTS, f"known are {', '.join(forms())}.", _SYNONYMS)
     return found
 
 
-PLAIN = tuple(entry for entry in RANK_WEIGHTS if rank_weight(entry.example).link is None)
-"""Those that are plain means, so that theory and simulation take them."""
+def plain() -> tuple[Entry, ...]:
+    """Those that are plain means, so that theory and simulation take them."""
+    return tuple(entry for entry in RANK_WEIGHTS if rank_weight(entry.example).link is None)
 
-FORMS = tuple(entry.name for entry in PLAIN)
-"""The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
+
+def forms() -> tuple[str, ...]:
+    """The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
+    return tuple(entry.name for entry in plain())
 
 
 def checked(metric: Any) -> RankWeight:
@@ -271,7 +315,7 @@ def checked(metric: Any) -> RankWeight:
     except ValueError as error:
         raise ArgumentError("metric", f"must be valid: {error}") from None
     if found is None:
-        near = unknown_name(metric, PLAIN, f"known are {', '.join(FORMS)}.", _SYNONYMS)
+        near = unknown_name(metric, plain(), f"known are {', '.join(forms())}.", _SYNONYMS)
         raise ArgumentError("metric", f"must be a plain mean of a rank weight: {near}")
     return traceable(found)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from owkg.rank_weights import FORMS, LOG_MRR, MR, MRR, hits_at, p_mrr, rank_weight
+from owkg.rank_weights import LOG_MRR, MR, MRR, forms, hits_at, p_mrr, rank_weight
 from owkg.rank_weights.rank_weight import _CATALOGUE
 
 RANKS = np.array([1, 2, 3, 4, 9, 10, 11, 99, 100, 101, 14_505], np.float64)
@@ -117,7 +117,7 @@ def test_a_fraction_is_the_nearest_number_and_keeps_its_name():
     np.testing.assert_allclose(third.weight(jnp.float32(8)), 0.5, rtol=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", forms())
 def test_every_form_is_a_name(form):
     name = form.replace("@K", "@7").replace("@P", "@1/7")
     assert rank_weight(name).name == name

@@ -9,7 +9,7 @@ from scipy import optimize
 from owkg.rank_weights import MR, MRR, RankWeight, binned_weight, focus_of, hits_at, rank_weight
 from owkg.rank_weights.fitted import bin_changes, bin_ends
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
-from owkg.rank_weights.registry import PLAIN
+from owkg.rank_weights.registry import plain
 
 
 @pytest.mark.parametrize("k", [1, 2, 10, 99])
@@ -23,7 +23,7 @@ def test_rank_biased_precision_has_the_focus_of_its_stopping(persistence):
     assert focus_of(weight, 2000) == pytest.approx(1 - persistence)
 
 
-@pytest.mark.parametrize("entry", PLAIN, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", plain(), ids=lambda entry: entry.name)
 def test_the_focus_is_one_over_the_mean_last_rank_of_a_reader(entry):
     metric = rank_weight(entry.example)
     h = np.array([float(metric.weight(np.array([float(r)]))[0]) for r in range(1, 41)])

@@ -116,9 +116,9 @@ def power(
 
 def _registered() -> list[str]:
     """Names of the registered metrics that are plain means."""
-    from owkg.rank_weights.registry import PLAIN
+    from owkg.rank_weights.registry import plain
 
-    return [name for entry in PLAIN for name in _SHOWN.get(entry.name, (entry.example,))]
+    return [name for entry in plain() for name in _SHOWN.get(entry.name, (entry.example,))]
 
 
 def _weights(metrics: list[Any], results: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
