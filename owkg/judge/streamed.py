@@ -27,7 +27,7 @@ from owkg.kg.names import known_entity
 from owkg.metrics import Metric, Tasks, Ties, part_of
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import Estimates, checked_options, estimates
-from owkg.metrics.streamed import refuse_extremes
+from owkg.metrics.fold import refuse_extremes
 from owkg.ranks import RankDataset
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.partitions import Partitions, in_parts, partitions, rows_of_part
@@ -106,7 +106,7 @@ def stream_scores(
         (scores, the value of each metric by system).
 
     Raises:
-        ValueError: as `owkg.judge.scores`; as `owkg.metrics.streamed.stream_report`.
+        ValueError: as `owkg.judge.scores`; as `owkg.metrics.report`.
     """
     chosen, rule = averaged(metrics), checked_rule(ties)
     options = checked_options(chosen, ties=rule, level=level)

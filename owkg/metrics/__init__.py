@@ -2,6 +2,7 @@
 
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import evaluate
+from owkg.metrics.fold import Breakdown
 from owkg.metrics.list_gains import ListGain
 from owkg.metrics.measures import (
     Adjustment,
@@ -17,7 +18,7 @@ from owkg.metrics.measures import (
 )
 from owkg.metrics.published import adjusted_from, adjusted_values, chance_levels
 from owkg.metrics.registry import adjusted, metric, pykeen_key, register, unregister
-from owkg.metrics.report import Breakdown, default_group_metrics, default_metrics, report
+from owkg.metrics.report import default_group_metrics, default_metrics, report
 from owkg.metrics.sampled_negatives import full_values, full_values_of_published
 from owkg.metrics.sides import side_means
 from owkg.metrics.ties import Ties

@@ -168,7 +168,7 @@ def evaluate(
         )
     if not len(tasks.optimistic):
         raise ArgumentError("tasks", "must be at least one, got none.")
-    checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
+    refuse_many_candidates(tasks)
     options = checked_options(
         metrics,
         ties=ties,
@@ -180,17 +180,25 @@ def evaluate(
         draws=draws,
     )
 
-    def source(of: Tasks) -> InMemory:
-        return InMemory(
-            of,
-            options.rules,
-            by_query=options.level is not None,
-            keep=options.resampled,
-            num_entities=options.num_entities,
-        )
-
     runs = [] if seeds is None else _runs(tasks, seeds)
-    return estimates(source(weighed(tasks)), options, [source(weighed(run)) for run in runs])
+    whole, *own = (in_memory(weighed(one), options) for one in (tasks, *runs))
+    return estimates(whole, options, own)
+
+
+def refuse_many_candidates(tasks: Tasks) -> None:
+    """Raises ValueError if a task has more candidates than weights of ranks are summed over."""
+    checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
+
+
+def in_memory(tasks: Tasks, options: "Options") -> InMemory:
+    """What metrics take of tasks that are in memory, as the options ask for it."""
+    return InMemory(
+        tasks,
+        options.rules,
+        by_query=options.level is not None,
+        keep=options.resampled,
+        num_entities=options.num_entities,
+    )
 
 
 def _runs(tasks: Tasks, seeds: Any) -> list[Tasks]:

@@ -9,10 +9,10 @@ import polars as pl
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.keys import checked_key
+from owkg.metrics.fold import SIDES, Breakdown
 from owkg.metrics.measures import Metric, micro
 from owkg.metrics.registry import metric
-from owkg.metrics.report import SIDES, Breakdown, report, warn_bounded
-from owkg.metrics.streamed import stream_report
+from owkg.metrics.report import report, warn_bounded
 from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankDataset, RankTable, read_ranks
@@ -148,7 +148,7 @@ def evaluate(
     }
     if isinstance(table, RankTable):
         warn_bounded("ranks", table.frame)
-    found = stream_report(table, chosen, **options)[0] if streamed else report(table, chosen, **options)
+    found = report(table, chosen, **options)
     if missing := [one.name for one in chosen or () if one.name not in found["metric"]]:
         raise ArgumentError(
             "metrics",

@@ -1,40 +1,33 @@
-"""Reports of rank tables: every metric by model, side, tie rule, and by groups of ranking tasks."""
+"""Reports of ranks: every metric by model, side, tie rule, and by groups of ranking tasks."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import StrEnum
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from owkg.errors import ArgumentError
 from owkg.metrics.estimate import Estimate
-from owkg.metrics.evaluate import Estimates, evaluate
+from owkg.metrics.evaluate import MOST_DRAWN, Estimates, checked_options, estimates
+from owkg.metrics.fold import (
+    SIDES,
+    Breakdown,
+    Cut,
+    Plan,
+    breakdowns_named,
+    columns_with,
+    of_parts,
+    of_tasks,
+    require_column,
+    warn_of_bounds,
+)
 from owkg.metrics.measures import Metric
 from owkg.metrics.registry import metric
+from owkg.ranks.dataset import RankDataset
 from owkg.ranks.seeds import require_same_tasks, seeds_of
-from owkg.ranks.table import RELATION
-from owkg.ranks.tasks import part_of, tasks_of, weighed
+from owkg.ranks.tasks import tasks_of
 from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY, HEAVY_SHARE
-
-SIDES = ("head", "tail", "relation", "both")
-
-
-class Breakdown(StrEnum):
-    """What the tasks of a table may be divided by, beside side and tie rule."""
-
-    RELATION = "relation"
-    CATEGORY = "category"
-    POPULARITY = "popularity"
-    HALF_LINK = "half-link"
-    SEED = "seed"
-
-    @property
-    def column(self) -> str:
-        """Of the rank table."""
-        return self.value.replace("-", "_")
-
 
 _HITS = (1, 3, 5, 10)
 _PLAIN = (
@@ -66,132 +59,23 @@ def default_group_metrics() -> list[Metric]:
     return [metric(name) for name in _GROUPED]
 
 
-def popularity_bins(popularity: pl.Series) -> pl.Series:
-    """Decades of popularity as text: 0, 1-9, 10-99, ..."""
-    unique = popularity.unique().to_list()
-    names = ["0" if n == 0 else f"{10 ** (d := len(str(n)) - 1)}-{10 ** (d + 1) - 1}" for n in unique]
-    return popularity.replace_strict(unique, names, return_dtype=pl.String)
-
-
-def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
-    """The group of each row.
-
-    Raises:
-        ValueError: if the table lacks what it takes.
-    """
-    require_column(rows.columns, breakdown)
-    column = rows[breakdown.column]
-    return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)
-
-
-def require_column(columns: Sequence[str], breakdown: Breakdown) -> None:
-    """Raises ValueError if a rank table of these columns cannot be divided so."""
-    if breakdown.column not in columns:
-        hint = "" if breakdown is Breakdown.SEED else "; owkg.ranks.annotated (--kg) counts it in a graph"
-        raise ArgumentError(
-            "by", f"must name a column of the rank table, got {breakdown.value}, which it lacks{hint}."
-        )
-
-
-def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
-    """Each label, in order, and the indices of its rows."""
-    codes = labels.to_frame("label").with_row_index("row")
-    groups = codes.group_by("label", maintain_order=True).agg("row")
-    found = dict(zip(groups["label"].to_list(), groups["row"], strict=True))
-    for label in sorted(found, key=lambda label: _order(labels.name, label)):
-        yield label, found[label].to_numpy()
-
-
-def _order(name: str, label: str) -> tuple[int, int, str]:
-    """What the labels of a column are sorted by: numbers by their size, others by their letters."""
-    first = label.partition("-")[0]
-    return (0, int(first), label) if first.isdigit() and name in ("popularity", "seed") else (1, 0, label)
-
-
-_ALL = slice(None)
-
-
-class Group(NamedTuple):
-    """Some tasks of a table: those of a model, or of a group within it.
-
-    Attributes:
-        model: None where the table has none.
-        by: what the tasks are divided by; None: not at all.
-        label: of the group.
-    """
-
-    model: str | None
-    by: str | None = None
-    label: str | None = None
-
-    def place(self, breakdowns: Sequence[Breakdown]) -> tuple[Any, ...]:
-        """What groups are sorted by in a report."""
-        by = -1 if self.by is None else list(breakdowns).index(Breakdown(self.by))
-        return self.model or "", by, _order(self.by or "", self.label or "")
-
-
-def groups_of(rows: pl.DataFrame, breakdowns: Sequence[Breakdown]) -> list[tuple[Group, Any]]:
-    """The groups of a report in their order, and the indices of their rows.
-
-    Raises:
-        ValueError: if the rows lack what a breakdown takes.
-    """
-    found: list[tuple[Group, Any]] = []
-    several = "model" in rows.columns and rows["model"].n_unique() > 1
-    named = rows["model"][0] if "model" in rows.columns else None
-    for model, index in _slices(rows["model"]) if several else [(named, _ALL)]:
-        found.append((Group(model), index))
-        own = np.arange(len(rows))[index]
-        for breakdown in breakdowns:
-            labels = _labels(rows[index], breakdown)
-            found += [(Group(model, breakdown.value, label), own[at]) for label, at in _slices(labels)]
-    return found
-
-
-class OnSides:
-    """Which rows are of which side; `both` stands for heads and tails."""
-
-    def __init__(self, side: pl.Series) -> None:
-        """From the column side."""
-        self._side_of = np.zeros(len(side), np.int8)
-        for i, name in enumerate(SIDES[:3]):
-            self._side_of[(side == name).to_numpy()] = i
-        self._relations = self._side_of == SIDES.index(RELATION)
-        self.only_relations = bool(self._relations.all())
-
-    def of(self, side: str, index: Any) -> Any:
-        """Those of the rows `index` that are of a side."""
-        if side == "both" and not self._relations.any():
-            return index
-        own = ~self._relations if side == "both" else self._side_of == SIDES.index(side)
-        return np.arange(len(own))[index][own[index]]
-
-
-def report(
-    table: Any,
-    metrics: Any = None,
-    *,
-    by: Any = (),
-    group_metrics: Iterable[Metric] | None = None,
-    sides: Sequence[str] = SIDES,
-    on_progress: Callable[[int, int], None] | None = None,
-    **options: Any,
-) -> pl.DataFrame:
+def report(source: Any, metrics: Any = None, **options: Any) -> pl.DataFrame:
     """Every metric of a rank table, for each model, side and tie rule, and for each group of its tasks.
 
     The values of a model with several seeds are means over them, its intervals are over queries and seeds.
 
+    A dataset is read a part at a time: its rows are written to a temporary folder, queries whole in one
+    part. Sums over queries are added over the parts, and medians come from counts of ranks.
+    Memory grows with the entities, the answers of the largest query and the groups, not with the rows. Left
+    out (null) are chance levels that are drawn, of more than a million tasks: power means, functions of
+    weighted means but the geometric.
+
     Args:
-        table: a rank table; checked. Or what `tasks_of` returns, of whose rows `side` is needed, and where
-            they are there `model`, `seed` and the columns of `by`. Each model is reported by itself.
+        source: a rank table; checked. Or what `tasks_of` returns, of whose rows `side` is needed, and where
+            they are there `model`, `seed` and the columns of `by`. Each model is reported by itself. Or a
+            dataset, whose files are read twice.
         metrics: what to compute; `default_metrics` when None.
-        by: a `Breakdown` or several; each divides the tasks by itself.
-        group_metrics: what to compute of each group; `metrics`, or `default_group_metrics` where
-            these are None.
-        sides: of head, tail, relation, and both of head and tail; sides that the table lacks are left out. A
-            table of predicted relations alone is reported as that side, whichever are named.
-        on_progress: called with (done, total) parts of the table.
-        options: of `evaluate`.
+        options: of `report_and_sizes`.
 
     Returns:
         One row for each model, group, side, tie rule and metric, with the columns `model` (null without
@@ -200,86 +84,88 @@ def report(
         `seeds` and `deviation_over_seeds` are left out.
 
     Raises:
-        ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
-            table lacks, or the seeds of a model rank different tasks.
+        ValueError: as `report_and_sizes`.
     """
-    if isinstance(table, tuple):
-        tasks, rows = table
-    else:
-        tasks, rows = tasks_of(table)
-        require_same_tasks(rows, seeds_of(rows))
-    del table  # ten million ranks take half a GiB
-    sides_checked(sides)
-    breakdowns = breakdowns_named(by)
-    wanted = wanted_metrics(metrics, group_metrics, popularity=tasks.popularity is not None)
-    groups, on_sides = groups_of(rows, breakdowns), OnSides(rows["side"])
-    seeds = rows["seed"].to_numpy() if seeds_of(rows) else None
-    if on_sides.only_relations:
-        sides = (RELATION,)
-    del rows
-    frames: list[pl.DataFrame] = []
-    jobs = [(*group, side) for group in groups for side in sides]
-    for done, (group, index, side) in enumerate(jobs):
-        at = on_sides.of(side, index)
-        if isinstance(at, slice) or len(at):
-            own = part_of(tasks, at)
-            of = None if seeds is None else seeds[at]
-            found = evaluate(own, wanted(group), seeds=of, **options_of(group, options))
-            own = weighed(own)
-            frames.append(frame_of(found, group, side, len(own.optimistic), own.num_queries))
-        if on_progress is not None:
-            on_progress(done + 1, len(jobs))
-    return reported(frames, sides)
+    return report_and_sizes(source, metrics, **options)[0]
 
 
-def sides_checked(sides: Sequence[str]) -> None:
-    """Raises ValueError where one of `sides` is none."""
+def report_and_sizes(
+    source: Any,
+    metrics: Any = None,
+    *,
+    by: Any = (),
+    group_metrics: Iterable[Metric] | None = None,
+    sides: Sequence[str] = SIDES,
+    graph: Any = None,
+    on_progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> tuple[pl.DataFrame, tuple[int, int]]:
+    """What `report` returns, and the numbers of tasks and of tied tasks.
+
+    Args:
+        source: of `report`.
+        metrics: likewise.
+        by: a `Breakdown` or several; each divides the tasks by itself.
+        group_metrics: what to compute of each group; `metrics`, or `default_group_metrics` where
+            these are None.
+        sides: of head, tail, relation, and both of head and tail; sides that the table lacks are left out. A
+            table of predicted relations alone is reported as that side, whichever are named.
+        graph: adds popularity and category to a dataset, as `owkg.ranks.annotated`; None: nothing is added.
+        on_progress: called with (done, total) groups of a table, rows of a dataset, each of which is gone
+            through two or three times.
+        options: of `evaluate`; of a dataset, but for the bootstrap.
+
+    Raises:
+        ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
+            table lacks, or the seeds of a model rank different tasks. Of a dataset naming the files, if a
+            task stands in two of them; if there is too little memory or disk, or intervals are to come from
+            the bootstrap.
+    """
     for side in sides:
         if side not in SIDES:
             raise ArgumentError("sides", f"must be of {', '.join(SIDES)}, got {side!r}.")
-
-
-def reported(frames: list[pl.DataFrame], sides: Sequence[str]) -> pl.DataFrame:
-    """The frames of all groups, one under the other; ValueError where no group has tasks on the sides."""
+    breakdowns = breakdowns_named(by)
+    if not isinstance(source, tuple | RankDataset):
+        source = tasks_of(source)
+        require_same_tasks(source[1], seeds_of(source[1]))
+    if isinstance(source, tuple):
+        columns, popularity = source[1].columns, source[0].popularity is not None
+    else:
+        columns = columns_with(source, graph)
+        popularity = "popularity" in columns
+    for breakdown in breakdowns:
+        require_column(columns, breakdown)
+    asked = list(metrics) if metrics is not None else None
+    grouped = list(group_metrics) if group_metrics is not None else asked or default_group_metrics()
+    whole = checked_options(asked or default_metrics(popularity=popularity), **options)
+    of_groups = checked_options(grouped, **{"draws": _GROUP_DRAWS} | options)
+    plan = Plan(breakdowns, whole, of_groups, sides)
+    if in_parts := isinstance(source, RankDataset):
+        fold = of_parts(source, plan, graph, on_progress)
+    else:
+        fold = of_tasks(source[0], source[1], plan, on_progress)
+    del source  # ten million ranks take half a GiB
+    frames, left_out = [], 0
+    for cut in fold.cuts:
+        found = estimates(cut.gathered, plan.options(cut.group), cut.seeds)
+        left_out += sum(
+            bool(np.isnan(one.expectation_standard_error)) for by in found.values() for one in by.values()
+        )
+        frames.append(_frame_of(found, cut))
     if not frames:
         raise ArgumentError("sides", f"must name a side that the table has, got {', '.join(sides)}.")
-    found = pl.concat(frames)
-    return found if found["seeds"].count() else found.drop("seeds", "deviation_over_seeds")
-
-
-def wanted_metrics(metrics: Any, group_metrics: Any, *, popularity: bool) -> Callable[[Group], list[Metric]]:
-    """The metrics of each group, as `report` takes the arguments.
-
-    Args:
-        metrics: of the whole table, or None.
-        group_metrics: of its groups, or None.
-        popularity: whether the popularity of the answers is known.
-    """
-    asked = list(metrics) if metrics is not None else None
-    whole = asked or default_metrics(popularity=popularity)
-    grouped = list(group_metrics) if group_metrics is not None else asked or default_group_metrics()
-    return lambda group: grouped if group.by else whole
-
-
-def options_of(group: Group, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `evaluate` for a group: fewer draws where it is not a whole table."""
-    return {"draws": _GROUP_DRAWS} | options if group.by else options
+    if in_parts and left_out:
+        said = f"they would be drawn of more than {MOST_DRAWN:,} tasks"
+        warnings.warn(f"{fold.name}: {left_out:,} chance levels are left out: {said}.", stacklevel=2)
+    made = pl.concat(frames)
+    sizes = fold.tasks, fold.tied
+    return made if made["seeds"].count() else made.drop("seeds", "deviation_over_seeds"), sizes
 
 
 def warn_bounded(source: Any, rows: pl.DataFrame) -> None:
     """Warns (UserWarning) where ranks are bounds: a metric is then known between two ends."""
     if "bounded" in rows.columns:
         warn_of_bounds(source, int(rows["bounded"].sum()), len(rows))
-
-
-def warn_of_bounds(source: Any, many: int, rows: int) -> None:
-    """Warns (UserWarning) if `many` of the ranks, above 0, are bounds."""
-    if many:
-        warnings.warn(
-            f"{source}: {many:,} of {rows:,} ranks are bounds of ranks that are not known, so metrics "
-            "are known between those of the tie rules pessimistic and optimistic.",
-            stacklevel=4,
-        )
 
 
 def warn_of(path: Any, found: pl.DataFrame, metrics: list[Metric] | None) -> None:
@@ -352,23 +238,6 @@ def _warn_few(path: Any, found: pl.DataFrame) -> None:
         )
 
 
-def breakdowns_named(by: Any) -> list[Breakdown]:
-    """The breakdowns that `by` of `report` names.
-
-    Raises:
-        ValueError: if there is no such breakdown.
-    """
-    return [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
-
-
-def _breakdown(name: Any) -> Breakdown:
-    try:
-        return Breakdown(name)
-    except ValueError:
-        known = ", ".join(breakdown.value for breakdown in Breakdown)
-        raise ArgumentError("by", f"must be of {known}, got {name!r}.") from None
-
-
 _SCHEMA: Any = {
     "model": pl.String,
     "by": pl.String,
@@ -382,18 +251,11 @@ _SCHEMA: Any = {
 }
 
 
-def frame_of(found: Estimates, group: Group, side: str, tasks: int, queries: int) -> pl.DataFrame:
-    """The rows of one group and side in a report.
-
-    Args:
-        found: of `evaluate`.
-        group: the tasks are of it.
-        side: likewise.
-        tasks: how many they are.
-        queries: how many they belong to.
-    """
+def _frame_of(found: Estimates, cut: Cut) -> pl.DataFrame:
+    """The rows of one group and side in a report."""
+    sizes = cut.gathered.tasks, cut.gathered.queries
     rows = [
-        (*group, side, rule.value, name, *estimate, tasks, queries)
+        (*cut.group, cut.side, rule.value, name, *estimate, *sizes)
         for rule, estimates in found.items()
         for name, estimate in estimates.items()
     ]

@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 
 from owkg.metrics.measures import Metric
-from owkg.metrics.report import COLUMNS, report, warn_bounded, warn_of
-from owkg.metrics.streamed import stream_report
+from owkg.metrics.report import COLUMNS, report_and_sizes, warn_bounded, warn_of
 from owkg.ranks import RankDataset, RankTable
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.tasks import tasks_of
@@ -44,7 +43,7 @@ def reports(
     for path in files:
         source = sources.pop(0)
         if isinstance(source, RankDataset):
-            found, size = stream_report(source, metrics, graph=graph, **options)
+            found, size = report_and_sizes(source, metrics, graph=graph, **options)
         else:
             found, size = _of_table(path, source, metrics, options)
         warn_of(path, found, metrics)
@@ -62,7 +61,6 @@ def _of_table(
         require_same_tasks(rows, seeds_of(rows))
         warn_bounded(path, rows)
         rows = rows.select(pl.col("side").cast(pl.Categorical), pl.col(COLUMNS & set(rows.columns)))
-        size = len(rows), int((tasks.optimistic < tasks.pessimistic).sum())
-        return report((tasks, rows), metrics, **options), size
+        return report_and_sizes((tasks, rows), metrics, **options)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

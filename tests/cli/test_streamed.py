@@ -10,7 +10,7 @@ import pytest
 from owkg.cli.main import main
 from owkg.judge import streamed as judged
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.metrics import streamed
+from owkg.metrics import fold
 from owkg.ranks import partitions, write_ranks
 
 
@@ -30,7 +30,7 @@ def _ranks(seed: int) -> pl.DataFrame:
 def call(tmp_path, monkeypatch, capsys, request):
     """Runs `owkg ...` beside two models in files and as a dataset; gives (code, output, error)."""
     monkeypatch.chdir(tmp_path)
-    for module in (partitions, streamed, judged):
+    for module in (partitions, fold, judged):
         monkeypatch.setattr(module, "rows_of_part", lambda rows: request.param)
     for seed, name in enumerate(("complex", "transe")):
         table = _ranks(seed)

@@ -14,7 +14,7 @@ from owkg.metrics import (
     report,
     tasks_of,
 )
-from owkg.metrics.report import popularity_bins
+from owkg.metrics.fold import popularity_bins
 
 NAMES = ("mrr", "amri", "macro-hits@3")
 SUMMARIES = [metric(name) for name in NAMES]

@@ -126,7 +126,7 @@ def test_the_normal_cdf_of_z_is_averaged(found):
 
 def test_a_dataset_as_in_memory(tmp_path, monkeypatch):
     """In parts of few rows, a folder a model and seed; with the breakdown by seed too."""
-    for module in ("metrics.streamed", "ranks.partitions"):
+    for module in ("metrics.fold", "ranks.partitions"):
         monkeypatch.setattr(f"owkg.{module}.rows_of_part", lambda rows: 70)
     frame = pl.concat([ranks().with_columns(model=pl.lit("a")), ranks(2.0).with_columns(model=pl.lit("b"))])
     for (model, seed), part in frame.partition_by("model", "seed", as_dict=True, include_key=False).items():

@@ -10,10 +10,10 @@ import pytest
 
 import owkg
 from owkg.errors import ArgumentError
-from owkg.metrics import metric, report, streamed
+from owkg.metrics import fold, metric, report
 from owkg.metrics.registry import LISTING
+from owkg.metrics.report import report_and_sizes
 from owkg.metrics.sources import reports
-from owkg.metrics.streamed import stream_report
 from owkg.ranks import RankDataset, partitions, read_ranks, write_ranks
 from owkg.ranks.dataset import is_dataset
 
@@ -60,7 +60,7 @@ def same(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @pytest.fixture
 def small_parts(monkeypatch):
     """Parts of few rows, so that a small table has several."""
-    for module in (streamed, partitions):
+    for module in (fold, partitions):
         monkeypatch.setattr(module, "rows_of_part", lambda rows: 60)
 
 
@@ -73,7 +73,7 @@ def table(full_table) -> pl.DataFrame:
 
 @pytest.mark.parametrize("options", [{}, {"by": ["relation", "popularity"]}, {"level": None}, {"level": 0.5}])
 def test_a_report_is_that_of_the_rows_in_memory(small_parts, table, tmp_path, options):
-    found, sizes = stream_report(written(table, tmp_path / "ranks"), SOME, **options)
+    found, sizes = report_and_sizes(written(table, tmp_path / "ranks"), SOME, **options)
     same(found, report(table, SOME, **options))
     tied = table.filter(pl.col("optimistic") < pl.col("pessimistic"))
     assert sizes == (len(table), len(tied))
@@ -82,7 +82,7 @@ def test_a_report_is_that_of_the_rows_in_memory(small_parts, table, tmp_path, op
 def test_every_metric_is_that_of_the_rows_in_memory(small_parts, table, tmp_path):
     every = [metric(entry.example) for entry in LISTING]
     chosen = {"sides": ("both",), "ties": ("optimistic", "exact"), "draws": 300}
-    found, _ = stream_report(written(table, tmp_path / "ranks"), every, **chosen)
+    found, _ = report_and_sizes(written(table, tmp_path / "ranks"), every, **chosen)
     same(found, report(table, every, **chosen))
 
 
@@ -91,20 +91,20 @@ def test_without_weights_and_popularity(small_parts, table, tmp_path, drop):
     table = table.drop(drop)
     names = ["mrr", "zmr", "gmr", "hmr", "count", "macro-mrr"] + ["median_rank"] * (len(drop) == 1)
     chosen = {"metrics": [metric(name) for name in names], "sides": ("both",), "ties": ("exact", "realistic")}
-    same(stream_report(written(table, tmp_path / "ranks"), **chosen)[0], report(table, **chosen))
+    same(report_and_sizes(written(table, tmp_path / "ranks"), **chosen)[0], report(table, **chosen))
 
 
 def test_tasks_of_relations(small_parts, table, tmp_path):
     relations = table.with_columns(side=pl.lit("relation")).unique(["head", "relation", "tail", "model"])
     both = pl.concat([table, relations])
     for i, one in enumerate((relations, both)):
-        same(stream_report(written(one, tmp_path / str(i)), SOME)[0], report(one, SOME))
+        same(report_and_sizes(written(one, tmp_path / str(i)), SOME)[0], report(one, SOME))
 
 
 @pytest.mark.filterwarnings("ignore:.*intervals may be too narrow")
 def test_raw_ranks_have_no_macro_metrics(small_parts, table, tmp_path):
     some = table.with_columns(filtered=pl.Series(np.arange(len(table)) > 3))
-    same(stream_report(written(some, tmp_path / "some"), SOME)[0], report(some, SOME))
+    same(report_and_sizes(written(some, tmp_path / "some"), SOME)[0], report(some, SOME))
     raw = table.with_columns(filtered=False).drop("weight")
     with pytest.warns(UserWarning, match="no macro metrics"):
         found, _ = reports([tmp_path], [written(raw, tmp_path / "raw")], sides=("both",))
@@ -118,12 +118,12 @@ def test_labels_and_ids(small_parts, table, tmp_path, kind):
         ["head", "relation", "tail", "side", "model"], maintain_order=True
     )
     ids = ids.with_columns(pl.col("head", "relation", "tail").cast(kind))
-    same(stream_report(written(ids, tmp_path / "ranks"), SOME)[0], report(ids, SOME))
+    same(report_and_sizes(written(ids, tmp_path / "ranks"), SOME)[0], report(ids, SOME))
 
 
 def test_rows_of_one_file_that_say_the_same_are_one_task(small_parts, table, tmp_path):
     again = pl.concat([table, table[:7]])
-    found, sizes = stream_report(written(again, tmp_path / "ranks", files=1), SOME)
+    found, sizes = report_and_sizes(written(again, tmp_path / "ranks", files=1), SOME)
     same(found, report(again, SOME))
     assert sizes[0] == len(table)
 
@@ -131,13 +131,13 @@ def test_rows_of_one_file_that_say_the_same_are_one_task(small_parts, table, tmp
 def test_a_temporary_folder_that_is_not_there(small_parts, table, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", "/nowhere")
     with pytest.raises(ValueError, match=r"the variable TMPDIR must name a folder .* got '/nowhere'"):
-        stream_report(written(table, tmp_path), [metric("mrr")])
+        report_and_sizes(written(table, tmp_path), [metric("mrr")])
 
 
 def test_progress_ends_with_all_rows(small_parts, table, tmp_path):
     told = []
     dataset = written(table, tmp_path / "ranks")
-    stream_report(dataset, SOME, on_progress=lambda *counts: told.append(counts))
+    report_and_sizes(dataset, SOME, on_progress=lambda *counts: told.append(counts))
     assert told[-1] == (2 * len(table), 2 * len(table))
     assert told == sorted(told)
 
@@ -146,7 +146,7 @@ def test_drawn_chance_levels_of_many_tasks_are_left_out(small_parts, table, tmp_
     monkeypatch.setattr(sys.modules["owkg.metrics.evaluate"], "MOST_DRAWN", 10)
     dataset = written(table, tmp_path / "ranks")
     with pytest.warns(UserWarning, match="2 chance levels are left out"):
-        found, _ = stream_report(dataset, [metric("power-mean@2")], sides=("both",), ties=("exact",))
+        found, _ = report_and_sizes(dataset, [metric("power-mean@2")], sides=("both",), ties=("exact",))
     assert found["expectation"].null_count() == 2
     assert found["value"].null_count() == 0
 
@@ -208,9 +208,9 @@ def test_folders_name_columns(small_parts, table, tmp_path):
     (tmp_path / "ranks" / "_done").touch()
     table.write_parquet(tmp_path / "ranks" / ".part-1.parquet")
     both = pl.concat([table.filter(model="a").with_columns(model=pl.lit(name)) for name in ("a", "b c")])
-    same(stream_report(RankDataset.of(tmp_path / "ranks"), SOME)[0], report(both, SOME))
+    same(report_and_sizes(RankDataset.of(tmp_path / "ranks"), SOME)[0], report(both, SOME))
     for source in (tmp_path / "ranks" / "model=a", tmp_path / "ranks" / "model=a" / "*.parquet"):
-        assert stream_report(RankDataset.of(source), SOME)[0]["model"].unique().to_list() == ["a"]
+        assert report_and_sizes(RankDataset.of(source), SOME)[0]["model"].unique().to_list() == ["a"]
 
 
 def folder(path):
@@ -220,7 +220,7 @@ def folder(path):
 
 def refused(source, message, **options):
     with pytest.raises(ValueError, match=message):
-        stream_report(source if isinstance(source, RankDataset) else RankDataset.of(source), **options)
+        report_and_sizes(source if isinstance(source, RankDataset) else RankDataset.of(source), **options)
 
 
 def test_bad_files_are_named(table, tmp_path):
@@ -308,9 +308,9 @@ def test_rows_of_no_weight_change_nothing(small_parts, table, tmp_path):
     some = table.with_columns(weight=pl.when(lacking).then(0.0).otherwise(weight))
     chosen = [*SOME, metric("median_rank"), metric("count")]
     options = {"by": ["relation"], "group_metrics": chosen}
-    dataset = stream_report(written(some, tmp_path / "some"), chosen, **options)[0]
+    dataset = report_and_sizes(written(some, tmp_path / "some"), chosen, **options)[0]
     same(dataset, report(some, chosen, **options))
-    whole = stream_report(written(some.filter(pl.col("weight") > 0), tmp_path / "cut"), chosen)[0]
+    whole = report_and_sizes(written(some.filter(pl.col("weight") > 0), tmp_path / "cut"), chosen)[0]
     same(dataset.filter(pl.col("by").is_null()), whole)
 
 
@@ -325,7 +325,7 @@ def test_too_little_memory_or_disk_is_told_before_the_work(table, tmp_path, monk
     refused(
         dataset, r"`ranks` must leave memory for parts of \d+ of \d+ rows: 0\.25 GiB .* and 0\.12 are free"
     )
-    for module in (streamed, partitions):
+    for module in (fold, partitions):
         monkeypatch.setattr(module, "free_memory", lambda: 2**28 + 2**20)
     wide = written(table.with_columns(candidates=pl.lit(10**6, pl.Int64)), tmp_path / "wide")
     refused(
@@ -334,7 +334,7 @@ def test_too_little_memory_or_disk_is_told_before_the_work(table, tmp_path, monk
         by="relation",
         metrics=[metric("median_rank")],
     )
-    for module in (streamed, partitions):
+    for module in (fold, partitions):
         monkeypatch.setattr(module, "free_memory", lambda: None)
     monkeypatch.setattr(partitions, "disk_free", lambda folder: 10)
     refused(dataset, "must fit on the disk once more")
@@ -342,7 +342,7 @@ def test_too_little_memory_or_disk_is_told_before_the_work(table, tmp_path, monk
 
 def test_nothing_is_left_behind(small_parts, table, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(folder(tmp_path / "aside")))
-    stream_report(written(table, tmp_path / "ranks"), SOME)
+    report_and_sizes(written(table, tmp_path / "ranks"), SOME)
     table[4:5].write_parquet(tmp_path / "ranks" / "again.parquet")
     refused(tmp_path / "ranks", "both rank")
     assert list((tmp_path / "aside").iterdir()) == []
@@ -358,8 +358,8 @@ def test_powers_beyond_the_scale_of_a_sum_are_refused(small_parts, table, tmp_pa
 def test_the_number_of_parts_changes_nothing(table, tmp_path, monkeypatch):
     dataset, found = written(table, tmp_path / "ranks"), []
     for size in (7, 50, 10**6):
-        monkeypatch.setattr(streamed, "rows_of_part", lambda rows, size=size: size)
-        found.append(stream_report(dataset, SOME, sides=("both",))[0])
+        monkeypatch.setattr(fold, "rows_of_part", lambda rows, size=size: size)
+        found.append(report_and_sizes(dataset, SOME, sides=("both",))[0])
     for one, other in itertools.pairwise(found):
         same(one, other)
     assert read_ranks(dataset.files[0].path).frame.height == dataset.files[0].rows

@@ -1,0 +1,434 @@
+"""A fold over ranks: what metrics take of each group and side, of tasks in memory or of files in parts."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from owkg import checks
+from owkg.errors import ArgumentError
+from owkg.files.storage import free_memory
+from owkg.kg import CATEGORIES
+from owkg.kg.popularity import HALF_LINKS
+from owkg.metrics.added import Added
+from owkg.metrics.evaluate import Options, in_memory, refuse_many_candidates
+from owkg.metrics.gathered import Gathered
+from owkg.metrics.query_sums import LARGEST_LOG
+from owkg.ranks.annotate import annotated
+from owkg.ranks.dataset import RankDataset
+from owkg.ranks.partitions import Partitions, partitions, rows_of_part
+from owkg.ranks.seeds import Runs, require_same_tasks, seeds_of
+from owkg.ranks.table import RELATION, RankTable
+from owkg.ranks.tasks import Tasks, part_of, weighed
+
+SIDES = ("head", "tail", "relation", "both")
+# Columns that a graph adds.
+_OF_GRAPH = ("popularity", "relation_popularity", "category", "half_link")
+# Groups by popularity, about.
+_DECADES = 10
+
+
+class Breakdown(StrEnum):
+    """What the tasks of a table may be divided by, beside side and tie rule."""
+
+    RELATION = "relation"
+    CATEGORY = "category"
+    POPULARITY = "popularity"
+    HALF_LINK = "half-link"
+    SEED = "seed"
+
+    @property
+    def column(self) -> str:
+        """Of the rank table."""
+        return self.value.replace("-", "_")
+
+
+def popularity_bins(popularity: pl.Series) -> pl.Series:
+    """Decades of popularity as text: 0, 1-9, 10-99, ..."""
+    unique = popularity.unique().to_list()
+    names = ["0" if n == 0 else f"{10 ** (d := len(str(n)) - 1)}-{10 ** (d + 1) - 1}" for n in unique]
+    return popularity.replace_strict(unique, names, return_dtype=pl.String)
+
+
+def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
+    """The group of each row.
+
+    Raises:
+        ValueError: if the table lacks what it takes.
+    """
+    require_column(rows.columns, breakdown)
+    column = rows[breakdown.column]
+    return popularity_bins(column) if breakdown is Breakdown.POPULARITY else column.cast(pl.String)
+
+
+def require_column(columns: Sequence[str], breakdown: Breakdown) -> None:
+    """Raises ValueError if a rank table of these columns cannot be divided so."""
+    if breakdown.column not in columns:
+        hint = "" if breakdown is Breakdown.SEED else "; owkg.ranks.annotated (--kg) counts it in a graph"
+        raise ArgumentError(
+            "by", f"must name a column of the rank table, got {breakdown.value}, which it lacks{hint}."
+        )
+
+
+def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
+    """Each label, in order, and the indices of its rows."""
+    codes = labels.to_frame("label").with_row_index("row")
+    groups = codes.group_by("label", maintain_order=True).agg("row")
+    found = dict(zip(groups["label"].to_list(), groups["row"], strict=True))
+    for label in sorted(found, key=lambda label: _order(labels.name, label)):
+        yield label, found[label].to_numpy()
+
+
+def _order(name: str, label: str) -> tuple[int, int, str]:
+    """What the labels of a column are sorted by: numbers by their size, others by their letters."""
+    first = label.partition("-")[0]
+    return (0, int(first), label) if first.isdigit() and name in ("popularity", "seed") else (1, 0, label)
+
+
+_ALL = slice(None)
+
+
+class Group(NamedTuple):
+    """Some tasks of a table: those of a model, or of a group within it.
+
+    Attributes:
+        model: None where the table has none.
+        by: what the tasks are divided by; None: not at all.
+        label: of the group.
+    """
+
+    model: str | None
+    by: str | None = None
+    label: str | None = None
+
+    def place(self, breakdowns: Sequence[Breakdown]) -> tuple[Any, ...]:
+        """What groups are sorted by in a report."""
+        by = -1 if self.by is None else list(breakdowns).index(Breakdown(self.by))
+        return self.model or "", by, _order(self.by or "", self.label or "")
+
+
+def groups_of(rows: pl.DataFrame, breakdowns: Sequence[Breakdown]) -> list[tuple[Group, Any]]:
+    """The groups of a report in their order, and the indices of their rows.
+
+    Raises:
+        ValueError: if the rows lack what a breakdown takes.
+    """
+    found: list[tuple[Group, Any]] = []
+    several = "model" in rows.columns and rows["model"].n_unique() > 1
+    named = rows["model"][0] if "model" in rows.columns else None
+    for model, index in _slices(rows["model"]) if several else [(named, _ALL)]:
+        found.append((Group(model), index))
+        own = np.arange(len(rows))[index]
+        for breakdown in breakdowns:
+            labels = _labels(rows[index], breakdown)
+            found += [(Group(model, breakdown.value, label), own[at]) for label, at in _slices(labels)]
+    return found
+
+
+class OnSides:
+    """Which rows are of which side; `both` stands for heads and tails."""
+
+    def __init__(self, side: pl.Series) -> None:
+        """From the column side."""
+        self._side_of = np.zeros(len(side), np.int8)
+        for i, name in enumerate(SIDES[:3]):
+            self._side_of[(side == name).to_numpy()] = i
+        self._relations = self._side_of == SIDES.index(RELATION)
+
+    def of(self, side: str, index: Any) -> Any:
+        """Those of the rows `index` that are of a side."""
+        if side == "both" and not self._relations.any():
+            return index
+        own = ~self._relations if side == "both" else self._side_of == SIDES.index(side)
+        return np.arange(len(own))[index][own[index]]
+
+
+def breakdowns_named(by: Any) -> list[Breakdown]:
+    """The breakdowns that `by` of `report` names.
+
+    Raises:
+        ValueError: if there is no such breakdown.
+    """
+    return [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
+
+
+def _breakdown(name: Any) -> Breakdown:
+    try:
+        return Breakdown(name)
+    except ValueError:
+        known = ", ".join(breakdown.value for breakdown in Breakdown)
+        raise ArgumentError("by", f"must be of {known}, got {name!r}.") from None
+
+
+class Cut(NamedTuple):
+    """The tasks of a group and side.
+
+    Attributes:
+        group: of the tasks.
+        side: likewise.
+        gathered: what metrics take of them.
+        seeds: of those of each seed, where there are several.
+    """
+
+    group: Group
+    side: str
+    gathered: Gathered
+    seeds: Sequence[Gathered]
+
+
+class Plan(NamedTuple):
+    """What is asked of a fold.
+
+    Attributes:
+        breakdowns: what the tasks are divided by.
+        whole: options of whole tables.
+        grouped: options of groups.
+        sides: of `SIDES`.
+    """
+
+    breakdowns: list[Breakdown]
+    whole: Options
+    grouped: Options
+    sides: Sequence[str]
+
+    def options(self, group: Group) -> Options:
+        """Those of a group."""
+        return self.grouped if group.by else self.whole
+
+
+@dataclass
+class Fold:
+    """The cuts, one after the other, and what was counted meanwhile: whole when the cuts have been taken.
+
+    Attributes:
+        name: of the source, for messages.
+        cuts: in the order of a report.
+        tasks: how many there are.
+        tied: how many of them are tied.
+    """
+
+    name: str
+    cuts: Iterator[Cut]
+    tasks: int = 0
+    tied: int = 0
+
+
+def of_tasks(
+    tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Callable[[int, int], None] | None
+) -> Fold:
+    """The fold of tasks in memory: one chunk, whose cuts are gathered as they are asked for.
+
+    Args:
+        tasks: at least one.
+        rows: of the tasks; `side`, and where they are there `model`, `seed` and the columns of `plan`.
+        plan: what is asked.
+        on_progress: called with (done, total) groups and sides.
+
+    Raises:
+        ValueError: if a task has too many candidates.
+    """
+    refuse_many_candidates(tasks)
+    if (rows["side"] == RELATION).all():
+        plan = plan._replace(sides=(RELATION,))
+
+    def cuts() -> Iterator[Cut]:
+        found = _cuts(tasks, rows, plan, seeds_of(rows), on_progress)
+        for (group, side), parts in groupby(found, key=lambda cut: cut[0][:2]):
+            whole, *seeds = (in_memory(own, plan.options(group)) for _, own in parts)
+            yield Cut(group, side, whole, seeds)
+
+    return Fold("ranks", cuts(), len(rows), int((tasks.optimistic < tasks.pessimistic).sum()))
+
+
+def columns_with(dataset: RankDataset, graph: Any) -> list[str]:
+    """The columns of a dataset, and those that a graph adds."""
+    more = [] if graph is None else [name for name in _OF_GRAPH if name not in dataset.columns]
+    return [*dataset.columns, *more]
+
+
+def of_parts(
+    dataset: RankDataset, plan: Plan, graph: Any, on_progress: Callable[[int, int], None] | None
+) -> Fold:
+    """The fold of a dataset, part after part of whole queries; what is gathered of each cut is added up.
+
+    Args:
+        dataset: its files are read twice.
+        plan: what is asked; no bootstrap.
+        graph: adds popularity and category; None: nothing is added.
+        on_progress: called with (done, total) rows; each is gone through two or three times.
+
+    Raises:
+        ValueError: as `owkg.metrics.report`.
+    """
+    _refuse_bootstrap(plan.whole)
+    fold = Fold(str(dataset.source), iter(()))
+    fold.cuts = _added(dataset, plan, graph, on_progress, fold)
+    return fold
+
+
+def _added(
+    dataset: RankDataset, plan: Plan, graph: Any, on_progress: Callable[[int, int], None] | None, fold: Fold
+) -> Iterator[Cut]:
+    columns = columns_with(dataset, graph)
+    passes = 3 if any(Added(one).needs_second_pass for one in (plan.whole, plan.grouped)) else 2
+    told = _Told(on_progress, passes * dataset.rows)
+
+    def prepared(batch: pl.DataFrame) -> pl.DataFrame:
+        return annotated(RankTable.trusted(batch), graph).select(columns)
+
+    runs, bounds = dataset.seeds(), 0
+    with partitions(
+        dataset,
+        None if graph is None else prepared,
+        labels={"category": (*CATEGORIES, ""), "half_link": HALF_LINKS},
+        rows_of_part=rows_of_part(dataset.rows),
+        on_progress=told.of_rows,
+    ) as parts:
+        if parts.sides == (RELATION,):
+            plan = plan._replace(sides=(RELATION,))
+        for one in (plan.whole, plan.grouped) if plan.breakdowns else (plan.whole,):
+            refuse_extremes(parts, one)
+        _require_memory_of_groups(parts, plan, sum(1 + len(seeds) for seeds in runs.values()))
+        found: dict[_Key, Added] = {}
+        weightless: dict[_Key, Added] = {}
+        for tasks, rows in _parts(parts, told, runs):
+            fold.tasks += len(rows)
+            fold.tied += int((tasks.optimistic < tasks.pessimistic).sum())
+            bounds += int(rows["bounded"].sum()) if "bounded" in rows.columns else 0
+            for key, own in _cuts(tasks, rows, plan, runs):
+                to = found if own.weight is None or own.weight.any() else weightless
+                if key not in to:
+                    to[key] = Added(plan.options(key[0]))
+                to[key].add(own)
+        # A group of which no part has any weight.
+        nothing = weightless.keys() - found.keys()
+        found |= {key: weightless[key] for key in nothing}
+        for tasks, rows in _parts(parts, told, runs) if passes == 3 else ():
+            for key, own in _cuts(tasks, rows, plan, runs):
+                if own.weight is None or own.weight.any() or key in nothing:
+                    found[key].add_below(own)
+    warn_of_bounds(dataset.source, bounds, fold.tasks)
+    places = {side: i for i, side in enumerate(plan.sides)}
+    wholes = [(group, side) for group, side, seed in found if seed is None]
+    for group, side in sorted(wholes, key=lambda key: (key[0].place(plan.breakdowns), places[key[1]])):
+        seeds = runs.get(group.model, ()) if group.by != Breakdown.SEED else ()
+        yield Cut(group, side, found[group, side, None], [found[group, side, seed] for seed in seeds])
+
+
+_Key = tuple[Group, str, int | None]
+
+
+class _Told:
+    """Tells progress in rows, over several passes."""
+
+    def __init__(self, on_progress: Callable[[int, int], None] | None, total: int) -> None:
+        self._on_progress, self._total, self._done = on_progress, total, 0
+
+    def of_rows(self, done: int, _: int) -> None:
+        """So many rows of the first pass are done."""
+        self._done = done
+        self.more(0)
+
+    def more(self, rows: int) -> None:
+        """So many more rows are done."""
+        self._done = min(self._done + rows, self._total)
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total)
+
+
+def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, pl.DataFrame]]:
+    """The tasks of each part, and of their rows what they may be divided by."""
+    for number in range(parts.count):
+        if (found := parts.tasks(number)) is not None:
+            tasks, rows = found
+            if runs:
+                named = rows.with_columns(parts.labelled(rows[n]) for n in ("model",) if n in rows.columns)
+                require_same_tasks(named, runs, labelled=parts.labelled)
+            kept = [
+                name
+                for name in ("model", "bounded", *(one.column for one in Breakdown))
+                if name in rows.columns
+            ]
+            yield tasks, rows.select("side").with_columns(parts.labelled(rows[name]) for name in kept)
+            told.more(len(rows))
+
+
+def _cuts(
+    tasks: Tasks,
+    rows: pl.DataFrame,
+    plan: Plan,
+    runs: Runs,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Iterator[tuple[_Key, Tasks]]:
+    """The tasks of each group and side that has some, and those of each seed where there are several."""
+    on_sides = OnSides(rows["side"])
+    of = rows["seed"].to_numpy() if runs else np.empty(0)
+    jobs = [(group, index, side) for group, index in groups_of(rows, plan.breakdowns) for side in plan.sides]
+    for done, (group, index, side) in enumerate(jobs):
+        at = on_sides.of(side, index)
+        if isinstance(at, slice) or len(at):
+            yield (group, side, None), weighed(part_of(tasks, at))
+            for seed in runs.get(group.model, ()) if group.by != Breakdown.SEED else ():
+                own = part_of(tasks, np.arange(len(rows))[at][of[at] == seed])
+                yield (group, side, seed), weighed(own)
+        if on_progress is not None:
+            on_progress(done + 1, len(jobs))
+
+
+def _refuse_bootstrap(options: Options) -> None:
+    if options.resampled:
+        raise ArgumentError(
+            "interval",
+            "must be analytic where ranks are in a dataset, as a bootstrap needs all queries in memory; got "
+            f"{options.interval.value}.",
+        )
+
+
+def refuse_extremes(parts: Partitions, options: Options) -> None:
+    """Raises ValueError if weights would have to be scaled by what only all rows together say."""
+    counts = {
+        "popularity": "popularity",
+        "relation_popularity": "relation_popularity",
+        "negatives": "candidates",
+    }
+    for metric in options.metrics:
+        for name, column in counts.items():
+            exponent = getattr(metric.weighting, name)
+            if abs(exponent) * np.log(parts.largest.get(column, 0) + 2.0) > LARGEST_LOG:
+                raise ArgumentError(
+                    "metrics",
+                    f"must weigh by smaller powers where ranks are in a dataset, got {metric.name}.",
+                )
+    if not 1e-50 < (most := parts.largest.get("weight", 1.0)) < 1e50:
+        raise ArgumentError(
+            "ranks", f"must have a largest weight between 1e-50 and 1e50 in a dataset, got {most:g}."
+        )
+
+
+def _require_memory_of_groups(parts: Partitions, plan: Plan, runs: int) -> None:
+    """ValueError if the counts of ranks of all groups do not fit."""
+    models = max(len(parts.entries.get("model", [None])), runs)
+    # A table for every rank and half rank, of each weighting and tie rule.
+    table = 16 * parts.largest["candidates"] * len(plan.sides) * models
+    needed = table * Added(plan.whole).tables
+    for breakdown in plan.breakdowns:
+        # Relations that are numbers are at most as many as the largest of them.
+        labels = parts.entries.get(breakdown.value, range(_DECADES))
+        needed += table * Added(plan.grouped).tables * len(labels)
+    name = "by" if plan.breakdowns else "metrics"
+    checks.memory(name, needed, free_memory(), "the counts of ranks of all groups")
+
+
+def warn_of_bounds(source: Any, many: int, rows: int) -> None:
+    """Warns (UserWarning) if `many` of the ranks, above 0, are bounds."""
+    if many:
+        warnings.warn(
+            f"{source}: {many:,} of {rows:,} ranks are bounds of ranks that are not known, so metrics "
+            "are known between those of the tie rules pessimistic and optimistic.",
+            stacklevel=4,
+        )
