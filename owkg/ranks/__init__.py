@@ -4,6 +4,8 @@ from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank, rank_table
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.files import read_ranks, write_ranks
+from owkg.ranks.imported import Imported, Importer
+from owkg.ranks.importers import convert, register_importer
 from owkg.ranks.keyed import rank_queries
 from owkg.ranks.lists import ranks_from_list
 from owkg.ranks.matrices import ranks_from_matrix
@@ -17,10 +19,13 @@ from owkg.ranks.ties import random_ranks, realistic
 __all__ = [
     "Converted",
     "EntitySets",
+    "Imported",
+    "Importer",
     "RankDataset",
     "RankTable",
     "Ranks",
     "annotated",
+    "convert",
     "known_sets",
     "other_candidates",
     "random_ranks",
@@ -33,6 +38,7 @@ __all__ = [
     "ranks_from_scores",
     "read_ranks",
     "realistic",
+    "register_importer",
     "reweighted",
     "triple_ids",
     "validated",

@@ -8,12 +8,13 @@ from typing import IO, Any, cast
 
 import polars as pl
 
-from owkg import checks
+from owkg import checks, plugins
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import written_aside
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import lists
+from owkg.ranks.imported import OWN, Importer
 from owkg.ranks.table import RankTable, validated, validated_at
 
 # The key of the metadata of a Parquet file under which it is said how a rank table was made.
@@ -48,6 +49,12 @@ def read_ranks(
     return _read(path, graph, untied=untied, complete=True)
 
 
+def own_importer(path: Path) -> Importer | None:
+    """The importer of a user's own that holds a file for one of its kind; None where none does."""
+    plugins.load()
+    return next((one for one in OWN.values() if path.is_file() and one.holds and one.holds(path)), None)
+
+
 def read_lacking(
     path: str | PathLike[str], graph: KnowledgeGraph | None = None, *, untied: bool = False
 ) -> RankTable:
@@ -58,11 +65,14 @@ def read_lacking(
 def _read(
     path: str | PathLike[str], graph: KnowledgeGraph | None, *, untied: bool, complete: bool
 ) -> RankTable:
-    path = path_checked(path)
+    own = own_importer(checks.path("path", path))
+    path = Path(path) if own else path_checked(path)
+    about: dict[str, Any] = {}
     where: dict[str, Any] = {"source": str(path), "place": lambda row: f"{path}, row {row + 1}"}
-    if separator(path) is not None:
+    if own:
+        table, about, _ = own.imported(path, graph if "graph" in own.options else None)
+    elif separator(path) is not None:
         table, where["place"] = read_text_table(path)
-        about: dict[str, Any] = {}
     else:
         table, about = read_parquet(path), _about(path)
     if untied:

@@ -261,7 +261,7 @@ def test_duplicates_in_the_graph_are_told(call, folder):
         ("ranks.parquet --untied --out out.csv", "--untied says nothing about a rank table"),
         ("ranks.parquet --filter none --out out.csv", "--filter says nothing about a rank table"),
         ("list.csv --unanswered --out out.csv", "--unanswered says nothing about a rank list"),
-        ("list.csv --untied --filter train --out out.csv", "--filter needs --kg"),
+        ("list.csv --untied --filter train --out out.csv", "--filter needs a graph (--kg)"),
         (
             "list.csv --untied --kg graph --candidates 9 --out out.csv",
             "--candidates must be absent with a graph",

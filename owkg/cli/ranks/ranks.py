@@ -1,6 +1,5 @@
 """`owkg ranks`: conversion of scores, runs and lists to rank tables."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +9,6 @@ from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
-
-
-class Kind(StrEnum):
-    """What can be converted to a rank table."""
-
-    TABLE = "table"  # a rank table
-    LIST = "list"  # ranks without their ties
-    SCORES = "scores"  # a .npz file of score matrices
-    RUN = "run"  # a TREC run
-
 
 ranks_app = typer.Typer(
     name="ranks",
@@ -41,28 +30,6 @@ ranks_app.command(
     "owkg ranks filtered scores.npz tasks.csv --known known.csv --candidates of_type.csv --out ranks.csv"
 )(filtered)
 
-# What can be said about which input; the rest would go unheard.
-_APPLIES = {
-    "kg": {Kind.SCORES, Kind.RUN, Kind.LIST},
-    "filter": {Kind.SCORES, Kind.RUN, Kind.LIST},
-    "qrels": {Kind.RUN},
-    "split": {Kind.RUN},
-    "num_entities": {Kind.RUN},
-    "tolerance": {Kind.SCORES, Kind.RUN},
-    "score": {Kind.SCORES},
-    "sort": {Kind.SCORES},
-    "unanswered": {Kind.RUN},
-    "unseen": {Kind.SCORES},
-    "untied": {Kind.LIST},
-    "candidates": {Kind.LIST},
-}
-_WORDS = {
-    Kind.TABLE: "a rank table",
-    Kind.LIST: "a rank list",
-    Kind.SCORES: "score matrices",
-    Kind.RUN: "a TREC run",
-}
-
 
 @ranks_app.command(
     epilog="Examples:\n\n"
@@ -78,7 +45,12 @@ def convert(
     ],
     out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
     kind: Annotated[
-        Kind | None, typer.Option("--from", help="What INPUT is; by its name and content when absent.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="table|list|scores|run",
+            help="What INPUT is; by its name and content when absent.",
+        ),
     ] = None,
     kg: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the graph: candidates, filter, popularity.")
@@ -153,98 +125,44 @@ def convert(
     Scores count, not ranks.
     """
     from owkg import ranks
-    from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
-    from owkg.ranks.formats import kind_of
-    from owkg.ranks.lists import converted as converted_list
-    from owkg.ranks.matrices import converted as converted_matrix
 
     out = path_checked(out)
-    kind = Kind(kind_of(source)) if kind is None else kind
-    given = {
-        "kg": kg,
-        "filter": filter_,
-        "qrels": qrels,
-        "split": split,
-        "num_entities": num_entities,
-        "tolerance": tolerance,
-        "score": score or None,
-        "sort": sort,
-        "unanswered": unanswered or None,
-        "untied": untied or None,
-        "candidates": candidates,
-        "unseen": unseen,
-    }
-    for name, value in given.items():
-        if value is not None and kind not in _APPLIES[name]:
-            raise ValueError(f"`{name}` says nothing about {_WORDS[kind]}, which {source} is.")
     check_readable([source, qrels])
     check_writable([out], [source, qrels])
-    notes: list[str] = []
-    graph = None
-    if kg is not None:
-        graph, notes = graph_and_notes(kg)
+    graph, notes = (None, []) if kg is None else graph_and_notes(kg)
     splits = None if filter_ is None else [name.strip() for name in filter_.split(",")]
-    splits = [] if splits == ["none"] else splits
-    width = 0.0 if tolerance is None else tolerance
-    about: dict[str, Any] = {}
-    if kind is Kind.SCORES:
-        table, about = converted_matrix(
-            source,
-            graph,
-            filter_splits=splits,
-            tolerance=width,
-            score=score,
-            unseen=unseen or "error",
-            sort=sort,
-        )
-        if sort is not None:
-            about["sort"] = sort
-    elif kind is Kind.RUN:
-        if graph is not None and qrels is None and split is None:
-            split = "test"
-        if graph is not None:
-            splits = default_filters(graph, split) if splits is None else splits
-            about = {"split": split, "filter": splits} | ({} if qrels is None else {"qrels": qrels.name})
-        table, more = ranks.ranks_from_run(
-            source,
-            graph,
-            qrels=qrels,
-            split=split,
-            num_entities=num_entities,
-            filter_splits=splits,
-            tolerance=width,
-            unanswered=unanswered,
-        )
-        notes += more
-    elif kind is Kind.LIST:
-        if not untied:
-            raise ValueError(
-                f"{source}: a column rank says nothing of ties; with `untied` it is both the optimistic and "
-                "the pessimistic rank."
-            )
-        if splits is not None and graph is None:
-            raise ValueError("`filter` needs --kg, the graph that has these splits.")
-        options: Any = {"graph": graph, "filter_splits": splits}
-        table, about, more = converted_list(source, num_candidates=candidates, **options)
-        notes += more
-    else:
-        read = ranks.read_ranks(source)
-        table, about = read.frame, dict(read.about)
+    table, about, more = ranks.convert(
+        source,
+        kind,
+        graph,
+        filter_splits=[] if splits == ["none"] else splits,
+        qrels=qrels,
+        split=split,
+        num_entities=num_entities,
+        tolerance=tolerance,
+        score=score or None,
+        sort=sort,
+        unanswered=unanswered or None,
+        untied=untied or None,
+        num_candidates=candidates,
+        unseen=unseen,
+    )
+    notes += more
     if model is not None:
-        table = _named(source, table, model, kind)
+        table = _named(source, table, model)
     ranks.write_ranks(table, out, about)
-    if about.get("filter") and kind in (Kind.SCORES, Kind.RUN, Kind.LIST):
+    if about.get("filter"):
         notes += filter_note(table, about["split"], about["filter"])
         notes += unseen_note(about.get("unseen", {}), about["split"])
     _report(out, table, notes, about)
 
 
-def _named(source: Path, table: Any, model: str, kind: Kind) -> Any:
+def _named(source: Path, table: Any, model: str) -> Any:
     """The table with `model` as its only model; ValueError if that would hide others."""
     import polars as pl
 
-    if "model" in table.columns and (kind is not Kind.RUN or table["model"].n_unique() > 1):
+    if "model" in table.columns and table["model"].n_unique() > 1:
         found = ", ".join(repr(name) for name in table["model"].unique().sort()[:5])
         raise ValueError(
             f"`model` must be absent where {source} names models itself ({found}), got {model!r}."

@@ -1,0 +1,161 @@
+"""Importers: what each kind of file is told apart by, and how it becomes a rank table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from owkg import plugins
+from owkg.errors import ArgumentError
+from owkg.kg.graph import KnowledgeGraph
+from owkg.ranks import lists, matrices
+from owkg.ranks.build import default_filters
+from owkg.ranks.files import own_importer, read_ranks
+from owkg.ranks.formats import kind_of
+from owkg.ranks.imported import OWN, Imported, Importer
+from owkg.ranks.runs import ranks_from_run
+
+
+def _table(path: Path, graph: KnowledgeGraph | None) -> Imported:
+    read = read_ranks(path)
+    return Imported(read.frame, dict(read.about))
+
+
+def _list(
+    path: Path,
+    graph: KnowledgeGraph | None,
+    *,
+    untied: bool = False,
+    num_candidates: int | None = None,
+    filter_splits: Sequence[str] | None = None,
+) -> Imported:
+    if not untied:
+        raise ValueError(
+            f"{path}: a column rank says nothing of ties; with `untied` it is both the optimistic and the "
+            "pessimistic rank."
+        )
+    if filter_splits is not None and graph is None:
+        raise ArgumentError("filter_splits", "needs a graph (`kg`) that has these splits.")
+    return Imported(
+        *lists.converted(path, num_candidates=num_candidates, graph=graph, filter_splits=filter_splits)
+    )
+
+
+def _scores(
+    path: Path,
+    graph: KnowledgeGraph | None,
+    *,
+    filter_splits: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    score: bool = False,
+    unseen: str = "error",
+    sort: str | None = None,
+) -> Imported:
+    options = {"filter_splits": filter_splits, "tolerance": tolerance, "score": score, "sort": sort}
+    table, about = matrices.converted(path, graph, unseen=unseen, **options)
+    return Imported(table, about if sort is None else about | {"sort": sort})
+
+
+def _run(
+    path: Path,
+    graph: KnowledgeGraph | None,
+    *,
+    qrels: Path | None = None,
+    split: str | None = None,
+    num_entities: int | None = None,
+    filter_splits: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    unanswered: bool = False,
+) -> Imported:
+    about: dict[str, Any] = {}
+    if graph is not None:
+        split = "test" if qrels is None and split is None else split
+        filter_splits = default_filters(graph, split) if filter_splits is None else filter_splits
+        about = {"split": split, "filter": list(filter_splits)}
+        about |= {} if qrels is None else {"qrels": Path(qrels).name}
+    table, notes = ranks_from_run(
+        path,
+        graph,
+        qrels=qrels,
+        split=split,
+        num_entities=num_entities,
+        filter_splits=filter_splits,
+        tolerance=tolerance,
+        unanswered=unanswered,
+    )
+    return Imported(table, about, notes)
+
+
+_FILTERED = ("graph", "filter_splits")
+IMPORTERS = {
+    one.name: one
+    for one in (
+        Importer("table", "a rank table", _table),
+        Importer("list", "a rank list", _list, (*_FILTERED, "untied", "num_candidates")),
+        Importer("scores", "score matrices", _scores, (*_FILTERED, "tolerance", "score", "unseen", "sort")),
+        Importer(
+            "run",
+            "a TREC run",
+            _run,
+            (*_FILTERED, "qrels", "split", "num_entities", "tolerance", "unanswered"),
+        ),
+    )
+}
+"""By name; `register_importer` adds one of a user's own."""
+
+
+def importers() -> dict[str, Importer]:
+    """All importers by name, those of a user's own behind."""
+    plugins.load()
+    return IMPORTERS | OWN
+
+
+def register_importer(importer: Importer) -> None:
+    """Adds a kind of file, which `convert`, `read_ranks` and all commands that read ranks know from now on.
+
+    Commands import the modules that the environment variable `OWKG_PLUGINS` names first. One of the same
+    name that was registered before is replaced.
+
+    Args:
+        importer: whose `holds` says by name and content which files are of the kind.
+
+    Raises:
+        ValueError: if it is none, has no `holds`, or the name of an importer of owkg.
+    """
+    if not isinstance(importer, Importer) or not callable(importer.read) or not callable(importer.holds):
+        raise ArgumentError(
+            "importer", f"must be of owkg.ranks.Importer, with read and holds, got {importer!r}."
+        )
+    if importer.name in IMPORTERS:
+        raise ArgumentError("importer", f"must have a name of its own, got {importer.name!r}.")
+    OWN[importer.name] = importer
+
+
+def convert(
+    path: str | Path, kind: str | None = None, graph: KnowledgeGraph | None = None, **options: Any
+) -> Imported:
+    """The rank table that a file of ranks, scores or retrieved answers says.
+
+    Args:
+        path: of the file.
+        kind: the name of an importer; None: by name and content of the file.
+        graph: whose labels the file uses: candidates, filter, popularity.
+        **options: of the importer; None where nothing is said.
+
+    Returns:
+        (table, how it was made, sentences that its user should know).
+
+    Raises:
+        ValueError: naming the file and its place; if it is of no kind, or an option says nothing about it.
+        OSError: if the file cannot be opened.
+    """
+    path = Path(path)
+    known = importers()
+    if kind is not None and kind not in known:
+        raise ArgumentError("kind", f"must be one of {', '.join(known)}, got {kind!r}.")
+    chosen = own_importer(path) if kind is None else known[kind]
+    chosen = known[kind_of(path)] if chosen is None else chosen
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in ([] if graph is None else ["graph"]) + list(given):
+        if name not in chosen.options:
+            raise ArgumentError(name, f"says nothing about {chosen.what}, which {path} is.")
+    return chosen.imported(path, graph, **given)
