@@ -1,0 +1,190 @@
+"""A metric, a measure of lists and a kind of file of a user's own, named in one place, known everywhere."""
+
+import json
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg import plugins
+from owkg.cli.main import main
+from owkg.ir.names import MEASURES
+from owkg.metrics import Entry, evaluate, metric, register, tasks, unregister
+from owkg.metrics.list_gains import GAINS
+from owkg.rank_weights import MRR, RankWeight, rank_weight
+from owkg.ranks import Importer, convert, read_ranks, register_importer, write_ranks
+from owkg.ranks.imported import OWN
+
+MODULE = """
+import numpy as np, polars as pl
+from owkg.ir import Measure
+from owkg.metrics import Entry, ListGain, register
+from owkg.rank_weights import RankWeight
+from owkg.ranks import Importer, register_importer
+
+SQUARED = RankWeight("squared-rr", lambda rank: rank**-2.0)
+register(Entry("squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own", lambda: SQUARED))
+register(ListGain("second", ("2nd",), lambda p: 1.0 * (p == 2), lambda added, answers, k: np.ones(len(answers)),
+                  "whether an answer is second", "own"))
+register(Entry("Last", "Last", "1 if the last of the list is relevant", "[0, 1]", "larger", "-", "own",
+               lambda: Measure("Last", lambda judged: np.ones(len(judged.queries)))))
+
+def read(path, graph):
+    rows = [line.split() for line in path.read_text().splitlines()]
+    return pl.DataFrame([
+        {"head": h, "relation": r, "tail": t, "side": "tail", "optimistic": int(n), "pessimistic": int(n),
+         "candidates": 9} for h, r, t, n in rows
+    ])
+
+register_importer(Importer("plain", "a plain list", read, holds=lambda path: path.suffix == ".plain"))
+"""
+QUERIES = 40
+
+
+def _table(seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    rank = rng.integers(1, 10, QUERIES)
+    return pl.DataFrame(
+        {
+            "head": [f"h{i}" for i in range(QUERIES)],
+            "relation": "r",
+            "tail": [f"t{i}" for i in range(QUERIES)],
+            "side": "tail",
+            "optimistic": rank,
+            "pessimistic": rank,
+            "candidates": 20,
+        }
+    )
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with a module that registers all, which commands have been told of, and some files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MODULE)
+    monkeypatch.setenv(plugins.VARIABLE, str(tmp_path / "mine.py"))
+    monkeypatch.setattr(plugins, "_asked", False)
+    for i in range(2):
+        write_ranks(_table(i), f"m{i}.parquet")
+        write_ranks(_table(i).with_columns(model=pl.lit(f"m{i}")), f"folder/m{i}.parquet")
+        lines = [f"q{q} Q0 d{d} 1 {(d * 7 + q * i) % 10} m{i}" for q in range(8) for d in range(10)]
+        (tmp_path / f"m{i}.run").write_text("\n".join(lines) + "\n")
+    (tmp_path / "qrels").write_text("".join(f"q{q} 0 d{q} 1\n" for q in range(8)))
+    (tmp_path / "a.plain").write_text("x r y 2\nx r z 5\n")
+    yield tmp_path
+    for name in ("squared-rr", "macro-second@K", "Last"):
+        unregister(name)
+    GAINS.pop("second", None)
+    OWN.clear()
+    sys.modules.pop("mine", None)
+
+
+SETTING = "--strength 0.7 --sparsity 0.3 --num-answers 5 --num-entities 50"
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("metrics m0.parquet --metric squared-rr --format json", "squared-rr"),
+        ("metrics m0.parquet --metric zsquared-rr,macro-squared-rr,asquared-rr --format json", "zsquared-rr"),
+        ("metrics m0.parquet --metric squared-rr --interval percentile --replicates 20 --format json", "squared-rr"),
+        ("metrics folder --metric squared-rr,macro-second@3 --format json", "macro-second@3"),
+        ("metrics m0.parquet --metric macro-2nd@3 --format json", "macro-second@3"),
+        ("metrics --list --format json", "squared-rr"),
+        ("metrics --list --format csv", "macro-second@K"),
+        ("compare m0.parquet m1.parquet --metric squared-rr --test t --format json", "squared-rr"),
+        ("compare folder --metric macro-second@3 --test t --format json", "macro-second@3"),
+        ("compare m0.run m1.run --qrels qrels --metric Last,AP --test t --format json", "Last"),
+        ("stability m0.parquet m1.parquet --metric squared-rr --draws 5 --size 0.5 --format json", "squared-rr"),
+        ("audit m0.parquet m1.parquet --metric squared-rr --sparsity 0.3 --test t --format json", "squared-rr"),
+        (f"theory --metric squared-rr {SETTING} --format json", "squared-rr"),
+        (f"simulate --metric squared-rr {SETTING} --trials 64 --format json", "squared-rr"),
+        (f"power --metric squared-rr --other-strength 0.8 {SETTING} --format json", "squared-rr"),
+        ("ir m0.run --qrels qrels --metric last --format json", "Last"),
+        ("ranks convert a.plain --out a.csv", "2 ranks"),
+        ("metrics a.plain --metric mrr --format json", "mrr"),
+    ],
+)  # fmt: skip
+def test_every_command_knows_it(own, capsys, command, name):
+    code = main(command.split())
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    assert name in out
+
+
+def test_python_knows_it_without_the_variable(own, monkeypatch):
+    squared = RankWeight("cubed-rr", lambda rank: rank**-3.0)
+    of = Entry("cubed-rr", "cubed-rr", "mean of r^-3", "(0, 1]", "larger", "closed", "own", lambda: squared)
+    register(of)
+    register(of)  # as a cell of a notebook that is run again
+    try:
+        found = evaluate(tasks([1, 2], candidates=9), [metric("cubed-rr"), metric("acubed-rr")])
+        one = found["realistic"]["cubed-rr"]
+        assert one.value == pytest.approx(0.5625)
+        expected = np.mean(np.arange(1, 10) ** -3.0)
+        assert one.expectation == pytest.approx(expected, rel=1e-12)
+        assert found["realistic"]["acubed-rr"].value == pytest.approx((0.5625 - expected) / (1 - expected))
+        assert rank_weight("cubed_rr") is squared
+    finally:
+        unregister("cubed-rr")
+    with pytest.raises(ValueError, match="unknown metric 'cubed-rr'"):
+        metric("cubed-rr")
+
+
+GOOD = Entry(
+    "own", "own", "f", "[0, 1]", "larger", "-", "own", lambda: RankWeight("own", lambda rank: 1 / rank)
+)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("mrr", r"`entry` must be of owkg.metrics.Entry or ListGain, got 'mrr'"),
+        (GOOD._replace(formula=3), "must be of owkg.metrics.Entry"),
+        (GOOD._replace(name="mrr", example="mrr"), "must have names of its own, got 'mrr', which is mrr"),
+        (GOOD._replace(aliases=("ndcg",)), "names of its own, got 'ndcg', which is nDCG"),
+        (GOOD._replace(aliases=("zmrr",)), "names of its own, got 'zmrr', which is zmrr"),
+        (GOOD._replace(aliases=("OWN",)), "aliases in lower case"),
+        (GOOD._replace(example="other"), "must have an example of 'own', got 'other'"),
+        (GOOD._replace(better="up"), "better larger, smaller or -, got 'up'"),
+        (GOOD._replace(better="smaller"), "says that smaller is better"),
+        (GOOD._replace(make=lambda: 3), "must make a RankWeight, a Metric or a Measure, got 3"),
+        (GOOD._replace(make=lambda: MRR), "must make a metric called own, got 'mrr'"),
+        (GOOD._replace(make=lambda: RankWeight("own", lambda rank: "x")), "`weight` of metric 'own'"),
+    ],
+)
+def test_what_cannot_be_registered_is_named(entry, message):
+    with pytest.raises(ValueError, match=message):
+        register(entry)
+    with pytest.raises(ValueError, match="unknown metric 'own'"):
+        metric("own")
+
+
+def test_importers(own):
+    table = read_ranks("a.plain")
+    assert table.frame["optimistic"].to_list() == [2, 5]
+    assert convert("a.plain", "plain").table.equals(table.frame)
+    with pytest.raises(ValueError, match=r"`split` says nothing about a plain list, which a\.plain is"):
+        convert("a.plain", split="test")
+    with pytest.raises(ValueError, match="`kind` must be one of table, list, scores, run, plain, got 'x'"):
+        convert("a.plain", "x")
+    with pytest.raises(ValueError, match="`importer` must have a name of its own, got 'run'"):
+        register_importer(Importer("run", "x", lambda path, graph: None, holds=lambda path: True))
+    with pytest.raises(ValueError, match="`importer` must be of owkg.ranks.Importer, with read and holds"):
+        register_importer(Importer("x", "x", lambda path, graph: None))
+
+
+@pytest.mark.parametrize("name", ["not_there", "broken.py"])
+def test_a_module_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    monkeypatch.setenv(plugins.VARIABLE, name)
+    monkeypatch.setattr(plugins, "_asked", False)
+    assert main(["metrics", "--list"]) == 2
+    assert capsys.readouterr().err.startswith(f"owkg: error: OWKG_PLUGINS: '{name}' cannot be imported: ")
+
+
+def test_a_listing_of_measures(capsys):
+    assert [entry.name for entry in MEASURES][:2] == ["AP[@K]", "nDCG[@K]"]
+    assert json.dumps([entry.listed() for entry in MEASURES])
