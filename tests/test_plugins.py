@@ -24,9 +24,10 @@ from owkg.rank_weights import RankWeight
 from owkg.ranks import Importer, register_importer
 
 SQUARED = RankWeight("squared-rr", lambda rank: rank**-2.0)
-register(Entry("squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own", lambda: SQUARED))
-register(ListGain("second", ("2nd",), lambda p: 1.0 * (p == 2), lambda added, answers, k: np.ones(len(answers)),
-                  "whether an answer is second", "own"))
+register(Entry("squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own",
+               lambda: SQUARED))
+register(ListGain("second", ("2nd",), lambda p: 1.0 * (p == 2),
+                  lambda added, answers, k: np.ones(len(answers)), "whether an answer is second", "own"))
 register(Entry("Last", "Last", "1 if the last of the list is relevant", "[0, 1]", "larger", "-", "own",
                lambda: Measure("Last", lambda judged: np.ones(len(judged.queries)))))
 
@@ -88,7 +89,7 @@ SETTING = "--strength 0.7 --sparsity 0.3 --num-answers 5 --num-entities 50"
     [
         ("metrics m0.parquet --metric squared-rr --format json", "squared-rr"),
         ("metrics m0.parquet --metric zsquared-rr,macro-squared-rr,asquared-rr --format json", "zsquared-rr"),
-        ("metrics m0.parquet --metric squared-rr --interval percentile --replicates 20 --format json", "squared-rr"),
+        ("metrics m0.parquet --metric squared-rr --interval bca --replicates 20", "squared-rr"),
         ("metrics folder --metric squared-rr,macro-second@3 --format json", "macro-second@3"),
         ("metrics m0.parquet --metric macro-2nd@3 --format json", "macro-second@3"),
         ("metrics --list --format json", "squared-rr"),
@@ -96,8 +97,8 @@ SETTING = "--strength 0.7 --sparsity 0.3 --num-answers 5 --num-entities 50"
         ("compare m0.parquet m1.parquet --metric squared-rr --test t --format json", "squared-rr"),
         ("compare folder --metric macro-second@3 --test t --format json", "macro-second@3"),
         ("compare m0.run m1.run --qrels qrels --metric Last,AP --test t --format json", "Last"),
-        ("stability m0.parquet m1.parquet --metric squared-rr --draws 5 --size 0.5 --format json", "squared-rr"),
-        ("audit m0.parquet m1.parquet --metric squared-rr --sparsity 0.3 --test t --format json", "squared-rr"),
+        ("stability m0.parquet m1.parquet --metric squared-rr --draws 5 --size .5", "squared-rr"),
+        ("audit m0.parquet m1.parquet --metric squared-rr --sparsity .3 --test t", "squared-rr"),
         (f"theory --metric squared-rr {SETTING} --format json", "squared-rr"),
         (f"simulate --metric squared-rr {SETTING} --trials 64 --format json", "squared-rr"),
         (f"power --metric squared-rr --other-strength 0.8 {SETTING} --format json", "squared-rr"),
@@ -171,7 +172,7 @@ def test_importers(own):
         convert("a.plain", "x")
     with pytest.raises(ValueError, match="`importer` must have a name of its own, got 'run'"):
         register_importer(Importer("run", "x", lambda path, graph: None, holds=lambda path: True))
-    with pytest.raises(ValueError, match="`importer` must be of owkg.ranks.Importer, with read and holds"):
+    with pytest.raises(ValueError, match=r"`importer` must be of owkg\.ranks\.Importer, with read and holds"):
         register_importer(Importer("x", "x", lambda path, graph: None))
 
 
