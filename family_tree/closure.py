@@ -1,7 +1,7 @@
 """The closure of people under an ontology, in blocks of whole families so that memory stays bounded."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int32
@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from family_tree.families import numbers_of
 from family_tree.fixpoint import Known, fixpoint
 from family_tree.matrices import among
-from family_tree.ontology import Ontology, ontology_of
+from family_tree.ontology import Ontology, Source, ontology_of
 from family_tree.people import People, people_checked
 from family_tree.rules import PARENT, SAME
 from owkg import checks
@@ -28,7 +28,7 @@ class Facts(NamedTuple):
     tail: Int32[np.ndarray, "facts"]
 
 
-def closure(people: Any, ontology: Any, *, block_size: Any = BLOCK_SIZE) -> Iterator[Facts]:
+def closure(people: People, ontology: Source, *, block_size: int = BLOCK_SIZE) -> Iterator[Facts]:
     """All facts that the rules derive, block by block; together the sorted closure, each fact once.
 
     Rules join only people of one family, so families can be closed one after the other. A block holds
@@ -64,7 +64,7 @@ def closure_of(people: People, ontology: Ontology, size: int = BLOCK_SIZE) -> It
     )
 
 
-def closed_graph(people: Any, ontology: Any) -> KnowledgeGraph:
+def closed_graph(people: People, ontology: Source) -> KnowledgeGraph:
     """The closure of `people`, the entities: all its facts, sorted, are the split "train".
 
     Raises:
@@ -82,7 +82,7 @@ def closed_graph(people: Any, ontology: Any) -> KnowledgeGraph:
     return KnowledgeGraph(tuple(people.labels), rules.relations, {"train": facts})
 
 
-def fact_counts(people: Any, ontology: Any) -> dict[str, int]:
+def fact_counts(people: People, ontology: Source) -> dict[str, int]:
     """How many facts the closure holds of each relation, in the order of their names; Raises as `closure`."""
     people_checked(people)
     rules = ontology_of("ontology", ontology)

@@ -1,7 +1,5 @@
 """Families: people who are joined by some line of parents and children; their couples and generations."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Int32, Int64
 from scipy.sparse import csr_array
@@ -13,7 +11,7 @@ from owkg.errors import ArgumentError
 from owkg.ordered import distinct
 
 
-def family_numbers(people: Any) -> Int32[np.ndarray, "people"]:
+def family_numbers(people: People) -> Int32[np.ndarray, "people"]:
     """The number of each person's family, counted from 0 in the order of their first labels.
 
     Raises:
@@ -40,7 +38,7 @@ def children_of(people: People) -> csr_array:
     return csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
 
 
-def couples(people: Any) -> Int32[np.ndarray, "couples 2"]:
+def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
     """The pairs of people with a common child, in increasing order.
 
     Raises:
@@ -64,7 +62,7 @@ def couples_of(people: People) -> Int32[np.ndarray, "couples 2"]:
     return np.stack(np.divmod(distinct(keys), len(people.labels)), axis=1).astype(np.int32)
 
 
-def family(people: Any, tree: Any) -> People:
+def family(people: People, tree: int) -> People:
     """The people of one family by themselves; `tree` is its number in `family_numbers`.
 
     Raises:
@@ -83,7 +81,7 @@ def family(people: Any, tree: Any) -> People:
     )
 
 
-def generations(people: Any) -> Int64[np.ndarray, "people"]:
+def generations(people: People) -> Int64[np.ndarray, "people"]:
     """How many generations are known above each person: the longest line of parents.
 
     Raises:

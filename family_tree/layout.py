@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
     families: tuple[Family, ...]
 
 
-def layout(people: Any) -> Layout:
+def layout(people: People) -> Layout:
     """Places for the people of one family, and the lines between them.
 
     Parents of a child stand side by side, as far as other partners and their descent let them. Few lines

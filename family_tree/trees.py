@@ -1,7 +1,6 @@
 """Families sampled by the published process: reproducible tree by tree."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,13 +18,13 @@ _BLOCK = 50_000
 
 def sample_people(
     *,
-    num_trees: Any = 20,
-    max_tree_size: Any = 300,
-    max_depth: Any = 3,
-    max_branching: Any = 20,
-    strict_depth: Any = False,
-    first_tree: Any = 0,
-    seed: Any = 0,
+    num_trees: int = 20,
+    max_tree_size: int = 300,
+    max_depth: int = 3,
+    max_branching: int = 20,
+    strict_depth: bool = False,
+    first_tree: int = 0,
+    seed: int = 0,
 ) -> People:
     """People of several families, each grown from one person by the published process.
 
@@ -84,14 +83,14 @@ def sample_people(
 
 def people_blocks(
     *,
-    num_trees: Any = 20,
-    max_tree_size: Any = 300,
-    max_depth: Any = 3,
-    max_branching: Any = 20,
-    strict_depth: Any = False,
-    first_tree: Any = 0,
-    seed: Any = 0,
-    block_size: Any = _BLOCK,
+    num_trees: int = 20,
+    max_tree_size: int = 300,
+    max_depth: int = 3,
+    max_branching: int = 20,
+    strict_depth: bool = False,
+    first_tree: int = 0,
+    seed: int = 0,
+    block_size: int = _BLOCK,
 ) -> Iterator[People]:
     """The people of `sample_people` in blocks of whole trees with ids from 0, so that memory is bounded.
 
@@ -114,7 +113,7 @@ def people_blocks(
     return (_block(root, range(i, min(i + at_once, last)), limits) for i in range(first, last, at_once))
 
 
-def _whole(name: str, value: Any, low: int) -> int:
+def _whole(name: str, value: int, low: int) -> int:
     return int(checks.whole(name, value, low))
 
 

@@ -17,6 +17,7 @@ from owkg.align.data import Alignment
 from owkg.align.sparse import SparseMatrix, product, sparse_matrix
 from owkg.errors import ArgumentError
 from owkg.keys import reproducible, seeded
+from owkg.kg.graph import KnowledgeGraph
 from owkg.ordered import distinct
 
 NORMALISATIONS = ("symmetric", "incoming")
@@ -97,7 +98,7 @@ def adjacency(alignment: Alignment, normalisation: str = "symmetric") -> sparse.
     return scale @ matrix @ scale
 
 
-def _distinct(relation: np.ndarray, entity: np.ndarray, graph: Any) -> np.ndarray:
+def _distinct(relation: np.ndarray, entity: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
     """How many distinct entities each relation has at one end."""
     pairs = distinct(relation * graph.num_entities + entity)
     return np.bincount(pairs // graph.num_entities, minlength=graph.num_relations)
@@ -126,7 +127,7 @@ def initial_embeddings(alignment: Alignment, config: Config) -> tuple[np.ndarray
     return _halves(alignment, _initial(alignment, config))
 
 
-def _halves(alignment: Alignment, table: Any) -> tuple[np.ndarray, np.ndarray]:
+def _halves(alignment: Alignment, table: Float[Array, "entities d"]) -> tuple[np.ndarray, np.ndarray]:
     left, right = np.split(np.asarray(table), [alignment.left.num_entities])
     return left, right
 
@@ -177,9 +178,9 @@ def _descended(
     matrix: SparseMatrix,
     pairs: Int32[Array, "pairs 2"],
     key: Array,
-    begin: Any,
+    begin: int,
     table: Float[Array, "entities d"],
-    state: Any,
+    state: optax.OptState,
 ) -> tuple[Array, Any]:
     optimiser = optax.adam(config.learning_rate)
 

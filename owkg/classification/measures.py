@@ -1,10 +1,11 @@
 """Measures of triple classification, with the influence of every triple on them."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg.stats.interval import share_limits
@@ -38,7 +39,7 @@ class Curve(NamedTuple):
     place: np.ndarray
 
 
-def curve(score: np.ndarray, positive: Bool[np.ndarray, "n"], weight: Any = None) -> Curve:
+def curve(score: np.ndarray, positive: Bool[np.ndarray, "n"], weight: ArrayLike | None = None) -> Curve:
     """The curve of scores, positive triples and their weights (None: 1 each)."""
     weight = np.ones(len(score)) if weight is None else np.asarray(weight, float)
     distinct, place = np.unique(-score, return_inverse=True)
@@ -124,7 +125,9 @@ def _ranked(
 ) -> Callable[..., Measured]:
     """A measure of the order of scores."""
 
-    def measured(label: np.ndarray, score: np.ndarray, predicted: Any, level: float | None) -> Measured:
+    def measured(
+        label: np.ndarray, score: np.ndarray, predicted: np.ndarray | None, level: float | None
+    ) -> Measured:
         positive = label == "positive"
         value = measure(curve(score, positive))
         low = high = np.nan
@@ -247,7 +250,7 @@ NEED_NO_THRESHOLD = ("roc-auc", "pr-auc", "average-precision")
 
 
 def _influence_of_order(influence: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    def of(label: np.ndarray, score: np.ndarray, predicted: Any) -> np.ndarray:
+    def of(label: np.ndarray, score: np.ndarray, predicted: np.ndarray | None) -> np.ndarray:
         positive = label == "positive"
         if not 0 < positive.sum() < len(label):
             return np.zeros(len(label))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float64, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -47,13 +48,13 @@ def rank_arrays(
     model: Model,
     params: Params,
     statistics: Statistics,
-    triples: Any,
-    side: Any,
+    triples: ArrayLike,
+    side: str,
     *,
-    known: Any,
-    tolerance: Any = 0.0,
+    known: KnownAnswers | None,
+    tolerance: float = 0.0,
     devices: Sequence[Any] | None = None,
-    block_bytes: Any = None,
+    block_bytes: int | None = None,
     named: Callable[[int], str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ScoredRanks:
@@ -152,13 +153,13 @@ def _one_behind(items: Iterable[_Item]) -> Iterator[_Item]:
         yield made
 
 
-def _tolerance_checked(tolerance: Any) -> np.float64:
+def _tolerance_checked(tolerance: float) -> np.float64:
     width = checks.real("tolerance", tolerance, 0, _LARGEST)
     checks.require("tolerance", width, (width == 0) | (width >= _LEAST), f"0 or at least {_LEAST}")
     return np.float64(checks.scalar("tolerance", width))
 
 
-def _check_known(known: Any, expected: tuple[str, int, int]) -> None:
+def _check_known(known: object, expected: tuple[str, int, int]) -> None:
     if known is None:
         return
     if not isinstance(known, KnownAnswers):

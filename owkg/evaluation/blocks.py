@@ -1,7 +1,7 @@
 """The queries that triples ask, each once, in blocks of one shape."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Int64
@@ -63,7 +63,7 @@ def blocks(
             own,
             Block(
                 *_padded(queries[hand].T, q, queries[hand[0]]),
-                *_padded([place[of[own]], answer[own]], p, (0, answer[own[0]])),
+                *_padded([place[of[own]], answer[own]], p, (0, int(answer[own[0]]))),
                 *_padded(flat_known(sets, hand), k, (q, 0)),
             ),
         )
@@ -80,7 +80,7 @@ def flat_known(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _padded(
-    columns: Sequence[np.ndarray] | np.ndarray, size: int, filler: Any
+    columns: Sequence[np.ndarray] | np.ndarray, size: int, filler: Sequence[int] | np.ndarray
 ) -> Int32[np.ndarray, "columns size"]:
     """The columns as int32, each filled up to `size`."""
     filled = np.empty((len(columns), size), np.int32)

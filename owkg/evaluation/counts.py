@@ -1,13 +1,13 @@
 """How many candidates score above the answers to a block of queries, and how many no less."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Float, Int32
+from jaxtyping import Array, Float, Int, Int32
 
 from owkg.evaluation.blocks import Block
 from owkg.evaluation.tiles import AXIS
@@ -46,9 +46,9 @@ def counts(
     statistics: Statistics,
     tiles: Float[Array, "tiles size d"],
     stack: Block,
-    number: Any,
-    tolerance: Any,
-    scratch: Any,
+    number: Int[Array, ""],
+    tolerance: Float[Array, ""],
+    scratch: Array,
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """(counts of one block, scores for the next `scratch`); each device scores its own tiles.
 
@@ -82,7 +82,7 @@ def _share(
     queries: Float[Array, "q width"],
     tiles: Float[Array, "tiles size d"],
     block: Block,
-    tolerance: Any,
+    tolerance: Float[Array, ""],
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """The counts of all devices together, of which this one makes its share.
 

@@ -18,7 +18,7 @@ from owkg.evaluation.table import check_sizes, sides_checked
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
 from owkg.files.storage import free_memory
 from owkg.kg import KnownAnswers, answer_ranges, joined_splits, known_answers
-from owkg.kg.graph import graph_checked
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.triples import query_parts
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.ranks.build import default_filters, filter_facts
@@ -79,14 +79,14 @@ def sampled(
     model: Model,
     params: Params,
     statistics: Statistics,
-    graph: Any,
+    graph: KnowledgeGraph,
     metrics: str | Sequence[str] = ("mrr", "hits@10"),
     *,
     share: float = 0.01,
     more: float = 0.02,
     split: str = "test",
     filter_splits: Sequence[str] | None = None,
-    sides: Any = SIDES,
+    sides: str | Sequence[str] = SIDES,
     ties: str = "realistic",
     ci: float = 0.95,
     seed: int = 0,
@@ -166,7 +166,7 @@ def sampled(
     return SampledEvaluation(pl.DataFrame(rows, schema_overrides=ends), full / total, some / total)
 
 
-def _require_memory(graph: Any, triples: np.ndarray, more: float) -> None:
+def _require_memory(graph: KnowledgeGraph, triples: np.ndarray, more: float) -> None:
     """Raises ValueError if there is no room for the typical candidates, as lists and as bits."""
     slots, free = len(SIDES) * len(np.unique(triples[:, 1])), free_memory()
     needed = slots * int(more * graph.num_entities) * 4 + graph.num_relations * graph.num_entities // 8

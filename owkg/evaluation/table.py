@@ -28,20 +28,20 @@ def ranks(
     model: Model,
     params: Params,
     statistics: Statistics,
-    graph: Any,
+    graph: KnowledgeGraph,
     *,
     split: str = "test",
     filter_splits: Sequence[str] | None = None,
-    sides: Any = SIDES,
-    tolerance: Any = 0.0,
+    sides: str | Sequence[str] = SIDES,
+    tolerance: float = 0.0,
     precision: str = "float32",
     name: str | None = None,
     popularity: bool = False,
-    score: Any = False,
+    score: bool = False,
     queries: pl.DataFrame | None = None,
     seen: KnowledgeGraph | None = None,
     devices: Sequence[Any] | None = None,
-    block_bytes: Any = None,
+    block_bytes: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
     """The rank table of a model: every triple of a split on every side, against all entities.
@@ -183,15 +183,15 @@ def _one_side(
     return every
 
 
-def sides_checked(sides: Any) -> list[str]:
+def sides_checked(sides: str | Sequence[str]) -> list[str]:
     """The sides that are asked for; ValueError if there is none, an unknown one, or one twice."""
-    names = list(sides) if isinstance(sides, list | tuple) else [sides]
+    names: list[Any] = list(sides) if isinstance(sides, list | tuple) else [sides]
     if not names or any(name not in SIDES or names.count(name) > 1 for name in names):
         raise ArgumentError("sides", f"must be head, tail, or both, each once, got {sides!r}.")
     return names
 
 
-def check_sizes(model: Any, params: Any, graph: KnowledgeGraph) -> None:
+def check_sizes(model: object, params: object, graph: KnowledgeGraph) -> None:
     """ValueError unless a model's parameters are of the graph's number of entities and relations."""
     if not isinstance(model, Model):
         raise ArgumentError("model", f"must be a model, as `owkg.models.model` makes it, got {model!r}.")

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
 from owkg.models import Model, Params
@@ -27,7 +28,7 @@ def everywhere(mesh: Mesh, tree: Any) -> Any:
     return jax.device_put(tree, NamedSharding(mesh, P()))
 
 
-def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: Any) -> Array:
+def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """An array of tiles, as many on each device, to be overwritten."""
     # Sharded as what JAX returns: otherwise the second call would be compiled again.
     return jnp.zeros(shape, dtype, device=NamedSharding(mesh, P(AXIS) if mesh.size > 1 else P()))

@@ -12,6 +12,7 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import (
     WHOLE,
@@ -69,7 +70,7 @@ class _Tables(NamedTuple):
 
 
 def read_graph(
-    folder: Any,
+    folder: StrPath,
     *,
     duplicates: str = "warn",
     layout: str | None = None,

@@ -4,10 +4,10 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from owkg.checks import StrPath
 from owkg.files.lines import line_error
 from owkg.kg.graph import KnowledgeGraph
 
@@ -88,7 +88,7 @@ def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> bool:
     return others > 0
 
 
-def note_order(graph: KnowledgeGraph, where: Any) -> None:
+def note_order(graph: KnowledgeGraph, where: StrPath) -> None:
     """A warning, naming `where`, if what was read as relations looks like entities.
 
     Most relation labels are labels of entities then, and there are few labels in the place of the relations.

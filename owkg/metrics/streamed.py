@@ -93,7 +93,7 @@ def stream_report(
     passes = 3 if any(Added(one).needs_second_pass for one in of_kind.values()) else 2
     told = _Told(on_progress, passes * dataset.rows)
 
-    def prepared(batch: pl.DataFrame) -> pl.DataFrame:
+    def prepared(batch: pl.DataFrame, graph: Any = graph) -> pl.DataFrame:
         return annotated(RankTable.trusted(batch), graph).select(columns)
 
     runs = dataset.seeds()

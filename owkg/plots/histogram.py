@@ -1,7 +1,7 @@
 """Where the ranks of a model lie, beside where those of a random ranking would."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -75,7 +75,7 @@ def rank_histogram(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
     )
 
 
-def draw_histograms(models: Mapping[str, Tasks], axes: Any) -> None:
+def draw_histograms(models: Mapping[str, Tasks], axes: np.ndarray) -> None:
     """One panel a model: bars of realistic ranks, a line for random ranking, thin lines for many ties.
 
     `axes` may have more panels than there are models.

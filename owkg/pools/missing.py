@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.ir import POOLED
 from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
@@ -156,7 +157,7 @@ class Judgements(NamedTuple):
     design: Design
 
 
-def judgements(source: Any, design: Any = None) -> Judgements:
+def judgements(source: StrPath, design: str | None = None) -> Judgements:
     """The judgements of a file of qrels, of a filled-in sheet, or of a pool or an audit with its sheet there.
 
     Args:

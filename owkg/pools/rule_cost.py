@@ -25,10 +25,10 @@ def rule_cost(
     *,
     rules: Sequence[Rule | str] = tuple(Rule),
     held: Sequence[str] = (),
-    asked: Any = None,
-    min_share: Any = 1,
-    level: Any = 0.95,
-    seed: Any = 0,
+    asked: pl.DataFrame | None = None,
+    min_share: int = 1,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """How many known facts the rules would call not relevant, were they not known.
 

@@ -19,7 +19,7 @@ MADE_BY = "owkg kg sample"
 
 
 def write_triple_sample(
-    graph: KnowledgeGraph, out: Path, *, split: str, share: Any, seed: Any, overwrite: bool = False
+    graph: KnowledgeGraph, out: Path, *, split: str, share: float, seed: int, overwrite: bool = False
 ) -> dict[str, Any]:
     """Writes a stratified sample of a split as a folder; gives what its `metadata.json` says.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,13 +32,13 @@ class Rule(StrEnum):
 
 
 def trivial(
-    candidates: Any,
+    candidates: pl.DataFrame,
     graph: KnowledgeGraph,
     *,
     known: Sequence[str],
     rules: Sequence[Rule | str] = tuple(Rule),
-    min_share: Any = 1,
-    threshold: Any = 1.5,
+    min_share: int = 1,
+    threshold: float = 1.5,
 ) -> pl.DataFrame:
     """Marks the candidates that a rule takes for non-relevant.
 
@@ -110,7 +109,7 @@ def trivial(
     return candidates.with_columns(rule=pl.Series("rule", rule.tolist(), dtype=pl.String))
 
 
-def rule_counts(marked: Any) -> pl.DataFrame:
+def rule_counts(marked: pl.DataFrame) -> pl.DataFrame:
     """How many candidates each rule marks.
 
     Args:
@@ -170,7 +169,7 @@ def plausible(
     return reached | ~typed | ~seen
 
 
-def _rules(rules: Any) -> set[Rule]:
+def _rules(rules: Sequence[Rule | str]) -> set[Rule]:
     if isinstance(rules, str) or not all(rule in list(Rule) for rule in rules):
         raise ArgumentError("rules", f"must be some of {', '.join(Rule)}, got {rules!r}.")
     return {Rule(rule) for rule in rules}

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
@@ -76,7 +77,7 @@ def fitted(
     )
 
 
-def queries_needed(gain: Any, variance: Any, inconsistency: Any) -> Any:
+def queries_needed(gain: ArrayLike, variance: ArrayLike, inconsistency: ArrayLike) -> Any:
     """Queries whose mean score is above 0 but with probability `inconsistency`, by the normal distribution.
 
     Numbers, or arrays that broadcast. Infinite where the mean of the score, `gain`, is not above 0.

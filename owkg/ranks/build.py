@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from jaxtyping import Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -22,17 +23,17 @@ FILTER_SPLITS = ("train", "valid", "test")
 
 
 def rank_table(
-    graph: Any,
-    scores: Any,
-    triples: Any,
-    side: Any,
+    graph: KnowledgeGraph,
+    scores: ArrayLike,
+    triples: ArrayLike,
+    side: ArrayLike,
     *,
     filter_splits: Sequence[str] | None = None,
-    tolerance: Any = 0.0,
+    tolerance: float = 0.0,
     model: str | None = None,
     popularity: bool = True,
-    score: Any = False,
-    chunk: Any = None,
+    score: bool = False,
+    chunk: int | None = None,
     sort: str | None = None,
 ) -> pl.DataFrame:
     """Ranks the answer of each triple on one side among all entities, and describes it.
@@ -90,7 +91,7 @@ def rank_table(
 
 
 def rank(
-    scores: Any,
+    scores: ArrayLike | Mapping[str, ArrayLike],
     graph: KnowledgeGraph,
     *,
     split: str = "test",
@@ -239,7 +240,7 @@ def perfect_ranks(
     return RankTable(pl.concat(tables), {"split": split, "filter": filters})
 
 
-def sides_checked(side: Any, count: int) -> np.ndarray:
+def sides_checked(side: ArrayLike, count: int) -> np.ndarray:
     """The side that is predicted for each of `count` triples, from one for all or one for each."""
     array = np.asarray(side)
     if array.dtype.kind != "U" or array.shape not in ((), (1,), (count,)):
@@ -276,13 +277,13 @@ def candidates_of(
     return found - more
 
 
-def own_scores(scores: Any, answer: np.ndarray) -> np.ndarray:
+def own_scores(scores: ArrayLike, answer: np.ndarray) -> np.ndarray:
     """Of each row of `scores`, that of its answer; float64."""
     scores = scores if is_jax(scores) else np.asarray(scores)
     return gathered(scores, np.arange(len(answer)), answer).astype(np.float64)
 
 
-def score_checked(score: Any, tolerance: Any) -> bool:
+def score_checked(score: bool, tolerance: float) -> bool:
     """Whether the column score is wanted; ValueError if ties are wider than equal scores, which it tells."""
     wanted = checks.flag("score", score)
     if wanted and np.any(np.asarray(tolerance) != 0):

@@ -1,15 +1,14 @@
 """Kernels of ranking: scores compared with their thresholds, counted in one reading."""
 
-from typing import Any
-
 import jax
-from jaxtyping import Array, Bool, Float, Int32
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int32
 
 from owkg.ranks.order import counted, ordered, to_pass, to_reach
 
 
 @jax.jit(static_argnames="size")
-def rows(scores: Float[Array, "queries entities"], begin: Any, *, size: int) -> Array:
+def rows(scores: Float[Array, "queries entities"], begin: int, *, size: int) -> Array:
     """Rows begin, ..., begin + size - 1."""
     return jax.lax.dynamic_slice_in_dim(scores, begin, size)
 
@@ -31,6 +30,10 @@ def counts(
 
 
 @jax.jit
-def taken(scores: Float[Array, "queries entities"], row: Any, entity: Any) -> Array:
+def taken(
+    scores: Float[Array, "queries entities"],
+    row: Int[Array | np.ndarray, "n"],
+    entity: Int[Array | np.ndarray, "n"],
+) -> Array:
     """scores[row, entity]."""
     return scores.at[row, entity].get(mode="promise_in_bounds")

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.delimited import read_text_table, separator
-from owkg.kg.graph import graph_checked
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.ranks.annotate import candidates_by_side, triple_ids
 from owkg.ranks.build import default_filters, filter_facts, in_no_split, split_of
@@ -21,7 +22,11 @@ _TASK = (*TRIPLE, "side")
 
 
 def converted(
-    path: Any, *, num_candidates: Any = None, graph: Any = None, filter_splits: Sequence[str] | None = None
+    path: StrPath,
+    *,
+    num_candidates: int | None = None,
+    graph: KnowledgeGraph | None = None,
+    filter_splits: Sequence[str] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any], list[str]]:
     """What `ranks_from_list` gives, how it was made, and a note where the file does not say what is asked."""
     path = Path(path)
@@ -59,7 +64,11 @@ def converted(
 
 
 def ranks_from_list(
-    path: Any, *, num_candidates: Any = None, graph: Any = None, filter_splits: Sequence[str] | None = None
+    path: StrPath,
+    *,
+    num_candidates: int | None = None,
+    graph: KnowledgeGraph | None = None,
+    filter_splits: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """The rank table of a CSV or TSV file with one column `rank`, taken as free of ties.
 
@@ -100,7 +109,7 @@ def untied(table: pl.DataFrame, *, source: str, place: Callable[[int], str]) -> 
 
 def with_graph(
     table: pl.DataFrame,
-    graph: Any,
+    graph: KnowledgeGraph,
     *,
     source: str,
     place: Callable[[int], str],
@@ -155,7 +164,7 @@ def with_graph(
     return checked.with_columns(**new), about
 
 
-def _of(graph: Any, splits: Sequence[str]) -> Any:
+def _of(graph: KnowledgeGraph, splits: Sequence[str]) -> Any:
     """The graph with these splits alone."""
     return graph._replace(splits={name: graph.splits[name] for name in splits})
 

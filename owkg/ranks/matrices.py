@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
 from owkg.files.storage import require_npz_bounded
 from owkg.kg import KnowledgeGraph
@@ -41,13 +42,13 @@ _MAGIC = b"\x93NUMPY"
 
 
 def ranks_from_matrix(
-    path: Any,
+    path: StrPath,
     graph: KnowledgeGraph | None = None,
     *,
     filter_splits: Sequence[str] | None = None,
-    tolerance: Any = 0.0,
+    tolerance: float = 0.0,
     model: str | None = None,
-    score: Any = False,
+    score: bool = False,
     unseen: str = "error",
     sort: str | None = None,
 ) -> pl.DataFrame:
@@ -94,12 +95,12 @@ def ranks_from_matrix(
 
 
 def converted(
-    path: Any,
+    path: StrPath,
     graph: KnowledgeGraph | None,
     *,
     filter_splits: Sequence[str] | None,
-    tolerance: Any,
-    score: Any,
+    tolerance: float,
+    score: bool,
     unseen: str,
     sort: str | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -309,8 +310,8 @@ def _raw(
     side: np.ndarray,
     entities: tuple[str, ...] | None,
     relations: tuple[str, ...] | None,
-    tolerance: Any,
-    score: Any,
+    tolerance: float,
+    score: bool,
     sort: str | None,
 ) -> pl.DataFrame:
     """The rank table of raw ranks; of labels where there are any, and of ids."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
 from owkg.ir.trec import Topics, read_qrels, read_run
@@ -46,14 +47,14 @@ class _Side(NamedTuple):
 
 
 def ranks_from_run(
-    path: Any,
+    path: StrPath,
     graph: KnowledgeGraph | None = None,
     *,
-    qrels: Any = None,
+    qrels: StrPath | None = None,
     split: str | None = None,
-    num_entities: Any = None,
+    num_entities: int | None = None,
     filter_splits: Sequence[str] | None = None,
-    tolerance: Any = 0.0,
+    tolerance: float = 0.0,
     unanswered: bool = False,
 ) -> Converted:
     """The rank table of a TREC run: one row for each relevant answer and each tag.
@@ -138,7 +139,7 @@ def ranks_from_run(
     return Converted(table, tuple(f"{count:,} {what}" for count, what in counts if count))
 
 
-def _require_one(what: str, *values: Any) -> None:
+def _require_one(what: str, *values: object) -> None:
     given = sum(value is not None for value in values)
     if given != 1:
         raise ValueError(f"{what}, got {'both' if given else 'neither'}.")

@@ -93,7 +93,7 @@ class RankTable:
         return self.frame._repr_html_()
 
 
-def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
+def validated(table: RankTable | pl.DataFrame, *, source: str = "table") -> pl.DataFrame:
     """The rank table `table`, every entry checked, its columns in their canonical types.
 
     A row is one ranking task: one side of one triple.
@@ -143,7 +143,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
 
 
-def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
+def validated_at(table: pl.DataFrame, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
     """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7".
 
     The weights of a `part` of a table may all be 0, and its labels stay categorical.

@@ -258,7 +258,7 @@ def _short(frame: pl.DataFrame) -> list[list[Any]]:
     ]
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     """JSON that no script element ends at."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -299,7 +299,7 @@ def _thinned(box: _Curves) -> tuple[_Curves, str]:
     return _Curves(axes, values), " Some sparsities and correlations of the audit are left out." * left_out
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return escape(plain(value))
 
 
@@ -343,7 +343,7 @@ def _head(columns: Iterable[Any], names: int) -> str:
     return f"<thead><tr>{''.join(cells)}</thead>"
 
 
-def _row(names: Sequence[Any], cells: Iterable[str], **marks: Any) -> str:
+def _row(names: Sequence[Any], cells: Iterable[str], **marks: object) -> str:
     """A row; cells are not escaped, names are."""
     said = "".join(f" data-{name}={value}" for name, value in marks.items() if value is not None)
     heads = "".join(f"<th scope=row class=name>{_text(name)}" for name in names)

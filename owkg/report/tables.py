@@ -1,7 +1,7 @@
 """Tables of an audit as text: what HTML, Markdown and LaTeX print alike."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
@@ -137,7 +137,7 @@ def _facts(audit: Audit) -> dict[str, list[str]]:
     }
 
 
-def _counts(column: Any) -> list[str]:
+def _counts(column: Iterable[int | None]) -> list[str]:
     return [NONE if value is None else f"{value:,}" for value in column]
 
 

@@ -2,7 +2,6 @@
 
 import re
 from os import PathLike
-from typing import Any
 
 from owkg import checks
 from owkg.auditing.result import Audit
@@ -94,7 +93,7 @@ def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
     return [*captioned, (protocol, f"Protocol. {notes}".rstrip())]
 
 
-def _in_latex(text: Any) -> str:
+def _in_latex(text: object) -> str:
     return escaped(text).replace(words.NONE, "--")
 
 

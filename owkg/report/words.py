@@ -201,7 +201,7 @@ def limits(said: Mapping[str, Any], first: str, second: str) -> list[float] | No
     return [sparsity[0], sparsity[1], other[0] - one[1], other[1] - one[0]]
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if value is None or value == "":
         return "not stated"
     if isinstance(value, bool):
@@ -215,7 +215,7 @@ def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _is_range(value: Any) -> bool:
+def _is_range(value: list | tuple) -> bool:
     return len(value) == 2 and all(isinstance(end, int | float) for end in value)
 
 
@@ -229,7 +229,7 @@ def _of_judged(said: Mapping[str, Any]) -> str:
     )
 
 
-def _range(ends: Any) -> str:
+def _range(ends: list | tuple) -> str:
     low, high = (f"{end:,}" if isinstance(end, int) else f"{end:.3g}" for end in ends)
     return low if low == high else f"{low} to {high}"
 

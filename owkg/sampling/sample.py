@@ -1,6 +1,6 @@
 """An open world drawn from a closed one: some facts go missing, some train, the rest is asked for."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int8, Int32
@@ -8,7 +8,7 @@ from jaxtyping import Int8, Int32
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.kg import fact_splits, joined_splits
-from owkg.kg.graph import graph_checked
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.triples import triples_checked
 from owkg.openworld import INDEPENDENT, test_share
 from owkg.sampling.facts import sorted_facts
@@ -97,18 +97,18 @@ class Alpha(NamedTuple):
 
 
 def sample(
-    graph: Any,
+    graph: KnowledgeGraph,
     *,
-    density: Any,
-    train_rate: Any,
-    min_answers: Any,
-    num_queries: Any,
-    seed: Any,
-    fewer: Any = False,
-    valid_rate: Any = 0.0,
-    missing: Any = INDEPENDENT,
-    both_sides: Any = False,
-    nested: Any = False,
+    density: float,
+    train_rate: float,
+    min_answers: int,
+    num_queries: int | None,
+    seed: int,
+    fewer: bool = False,
+    valid_rate: float = 0.0,
+    missing: FactModel = INDEPENDENT,
+    both_sides: bool = False,
+    nested: bool = False,
 ) -> OpenWorld:
     """Draws an open world from a closed one.
 

@@ -6,7 +6,6 @@ entities happen to draw then move the mean away from d.)
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int32
@@ -22,7 +21,7 @@ FactModel = Independent | NodeBased | RelationBased | PopularityBased
 
 def survival(
     facts: Int32[np.ndarray, "facts 3"],
-    density: Any,
+    density: float,
     missing: FactModel,
     rng: np.random.Generator,
     *,

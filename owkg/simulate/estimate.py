@@ -7,7 +7,7 @@ import numpy as np
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.keys import as_key, reproducible
+from owkg.keys import Key, as_key, reproducible
 from owkg.openworld import (
     CLASSIFICATION,
     INDEPENDENT,
@@ -21,7 +21,7 @@ from owkg.openworld import (
 )
 from owkg.openworld.prediction import shift
 from owkg.openworld.setting import pair
-from owkg.rank_weights import RankWeight
+from owkg.rank_weights.registry import Metrics
 from owkg.simulate.run import Progress, Run, checked_run, sums_over_trials
 
 
@@ -50,8 +50,8 @@ class Estimate(NamedTuple):
 
 @reproducible
 def estimate(
-    key: Any,
-    metrics: RankWeight | str | Sequence[RankWeight | str],
+    key: Key,
+    metrics: Metrics,
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,
@@ -103,8 +103,8 @@ def estimate(
 
 @reproducible
 def estimate_pair(
-    key: Any,
-    metrics: RankWeight | str | Sequence[RankWeight | str],
+    key: Key,
+    metrics: Metrics,
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,
@@ -146,7 +146,7 @@ def _abilities(setting: Setting, prediction: PredictionModel) -> tuple[np.ndarra
 
 
 def _estimate(
-    key: Any, run: Run, setting: Setting, abilities: Sequence[np.ndarray], values: tuple[int, ...]
+    key: Key, run: Run, setting: Setting, abilities: Sequence[np.ndarray], values: tuple[int, ...]
 ) -> Estimate:
     """Draws, and turns the sums into an `Estimate` whose arrays end in the axes `values`."""
     powers, products = sums_over_trials(as_key(key), run, setting, abilities)

@@ -1,9 +1,10 @@
 """A full test set under fixed models: scores and ranks of its answers, their order, and sparse test sets."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -33,7 +34,13 @@ class FullTest(NamedTuple):
 
 
 def full_test(
-    query: Any, optimistic: Any, pessimistic: Any, score: Any, *, fact: Any = None, popularity: Any = None
+    query: ArrayLike,
+    optimistic: ArrayLike,
+    pessimistic: ArrayLike,
+    score: ArrayLike,
+    *,
+    fact: ArrayLike | None = None,
+    popularity: ArrayLike | None = None,
 ) -> FullTest:
     """A `FullTest` of checked arrays.
 
@@ -89,7 +96,7 @@ def full_test(
     return FullTest(query, low, high, scores, fact, popularity)
 
 
-def _scores(score: Any) -> np.ndarray:
+def _scores(score: ArrayLike) -> np.ndarray:
     try:
         array = np.asarray(score, np.float64)
     except (TypeError, ValueError):
@@ -162,7 +169,7 @@ def ordered(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "ans
 
 
 def thin(
-    full: FullTest, present: Any
+    full: FullTest, present: ArrayLike
 ) -> tuple[Int64[np.ndarray, "models present"], Int64[np.ndarray, "models present"]]:
     """Ranks of the answers that remain when others are missing from the test set; no model scores again.
 

@@ -61,7 +61,7 @@ class Missingness(NamedTuple):
     source: np.ndarray
 
 
-def missingness(full: FullTest, missing: Any, sparsity: float) -> Missingness:
+def missingness(full: FullTest, missing: ThinningModel, sparsity: float) -> Missingness:
     """How the answers of a full test set go missing.
 
     Raises:

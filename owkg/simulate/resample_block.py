@@ -1,5 +1,6 @@
 """The compiled part of resamples: many sparse test sets at once, of one model after the other."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -96,7 +97,7 @@ def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray
     ends = np.concatenate([tied_low, tied_high], axis=1)
     tied_ranks = reachable(ends, np.tile(tied_length, 2)) if ties else np.zeros(1, np.int64)
 
-    def padded(values: np.ndarray, fill: Any) -> np.ndarray:
+    def padded(values: np.ndarray, fill: float) -> np.ndarray:
         pad = [(0, 0)] * (values.ndim - 1) + [(0, rows - answers)]
         return np.pad(values, pad, constant_values=fill)
 
@@ -141,7 +142,7 @@ def resampled_blocks(
     parameters: tuple,
     layout: Layout,
     *,
-    draw: Any,
+    draw: Callable[..., Array],
     size: int,
     block: int,
 ) -> tuple[Float[Array, "blocks models metrics block"], Int[Array, "blocks block"]]:

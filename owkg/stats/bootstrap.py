@@ -1,13 +1,12 @@
 """The bootstrap over queries: whole queries are drawn again, with all their ranks."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from owkg.keys import generator
+from owkg.keys import Seed, generator
 from owkg.stats.interval import Interval
 
 # Entries of the arrays of one batch of replicates.
@@ -15,7 +14,7 @@ _ENTRIES = 2**19
 
 
 def batches(
-    key: Any, queries: int, replicates: int, width: int
+    key: Seed, queries: int, replicates: int, width: int
 ) -> Iterator[tuple[int, Float[np.ndarray, "batch queries"]]]:
     """(the first replicate of a batch, how often each of its replicates draws each query)."""
     rng = generator(key)
@@ -29,7 +28,7 @@ def batches(
 
 
 def resampled_sums(
-    key: Any, parts: Float[np.ndarray, "sums queries"], replicates: int
+    key: Seed, parts: Float[np.ndarray, "sums queries"], replicates: int
 ) -> Float[np.ndarray, "replicates sums"]:
     """Sums over as many queries as there are, drawn with replacement, for each replicate.
 

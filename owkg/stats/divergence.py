@@ -1,14 +1,13 @@
 """Kullback-Leibler divergence of two distributions that are known by counts."""
 
-from typing import Any
-
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
 
 
-def divergence(one: Any, other: Any, *, added: Any = 1.0) -> float:
+def divergence(one: ArrayLike, other: ArrayLike, *, added: float = 1.0) -> float:
     """sum p ln(p / q) of the shares p and q of two rows of counts, in nats.
 
     Args:

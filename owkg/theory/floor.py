@@ -1,9 +1,10 @@
 """The fewest queries that any rank weight needs to tell two models apart, and those of a given focus."""
 
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy import linalg, special
 
 from owkg import checks
@@ -130,7 +131,7 @@ class FocusedWeight(NamedTuple):
 
 def focus_curve(
     *,
-    focus: Any,
+    focus: ArrayLike,
     inconsistency: float,
     paired: bool = False,
     missing: MissingModel = INDEPENDENT,

@@ -7,10 +7,11 @@ done before JAX has been imported. JAX compiles many.
 import contextlib
 from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from scipy import special
 
 from owkg import checks
@@ -39,7 +40,9 @@ def log_factorials(size: int) -> np.ndarray:
     return special.gammaln(np.arange(size) + 1.0)
 
 
-def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
+def binomial_pmf(
+    k: Shaped[Any, "..."], n: Shaped[Any, "..."], p: Float[Any, "..."], log_factorial: Float[Any, "size"]
+) -> Any:
     """P(Binomial(n, p) = k); 0 for k outside 0..n; exact at p = 0 and p = 1, as is its slope in p.
 
     `log_factorial` is a table of log j! beyond all n. Only p has a derivative.
@@ -49,7 +52,13 @@ def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
     return _differentiable_pmf()(k, n, p, log_factorial)
 
 
-def _binomial_pmf(xp: Any, k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
+def _binomial_pmf(
+    xp: ModuleType,
+    k: Shaped[Any, "..."],
+    n: Shaped[Any, "..."],
+    p: Float[Any, "..."],
+    log_factorial: Float[Any, "size"],
+) -> Any:
     inside = (k >= 0) & (k <= n)
     k = xp.where(inside, k, 0)
     n = xp.maximum(n, 0)
