@@ -60,7 +60,7 @@ def closure_of(people: People, ontology: Ontology, size: int = BLOCK_SIZE) -> It
     """`closure` of people who have been checked."""
     return (
         _facts(_closed(people, ontology, first, after), ontology, first, after)
-        for first, after in blocks(people, size)
+        for first, after in family_blocks(people, size)
     )
 
 
@@ -87,7 +87,7 @@ def fact_counts(people: People, ontology: Source) -> dict[str, int]:
     people_checked(people)
     rules = ontology_of("ontology", ontology)
     counts = np.zeros(len(rules.relations), np.int64)
-    for block in blocks(people, BLOCK_SIZE):
+    for block in family_blocks(people, BLOCK_SIZE):
         known = _closed(people, rules, *block)
         counts += [known[name].nnz for name in rules.relations]
     return dict(zip(rules.relations, counts.tolist(), strict=True))
@@ -123,7 +123,7 @@ def _facts(known: Known, ontology: Ontology, first: int, after: int) -> Facts:
     return Facts(*(ids.astype(np.int32) for ids in (head + first, relation, tail + first)))
 
 
-def blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
+def family_blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
     """(first, after) of ids in each block of at least `size` people; no family lies in two."""
     num, family = len(people.labels), numbers_of(people)
     last = np.zeros(num, np.int64)

@@ -28,10 +28,10 @@ def family_numbers(people: People) -> Int32[np.ndarray, "people"]:
 def numbers_of(people: People) -> Int32[np.ndarray, "people"]:
     """`family_numbers` of people who have been checked."""
     # Components are numbered in the order in which a walk over the ids meets them.
-    return connected_components(children_of(people), directed=False)[1]
+    return connected_components(_children_of(people), directed=False)[1]
 
 
-def children_of(people: People) -> csr_array:
+def _children_of(people: People) -> csr_array:
     """Parents as rows, their children as columns."""
     parent, child = people.parents.T
     size = len(people.labels)
@@ -97,7 +97,7 @@ def generations(people: People) -> Int64[np.ndarray, "people"]:
 
 def generations_of(people: People) -> Int64[np.ndarray, "people"]:
     """`generations` of people who have been checked."""
-    size, children = len(people.labels), children_of(people)
+    size, children = len(people.labels), _children_of(people)
     unknown = np.bincount(people.parents[:, 1], minlength=size)  # parents whose generation is not known yet
     above = np.zeros(size, np.int64)
     last, number = np.flatnonzero(unknown == 0), 0

@@ -28,7 +28,7 @@ def seeded(seed: Key) -> Any:
     return jax.random.key(seed, impl="threefry2x32")
 
 
-def is_key(key: Any) -> bool:
+def _is_key(key: Any) -> bool:
     """Whether it is one key of `jax.random.key`."""
     jax = sys.modules.get("jax")  # where nobody has imported it, there is none
     if jax is None or not isinstance(key, jax.Array):
@@ -39,14 +39,14 @@ def is_key(key: Any) -> bool:
 def checked_key(key: Seed, name: str = "key") -> Any:
     """A seed, one key of `jax.random.key`, or one of their `children`; ValueError for anything else."""
     is_seed = isinstance(key, int | np.integer) and not isinstance(key, bool) and key >= 0
-    if not (is_seed or is_key(key) or isinstance(key, np.random.SeedSequence)):
+    if not (is_seed or _is_key(key) or isinstance(key, np.random.SeedSequence)):
         raise ArgumentError(name, f"must be one key of jax.random.key, or a seed, got {key!r}.")
     return key
 
 
 def as_key(key: Key) -> Any:
     """A key of `jax.random.key` as it is, or that of a seed; ValueError for anything else."""
-    return key if is_key(checked_key(key)) else seeded(int(key))
+    return key if _is_key(checked_key(key)) else seeded(int(key))
 
 
 def children(key: Seed, num: int) -> list[np.random.SeedSequence]:
@@ -64,7 +64,7 @@ def generator(key: Seed) -> np.random.Generator:
 def _sequence(key: Seed) -> np.random.SeedSequence:
     if isinstance(key, np.random.SeedSequence):
         return key
-    if is_key(checked_key(key)):
+    if _is_key(checked_key(key)):
         return np.random.SeedSequence(np.asarray(sys.modules["jax"].random.key_data(key)).tolist())
     return np.random.SeedSequence([int(key) >> 32, int(key) & 0xFFFFFFFF])  # as of the key of the seed
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from owkg import checks
 from owkg.align.data import Alignment
-from owkg.align.sparse import SparseMatrix, product, sparse_matrix
+from owkg.align.sparse import SparseMatrix, sparse_matrix, sparse_product
 from owkg.errors import ArgumentError
 from owkg.keys import reproducible, seeded
 from owkg.kg.graph import KnowledgeGraph
@@ -118,7 +118,7 @@ def _unit(table: Array) -> Array:
 @jax.jit
 def convolved(matrix: SparseMatrix, table: Float[Array, "entities d"]) -> Float[Array, "entities d"]:
     """Two graph convolutions of the embeddings, scaled to length 1; without weights, as in GCN-Align."""
-    return product(matrix, jax.nn.relu(product(matrix, _unit(table))))
+    return sparse_product(matrix, jax.nn.relu(sparse_product(matrix, _unit(table))))
 
 
 @reproducible
@@ -133,7 +133,7 @@ def _halves(alignment: Alignment, table: Float[Array, "entities d"]) -> tuple[np
 
 
 @reproducible
-def train(
+def train_gcn(
     alignment: Alignment, config: Config = Config(), *, on_progress: Callable[[int, int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The embeddings of the left and of the right entities by GCN-Align, trained on the training pairs.

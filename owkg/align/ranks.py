@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from owkg.align.data import Alignment
 from owkg.errors import ArgumentError
 from owkg.models.similarity import DOT, Similarity, minus_l1, minus_l2
-from owkg.ranks.order import counted, ordered, to_pass, to_reach
+from owkg.ranks.order import counted, sortable, to_pass, to_reach
 from owkg.ranks.scores import Ranks, ranks_from_scores
 from owkg.ranks.sets import EntitySets
 from owkg.ranks.table import RANKS, SIDES, RankTable, validated
@@ -251,7 +251,7 @@ def _of_tiles(
 @partial(jax.jit, static_argnames="similarity")
 def _own(similarity: Similarity, left: Array, right: Array) -> Int32[Array, "tiles size"]:
     """The ordered similarity of each pair, to the last bit as in its tile."""
-    return jax.lax.map(lambda tile: jnp.diagonal(ordered(similarity.all(*tile))), (left, right))
+    return jax.lax.map(lambda tile: jnp.diagonal(sortable(similarity.all(*tile))), (left, right))
 
 
 @partial(jax.jit, static_argnames="similarity")
@@ -270,7 +270,7 @@ def _row_counts(
 
     def one(sums: tuple[Array, Array], tile: tuple[Array, ...]) -> tuple[Any, Any]:
         candidates, own_right, there = tile
-        keys = ordered(similarity.all(left[row], candidates))
+        keys = sortable(similarity.all(left[row], candidates))
         by_row = counted(flags(keys, own[row][:, None], there[None, :]), (1,))
         by_column = counted(flags(keys, own_right[None, :], is_pair[row][:, None]), (0,))
         return jax.tree.map(jnp.add, sums, by_row), by_column

@@ -51,7 +51,7 @@ def _parts(matrix: sparse.csr_array) -> tuple[_Part, ...]:
     return tuple(parts)
 
 
-def product(matrix: SparseMatrix, dense: Float[Array, "n d"]) -> Float[Array, "n d"]:
+def sparse_product(matrix: SparseMatrix, dense: Float[Array, "n d"]) -> Float[Array, "n d"]:
     """matrix @ dense; the derivative is a product with the transpose, by the same rows of few widths."""
     return linear_call(
         lambda matrix, dense: _times(matrix.rows, dense),

@@ -45,7 +45,7 @@ def drawn_negatives(
     triples = joined_splits(graph, [split])
     if not len(triples):
         raise ArgumentError("split", f"must have triples, got {split!r}, which has none.")
-    facts = joined_splits(graph, [name for name in graph.splits if not is_negative(name)])
+    facts = joined_splits(graph, [name for name in graph.splits if not _is_negative(name)])
     if avoid is not None:
         facts = np.concatenate([facts, triples_checked(avoid, graph.num_entities, graph.num_relations)])
     known = known_answers(facts, "tail", **graph.sizes)
@@ -75,7 +75,7 @@ def drawn_negatives(
     raise ArgumentError("graph", f"must leave entities to corrupt {' '.join(labels)!r} with, and does not.")
 
 
-def is_negative(split: str) -> bool:
+def _is_negative(split: str) -> bool:
     """Whether the name is of a split of negative triples, such as valid_negatives."""
     return split.endswith("_negatives")
 

@@ -97,7 +97,7 @@ def ranks(
         raise ArgumentError("name", f"must not be empty, got {name!r}.")
     if filter_splits is None:
         filter_splits = default_filters(graph, split)
-    sides = sides_checked(sides)
+    sides = asked_sides(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):
         raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
@@ -183,7 +183,7 @@ def _one_side(
     return every
 
 
-def sides_checked(sides: str | Sequence[str]) -> list[str]:
+def asked_sides(sides: str | Sequence[str]) -> list[str]:
     """The sides that are asked for; ValueError if there is none, an unknown one, or one twice."""
     names: list[Any] = list(sides) if isinstance(sides, list | tuple) else [sides]
     if not names or any(name not in SIDES or names.count(name) > 1 for name in names):

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Int32, Int64
 from numpy.typing import ArrayLike
 
 from owkg import checks
-from owkg.kg.triples import ids, query_parts, side_checked, size, triples_checked
+from owkg.kg.triples import ids, query_ids, side_checked, size, triples_checked
 from owkg.ordered import changes, located
 
 
@@ -47,7 +47,7 @@ def known_answers(triples: ArrayLike, side: str, *, num_entities: int, num_relat
     """
     side = side_checked(side)
     entities, relations = size("num_entities", num_entities), size("num_relations", num_relations)
-    entity, relation, answer = query_parts(triples_checked(triples, entities, relations), side)
+    entity, relation, answer = query_ids(triples_checked(triples, entities, relations), side)
     query = entity.astype(np.int64)
     query *= relations
     query += relation
@@ -98,7 +98,7 @@ def num_candidates(known: KnownAnswers, triples: ArrayLike) -> Int64[np.ndarray,
 
 def _parts(known: KnownAnswers, triples: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(known entity, relation, answer) of each triple."""
-    return query_parts(triples_checked(triples, known.num_entities, known.num_relations), known.side)
+    return query_ids(triples_checked(triples, known.num_entities, known.num_relations), known.side)
 
 
 def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

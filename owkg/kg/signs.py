@@ -57,7 +57,7 @@ def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -
             continue
         path, line = lines[name]
         if columns:
-            raise line_error(path, line, header_message(labels, columns))
+            raise line_error(path, line, _header_message(labels, columns))
         warnings.warn(
             f"{path}, line {line}: {' '.join(labels)!r} is the first line of every split, and its labels "
             "occur in no other line: is it a header? owkg reads it as a triple; delete it if it is a header.",
@@ -67,7 +67,7 @@ def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -
         return
 
 
-def header_message(labels: Sequence[str], columns: Sequence[str]) -> str:
+def _header_message(labels: Sequence[str], columns: Sequence[str]) -> str:
     """What is said of a header line."""
     order = (
         "" if list(columns) == list(_WORDS) else " and put the columns into the order head, relation, tail"

@@ -59,7 +59,7 @@ def triples_checked(
     return array.astype(np.int32, copy=False)
 
 
-def query_parts(
+def query_ids(
     triples: Int32[np.ndarray, "triples 3"], side: str
 ) -> tuple[Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"]]:
     """(known entity, relation, answer) of each triple where `side` is predicted."""

@@ -137,7 +137,7 @@ def share_allowed(
     return low, high if design.estimates else None
 
 
-def has_audit_sheet(path: Path) -> bool:
+def _has_audit_sheet(path: Path) -> bool:
     """Whether a folder is that of an audit, with its sheet."""
     return (path / AUDIT_SHEET).is_file()
 
@@ -171,7 +171,7 @@ def judgements(source: StrPath, design: str | None = None) -> Judgements:
         OSError: if it cannot be opened.
     """
     path = checks.path("qrels", source)
-    if has_audit_sheet(path):
+    if _has_audit_sheet(path):
         path = path / AUDIT_SHEET
     if path.is_dir():
         if (path / "audit.json").is_file():

@@ -24,7 +24,7 @@ _ONE = {"head": ("1-1", "1-N"), "tail": ("1-1", "N-1")}
 _BLOCK = 2**14
 
 
-class Rule(StrEnum):
+class TrivialRule(StrEnum):
     """Why a candidate need not be judged."""
 
     FUNCTIONAL = "functional"
@@ -36,7 +36,7 @@ def trivial(
     graph: KnowledgeGraph,
     *,
     known: Sequence[str],
-    rules: Sequence[Rule | str] = tuple(Rule),
+    rules: Sequence[TrivialRule | str] = tuple(TrivialRule),
     min_share: int = 1,
     threshold: float = 1.5,
 ) -> pl.DataFrame:
@@ -98,12 +98,12 @@ def trivial(
         relation = triples[own, 1]
         entity, answer = (triples[own, i] for i in ((0, 2) if side == "tail" else (2, 0)))
         marked = np.full(own.size, None, dtype=object)
-        if Rule.TYPE in chosen:
+        if TrivialRule.TYPE in chosen:
             slot = 2 * relation + (side == "tail")
-            marked[~plausible(train, answer, slot, min_share=share, **graph.sizes)] = Rule.TYPE.value
-        if Rule.FUNCTIONAL in chosen:
+            marked[~plausible(train, answer, slot, min_share=share, **graph.sizes)] = TrivialRule.TYPE.value
+        if TrivialRule.FUNCTIONAL in chosen:
             start, stop = answer_ranges(index, entity, relation)
-            marked[np.isin(category[relation], _ONE[side]) & (stop > start)] = Rule.FUNCTIONAL.value
+            marked[np.isin(category[relation], _ONE[side]) & (stop > start)] = TrivialRule.FUNCTIONAL.value
         marked[is_known(index, triples[own])] = None
         rule[own] = marked
     return candidates.with_columns(rule=pl.Series("rule", rule.tolist(), dtype=pl.String))
@@ -123,7 +123,7 @@ def rule_counts(marked: pl.DataFrame) -> pl.DataFrame:
     """
     if not isinstance(marked, pl.DataFrame) or "rule" not in marked.columns:
         raise ArgumentError("marked", "must be of `trivial`, with a column rule.")
-    names = [*(rule.value for rule in Rule), None]
+    names = [*(rule.value for rule in TrivialRule), None]
     rules = pl.DataFrame({"rule": pl.Series(names, dtype=pl.String)})
     counts = marked.group_by("rule").agg(candidates=pl.len().cast(pl.Int64))
     found = rules.join(counts, on="rule", how="left", nulls_equal=True, maintain_order="left")
@@ -169,10 +169,10 @@ def plausible(
     return reached | ~typed | ~seen
 
 
-def _rules(rules: Sequence[Rule | str]) -> set[Rule]:
-    if isinstance(rules, str) or not all(rule in list(Rule) for rule in rules):
-        raise ArgumentError("rules", f"must be some of {', '.join(Rule)}, got {rules!r}.")
-    return {Rule(rule) for rule in rules}
+def _rules(rules: Sequence[TrivialRule | str]) -> set[TrivialRule]:
+    if isinstance(rules, str) or not all(rule in list(TrivialRule) for rule in rules):
+        raise ArgumentError("rules", f"must be some of {', '.join(TrivialRule)}, got {rules!r}.")
+    return {TrivialRule(rule) for rule in rules}
 
 
 def triples_of(frame: pl.DataFrame, graph: KnowledgeGraph) -> Int32[np.ndarray, "rows 3"]:

@@ -261,7 +261,7 @@ FORMS = tuple(entry.name for entry in PLAIN)
 """The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
 
 
-def checked(metric: RankWeight | str) -> RankWeight:
+def checked_metric(metric: RankWeight | str) -> RankWeight:
     """A metric, given as it is or by name, that is a plain mean of a rank weight that JAX can trace.
 
     Raises:
@@ -287,4 +287,4 @@ def checked_metrics(metrics: Metrics) -> tuple[RankWeight, ...]:
     if not each or not all(isinstance(m, RankWeight | str) for m in each):
         raise ArgumentError("metrics", f"must be one or more metrics, or their names, got {each!r}.")
     with naming({"metric": "`metrics`"}):
-        return tuple(checked(metric) for metric in each)
+        return tuple(checked_metric(metric) for metric in each)

@@ -67,7 +67,7 @@ def rank_table(
     with_score = score_checked(score, tolerance)
     triples = triples_checked(triples, graph.num_entities, graph.num_relations)
     of_relations = isinstance(side, str) and side == RELATION
-    side = np.full(len(triples), side) if of_relations else sides_checked(side, len(triples))
+    side = np.full(len(triples), side) if of_relations else answer_sides(side, len(triples))
     shape = (len(triples), graph.num_relations if of_relations else graph.num_entities)
     try:
         got: Any = np.shape(scores)
@@ -79,7 +79,7 @@ def rank_table(
     if filter_splits is None:
         filter_splits = default_filters(graph, split_of(graph, triples))
     known, filtered = _known(graph, triples, side, filter_splits) if filter_splits else (None, False)
-    answer = answers(triples, side)
+    answer = answer_ids(triples, side)
     named = query_names(triples, side, graph.entities, graph.relations)
     ranks = ranks_from_scores(
         scores, answer, known=known, tolerance=tolerance, chunk=chunk, named=named, sort=sort
@@ -240,7 +240,7 @@ def perfect_ranks(
     return RankTable(pl.concat(tables), {"split": split, "filter": filters})
 
 
-def sides_checked(side: ArrayLike, count: int) -> np.ndarray:
+def answer_sides(side: ArrayLike, count: int) -> np.ndarray:
     """The side that is predicted for each of `count` triples, from one for all or one for each."""
     array = np.asarray(side)
     if array.dtype.kind != "U" or array.shape not in ((), (1,), (count,)):
@@ -250,7 +250,7 @@ def sides_checked(side: ArrayLike, count: int) -> np.ndarray:
     return np.broadcast_to(array, count)
 
 
-def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
+def answer_ids(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
     """The entity, or relation, that is predicted of each triple."""
     entity = np.where(side == "tail", triples[:, 2], triples[:, 0])
     return np.where(side == RELATION, triples[:, 1], entity)

@@ -15,13 +15,13 @@ from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.ranks.annotate import candidates_by_side, triple_ids
 from owkg.ranks.build import default_filters, filter_facts, in_no_split, split_of
-from owkg.ranks.table import RANKS, TRIPLE, validated_at, whole
+from owkg.ranks.table import RANKS, TRIPLE, validated_at, whole_column
 
 # What a list may be silent about, if about all of it.
 _TASK = (*TRIPLE, "side")
 
 
-def converted(
+def converted_list(
     path: StrPath,
     *,
     num_candidates: int | None = None,
@@ -92,7 +92,7 @@ def ranks_from_list(
         OSError: if the file cannot be opened.
     """
     options: Any = {"num_candidates": num_candidates, "graph": graph, "filter_splits": filter_splits}
-    return converted(path, **options)[0]
+    return converted_list(path, **options)[0]
 
 
 def untied(table: pl.DataFrame, *, source: str, place: Callable[[int], str]) -> pl.DataFrame:
@@ -103,7 +103,7 @@ def untied(table: pl.DataFrame, *, source: str, place: Callable[[int], str]) -> 
         raise ValueError(
             f"{source}: a column rank beside {' and '.join(tied)}: the ranks are not free of ties."
         )
-    rank = whole(table["rank"], 1, source=source, place=place)
+    rank = whole_column(table["rank"], 1, source=source, place=place)
     return table.with_columns(optimistic=rank, pessimistic=rank).drop("rank")
 
 

@@ -18,7 +18,8 @@ from owkg.kg.seen import seen_part
 from owkg.kg.triples import triples_checked
 from owkg.ranks.build import (
     FILTER_SPLITS,
-    answers,
+    answer_ids,
+    answer_sides,
     default_filters,
     described,
     filter_facts,
@@ -27,7 +28,6 @@ from owkg.ranks.build import (
     rank_table,
     require_facts,
     score_checked,
-    sides_checked,
     split_of,
 )
 from owkg.ranks.scores import ranks_from_scores
@@ -90,11 +90,11 @@ def ranks_from_matrix(
         "unseen": unseen,
         "sort": sort,
     }
-    table, _ = converted(path, graph, **options)
+    table, _ = converted_matrix(path, graph, **options)
     return table if model is None else table.with_columns(model=pl.lit(model))
 
 
-def converted(
+def converted_matrix(
     path: StrPath,
     graph: KnowledgeGraph | None,
     *,
@@ -316,10 +316,10 @@ def _raw(
 ) -> pl.DataFrame:
     """The rank table of raw ranks; of labels where there are any, and of ids."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
-    side = sides_checked(side, len(triples))
+    side = answer_sides(side, len(triples))
     named = query_names(triples, side, entities, relations)
     with_score = score_checked(score, tolerance)
-    answer = answers(triples, side)
+    answer = answer_ids(triples, side)
     ranks = ranks_from_scores(scores, answer, tolerance=tolerance, named=named, sort=sort)
     columns: dict[str, Any] = {}
     for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):

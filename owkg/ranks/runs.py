@@ -16,7 +16,7 @@ from owkg.ir.trec import Topics, read_qrels, read_run
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
 from owkg.kg.names import query_of
 from owkg.ranks.build import default_filters, described, filter_facts
-from owkg.ranks.retrieved import Answers, counts_in_lists
+from owkg.ranks.retrieved import RetrievedAnswers, counts_in_lists
 from owkg.ranks.scores import Ranks
 from owkg.ranks.table import SIDES, validated
 
@@ -233,10 +233,10 @@ def _one_side(
     )
 
 
-def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: KnowledgeGraph) -> Answers:
+def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: KnowledgeGraph) -> RetrievedAnswers:
     head, relation, tail = triples.T.astype(np.int64)
     entity, answer = (head, tail) if side == "tail" else (tail, head)
-    return Answers(system.astype(np.int64), entity * graph.num_relations + relation, answer)
+    return RetrievedAnswers(system.astype(np.int64), entity * graph.num_relations + relation, answer)
 
 
 def _query(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:

@@ -195,11 +195,11 @@ def _among_all(
     mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many of all entities, or those of the mask, score above `high` and at least `low`, by query."""
-    from owkg.ranks.kernels import counts
+    from owkg.ranks.kernels import score_counts
 
     size, padding = len(high), len(part) - len(high)
     bounds = (np.concatenate([bound, np.zeros(padding, bound.dtype)]) for bound in (high, low))
-    found = counts(part, *bounds) if mask is None else counts(part, *bounds, mask)
+    found = score_counts(part, *bounds) if mask is None else score_counts(part, *bounds, mask)
     above, level, nan = (np.asarray(count)[:size].astype(np.int64) for count in found)
     if nan.any():
         query = int(np.argmax(nan > 0))
@@ -244,9 +244,9 @@ def gathered(scores: Float[Any, "queries entities"], row: np.ndarray, entity: np
     """scores[row, entity] as a NumPy array."""
     if not is_jax(scores):
         return scores[row, entity]
-    from owkg.ranks.kernels import taken
+    from owkg.ranks.kernels import entries
 
     # Padded, so that few lengths are compiled.
     room = np.zeros((2, 1 << max(row.size - 1, 0).bit_length()), np.int64)
     room[:, : row.size] = row, entity
-    return np.asarray(taken(scores, *room))[: row.size]
+    return np.asarray(entries(scores, *room))[: row.size]

@@ -139,7 +139,7 @@ def contradiction(
     return int(better[wrong.argmax()]), int(worse[wrong.argmax()])
 
 
-class Order(NamedTuple):
+class ScoreOrder(NamedTuple):
     """Rows: answers sorted by query, and by falling score within.
 
     Attributes:
@@ -155,7 +155,7 @@ class Order(NamedTuple):
     last: Int64[np.ndarray, "rows"]
 
 
-def ordered(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "answers"]) -> Order:
+def score_order(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "answers"]) -> ScoreOrder:
     """The order of the answers, [answers], of one model; answers that tie keep the order they have."""
     answer = np.lexsort((-score, query))
     query, score = query[answer], score[answer]
@@ -165,7 +165,7 @@ def ordered(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "ans
     first = np.maximum.accumulate(np.where(tie_begins, rows, 0))
     ends = np.append(np.flatnonzero(tie_begins)[1:], len(rows))
     last = ends[np.cumsum(tie_begins) - 1]
-    return Order(answer, np.maximum.accumulate(np.where(begins, rows, 0)), first, last)
+    return ScoreOrder(answer, np.maximum.accumulate(np.where(begins, rows, 0)), first, last)
 
 
 def thin(
@@ -204,7 +204,7 @@ def thin(
         raise ArgumentError("present", "must leave some answer, got none.")
     low, high = full.optimistic.copy(), full.pessimistic.copy()
     for model, score in enumerate(full.score):
-        order = ordered(full.query, score)
+        order = score_order(full.query, score)
         missing_before = np.append(0, np.cumsum(~present[order.answer]))
         at_query = missing_before[order.begin]
         low[model, order.answer] += missing_before[order.first] - at_query

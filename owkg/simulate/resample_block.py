@@ -11,14 +11,14 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
-from owkg.simulate.full_test import FullTest, ordered
+from owkg.simulate.full_test import FullTest, score_order
 from owkg.simulate.numerics import prefix_counts
 
 # Rows summed in float32, whose sums are then summed in float64. There is a row at least without an answer.
 _ROWS = 64
 
 
-class Rows(NamedTuple):
+class _Rows(NamedTuple):
     """Answers sorted by query and falling score, for each model; rows without an answer follow.
 
     Attributes:
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     tied_width: Any
 
 
-class Layout(NamedTuple):
+class ResampleLayout(NamedTuple):
     """What the resamples of one full test set need, whatever is missing.
 
     Attributes:
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
         sums: S1 of each rank that ties can reach, [metrics, ranks].
     """
 
-    rows: Rows
+    rows: _Rows
     query: Any
     begin: Any
     bounds: Any
@@ -62,13 +62,13 @@ class Layout(NamedTuple):
     sums: Any
 
 
-def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray) -> Layout:
+def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray) -> ResampleLayout:
     """The rows of every model, and the tables that they look up.
 
     `source`: which entry of the drawn facts decides over each answer, [answers].
     """
     answers, models = len(full.query), len(full.score)
-    orders = [ordered(full.query, score) for score in full.score]
+    orders = [score_order(full.query, score) for score in full.score]
     begin = orders[0].begin  # of queries, so the same for all models
     starts = np.unique(begin)
     bounds = np.append(starts, answers)
@@ -101,8 +101,8 @@ def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray
         pad = [(0, 0)] * (values.ndim - 1) + [(0, rows - answers)]
         return np.pad(values, pad, constant_values=fill)
 
-    return Layout(
-        Rows(
+    return ResampleLayout(
+        _Rows(
             padded(source[answer], 0).astype(np.int32),
             padded(np.searchsorted(ranks, low), 0).astype(np.int32),
             padded(tied, False),
@@ -140,7 +140,7 @@ def resampled_blocks(
     key: Key[Array, ""],
     starts: UInt32[Array, "blocks"],
     parameters: tuple,
-    layout: Layout,
+    layout: ResampleLayout,
     *,
     draw: Callable[..., Array],
     size: int,
@@ -161,7 +161,7 @@ def resampled_blocks(
     return jax.lax.map(one_block, starts)
 
 
-def _one_model(missing: Array, layout: Layout, rows: Rows) -> tuple[Array, Array]:
+def _one_model(missing: Array, layout: ResampleLayout, rows: _Rows) -> tuple[Array, Array]:
     """[metrics, draws], and the queries that are left, [draws]."""
     bounds, begin = layout.bounds, layout.begin
     gone = missing[rows.source]

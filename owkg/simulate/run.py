@@ -33,7 +33,7 @@ _TRIALS_PER_CALL = {Classification: 2**20, Score: 2**14}
 Progress = Callable[[int, int], None]
 
 
-class Run(NamedTuple):
+class SimulationRun(NamedTuple):
     """What is measured on how many trials of which models, and how the work is cut up."""
 
     metrics: tuple[RankWeight, ...]
@@ -53,8 +53,8 @@ def checked_run(
     chunk: int | None,
     devices: Sequence[Any] | None,
     on_progress: Progress | None,
-) -> Run:
-    """A `Run` of checked arguments; ValueError names the first that is wrong."""
+) -> SimulationRun:
+    """A `SimulationRun` of checked arguments; ValueError names the first that is wrong."""
     measured = checked_metrics(metrics)
     for name, model, kind in (
         ("missing", missing, MissingModel),
@@ -68,10 +68,10 @@ def checked_run(
     devices = tuple(jax.devices() if devices is None else devices)
     if not devices:
         raise ArgumentError("devices", "must not be empty.")
-    return Run(measured, trials, missing, prediction, chunk, devices, on_progress)
+    return SimulationRun(measured, trials, missing, prediction, chunk, devices, on_progress)
 
 
-def query_metrics(
+def _query_metrics(
     key: Key[Array, ""],
     metrics: tuple[RankWeight, ...],
     missing: MissingModel,
@@ -115,7 +115,7 @@ def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block
 
     def one_block(key, count, row):
         def one_trial(index):
-            values = query_metrics(jax.random.fold_in(key, index), metrics, missing, prediction, size, *row)
+            values = _query_metrics(jax.random.fold_in(key, index), metrics, missing, prediction, size, *row)
             return jnp.where(index < count, values.reshape(-1), 0)
 
         values = jax.vmap(one_trial)(jnp.arange(block, dtype=jnp.uint32)).astype(jnp.float64)
@@ -151,7 +151,7 @@ def _rounded(answers: int) -> int:
 
 
 def sums_over_trials(
-    key: Array, run: Run, setting: Setting, abilities: Sequence[np.ndarray]
+    key: Array, run: SimulationRun, setting: Setting, abilities: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of powers `[settings, 4, values]` and of products `[settings, values, values]`, float64.
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy import special
 
 from owkg.keys import Seed, generator
-from owkg.stats.interval import Interval
+from owkg.stats.interval import IntervalMethod
 
 # Entries of the arrays of one batch of replicates.
 _ENTRIES = 2**19
@@ -46,7 +46,7 @@ def resampled_sums(
 
 
 def bounds(
-    interval: Interval,
+    interval: IntervalMethod,
     value: float,
     replicates: Float[np.ndarray, "replicates"],
     level: float,
@@ -68,7 +68,7 @@ def bounds(
         return np.nan, np.nan
     ends = np.array([(1 - level) / 2, (1 + level) / 2])
     scale = 1e-12 * max(abs(value), 1e-300)
-    if interval is Interval.BCA and np.ptp(replicates) > scale:
+    if interval is IntervalMethod.BCA and np.ptp(replicates) > scale:
         below = np.mean(replicates < value - scale) + np.mean(np.abs(replicates - value) <= scale) / 2
         count = len(replicates)
         shift = special.ndtri(np.clip(below, 0.5 / count, 1 - 0.5 / count))

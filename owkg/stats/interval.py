@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 
-class Interval(StrEnum):
+class IntervalMethod(StrEnum):
     """How a confidence interval is made."""
 
     ANALYTIC = "analytic"

@@ -16,7 +16,7 @@ _ESCAPED = {
 }
 
 
-def latex(text: object) -> str:
+def latex_escaped(text: object) -> str:
     """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
     return "".join(_ESCAPED.get(c, c) for c in plain(text))
 

@@ -30,7 +30,7 @@ def shown(value: float | None, digits: int = 4) -> str:
     return f"{value:,.{max(1, digits - len(str(int(size))) + 1)}f}"
 
 
-def chance(low: float, high: float) -> str:
+def probability_range(low: float, high: float) -> str:
     """The smallest and the largest of some probabilities; none is said to be 0 or 1."""
     ends = [">0.999" if p > 0.9995 else "<0.001" if p < 0.0005 else f"{p:.3f}" for p in (low, high)]
     return " to ".join(dict.fromkeys(ends))

@@ -11,7 +11,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting
 from owkg.openworld.setting import pair
-from owkg.rank_weights.fitted import queries_needed
+from owkg.rank_weights.fitted import queries_for_consistency
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
 from owkg.theory import missing_counts
 from owkg.theory.grids import log_factorials
@@ -215,7 +215,7 @@ def _change(
         raise ArgumentError(
             "other_strength", f"must differ from `strength`, got {models['other_strength']!r}."
         )
-    one, two = (rank_moments(setting, missing) for setting in settings)
+    one, two = (rank_count_moments(setting, missing) for setting in settings)
     spread = one.covariance + two.covariance
     if checks.flag("paired", paired):
         apart = [moments.given - moments.mean for moments in (one, two)]
@@ -231,10 +231,10 @@ def _change(
 
 
 def _needed(weight: np.ndarray, change: np.ndarray, spread: np.ndarray, tolerated: float) -> float:
-    return float(queries_needed(weight @ change, weight @ spread @ weight, tolerated))
+    return float(queries_for_consistency(weight @ change, weight @ spread @ weight, tolerated))
 
 
-def rank_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankMoments:
+def rank_count_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankMoments:
     """The exact moments of rank counts of one setting, over the ranks 1, ..., number of answers + 1.
 
     Given m missing answers, k of them positive, a positive test answer has a uniform rank on 1 .. k + 1 and

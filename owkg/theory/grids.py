@@ -16,7 +16,7 @@ from scipy import special
 
 from owkg import checks
 from owkg.rank_weights import RankWeight, tables
-from owkg.rank_weights.registry import checked
+from owkg.rank_weights.registry import checked_metric
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.
@@ -26,13 +26,13 @@ _BATCH_ENTRIES_ELSEWHERE = 2**18
 ENTRIES_IN_NUMPY = 2**10
 
 
-def prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
+def checked_prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
     """The running sums of `owkg.rank_weights.tables`, of a metric that is a plain mean.
 
     Raises:
         ValueError: as there, and if the metric has a link.
     """
-    return tables.prefix_sums(checked(metric), largest_rank)
+    return tables.prefix_sums(checked_metric(metric), largest_rank)
 
 
 def log_factorials(size: int) -> np.ndarray:

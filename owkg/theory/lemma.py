@@ -14,7 +14,7 @@ from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
-from owkg.theory.grids import binomial_pmf, log_factorials, over_grid, prefix_sums
+from owkg.theory.grids import binomial_pmf, checked_prefix_sums, log_factorials, over_grid
 
 
 def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
@@ -36,7 +36,7 @@ def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
 def _evaluate(metric: RankWeight | str, setting: Setting) -> Any:
     ranks = int(np.max(setting.num_answers)) + 1  # all that a positive test answer can have
     size = padded_size(ranks)
-    shared = (prefix_sums(metric, ranks), log_factorials(size + 1))
+    shared = (checked_prefix_sums(metric, ranks), log_factorials(size + 1))
     rows = (*setting.conditional_strengths(), setting.sparsity, setting.num_answers)
     return over_grid(_lemma_kernel, shared, rows, setting.shape, size)
 

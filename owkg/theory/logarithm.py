@@ -9,18 +9,18 @@ from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 
 
-class LogParts(NamedTuple):
+class _LogParts(NamedTuple):
     """ln(l1 beta (N+2)) + gamma, and what multiplies it: (l2/l1) / (beta (N+1))."""
 
     logarithm: Any
     factor: Any
 
 
-def _parts(setting: Setting) -> LogParts:
+def _parts(setting: Setting) -> _LogParts:
     l1, l2 = setting.conditional_strengths()
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithm = np.log(l1 * setting.sparsity * (setting.num_answers + 2.0)) + np.euler_gamma
-        return LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
+        return _LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
 
 
 def log_approximation(**setting: Unpack[SettingArguments]) -> Any:

@@ -20,7 +20,7 @@ from owkg.openworld.setting import broadcast, pair
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.theory import grids, missing_counts
-from owkg.theory.grids import log_factorials, over_grid, prefix_sums
+from owkg.theory.grids import checked_prefix_sums, log_factorials, over_grid
 
 # Entries of an array of `given_missing` by NumPy: it stays in the second-level cache.
 _ENTRIES = 2**15
@@ -155,7 +155,7 @@ def _over_queries(
 ) -> tuple[Any, ...]:
     """The kernel over the grid, in arrays of about as many entries as each query has answers."""
     largest = int(np.max(setting.num_entities))
-    sums = tuple(prefix_sums(metric, largest) for metric in metrics)
+    sums = tuple(checked_prefix_sums(metric, largest) for metric in metrics)
 
     def of_size(size: int, setting: Setting, conditional: tuple[Any, ...]) -> tuple[Any, ...]:
         counts = missing_counts.parameters(missing, setting, size)

@@ -11,8 +11,8 @@ from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.rank_weights import RankWeight
-from owkg.rank_weights.fitted import queries_needed
-from owkg.rank_weights.registry import checked
+from owkg.rank_weights.fitted import queries_for_consistency
+from owkg.rank_weights.registry import checked_metric
 from owkg.theory.moments import covariance, moments
 
 # Relative error of an expectation, a sum of some hundred rounded products.
@@ -37,7 +37,7 @@ def _gap_and_variance(
         moments(metric, missing=missing, answer_weights=answer_weights, **setting.arguments())
         for setting in settings
     )
-    better = np.sign(difference) * (1 if checked(metric).larger_is_better else -1)
+    better = np.sign(difference) * (1 if checked_metric(metric).larger_is_better else -1)
     if answer_weights is not None:
         if np.any(better != better[..., :1]):
             raise ArgumentError("strength", "and `other_strength` must keep their order along the histogram.")
@@ -125,7 +125,7 @@ def required_queries(
     tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
     gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
     checks.common_shape(inconsistency=tolerated, models=gap)
-    return queries_needed(gap, spread, tolerated)
+    return queries_for_consistency(gap, spread, tolerated)
 
 
 def log_inconsistency_probability(

@@ -156,8 +156,8 @@ def convert(
     from owkg.ranks.build import default_filters
     from owkg.ranks.files import path_checked
     from owkg.ranks.formats import kind_of
-    from owkg.ranks.lists import converted as converted_list
-    from owkg.ranks.matrices import converted as converted_matrix
+    from owkg.ranks.lists import converted_list as converted_list
+    from owkg.ranks.matrices import converted_matrix as converted_matrix
 
     out = path_checked(out)
     kind = Kind(kind_of(source)) if kind is None else kind
