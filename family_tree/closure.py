@@ -52,7 +52,7 @@ def closure(people: People, ontology: Source, *, block_size: int = BLOCK_SIZE) -
         >>> [(labels[h], names[r], labels[t]) for h, r, t in np.stack(facts).T.tolist() if h == 0]
         [('ann', 'grandmotherOf', 'eve'), ('ann', 'motherOf', 'bob'), ('ann', 'parentOf', 'bob')]
     """
-    size = int(checks.whole("block_size", block_size, 1))
+    size = checks.whole("block_size", block_size, 1)
     return closure_of(people_checked(people), ontology_of("ontology", ontology), size)
 
 

@@ -71,7 +71,7 @@ def family(people: People, tree: int) -> People:
     numbers = family_numbers(people)
     if not numbers.size:
         raise ArgumentError("people", "must hold somebody, got nobody.")
-    count, chosen = int(numbers.max()) + 1, checks.scalar("tree", checks.integer("tree", tree, -(2**53)))
+    count, chosen = int(numbers.max()) + 1, checks.whole("tree", tree, -(2**53))
     if not 0 <= chosen < count:
         raise ArgumentError("tree", f"must be the number of a family, in [0, {count}), got {chosen}.")
     mine = numbers == chosen

@@ -97,24 +97,20 @@ def people_blocks(
     `block_size` is the most people of a block with more than one tree; the other arguments are those of
     `sample_people`, which are checked before the first block.
     """
-    trees, first = _whole("num_trees", num_trees, 1), _whole("first_tree", first_tree, 0)
+    trees, first = checks.whole("num_trees", num_trees, 1), checks.whole("first_tree", first_tree, 0)
     if first + trees > _MOST_TREES:
         got = f"{trees} with `first_tree` {first}"
         raise ArgumentError("num_trees", f"must leave the last tree a number of six digits, got {got}.")
     limits = Limits(
-        _whole("max_tree_size", max_tree_size, 1),
-        _whole("max_depth", max_depth, 1),
-        _whole("max_branching", max_branching, 1),
+        checks.whole("max_tree_size", max_tree_size, 1),
+        checks.whole("max_depth", max_depth, 1),
+        checks.whole("max_branching", max_branching, 1),
         checks.flag("strict_depth", strict_depth),
     )
     root = checks.seed("seed", seed)
-    at_once = max(1, _whole("block_size", block_size, 1) // limits.max_tree_size)
+    at_once = max(1, checks.whole("block_size", block_size, 1) // limits.max_tree_size)
     last = first + trees
     return (_block(root, range(i, min(i + at_once, last)), limits) for i in range(first, last, at_once))
-
-
-def _whole(name: str, value: int, low: int) -> int:
-    return int(checks.whole(name, value, low))
 
 
 def _block(seed: int, numbers: range, limits: Limits) -> People:

@@ -79,9 +79,14 @@ def real(name: str, value: object, low: float, high: float, *, closed: bool = Tr
     return array
 
 
+def real_number(name: str, value: object, low: float, high: float, *, closed: bool = True) -> float:
+    """As `real`, of one number."""
+    return scalar(name, real(name, value, low, high, closed=closed))
+
+
 def level(name: str, value: object) -> float:
     """`value` as a level of confidence that quantiles in float64 can tell from 0 and 1."""
-    return scalar(name, real(name, value, 1e-6, 1 - 1e-6))
+    return real_number(name, value, 1e-6, 1 - 1e-6)
 
 
 def integer(name: str, value: object, low: int) -> np.ndarray:

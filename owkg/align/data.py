@@ -92,7 +92,7 @@ def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignmen
 
 
 def _share_checked(share: float) -> float:
-    value = checks.scalar("train_share", checks.real("train_share", share, 0, 1))
+    value = checks.real_number("train_share", share, 0, 1)
     if value == 1:
         raise ArgumentError("train_share", "must be below 1: some pairs have to be left for the test, got 1.")
     return value

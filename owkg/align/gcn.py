@@ -54,7 +54,7 @@ class Config:
         for name, least in (("dim", 1), ("steps", 0), ("num_negatives", 1)):
             checks.whole(name, getattr(self, name), least)
         for name in ("learning_rate", "margin"):
-            checks.scalar(name, checks.real(name, getattr(self, name), 0, np.inf, closed=False))
+            checks.real_number(name, getattr(self, name), 0, np.inf, closed=False)
         if self.normalisation not in NORMALISATIONS:
             text = f"must be one of {', '.join(NORMALISATIONS)}, got {self.normalisation!r}."
             raise ArgumentError("normalisation", text)

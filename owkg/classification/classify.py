@@ -94,7 +94,7 @@ def classify(
         if thresholds not in THRESHOLDS:
             raise ArgumentError("thresholds", f"must be relation, global or a number, got {thresholds!r}.")
     else:
-        checks.scalar("thresholds", checks.real("thresholds", thresholds, -np.inf, np.inf))
+        checks.real_number("thresholds", thresholds, -np.inf, np.inf)
     measured = table.filter(pl.col("split") == split)
     if not measured.height:
         there = ", ".join(table["split"].unique().sort())

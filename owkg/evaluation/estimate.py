@@ -126,7 +126,7 @@ def sampled(
         raise ArgumentError("share", f"must be in (0, 1], got {share!r}.")
     if ties not in _TIED:
         raise ArgumentError("ties", f"must be of {', '.join(_TIED)}, got {ties!r}.")
-    more = checks.scalar("more", checks.real("more", more, 0, 1))
+    more = checks.real_number("more", more, 0, 1)
     checks.level("ci", ci)
     number = checks.seed("seed", seed)
     filters = default_filters(graph, split) if filter_splits is None else filter_splits

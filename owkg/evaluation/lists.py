@@ -74,7 +74,7 @@ def top_answers(
             "entity",
             f"and `relation` must be one id a query, got the shapes {entity.shape} and {relation.shape}.",
         )
-    deep = int(checks.whole("depth", depth, 1))
+    deep = checks.whole("depth", depth, 1)
     if deep > num_entities:
         raise ArgumentError("depth", f"must be at most {num_entities}, the entities, got {deep}.")
     if known is not None and not isinstance(known, KnownAnswers):

@@ -27,7 +27,7 @@ def relation_categories(triples: ArrayLike, num_relations: int, *, threshold: fl
         ['1-N', '1-1', '']
     """
     relations = size("num_relations", num_relations)
-    limit = checks.scalar("threshold", checks.real("threshold", threshold, 1, np.inf))
+    limit = checks.real_number("threshold", threshold, 1, np.inf)
     facts = distinct_triples(triples_checked(triples, None, relations))
     count = np.bincount(facts[:, 1], minlength=relations)
     head_side, tail_side = (

@@ -18,7 +18,7 @@ from owkg import checks
 
 def _check(model: "NodeBased | PopularityBased | RelationBased", name: str, low: float, high: float) -> None:
     """Requires a parameter in [low, high], and leaves a plain number behind, which is hashable."""
-    object.__setattr__(model, name, checks.scalar(name, checks.real(name, getattr(model, name), low, high)))
+    object.__setattr__(model, name, checks.real_number(name, getattr(model, name), low, high))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def asl_figure(
     References:
         Sakai (SIGIR 2006), "Evaluating evaluation metrics based on the bootstrap".
     """
-    level = checks.scalar("alpha", checks.real("alpha", alpha, 0, 1, closed=False))
+    level = checks.real_number("alpha", alpha, 0, 1, closed=False)
     checked = _checked(table, {"p_value": (0, 1)}, {}, "metric")
     look = _looks(checked["metric"])
 

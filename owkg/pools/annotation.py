@@ -16,9 +16,9 @@ from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
-from owkg.judge.schema import ASKED, QRELS, checked, once
+from owkg.judge.schema import ASKED, QRELS, checked
 from owkg.kg.names import query_parts
-from owkg.pools.pool import POOL
+from owkg.pools.pool import POOL, candidates_checked
 from owkg.pools.templates import Templates, addresses, sentences
 
 SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
@@ -256,7 +256,7 @@ def read_names(
 def _in_order(candidates: pl.DataFrame, seed: int) -> pl.DataFrame:
     """The candidates, checked, in the order of a sheet."""
     number = checks.seed("seed", seed)
-    frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
+    frame = candidates_checked(candidates)
     if frame.is_empty():
         raise ArgumentError("candidates", "must have at least one row, got none.")
     return _shuffled(frame, number)

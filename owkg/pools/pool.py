@@ -44,9 +44,7 @@ def pool(run: pl.DataFrame, depth: int) -> pl.DataFrame:
     References:
         Zhou et al. (SIGIR 2022), section 3; Spärck Jones and van Rijsbergen (1975).
     """
-    lists = ranked(run, depth=checks.whole("depth", depth, 1))
-    if lists.is_empty():
-        raise ArgumentError("run", "must have at least one row, got none.")
+    lists = _to_depth(run, depth)
     return (
         lists.group_by(POOL)
         .agg(depth=pl.col("rank").min(), systems=pl.len().cast(pl.Int64), models=pl.col("model").sort())
@@ -78,7 +76,7 @@ def within_budget(candidates: pl.DataFrame, budget: int | None, *, seed: int = 0
         >>> [len(within_budget(pl.DataFrame(rows), most)) for most in (1, 2, 3)]
         [1, 1, 3]
     """
-    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    frame = candidates_checked(candidates)
     number = checks.seed("seed", seed)
     if budget is None:
         return candidates
@@ -138,7 +136,7 @@ def judged_pool(candidates: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
     Raises:
         ValueError: if a frame is malformed.
     """
-    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    frame = candidates_checked(candidates)
     relevant = judgements_checked("truth", truth).filter(pl.col("relevance") > 0).select(*_PAIR, "relevance")
     found = frame.join(relevant, on=_PAIR, how="left", maintain_order="left")
     return found.with_columns(relevance=pl.col("relevance").is_not_null().cast(pl.Int64)).select(QRELS)
@@ -193,9 +191,7 @@ def graded_lists(
     Raises:
         ValueError: if a frame is malformed.
     """
-    lists = ranked(run, depth=checks.whole("depth", depth, 1))
-    if lists.is_empty():
-        raise ArgumentError("run", "must have at least one row, got none.")
+    lists = _to_depth(run, depth)
     relevances = judgements_checked("qrels", qrels).select(*_PAIR, "relevance")
     lists = lists.join(relevances, on=_PAIR, how="left", maintain_order="left")
     alone = pl.len().over(_PAIR) == 1
@@ -311,9 +307,21 @@ def judged_lists(lists: pl.DataFrame, judgements: pl.DataFrame) -> Judged:
     )
 
 
+def candidates_checked(candidates: pl.DataFrame) -> pl.DataFrame:
+    """The columns `POOL`, each answer of a query once; ValueError naming `candidates` if not."""
+    return once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+
+
+def _to_depth(run: pl.DataFrame, depth: int) -> pl.DataFrame:
+    lists = ranked(run, depth=checks.whole("depth", depth, 1))
+    if lists.is_empty():
+        raise ArgumentError("run", "must have at least one row, got none.")
+    return lists
+
+
 def _pooled(candidates: pl.DataFrame) -> pl.DataFrame:
     """The columns of a pool with depth, at least one row."""
-    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    frame = candidates_checked(candidates)
     if "depth" not in candidates.columns or frame.is_empty():
         raise ArgumentError("candidates", "must be a pool with the column depth and at least one row.")
     depth = checks.integer("depth", candidates["depth"].to_numpy(), 1)

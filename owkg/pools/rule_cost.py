@@ -74,7 +74,7 @@ def rule_cost(
     for name in ("train", *held):
         if name not in facts:
             raise ArgumentError("held", f"must be among {', '.join(facts)}, with train, got {name!r}.")
-    wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    wanted = checks.real_number("level", level, 0, 1, closed=False)
     wanted_for = None if asked is None else asked.select("side", "relation").unique()
     frames: list[pl.DataFrame] = []
     for train, out in _parted(graph, held, checks.seed("seed", seed)):

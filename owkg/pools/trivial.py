@@ -10,12 +10,11 @@ from scipy import sparse
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.judge.schema import checked, once
 from owkg.kg import KnowledgeGraph, answer_ranges, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg import relation_categories as categories_of
 from owkg.kg.graph import graph_checked
 from owkg.ordered import distinct
-from owkg.pools.pool import POOL
+from owkg.pools.pool import candidates_checked
 from owkg.ranks.table import SIDES
 
 # The categories in which a side has one answer to a query.
@@ -84,8 +83,8 @@ def trivial(
     for name in ("train", *known):
         if name not in facts:
             raise ArgumentError("known", f"must be among {', '.join(facts)}, with train, got {name!r}.")
-    share = int(checks.whole("min_share", min_share, 1))
-    frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
+    share = checks.whole("min_share", min_share, 1)
+    frame = candidates_checked(candidates)
     triples = triples_of(frame, graph)
     train, given = graph.splits["train"], joined_splits(graph, list(known))
     category = categories_of(train, graph.num_relations, threshold=threshold)

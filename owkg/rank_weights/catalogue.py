@@ -98,7 +98,7 @@ def p_mrr(p: float) -> RankWeight:
     Raises:
         ValueError: if `p` is not finite and at least 0.001.
     """
-    p = checks.scalar("p", checks.real("p", p, 0, float("inf"), closed=False))
+    p = checks.real_number("p", p, 0, float("inf"), closed=False)
     if p < _LEAST_POWER:
         raise ArgumentError(
             "p",
@@ -118,7 +118,7 @@ def power_mean(p: float) -> RankWeight:
     Raises:
         ValueError: if `p` is not finite.
     """
-    p = checks.scalar("p", checks.real("p", p, -float("inf"), float("inf")))
+    p = checks.real_number("p", p, -float("inf"), float("inf"))
     return GMR if p == 0 else _power_mean(p)
 
 

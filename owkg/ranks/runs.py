@@ -92,13 +92,13 @@ def ranks_from_run(
     _require_one("`kg` or `num_entities` must say how many entities there are", graph, num_entities)
     if graph is None and (split is not None or filter_splits):
         raise ArgumentError("kg", f"must be given for its splits, got none and {split or filter_splits!r}.")
-    width = float(checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf)))
+    width = checks.real_number("tolerance", tolerance, 0, np.inf)
     path, judgements = Path(path), None if qrels is None else Path(qrels)
     topics: Topics = "allowed" if graph is None else False
     run = read_run(path, topics=topics)
     judged = None if judgements is None else read_qrels(judgements, topics=topics)
     if graph is None:
-        size = int(checks.whole("num_entities", num_entities, 1))
+        size = checks.whole("num_entities", num_entities, 1)
         graph = _seen(size, run, judged)
         facts = np.empty((0, 3), np.int32)
     else:

@@ -93,7 +93,7 @@ def ranks_from_scores(
     if chunk is None:
         chunk = max(1, _CHUNK_BYTES // (entities * array.dtype.itemsize))
     else:
-        chunk = int(checks.whole("chunk", chunk, 1))
+        chunk = checks.whole("chunk", chunk, 1)
     result = Ranks(*(np.empty(queries, np.int64) for _ in Ranks._fields))
     import jax
 
@@ -161,7 +161,7 @@ def _thresholds(
     scores: Float[Any, "queries entities"], target: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Score of each target plus and minus the tolerance, in the scores' precision."""
-    exact = checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf))
+    exact = checks.real_number("tolerance", tolerance, 0, np.inf)
     with np.errstate(over="ignore"):  # beyond the largest number is infinity, which compares rightly
         width = np.asarray(exact).astype(scores.dtype)
         if not np.isfinite(width):

@@ -196,7 +196,7 @@ def _checked(design: SamplingDesign) -> SamplingDesign:
         return float(checks.scalar(name, array))
 
     def whole(name: str, low: int) -> int:
-        return int(checks.scalar(name, checks.integer(name, getattr(design, name), low)))
+        return checks.whole(name, getattr(design, name), low)
 
     above_0, below_1 = np.nextafter(0, 1), np.nextafter(1, 0)
     train_rate = rate("train_rate", above_0, below_1, "in (0, 1)")

@@ -49,7 +49,7 @@ def survival(
         >>> float(found.mean().round(12))
         0.75
     """
-    density = checks.scalar("density", checks.real("density", density, 0, 1))
+    density = checks.real_number("density", density, 0, 1)
     if density == 0:
         raise ArgumentError("density", f"must be in (0, 1], got {density}.")
     if not len(facts):

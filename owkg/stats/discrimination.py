@@ -26,7 +26,7 @@ def discriminative_power(p: ArrayLike, alpha: float = 0.05) -> Float64[np.ndarra
     References:
         Sakai (SIGIR 2006), "Evaluating evaluation metrics based on the bootstrap", section 3.
     """
-    level = checks.scalar("alpha", checks.real("alpha", alpha, 0, 1, closed=False))
+    level = checks.real_number("alpha", alpha, 0, 1, closed=False)
     return np.asarray((_p_values(p) < level).mean(-1))
 
 

@@ -25,7 +25,7 @@ def divergence(one: ArrayLike, other: ArrayLike, *, added: float = 1.0) -> float
         >>> round(divergence([1, 3], [2, 2], added=0), 4), divergence([1, 0], [0, 1], added=0)
         (0.1308, inf)
     """
-    extra = checks.scalar("added", checks.real("added", added, 0, float("inf")))
+    extra = checks.real_number("added", added, 0, float("inf"))
     shares = []
     for name, counts in (("one", one), ("other", other)):
         total = checks.real(name, counts, 0, float("inf")) + extra

@@ -196,7 +196,7 @@ def best_weight(
         >>> int(best_weight(focus=focus_of(MRR, 14505), **pair, **world).queries)  # MRR needs 1,692
         33
     """
-    one = checks.scalar("focus", checks.real("focus", focus, 0, 1))
+    one = checks.real_number("focus", focus, 0, 1)
     found = focus_curve(focus=[one], inconsistency=inconsistency, paired=paired, missing=missing, **models)
     return FocusedWeight(float(found.focus[0]), float(found.queries[0]), found.weight[0])
 
