@@ -340,7 +340,8 @@ def studied_world(scale: Scale, out: Path) -> ClosedWorld:
     data = data_folder(scale)
     place = data / "family_tree_published" if data else out / "accelerator_worlds"
     if not place.is_dir():
-        closed = closed_graph(sample_people(**dict(scale.families)), ontology("published"))
+        families: Any = dict(scale.families)
+        closed = closed_graph(sample_people(**families), ontology("published"))
         num, least = scale.drawn
         drawn = sample(closed, density=0.75, train_rate=0.7, num_queries=num, min_answers=least, seed=0)
         write_worlds([drawn], place)

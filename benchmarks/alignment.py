@@ -54,8 +54,8 @@ def run(pairs: int, entities: int, triples: int, dim: int, repeats: int) -> pl.D
     ranks = fastest(lambda: align.rank_embeddings(data, left, right), repeats)
     ranks_limit = fastest(bare, repeats)
     few, many = (align.Config(dim=dim, steps=steps) for steps in (10, 30))
-    once(lambda: align.train(data, few))  # compiles
-    step = (once(lambda: align.train(data, many)) - once(lambda: align.train(data, few))) / 20
+    once(lambda: align.train_gcn(data, few))  # compiles
+    step = (once(lambda: align.train_gcn(data, many)) - once(lambda: align.train_gcn(data, few))) / 20
     # Two products and as many of the derivative: each entry of the matrix takes a row of the embeddings.
     entries = adjacency(data).nnz
     block = np.ones(2**27, np.uint8)

@@ -22,7 +22,7 @@ import owkg
 from benchmarks.timing import machine, once
 from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
-from owkg.report import write
+from owkg.report import write_report
 from owkg.terminal.tables import printed
 from simulations.script import Out, Quick, run_script, save_table
 
@@ -90,7 +90,7 @@ def measured(queries: int, *, listed: bool) -> dict[str, Any]:
     compared = once(lambda: owkg.compare(tables, ("mrr", "hits@1", "hits@10")))
     audited = once(lambda: kept.append(owkg.audit(tables, sparsity=(0.3, 0.6), **options)))
     with tempfile.TemporaryDirectory() as folder:
-        written = once(lambda: write(kept[0], Path(folder) / "audit.html"))
+        written = once(lambda: write_report(kept[0], Path(folder) / "audit.html"))
         size = (Path(folder) / "audit.html").stat().st_size / 2**20
     return {
         "systems": _SYSTEMS,

@@ -143,8 +143,8 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
     rows = []
     for effective in config.effective:
         count = round(effective / share)
-        for interval in stats.Interval:
-            analytic = interval is stats.Interval.ANALYTIC
+        for interval in stats.IntervalMethod:
+            analytic = interval is stats.IntervalMethod.ANALYTIC
             if not analytic and (effective != max(config.effective) or count > _RESAMPLED_QUERIES):
                 continue
             samples = config.samples if analytic else config.resampled

@@ -185,7 +185,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
             tasks,
             wanted,
             ties=(metrics.Ties.REALISTIC,),
-            interval=stats.Interval.BCA,
+            interval=stats.IntervalMethod.BCA,
             replicates=config.replicates,
             key=key,
         )

@@ -4,21 +4,22 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from family_tree.ontology import ontology_of, source_text
+from family_tree.ontology import Source, ontology_of, source_text
 from family_tree.people_files import people_of
 from family_tree.world import MADE_BY, format_checked, write_world
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.files.storage import made_folder
 
 
 def close(
-    people: Any,
-    parents: Any,
-    out: Any,
+    people: StrPath,
+    parents: StrPath,
+    out: StrPath,
     *,
-    relations: Any = "published",
-    facts_format: Any = "tsv",
-    overwrite: Any = False,
+    relations: Source = "published",
+    facts_format: str = "tsv",
+    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Closes people in two files, as `read_people` reads them, into a folder.

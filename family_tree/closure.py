@@ -1,7 +1,7 @@
 """The closure of people under an ontology, in blocks of whole families so that memory stays bounded."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int32
@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from family_tree.families import numbers_of
 from family_tree.fixpoint import Known, fixpoint
 from family_tree.matrices import among
-from family_tree.ontology import Ontology, ontology_of
+from family_tree.ontology import Ontology, Source, ontology_of
 from family_tree.people import People, people_checked
 from family_tree.rules import PARENT, SAME
 from owkg import checks
@@ -28,7 +28,7 @@ class Facts(NamedTuple):
     tail: Int32[np.ndarray, "facts"]
 
 
-def closure(people: Any, ontology: Any, *, block_size: Any = BLOCK_SIZE) -> Iterator[Facts]:
+def closure(people: People, ontology: Source, *, block_size: int = BLOCK_SIZE) -> Iterator[Facts]:
     """All facts that the rules derive, block by block; together the sorted closure, each fact once.
 
     Rules join only people of one family, so families can be closed one after the other. A block holds
@@ -52,7 +52,7 @@ def closure(people: Any, ontology: Any, *, block_size: Any = BLOCK_SIZE) -> Iter
         >>> [(labels[h], names[r], labels[t]) for h, r, t in np.stack(facts).T.tolist() if h == 0]
         [('ann', 'grandmotherOf', 'eve'), ('ann', 'motherOf', 'bob'), ('ann', 'parentOf', 'bob')]
     """
-    size = int(checks.whole("block_size", block_size, 1))
+    size = checks.whole("block_size", block_size, 1)
     return closure_of(people_checked(people), ontology_of("ontology", ontology), size)
 
 
@@ -60,11 +60,11 @@ def closure_of(people: People, ontology: Ontology, size: int = BLOCK_SIZE) -> It
     """`closure` of people who have been checked."""
     return (
         _facts(_closed(people, ontology, first, after), ontology, first, after)
-        for first, after in blocks(people, size)
+        for first, after in family_blocks(people, size)
     )
 
 
-def closed_graph(people: Any, ontology: Any) -> KnowledgeGraph:
+def closed_graph(people: People, ontology: Source) -> KnowledgeGraph:
     """The closure of `people`, the entities: all its facts, sorted, are the split "train".
 
     Raises:
@@ -82,12 +82,12 @@ def closed_graph(people: Any, ontology: Any) -> KnowledgeGraph:
     return KnowledgeGraph(tuple(people.labels), rules.relations, {"train": facts})
 
 
-def fact_counts(people: Any, ontology: Any) -> dict[str, int]:
+def fact_counts(people: People, ontology: Source) -> dict[str, int]:
     """How many facts the closure holds of each relation, in the order of their names; Raises as `closure`."""
     people_checked(people)
     rules = ontology_of("ontology", ontology)
     counts = np.zeros(len(rules.relations), np.int64)
-    for block in blocks(people, BLOCK_SIZE):
+    for block in family_blocks(people, BLOCK_SIZE):
         known = _closed(people, rules, *block)
         counts += [known[name].nnz for name in rules.relations]
     return dict(zip(rules.relations, counts.tolist(), strict=True))
@@ -123,7 +123,7 @@ def _facts(known: Known, ontology: Ontology, first: int, after: int) -> Facts:
     return Facts(*(ids.astype(np.int32) for ids in (head + first, relation, tail + first)))
 
 
-def blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
+def family_blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
     """(first, after) of ids in each block of at least `size` people; no family lies in two."""
     num, family = len(people.labels), numbers_of(people)
     last = np.zeros(num, np.int64)

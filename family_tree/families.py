@@ -1,7 +1,5 @@
 """Families: people who are joined by some line of parents and children; their couples and generations."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Int32, Int64
 from scipy.sparse import csr_array
@@ -13,7 +11,7 @@ from owkg.errors import ArgumentError
 from owkg.ordered import distinct
 
 
-def family_numbers(people: Any) -> Int32[np.ndarray, "people"]:
+def family_numbers(people: People) -> Int32[np.ndarray, "people"]:
     """The number of each person's family, counted from 0 in the order of their first labels.
 
     Raises:
@@ -30,17 +28,17 @@ def family_numbers(people: Any) -> Int32[np.ndarray, "people"]:
 def numbers_of(people: People) -> Int32[np.ndarray, "people"]:
     """`family_numbers` of people who have been checked."""
     # Components are numbered in the order in which a walk over the ids meets them.
-    return connected_components(children_of(people), directed=False)[1]
+    return connected_components(_children_of(people), directed=False)[1]
 
 
-def children_of(people: People) -> csr_array:
+def _children_of(people: People) -> csr_array:
     """Parents as rows, their children as columns."""
     parent, child = people.parents.T
     size = len(people.labels)
     return csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
 
 
-def couples(people: Any) -> Int32[np.ndarray, "couples 2"]:
+def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
     """The pairs of people with a common child, in increasing order.
 
     Raises:
@@ -64,7 +62,7 @@ def couples_of(people: People) -> Int32[np.ndarray, "couples 2"]:
     return np.stack(np.divmod(distinct(keys), len(people.labels)), axis=1).astype(np.int32)
 
 
-def family(people: Any, tree: Any) -> People:
+def family(people: People, tree: int) -> People:
     """The people of one family by themselves; `tree` is its number in `family_numbers`.
 
     Raises:
@@ -73,7 +71,7 @@ def family(people: Any, tree: Any) -> People:
     numbers = family_numbers(people)
     if not numbers.size:
         raise ArgumentError("people", "must hold somebody, got nobody.")
-    count, chosen = int(numbers.max()) + 1, checks.scalar("tree", checks.integer("tree", tree, -(2**53)))
+    count, chosen = int(numbers.max()) + 1, checks.whole("tree", tree, -(2**53))
     if not 0 <= chosen < count:
         raise ArgumentError("tree", f"must be the number of a family, in [0, {count}), got {chosen}.")
     mine = numbers == chosen
@@ -83,7 +81,7 @@ def family(people: Any, tree: Any) -> People:
     )
 
 
-def generations(people: Any) -> Int64[np.ndarray, "people"]:
+def generations(people: People) -> Int64[np.ndarray, "people"]:
     """How many generations are known above each person: the longest line of parents.
 
     Raises:
@@ -99,7 +97,7 @@ def generations(people: Any) -> Int64[np.ndarray, "people"]:
 
 def generations_of(people: People) -> Int64[np.ndarray, "people"]:
     """`generations` of people who have been checked."""
-    size, children = len(people.labels), children_of(people)
+    size, children = len(people.labels), _children_of(people)
     unknown = np.bincount(people.parents[:, 1], minlength=size)  # parents whose generation is not known yet
     above = np.zeros(size, np.int64)
     last, number = np.flatnonzero(unknown == 0), 0

@@ -1,13 +1,16 @@
 """One family as a figure. It stands here, where both families and the look of figures are in reach."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from family_tree.layout import Family, layout
 from family_tree.people import People
 from owkg.plots.figure import COLOURS, figure, write_picture
+
+if TYPE_CHECKING:
+    import matplotlib.axes
 
 # Inches for one person along a row, for a row, for a letter of the title, and for the legend beside it.
 _PERSON, _ROW, _LETTER, _LEGEND = 0.44, 1.0, 0.09, 1.8
@@ -43,7 +46,7 @@ def draw_family(people: People, path: Path, *, title: str) -> None:
         write_picture(fig, path)
 
 
-def _draw_lines(axes: Any, family: Family, x: np.ndarray, row: np.ndarray) -> None:
+def _draw_lines(axes: "matplotlib.axes.Axes", family: Family, x: np.ndarray, row: np.ndarray) -> None:
     children, parents = list(family.children), list(family.parents)
     ends = [*(at for at, _ in family.drops), *x[children]]
     lines: list[tuple[Any, Any]] = [([min(ends), max(ends)], [family.bar] * 2)]

@@ -3,26 +3,27 @@
 from collections.abc import Callable
 from typing import Any
 
-from family_tree.ontology import ontology_of, source_text
+from family_tree.ontology import Source, ontology_of, source_text
 from family_tree.trees import people_blocks
 from family_tree.world import MADE_BY, format_checked, write_world
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.files.storage import made_folder
 
 
 def generate(
-    out: Any,
+    out: StrPath,
     *,
-    num_trees: Any = 20,
-    max_tree_size: Any = 300,
-    max_depth: Any = 3,
-    max_branching: Any = 20,
-    strict_depth: Any = False,
-    first_tree: Any = 0,
-    seed: Any = 0,
-    relations: Any = "published",
-    facts_format: Any = "tsv",
-    overwrite: Any = False,
+    num_trees: int = 20,
+    max_tree_size: int = 300,
+    max_depth: int = 3,
+    max_branching: int = 20,
+    strict_depth: bool = False,
+    first_tree: int = 0,
+    seed: int = 0,
+    relations: Source = "published",
+    facts_format: str = "tsv",
+    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Samples families and closes them, block by block, so that memory does not grow with their number.

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from family_tree.families import numbers_of
-from family_tree.order import Parentage, ordered, parentage
+from family_tree.order import Parentage, generations_in_order, parentage
 from family_tree.people import People, people_checked
 from owkg.errors import ArgumentError
 
@@ -40,7 +40,7 @@ class Family(NamedTuple):
     bar: float
 
 
-class Layout(NamedTuple):
+class FamilyLayout(NamedTuple):
     """A family in the plane.
 
     Attributes:
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
     families: tuple[Family, ...]
 
 
-def layout(people: Any) -> Layout:
+def layout(people: People) -> FamilyLayout:
     """Places for the people of one family, and the lines between them.
 
     Parents of a child stand side by side, as far as other partners and their descent let them. Few lines
@@ -72,10 +72,10 @@ def layout(people: Any) -> Layout:
     if number != 1:
         raise ArgumentError("people", f"must be one family, got {number}.")
     families, row = parentage(people), _rows(people)
-    order = ordered(families, row)
+    order = generations_in_order(families, row)
     x = _places(families, order)
     neighbours = {frozenset(pair) for line in order for pair in pairwise(line)}
-    return Layout(x, row, _apart([_lines(one, neighbours, x, row) for one in families], x))
+    return FamilyLayout(x, row, _apart([_lines(one, neighbours, x, row) for one in families], x))
 
 
 def _rows(people: People) -> Int64[np.ndarray, "people"]:

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from family_tree.plan import planned
 from family_tree.rules import GENDERS, PARENT, Rule, is_name, near, parse_rule
 from family_tree.strata import Stratum, groups, stratum
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
 
@@ -53,7 +54,11 @@ class Ontology(NamedTuple):
     text: str
 
 
-def ontology(source: Any) -> Ontology:
+# Where an ontology is from: a name of `SHIPPED`, a TOML file, or itself.
+Source = Ontology | StrPath
+
+
+def ontology(source: Source) -> Ontology:
     """The ontology of a name or file.
 
     Args:
@@ -70,7 +75,7 @@ def ontology(source: Any) -> Ontology:
     return ontology_of("source", source)
 
 
-def ontology_of(name: str, source: Any) -> Ontology:
+def ontology_of(name: str, source: Source) -> Ontology:
     """The ontology that the argument `name` gives: itself, or as `ontology` takes it."""
     if isinstance(source, Ontology):
         return source
@@ -82,7 +87,7 @@ def ontology_of(name: str, source: Any) -> Ontology:
     return read_ontology(Path(source))
 
 
-def source_text(source: Any) -> str:
+def source_text(source: Source) -> str:
     """What `metadata.json` says of the source of an ontology: the name or file that was given."""
     return source.name if isinstance(source, Ontology) else str(source)
 
@@ -125,7 +130,7 @@ def read_ontology(path: Path) -> Ontology:
     return Ontology(path.stem, description, relations, tuple(definitions), tuple(strata), text)
 
 
-def _check_table(name: str, table: Any) -> None:
+def _check_table(name: str, table: object) -> None:
     # `reprlib`, because tables may be nested deeper than `repr` can go.
     if not isinstance(table, dict):
         raise ValueError(f"must be a table such as [siblingOf], got {reprlib.repr(table)}.")

@@ -57,7 +57,7 @@ def parentage(people: People) -> list[Parentage]:
     return [Parentage(both, tuple(born)) for both, born in children.items()]
 
 
-def ordered(families: list[Parentage], row: np.ndarray) -> list[list[int]]:
+def generations_in_order(families: list[Parentage], row: np.ndarray) -> list[list[int]]:
     """The people of each row from left to right; all are joined by some line of parents and children."""
     kin = _kin(families, row)
     choice = _Choice(tuple(family.children for family in families), frozenset())

@@ -1,6 +1,6 @@
 """People: who there is, of which gender, and whose parents they are."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -37,7 +37,7 @@ class Fault(NamedTuple):
     message: str
 
 
-def people_checked(people: Any) -> People:
+def people_checked(people: object) -> People:
     """`people` as they are, if there can be such people.
 
     A child may have one known parent, and a person children by several partners.
@@ -112,7 +112,7 @@ def _cycle(people: People) -> Fault | None:
     return Fault(edge, f"{names[0]!r} is their own ancestor: {' -> '.join(names)}.")
 
 
-def _check_labels(labels: Any) -> None:
+def _check_labels(labels: object) -> None:
     if not isinstance(labels, pl.Series) or labels.dtype != pl.String:
         raise ArgumentError("labels", f"must be a series of text, got {labels!r}.")
     bad = ~labels.str.contains(_LABEL).fill_null(False)
@@ -123,7 +123,7 @@ def _check_labels(labels: Any) -> None:
         raise ArgumentError("labels", f"must be in strictly increasing order, got {got}.")
 
 
-def _require(name: str, array: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+def _require(name: str, array: object, dtype: np.dtype, shape: tuple[int, ...]) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
         got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
         raise ArgumentError(name, f"must be an array of {dtype} of shape {shape}, got {got}.")

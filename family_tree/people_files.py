@@ -1,13 +1,13 @@
 """People as two text files: `people.tsv` and `parents.tsv`."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from family_tree.people import People, parents_fault, people_checked
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.files.lines import first_row, headed, line_error, read_lines, require_distinct, split_lines
 from owkg.files.storage import written_aside
 
@@ -18,7 +18,7 @@ _SHOWN = 80
 _CELL = r"[^\t]*[^\t\s][^\t]*"
 
 
-def read_people(people_path: Any, parents_path: Any) -> People:
+def read_people(people_path: StrPath, parents_path: StrPath) -> People:
     """Reads people, and who is whose parent; the lines of each file may be in any order.
 
     Args:
@@ -54,7 +54,7 @@ def people_of(people: tuple[Path, bytes], parents: tuple[Path, bytes]) -> People
     return People(labels, female, rows[np.lexsort(rows.T[::-1])])
 
 
-def write_people(people: Any, folder: Any) -> None:
+def write_people(people: People, folder: StrPath) -> None:
     """Writes `people.tsv` and `parents.tsv`, sorted by labels.
 
     Args:

@@ -4,13 +4,12 @@ The splits of Yang et al. (2022) number their 6,004 people and 23 relations, and
 part of the facts. Together they tell every parent and every gender; the closure of these is the whole graph.
 """
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from family_tree.people import People, people_checked
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 
 # By id. Who implies whom fixes the names, but for the exchange of women and men in all of them.
@@ -45,7 +44,7 @@ _FEMALE = ("mother", "daughter", "sister", "girl", "granddaughter", "grandmother
 _MALE = ("father", "son", "brother", "boy", "grandson", "grandfather", "uncle", "nephew", "husband")
 
 
-def published_graph(folder: Any) -> KnowledgeGraph:
+def published_graph(folder: StrPath) -> KnowledgeGraph:
     """The splits of one density with names: people by four digits, relations as `PUBLISHED_RELATIONS`.
 
     Args:
@@ -65,7 +64,7 @@ def published_graph(folder: Any) -> KnowledgeGraph:
     )
 
 
-def published_people(folder: Any) -> People:
+def published_people(folder: StrPath) -> People:
     """The people of the published family tree.
 
     Args:

@@ -1,7 +1,6 @@
 """Families sampled by the published process: reproducible tree by tree."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,13 +18,13 @@ _BLOCK = 50_000
 
 def sample_people(
     *,
-    num_trees: Any = 20,
-    max_tree_size: Any = 300,
-    max_depth: Any = 3,
-    max_branching: Any = 20,
-    strict_depth: Any = False,
-    first_tree: Any = 0,
-    seed: Any = 0,
+    num_trees: int = 20,
+    max_tree_size: int = 300,
+    max_depth: int = 3,
+    max_branching: int = 20,
+    strict_depth: bool = False,
+    first_tree: int = 0,
+    seed: int = 0,
 ) -> People:
     """People of several families, each grown from one person by the published process.
 
@@ -84,38 +83,34 @@ def sample_people(
 
 def people_blocks(
     *,
-    num_trees: Any = 20,
-    max_tree_size: Any = 300,
-    max_depth: Any = 3,
-    max_branching: Any = 20,
-    strict_depth: Any = False,
-    first_tree: Any = 0,
-    seed: Any = 0,
-    block_size: Any = _BLOCK,
+    num_trees: int = 20,
+    max_tree_size: int = 300,
+    max_depth: int = 3,
+    max_branching: int = 20,
+    strict_depth: bool = False,
+    first_tree: int = 0,
+    seed: int = 0,
+    block_size: int = _BLOCK,
 ) -> Iterator[People]:
     """The people of `sample_people` in blocks of whole trees with ids from 0, so that memory is bounded.
 
     `block_size` is the most people of a block with more than one tree; the other arguments are those of
     `sample_people`, which are checked before the first block.
     """
-    trees, first = _whole("num_trees", num_trees, 1), _whole("first_tree", first_tree, 0)
+    trees, first = checks.whole("num_trees", num_trees, 1), checks.whole("first_tree", first_tree, 0)
     if first + trees > _MOST_TREES:
         got = f"{trees} with `first_tree` {first}"
         raise ArgumentError("num_trees", f"must leave the last tree a number of six digits, got {got}.")
     limits = Limits(
-        _whole("max_tree_size", max_tree_size, 1),
-        _whole("max_depth", max_depth, 1),
-        _whole("max_branching", max_branching, 1),
+        checks.whole("max_tree_size", max_tree_size, 1),
+        checks.whole("max_depth", max_depth, 1),
+        checks.whole("max_branching", max_branching, 1),
         checks.flag("strict_depth", strict_depth),
     )
     root = checks.seed("seed", seed)
-    at_once = max(1, _whole("block_size", block_size, 1) // limits.max_tree_size)
+    at_once = max(1, checks.whole("block_size", block_size, 1) // limits.max_tree_size)
     last = first + trees
     return (_block(root, range(i, min(i + at_once, last)), limits) for i in range(first, last, at_once))
-
-
-def _whole(name: str, value: Any, low: int) -> int:
-    return int(checks.whole(name, value, low))
 
 
 def _block(seed: int, numbers: range, limits: Limits) -> People:

@@ -26,10 +26,11 @@ from family_tree.world import (
     write_facts,
 )
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.files.storage import METADATA_FILE, checksums, read_metadata
 
 
-def verify(folder: Any, *, progress: Callable[[int, int], None] | None = None) -> list[str]:
+def verify(folder: StrPath, *, progress: Callable[[int, int], None] | None = None) -> list[str]:
     """What is wrong with a folder that `close` or `generate` made; nothing if the list is empty.
 
     First, the files are held against `metadata.json`: their names and checksums. Then, as far as they can be

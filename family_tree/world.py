@@ -104,7 +104,7 @@ def write_facts(table: pl.DataFrame, file: BinaryIO | BytesIO) -> None:
     table.write_csv(file, include_header=False, separator="\t", quote_style="never")
 
 
-def format_checked(facts_format: Any) -> str:
+def format_checked(facts_format: object) -> str:
     """`facts_format`, if there is such a format; else a ValueError."""
     if not isinstance(facts_format, str) or facts_format not in FACTS_FORMATS:
         raise ArgumentError("facts_format", f"must be {' or '.join(FACTS_FORMATS)}, got {facts_format!r}.")

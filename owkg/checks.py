@@ -10,20 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg.errors import ArgumentError
+
+StrPath = str | PathLike[str]
 
 # Up to here every whole number is a float64.
 _EXACT = 2**53
 
 
-def is_traced(*values: Any) -> bool:
+def is_traced(*values: object) -> bool:
     """Whether JAX is tracing any of `values`, so that their numbers are not known yet."""
     jax = sys.modules.get("jax")  # where nobody has imported it, it traces nothing
     return jax is not None and any(isinstance(value, jax.core.Tracer) for value in values)
 
 
-def library_of(*values: Any) -> Any:
+def library_of(*values: object) -> Any:
     """`jax.numpy` where JAX is tracing any of `values`, else NumPy."""
     if not is_traced(*values):
         return np
@@ -40,14 +43,14 @@ def _shown(array: np.ndarray, bad: np.ndarray) -> str:
     return f"{value!r}{where}"
 
 
-def require(name: str, array: np.ndarray, good: Any, expected: str) -> None:
+def require(name: str, array: np.ndarray, good: ArrayLike, expected: str) -> None:
     """Raises ArgumentError naming `name` and its first entry for which `good` is false."""
     bad = np.broadcast_to(~np.asarray(good), array.shape)
     if bad.any():
         raise ArgumentError(name, f"must be {expected}, got {_shown(array, bad)}.")
 
 
-def _numeric(name: str, value: Any, expected: str, *, large: bool = False) -> np.ndarray:
+def _numeric(name: str, value: object, expected: str, *, large: bool = False) -> np.ndarray:
     """`value` as an array of numbers; with `large`, also of integers beyond 64 bits, as objects."""
     try:
         array = np.asarray(value)
@@ -62,7 +65,7 @@ def _numeric(name: str, value: Any, expected: str, *, large: bool = False) -> np
     return array
 
 
-def real(name: str, value: Any, low: float, high: float, *, closed: bool = True) -> np.ndarray:
+def real(name: str, value: object, low: float, high: float, *, closed: bool = True) -> np.ndarray:
     """`value` as float64, every entry in [low, high], or in (low, high) when not `closed`."""
     if np.isinf(low) and np.isinf(high):
         expected = "finite"
@@ -76,12 +79,17 @@ def real(name: str, value: Any, low: float, high: float, *, closed: bool = True)
     return array
 
 
-def level(name: str, value: Any) -> float:
+def real_number(name: str, value: object, low: float, high: float, *, closed: bool = True) -> float:
+    """As `real`, of one number."""
+    return scalar(name, real(name, value, low, high, closed=closed))
+
+
+def level(name: str, value: object) -> float:
     """`value` as a level of confidence that quantiles in float64 can tell from 0 and 1."""
-    return scalar(name, real(name, value, 1e-6, 1 - 1e-6))
+    return real_number(name, value, 1e-6, 1 - 1e-6)
 
 
-def integer(name: str, value: Any, low: int) -> np.ndarray:
+def integer(name: str, value: object, low: int) -> np.ndarray:
     """`value` as int64, every entry a whole number of at least `low` and below 2^53, so exact as a float."""
     expected = f"a whole number of at least {low}"
     array = _numeric(name, value, expected, large=True)
@@ -92,34 +100,34 @@ def integer(name: str, value: Any, low: int) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def whole(name: str, value: Any, low: int) -> int:
+def whole(name: str, value: object, low: int) -> int:
     """`value` as one whole number of at least `low`."""
     return scalar(name, integer(name, value, low))
 
 
-def seed(name: str, value: Any) -> int:
+def seed(name: str, value: object) -> int:
     """`value` as a whole number of at least 0, however large."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return whole(name, value, 0)
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: object) -> bool:
     """`value` as True or False; nothing else counts as either."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(name, f"must be True or False, got {value!r}.")
     return bool(value)
 
 
-def names(name: str, value: Any) -> list[str]:
+def names(name: str, value: object) -> list[str]:
     """`value`, text or several of it, as a list."""
-    several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    several: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
     if not all(isinstance(one, str) for one in several):
         raise ArgumentError(name, f"must be text, or a list of it, got {value!r}.")
     return several
 
 
-def some_of(name: str, value: Any, of: Collection[str], *, least: int = 0) -> list[str]:
+def some_of(name: str, value: object, of: Collection[str], *, least: int = 0) -> list[str]:
     """`value`, one of the names `of` or several, each once; `least` of them."""
     several = list(dict.fromkeys(names(name, value)))
     if set(several) - set(of) or len(several) < least:
@@ -127,7 +135,7 @@ def some_of(name: str, value: Any, of: Collection[str], *, least: int = 0) -> li
     return several
 
 
-def path(name: str, value: Any) -> Path:
+def path(name: str, value: object) -> Path:
     """`value`, text or a path, as a path."""
     if not isinstance(value, str | PathLike) or value == "":
         raise ArgumentError(name, f"must be a path, got {value!r}.")
@@ -148,7 +156,7 @@ def scalar(name: str, array: np.ndarray) -> Any:
     return array.item()
 
 
-def common_shape(**arrays: Any) -> tuple[int, ...]:
+def common_shape(**arrays: ArrayLike) -> tuple[int, ...]:
     """The shape to which the arguments broadcast; ValueError naming them with their shapes if none."""
     try:
         return np.broadcast_shapes(*(np.shape(array) for array in arrays.values()))

@@ -23,7 +23,7 @@ from owkg.pools.design import Design
 from owkg.pools.lists import write_lists
 from owkg.pools.missing import known_and_found
 from owkg.rank_weights import rank_weight
-from owkg.report import write
+from owkg.report import write_report
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 from owkg.train import Run, Training, train, training
@@ -383,7 +383,7 @@ def models(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
     alone = audit(tables, _AUDITED, **options)
     rows = against(found, alone, {name: one.complete for name, one in told.items()})
     save_table(rows, out / "fb15k237_models.csv")
-    write(found, out / "fb15k237_models.html")
+    write_report(found, out / "fb15k237_models.html")
     heads = ["model, metric", "FB-Test-S", "implied", "interval", "implied if independent", "FB-Test-S-C"]
     cells = [
         [

@@ -27,12 +27,12 @@ from scipy import stats
 
 from owkg.errors import ArgumentError
 from owkg.evaluation.correction import Clocks, Weight, block_edges, corrections, reach_chances, weights_named
-from owkg.evaluation.estimate import batches, summary
+from owkg.evaluation.estimate import _batches, _summary
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
 from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, joined_splits, known_answers, read_graph
 from owkg.kg.known import answer_ranges
-from owkg.kg.triples import query_parts
+from owkg.kg.triples import query_ids
 from owkg.models import score_all
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
@@ -68,8 +68,8 @@ class Lists(NamedTuple):
 def lists_of(scorer: Any, graph: KnowledgeGraph, typical: TypicalCandidates, side: str) -> Lists:
     """Full filtered evaluation of the test triples of a side, ties counted for the answer."""
     facts, triples = joined_splits(graph, list(graph.splits)), graph.splits["test"]
-    entity, relation, _ = query_parts(triples, side)
-    entity, relation, answer = query_parts(triples[np.lexsort((entity, relation))], side)
+    entity, relation, _ = query_ids(triples, side)
+    entity, relation, answer = query_ids(triples[np.lexsort((entity, relation))], side)
     known = known_answers(facts, side, **graph.sizes)
     start, stop = answer_ranges(known, entity, relation)
     rank, size, ids = np.ones(len(answer)), np.zeros(len(answer), np.int64), []
@@ -91,7 +91,7 @@ def lists_of(scorer: Any, graph: KnowledgeGraph, typical: TypicalCandidates, sid
         ids.append(np.nonzero(above)[1].astype(np.int32))
     new = np.append(True, (np.diff(relation) != 0) | (np.diff(entity) != 0))
     begins = np.flatnonzero(new)
-    batch = batches(begins, len(answer))
+    batch = _batches(begins, len(answer))
     return Lists(rank, np.cumsum(new) - 1, batch, others, np.concatenate(ids), size)
 
 
@@ -126,7 +126,7 @@ def replayed(
         [(copy, batch[at], halves[:, at]) for (at, copy), (_, batch, halves) in zip(drawn, part, strict=True)]
         for part in parts
     ]
-    return [summary(part, 0.95) for part in parts], [summary(part, 0.95) for part in again], looked / tasks
+    return [_summary(part, 0.95) for part in parts], [_summary(part, 0.95) for part in again], looked / tasks
 
 
 def _drawn(query: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,13 @@
 """One-to-one assignment of the entities of a test alignment."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Bool
+from numpy.typing import ArrayLike
 
 from owkg.errors import ArgumentError
 
 
-def assigned(similarity: Any) -> Bool[np.ndarray, "pairs"]:
+def assigned(similarity: ArrayLike) -> Bool[np.ndarray, "pairs"]:
     """Whether each pair is matched by the assignment of the largest total similarity (Hungarian).
 
     Args:

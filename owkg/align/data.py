@@ -1,13 +1,14 @@
 """Two knowledge graphs and the pairs of entities that mean the same."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import WHOLE, first_row, line_error, read_lines, require_distinct, split_lines
 from owkg.kg import KnowledgeGraph
@@ -38,7 +39,7 @@ class Alignment(NamedTuple):
 
 
 def read_alignment(
-    folder: Any, *, train_share: float = 0.3, seed: int = 0, many_to_many: bool = False
+    folder: StrPath, *, train_share: float = 0.3, seed: int = 0, many_to_many: bool = False
 ) -> Alignment:
     """Reads two graphs and their reference pairs from a folder in the layout of DBP15k.
 
@@ -90,8 +91,8 @@ def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignmen
     return alignment._replace(train=pairs[order[:count]], test=pairs[order[count:]])
 
 
-def _share_checked(share: Any) -> float:
-    value = checks.scalar("train_share", checks.real("train_share", share, 0, 1))
+def _share_checked(share: float) -> float:
+    value = checks.real_number("train_share", share, 0, 1)
     if value == 1:
         raise ArgumentError("train_share", "must be below 1: some pairs have to be left for the test, got 1.")
     return value

@@ -13,7 +13,7 @@ from owkg.models.embeddings_files import npz_arrays
 _SIDES = ("left", "right")
 
 
-def read_embeddings(path: Path, alignment: Alignment) -> tuple[np.ndarray, np.ndarray]:
+def read_entity_embeddings(path: Path, alignment: Alignment) -> tuple[np.ndarray, np.ndarray]:
     """The embeddings of the left and of the right entities, in the order of their ids.
 
     The file holds `left` [entities, d] and `right` [entities, d], and may hold `left_labels` and
@@ -48,8 +48,8 @@ def read_similarity(path: Path, alignment: Alignment) -> Float[np.ndarray, "left
     return matrix[rows][:, columns] if labelled else matrix
 
 
-def write_embeddings(path: Path, alignment: Alignment, left: np.ndarray, right: np.ndarray) -> None:
-    """Writes what `read_embeddings` reads, with labels, whole or not at all."""
+def write_entity_embeddings(path: Path, alignment: Alignment, left: np.ndarray, right: np.ndarray) -> None:
+    """Writes what `read_entity_embeddings` reads, with labels, whole or not at all."""
     graphs = zip(_SIDES, (alignment.left, alignment.right), strict=True)
     labels = {f"{side}_labels": np.array(graph.entities, np.str_) for side, graph in graphs}
     with written_aside(checks.path("path", path)) as aside, aside.open("wb") as file:

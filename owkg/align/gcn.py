@@ -14,9 +14,10 @@ from scipy import sparse
 
 from owkg import checks
 from owkg.align.data import Alignment
-from owkg.align.sparse import SparseMatrix, product, sparse_matrix
+from owkg.align.sparse import SparseMatrix, sparse_matrix, sparse_product
 from owkg.errors import ArgumentError
 from owkg.keys import reproducible, seeded
+from owkg.kg.graph import KnowledgeGraph
 from owkg.ordered import distinct
 
 NORMALISATIONS = ("symmetric", "incoming")
@@ -53,7 +54,7 @@ class Config:
         for name, least in (("dim", 1), ("steps", 0), ("num_negatives", 1)):
             checks.whole(name, getattr(self, name), least)
         for name in ("learning_rate", "margin"):
-            checks.scalar(name, checks.real(name, getattr(self, name), 0, np.inf, closed=False))
+            checks.real_number(name, getattr(self, name), 0, np.inf, closed=False)
         if self.normalisation not in NORMALISATIONS:
             text = f"must be one of {', '.join(NORMALISATIONS)}, got {self.normalisation!r}."
             raise ArgumentError("normalisation", text)
@@ -97,7 +98,7 @@ def adjacency(alignment: Alignment, normalisation: str = "symmetric") -> sparse.
     return scale @ matrix @ scale
 
 
-def _distinct(relation: np.ndarray, entity: np.ndarray, graph: Any) -> np.ndarray:
+def _distinct(relation: np.ndarray, entity: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
     """How many distinct entities each relation has at one end."""
     pairs = distinct(relation * graph.num_entities + entity)
     return np.bincount(pairs // graph.num_entities, minlength=graph.num_relations)
@@ -117,7 +118,7 @@ def _unit(table: Array) -> Array:
 @jax.jit
 def convolved(matrix: SparseMatrix, table: Float[Array, "entities d"]) -> Float[Array, "entities d"]:
     """Two graph convolutions of the embeddings, scaled to length 1; without weights, as in GCN-Align."""
-    return product(matrix, jax.nn.relu(product(matrix, _unit(table))))
+    return sparse_product(matrix, jax.nn.relu(sparse_product(matrix, _unit(table))))
 
 
 @reproducible
@@ -126,13 +127,13 @@ def initial_embeddings(alignment: Alignment, config: Config) -> tuple[np.ndarray
     return _halves(alignment, _initial(alignment, config))
 
 
-def _halves(alignment: Alignment, table: Any) -> tuple[np.ndarray, np.ndarray]:
+def _halves(alignment: Alignment, table: Float[Array, "entities d"]) -> tuple[np.ndarray, np.ndarray]:
     left, right = np.split(np.asarray(table), [alignment.left.num_entities])
     return left, right
 
 
 @reproducible
-def train(
+def train_gcn(
     alignment: Alignment, config: Config = Config(), *, on_progress: Callable[[int, int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The embeddings of the left and of the right entities by GCN-Align, trained on the training pairs.
@@ -177,9 +178,9 @@ def _descended(
     matrix: SparseMatrix,
     pairs: Int32[Array, "pairs 2"],
     key: Array,
-    begin: Any,
+    begin: int,
     table: Float[Array, "entities d"],
-    state: Any,
+    state: optax.OptState,
 ) -> tuple[Array, Any]:
     optimiser = optax.adam(config.learning_rate)
 

@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import polars as pl
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int, Int32
+from numpy.typing import ArrayLike
 
 from owkg.align.data import Alignment
 from owkg.errors import ArgumentError
 from owkg.models.similarity import DOT, Similarity, minus_l1, minus_l2
-from owkg.ranks.order import counted, ordered, to_pass, to_reach
+from owkg.ranks.order import counted, sortable, to_pass, to_reach
 from owkg.ranks.scores import Ranks, ranks_from_scores
 from owkg.ranks.sets import EntitySets
 from owkg.ranks.table import RANKS, SIDES, RankTable, validated
@@ -45,8 +46,8 @@ def similarity_named(name: str) -> Similarity:
 
 def rank_embeddings(
     alignment: Alignment,
-    left: Any,
-    right: Any,
+    left: ArrayLike,
+    right: ArrayLike,
     *,
     similarity: str = "l1",
     model: str | None = None,
@@ -77,11 +78,15 @@ def rank_embeddings(
         ranks = _of_tiles(SIMILARITIES[similarity], left[pairs[:, 0]], right[pairs[:, 1]], on_progress)
     else:
         every = SIMILARITIES[similarity].all
-        ranks = _of_blocks(pairs, lambda i, j: np.asarray(every(left[i], right[j])), on_progress)
+
+        def compared(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+            return np.asarray(every(jnp.asarray(left[i]), jnp.asarray(right[j])))
+
+        ranks = _of_blocks(pairs, compared, on_progress)
     return _table(alignment, ranks, model)
 
 
-def rank_matrix(alignment: Alignment, matrix: Any, *, model: str | None = None) -> RankTable:
+def rank_matrix(alignment: Alignment, matrix: ArrayLike, *, model: str | None = None) -> RankTable:
     """Ranks of the test pairs, in both directions, by a matrix of similarities.
 
     Args:
@@ -101,7 +106,9 @@ def rank_matrix(alignment: Alignment, matrix: Any, *, model: str | None = None) 
     return _table(alignment, _of_blocks(places, lambda i, j: matrix[np.ix_(i, j)], None), model)
 
 
-def similarity_of_pairs(alignment: Alignment, given: Any, *, similarity: str = "l1") -> np.ndarray:
+def similarity_of_pairs(
+    alignment: Alignment, given: ArrayLike | tuple[ArrayLike, ArrayLike], *, similarity: str = "l1"
+) -> np.ndarray:
     """The similarities [test pairs, test pairs] of the left and right entities of the test pairs.
 
     Those of embeddings that are very large or very small are up to a common positive factor.
@@ -125,31 +132,31 @@ def similarity_of_pairs(alignment: Alignment, given: Any, *, similarity: str = "
 
 
 def _comparable(
-    alignment: Alignment, left: Any, right: Any, similarity: str
+    alignment: Alignment, left: ArrayLike, right: ArrayLike, similarity: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """The checked embeddings of both sides; ValueError as `rank_embeddings`."""
     similarity_named(similarity)
     # What all embeddings share takes digits of single precision, where there are more.
     far = any(np.asarray(given).dtype == np.float64 for given in (left, right))
-    left, right = (
+    one, two = (
         _embeddings_checked(name, given, graph.num_entities)
         for name, given, graph in (("left", left, alignment.left), ("right", right, alignment.right))
     )
-    if left.shape[1] != right.shape[1]:
-        text = f"must be as wide as `left`, {left.shape[1]}, got {right.shape[1]}."
+    if one.shape[1] != two.shape[1]:
+        text = f"must be as wide as `left`, {one.shape[1]}, got {two.shape[1]}."
         raise ArgumentError("right", text)
     # In double precision: proportional rows are then equal, and none over- or underflows.
     if similarity == "cosine":
-        left, right = (_scaled(rows, axis=1) for rows in (left, right))
-        left, right = (
-            rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30) for rows in (left, right)
+        one, two = (_scaled(rows, axis=1) for rows in (one, two))
+        one, two = (
+            rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30) for rows in (one, two)
         )
     elif similarity == "dot":
-        left, right = (_scaled(rows) for rows in (left, right))
+        one, two = (_scaled(rows) for rows in (one, two))
     else:
-        both = _scaled(np.concatenate([left, right]))
-        left, right = np.split(_scaled(both - both.mean(0)) if far else both, [len(left)])
-    return left.astype(np.float32), right.astype(np.float32)
+        both = _scaled(np.concatenate([one, two]))
+        one, two = np.split(_scaled(both - both.mean(0)) if far else both, [len(one)])
+    return one.astype(np.float32), two.astype(np.float32)
 
 
 def _scaled(rows: np.ndarray, axis: int | None = None) -> np.ndarray:
@@ -159,7 +166,7 @@ def _scaled(rows: np.ndarray, axis: int | None = None) -> np.ndarray:
 
 
 def _matrix_checked(
-    alignment: Alignment, matrix: Any, pairs: np.ndarray
+    alignment: Alignment, matrix: ArrayLike, pairs: np.ndarray
 ) -> tuple[np.ndarray, Int32[np.ndarray, "pairs 2"]]:
     """(the matrix, the row and the column of each pair); ValueError as `rank_matrix`."""
     matrix = np.asarray(matrix)
@@ -178,7 +185,7 @@ def _matrix_checked(
     return matrix, places
 
 
-def _embeddings_checked(name: str, given: Any, entities: int) -> np.ndarray:
+def _embeddings_checked(name: str, given: ArrayLike, entities: int) -> np.ndarray:
     array = np.asarray(given)
     if array.dtype.kind != "f" or array.ndim != 2 or len(array) != entities or not array.size:
         text = f"must be floats of shape [{entities}, d], one row an entity, got "
@@ -198,7 +205,7 @@ def _refuse_nan(name: str, matrix: np.ndarray) -> None:
         raise ArgumentError(name, f"must not be NaN, got NaN at row {row}, column {column}.")
 
 
-def _test_checked(alignment: Any) -> Int32[np.ndarray, "pairs 2"]:
+def _test_checked(alignment: Alignment) -> Int32[np.ndarray, "pairs 2"]:
     if not isinstance(alignment, Alignment):
         raise ArgumentError("alignment", f"must be an Alignment, got {alignment!r}.")
     if not len(alignment.test):
@@ -244,13 +251,13 @@ def _of_tiles(
 @partial(jax.jit, static_argnames="similarity")
 def _own(similarity: Similarity, left: Array, right: Array) -> Int32[Array, "tiles size"]:
     """The ordered similarity of each pair, to the last bit as in its tile."""
-    return jax.lax.map(lambda tile: jnp.diagonal(ordered(similarity.all(*tile))), (left, right))
+    return jax.lax.map(lambda tile: jnp.diagonal(sortable(similarity.all(*tile))), (left, right))
 
 
 @partial(jax.jit, static_argnames="similarity")
 def _row_counts(
     similarity: Similarity,
-    row: Any,
+    row: Int[Array, ""],
     left: Float[Array, "tiles size d"],
     right: Float[Array, "tiles size d"],
     own: Int32[Array, "tiles size"],
@@ -261,9 +268,9 @@ def _row_counts(
     def flags(keys: Array, own: Array, there: Array) -> tuple[Array, Array]:
         return (keys > to_pass(own)) & there, (keys >= to_reach(own)) & there
 
-    def one(sums: Any, tile: tuple[Array, ...]) -> tuple[Any, Any]:
+    def one(sums: tuple[Array, Array], tile: tuple[Array, ...]) -> tuple[Any, Any]:
         candidates, own_right, there = tile
-        keys = ordered(similarity.all(left[row], candidates))
+        keys = sortable(similarity.all(left[row], candidates))
         by_row = counted(flags(keys, own[row][:, None], there[None, :]), (1,))
         by_column = counted(flags(keys, own_right[None, :], is_pair[row][:, None]), (0,))
         return jax.tree.map(jnp.add, sums, by_row), by_column

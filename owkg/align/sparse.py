@@ -1,6 +1,6 @@
 """Products of a sparse matrix with a dense one, quick on every device and with the same speed in reverse."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ class SparseMatrix(NamedTuple):
     columns: tuple[_Part, ...]
 
 
-def sparse_matrix(matrix: Any) -> SparseMatrix:
+def sparse_matrix(matrix: sparse.csr_array) -> SparseMatrix:
     """The SciPy matrix as float32."""
     return SparseMatrix(_parts(sparse.csr_array(matrix)), _parts(sparse.csr_array(matrix.T)))
 
@@ -51,7 +51,7 @@ def _parts(matrix: sparse.csr_array) -> tuple[_Part, ...]:
     return tuple(parts)
 
 
-def product(matrix: SparseMatrix, dense: Float[Array, "n d"]) -> Float[Array, "n d"]:
+def sparse_product(matrix: SparseMatrix, dense: Float[Array, "n d"]) -> Float[Array, "n d"]:
     """matrix @ dense; the derivative is a product with the transpose, by the same rows of few widths."""
     return linear_call(
         lambda matrix, dense: _times(matrix.rows, dense),

@@ -13,7 +13,7 @@ from owkg.auditing.lists import Prepared, joined_ranks
 from owkg.auditing.result import WEIGHTS
 from owkg.errors import ArgumentError
 from owkg.rank_weights import RankWeight, rank_weight
-from owkg.rank_weights.compared import BestWeights, weights_of
+from owkg.rank_weights.compared import BestWeights, best_weights_of
 from owkg.ranks import RankTable
 
 _METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "p-mrr@1/2", "p-mrr@1/4")
@@ -78,7 +78,7 @@ def best_weight_of(
         raise ArgumentError("first", f"must rank four queries at least, got {queries}.")
     if last < 2:
         raise ArgumentError("first", "must rank among two candidates at least.")
-    return weights_of(query, ranks, last, least, chosen, inconsistency=tolerated, macro=macro, seed=seed)
+    return best_weights_of(query, ranks, last, least, chosen, inconsistency=tolerated, macro=macro, seed=seed)
 
 
 def weights_of_pairs(
@@ -108,7 +108,7 @@ def weights_of_pairs(
             break
         options: Any = {"inconsistency": 0.05, "macro": average == "queries", "seed": seed}
         try:
-            found = weights_of(query, ranks, last, least, metrics, **options)
+            found = best_weights_of(query, ranks, last, least, metrics, **options)
             by_metric, by_focus = found.metrics, found.frontier
         except (ArithmeticError, RuntimeError, ValueError) as error:  # LinAlgError is a ValueError
             failed.append(f"{first} and {second} ({error})")

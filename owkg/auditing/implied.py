@@ -11,7 +11,7 @@ from owkg import checks
 from owkg.auditing.numbers import EVEN, Unevenness, expectations, missing_numbers
 from owkg.errors import ArgumentError
 from owkg.openworld import conditional_strengths, feasible_correlation
-from owkg.rank_weights import RankWeight, checked
+from owkg.rank_weights import RankWeight, checked_metric
 from owkg.rank_weights.tables import prefix_sums
 
 # Probability of more found missing answers that is left out.
@@ -135,12 +135,12 @@ def sparse_mean(
     if np.max(answers.counts) >= answers.num_entities:
         raise ArgumentError("answers", "must leave candidates that are no answers.")
     means = _of_flat if answers.queries is None else _of_fitted
-    hit, miss = means(answers, checked(metric), sparsity, np.where(possible, l1, 0.0), _UNIFORM)
+    hit, miss = means(answers, checked_metric(metric), sparsity, np.where(possible, l1, 0.0), _UNIFORM)
     found, ordered = np.asarray(l2 * hit), np.flatnonzero(possible & (correlation != 0))
     for first in range(0, len(ordered), _AT_ONCE):
         at = ordered[first : first + _AT_ONCE]
         above, share = _above(l1.flat[at], l2.flat[at])
-        each = means(answers, checked(metric), sparsity.flat[at][:, None], above, _NEXT)
+        each = means(answers, checked_metric(metric), sparsity.flat[at][:, None], above, _NEXT)
         found.flat[at] = (each[0] * share).sum(1)
     return np.where(possible, found + (1 - l2) * miss, np.nan)[()]
 
@@ -287,7 +287,7 @@ def implied(
     """
     found = extended(metric, value, answers, sparsity=sparsity, correlation=correlation)
     strength = np.clip(found.strength, found.low, found.high)
-    chance, best = full_ends(checked(metric), answers)
+    chance, best = full_ends(checked_metric(metric), answers)
     return Implied(strength[()], (strength * best + (1 - strength) * chance)[()])
 
 
@@ -322,7 +322,7 @@ def extended(
         Arrays [*values, *grid], and [*grid] of `low` and `high`. NaN where the correlation leaves no
         strength between.
     """
-    weight = checked(metric)
+    weight = checked_metric(metric)
     values = checks.real("value", value, -np.inf, np.inf)
     sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)
     correlation = checks.real("correlation", correlation, -1, 1)

@@ -1,6 +1,6 @@
 """Triple classification: scores of labelled triples to thresholds, classes and measures."""
 
-from owkg.classification.classify import Classification, classify
+from owkg.classification.classify import ClassificationResult, classify
 from owkg.classification.differences import differences
 from owkg.classification.measures import METRICS
 from owkg.classification.negatives import NEGATIVES, drawn_negatives
@@ -11,7 +11,7 @@ __all__ = [
     "LABELS",
     "METRICS",
     "NEGATIVES",
-    "Classification",
+    "ClassificationResult",
     "checked_triples",
     "classify",
     "differences",

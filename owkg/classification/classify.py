@@ -28,7 +28,7 @@ _NUMBERS = ("value", "ci_low", "ci_high", "expectation", "constant")
 _RESERVED = ("metric", "triples", "score", "split", *LABELS, *_NUMBERS)
 
 
-class Classification(NamedTuple):
+class ClassificationResult(NamedTuple):
     """What `classify` finds.
 
     Attributes:
@@ -56,7 +56,7 @@ def classify(
     fit: str = "valid",
     by: str | Sequence[str] = (),
     ci: float | None = 0.95,
-) -> Classification:
+) -> ClassificationResult:
     """Measures of triple classification, by thresholds that are fitted on the validation set.
 
     Args:
@@ -94,7 +94,7 @@ def classify(
         if thresholds not in THRESHOLDS:
             raise ArgumentError("thresholds", f"must be relation, global or a number, got {thresholds!r}.")
     else:
-        checks.scalar("thresholds", checks.real("thresholds", thresholds, -np.inf, np.inf))
+        checks.real_number("thresholds", thresholds, -np.inf, np.inf)
     measured = table.filter(pl.col("split") == split)
     if not measured.height:
         there = ", ".join(table["split"].unique().sort())
@@ -125,7 +125,7 @@ def classify(
     pairs = None
     if len(classes) > 1 and ci is not None and not groups:
         pairs = differences(called, names if limits else _only_scores(names), ci)
-    return Classification(pl.concat(whole), pl.concat(limits) if limits else None, called, pairs)
+    return ClassificationResult(pl.concat(whole), pl.concat(limits) if limits else None, called, pairs)
 
 
 def _metrics(metrics: str | Sequence[str] | None) -> list[str]:

@@ -1,10 +1,11 @@
 """Measures of triple classification, with the influence of every triple on them."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg.stats.interval import share_limits
@@ -38,7 +39,7 @@ class Curve(NamedTuple):
     place: np.ndarray
 
 
-def curve(score: np.ndarray, positive: Bool[np.ndarray, "n"], weight: Any = None) -> Curve:
+def curve(score: np.ndarray, positive: Bool[np.ndarray, "n"], weight: ArrayLike | None = None) -> Curve:
     """The curve of scores, positive triples and their weights (None: 1 each)."""
     weight = np.ones(len(score)) if weight is None else np.asarray(weight, float)
     distinct, place = np.unique(-score, return_inverse=True)
@@ -57,7 +58,7 @@ def roc_auc(of: Curve) -> float:
     return float((steps * (of.true + np.concatenate([[0.0], of.true[:-1]]))).sum() / (2 * true * false))
 
 
-def average_precision(of: Curve) -> float:
+def _average_precision(of: Curve) -> float:
     """The mean over the positive triples of the precision at their scores."""
     if not of.true[-1]:
         return np.nan
@@ -65,7 +66,7 @@ def average_precision(of: Curve) -> float:
     return float((np.diff(of.true, prepend=0) * precision).sum() / of.true[-1])
 
 
-def pr_auc(of: Curve) -> float:
+def _pr_auc(of: Curve) -> float:
     """The area under the precision-recall curve by the trapezoidal rule, from recall 0 at precision 1.
 
     It interpolates linearly between thresholds, which is too optimistic (Davis and Goadrich 2006): average
@@ -78,7 +79,7 @@ def pr_auc(of: Curve) -> float:
     return float((recall * (precision[:-1] + precision[1:])).sum() / 2)
 
 
-def roc_auc_influence(of: Curve, positive: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def _roc_auc_influence(of: Curve, positive: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """d ROC-AUC / d weight of each triple (the terms of DeLong et al. 1988)."""
     true, false, area = of.true[-1], of.false[-1], roc_auc(of)
     above = (of.true + np.concatenate([[0.0], of.true[:-1]])) / 2 / true
@@ -86,18 +87,18 @@ def roc_auc_influence(of: Curve, positive: Bool[np.ndarray, "n"]) -> Float[np.nd
     return np.where(positive, (below[of.place] - area) / true, (above[of.place] - area) / false)
 
 
-def average_precision_influence(of: Curve, positive: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def _average_precision_influence(of: Curve, positive: Bool[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """d average precision / d weight of each triple."""
     count, step = of.true + of.false, np.diff(of.true, prepend=0)
     precision = of.true / np.maximum(count, 1e-300)
     # Of the precision at each score at or below the triple's: more by a positive one, less by another.
     rise = np.cumsum((step / np.maximum(count, 1e-300))[::-1])[::-1]
     fall = np.cumsum((step * precision / np.maximum(count, 1e-300))[::-1])[::-1]
-    own = np.where(positive, precision[of.place] - average_precision(of), 0.0)
+    own = np.where(positive, precision[of.place] - _average_precision(of), 0.0)
     return (own + positive * rise[of.place] - fall[of.place]) / of.true[-1]
 
 
-def logit_limits(
+def _logit_limits(
     value: float, influence: np.ndarray, weight: np.ndarray, level: float
 ) -> tuple[float, float]:
     """Limits of a measure between 0 and 1: normal on the scale of the logit.
@@ -124,7 +125,9 @@ def _ranked(
 ) -> Callable[..., Measured]:
     """A measure of the order of scores."""
 
-    def measured(label: np.ndarray, score: np.ndarray, predicted: Any, level: float | None) -> Measured:
+    def measured(
+        label: np.ndarray, score: np.ndarray, predicted: np.ndarray | None, level: float | None
+    ) -> Measured:
         positive = label == "positive"
         value = measure(curve(score, positive))
         low = high = np.nan
@@ -139,7 +142,7 @@ def _ranked(
             labels = np.concatenate([positive, [True, True, False, False]])
             weight = np.concatenate([np.ones(len(score)), np.full(4, _ADDED)])
             wide = curve(scores, labels, weight)
-            low, high = logit_limits(measure(wide), influence(wide, labels), weight, level)
+            low, high = _logit_limits(measure(wide), influence(wide, labels), weight, level)
             low, high = min(low, value), max(high, value)
         return Measured(value, low, high, chance(int(positive.sum()), len(label)))
 
@@ -207,7 +210,7 @@ def _macro_f1(label: np.ndarray, score: np.ndarray, predicted: np.ndarray, level
     if level is not None and len(table) > 1:
         wide = table + _ADDED
         middle, influence = _mean_f1(wide)
-        low, high = logit_limits(middle, influence.ravel(), wide.ravel(), level)
+        low, high = _logit_limits(middle, influence.ravel(), wide.ravel(), level)
         low, high = min(low, value), max(high, value)
     truly, called = table.sum(1), table.sum(0)
     expected = np.mean(2 * truly * called / (len(label) * (truly + called)))
@@ -236,9 +239,9 @@ METRICS: dict[str, Callable[..., Measured]] = {
     "recall": _recall,
     "f1": _f1,
     "macro-f1": _macro_f1,
-    "roc-auc": _ranked(roc_auc, roc_auc_influence, lambda positive, n: 0.5 if 0 < positive < n else np.nan),
-    "pr-auc": _ranked(pr_auc, None, lambda positive, n: np.nan),
-    "average-precision": _ranked(average_precision, average_precision_influence, _random_precision),
+    "roc-auc": _ranked(roc_auc, _roc_auc_influence, lambda positive, n: 0.5 if 0 < positive < n else np.nan),
+    "pr-auc": _ranked(_pr_auc, None, lambda positive, n: np.nan),
+    "average-precision": _ranked(_average_precision, _average_precision_influence, _random_precision),
 }
 """The measures by name: (label, score, predicted, level of the interval or None) to `Measured`."""
 
@@ -247,7 +250,7 @@ NEED_NO_THRESHOLD = ("roc-auc", "pr-auc", "average-precision")
 
 
 def _influence_of_order(influence: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    def of(label: np.ndarray, score: np.ndarray, predicted: Any) -> np.ndarray:
+    def of(label: np.ndarray, score: np.ndarray, predicted: np.ndarray | None) -> np.ndarray:
         positive = label == "positive"
         if not 0 < positive.sum() < len(label):
             return np.zeros(len(label))
@@ -280,7 +283,7 @@ INFLUENCES: dict[str, Callable[..., np.ndarray]] = {
     "recall": lambda label, score, called: _influence_of_share(called == "positive", label == "positive"),
     "f1": _influence_on_f1,
     "macro-f1": _influence_on_macro_f1,
-    "roc-auc": _influence_of_order(roc_auc_influence),
-    "average-precision": _influence_of_order(average_precision_influence),
+    "roc-auc": _influence_of_order(_roc_auc_influence),
+    "average-precision": _influence_of_order(_average_precision_influence),
 }
 """d measure / d weight of each triple, by name: (label, score, predicted) to [triples]."""

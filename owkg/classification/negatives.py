@@ -1,12 +1,11 @@
 """Negative triples by corruption of one side, for graphs that come without any."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Int32
+from numpy.typing import ArrayLike
 
 from owkg.errors import ArgumentError
-from owkg.keys import generator
+from owkg.keys import Seed, generator
 from owkg.kg import KnowledgeGraph, entity_popularity, is_known, joined_splits, known_answers
 from owkg.kg.triples import triples_checked
 
@@ -18,7 +17,7 @@ _MOST_DRAWS = 1000
 
 
 def drawn_negatives(
-    graph: KnowledgeGraph, split: str, how: str = "uniform", *, seed: Any = 0, avoid: Any = None
+    graph: KnowledgeGraph, split: str, how: str = "uniform", *, seed: Seed = 0, avoid: ArrayLike | None = None
 ) -> Int32[np.ndarray, "triples 3"]:
     """One negative of every triple of a split: its head or its tail, with equal chance, is replaced.
 
@@ -46,7 +45,7 @@ def drawn_negatives(
     triples = joined_splits(graph, [split])
     if not len(triples):
         raise ArgumentError("split", f"must have triples, got {split!r}, which has none.")
-    facts = joined_splits(graph, [name for name in graph.splits if not is_negative(name)])
+    facts = joined_splits(graph, [name for name in graph.splits if not _is_negative(name)])
     if avoid is not None:
         facts = np.concatenate([facts, triples_checked(avoid, graph.num_entities, graph.num_relations)])
     known = known_answers(facts, "tail", **graph.sizes)
@@ -76,7 +75,7 @@ def drawn_negatives(
     raise ArgumentError("graph", f"must leave entities to corrupt {' '.join(labels)!r} with, and does not.")
 
 
-def is_negative(split: str) -> bool:
+def _is_negative(split: str) -> bool:
     """Whether the name is of a split of negative triples, such as valid_negatives."""
     return split.endswith("_negatives")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
 
 import polars as pl
 
@@ -24,7 +23,7 @@ _NEEDED = (*COLUMNS, "label", "score")
 
 
 def checked_triples(
-    table: Any, *, source: str = "triples", place: Callable[[int], str] | None = None
+    table: pl.DataFrame, *, source: str = "triples", place: Callable[[int], str] | None = None
 ) -> pl.DataFrame:
     """A table of scored triples, validated: texts head, relation, tail, split and label, float64 score.
 

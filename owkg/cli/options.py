@@ -107,9 +107,9 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
 
 def metrics_named(names: list[str]):
     """The metrics that `--metric` names."""
-    from owkg.rank_weights.registry import checked
+    from owkg.rank_weights.registry import checked_metric
 
-    return [checked(part.strip()) for name in names for part in name.split(",")]
+    return [checked_metric(part.strip()) for name in names for part in name.split(",")]
 
 
 def missing_model(name: Missing, node_spread: float, popularity_exponent: float):

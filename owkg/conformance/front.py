@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from owkg.checks import StrPath
 from owkg.conformance import runner
 from owkg.conformance.own import Owkg
 from owkg.conformance.peers import PEERS
@@ -74,7 +75,7 @@ def check(adapter: Adapter, vectors: Iterable[Vector] | None = None) -> pl.DataF
     return pl.DataFrame(runner.verdicts(runner.results(adapter, cases), cases), schema=_SCHEMA)
 
 
-def read_results(path: Any) -> list[dict[str, Any]]:
+def read_results(path: StrPath) -> list[dict[str, Any]]:
     """The results of libraries that `runner.py` has written.
 
     Args:

@@ -1,12 +1,12 @@
 """The adapter of owkg itself."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from owkg import ir
+from owkg.conformance.runner import Vector
 from owkg.files.storage import __version__
 from owkg.metrics.front import evaluate
 from owkg.ranks import ranks_from_scores, realistic
@@ -29,16 +29,16 @@ class Owkg:
     name = "owkg"
     version = __version__
 
-    def supports(self, vector: Any) -> bool:
+    def supports(self, vector: Vector) -> bool:
         """Whether owkg has what the vector asks for, which it always has."""
         return True
 
-    def run(self, vector: Any) -> Mapping[str, float | None]:
+    def run(self, vector: Vector) -> Mapping[str, float | None]:
         """owkg's numbers by the vector's names."""
         return {"ranks": _ranks, "metrics": _metrics, "ir": _measures}[vector.kind](vector)
 
 
-def _ranks(vector: Any) -> Mapping[str, float | None]:
+def _ranks(vector: Vector) -> Mapping[str, float | None]:
     queries = vector.input["queries"]
     dtype = "float32" if vector.input["dtype"] == "float32" else "float64"
     scores = np.array([[float(value) for value in one["scores"]] for one in queries], dtype)
@@ -58,7 +58,7 @@ def _ranks(vector: Any) -> Mapping[str, float | None]:
     }
 
 
-def _metrics(vector: Any) -> Mapping[str, float | None]:
+def _metrics(vector: Vector) -> Mapping[str, float | None]:
     given = vector.input
     low = given["optimistic"]
     number = len(low)
@@ -82,7 +82,7 @@ def _metrics(vector: Any) -> Mapping[str, float | None]:
     return dict(zip(found["metric"], found["value"], strict=True))
 
 
-def _measures(vector: Any) -> Mapping[str, float | None]:
+def _measures(vector: Vector) -> Mapping[str, float | None]:
     run, qrels = (
         _frame(vector.input[name], column) for name, column in (("run", "score"), ("qrels", "relevance"))
     )
@@ -95,6 +95,6 @@ def _measures(vector: Any) -> Mapping[str, float | None]:
     return found
 
 
-def _frame(of: Any, column: str) -> pl.DataFrame:
+def _frame(of: Mapping[str, Mapping[str, float]], column: str) -> pl.DataFrame:
     rows = [(query, answer, value) for query, one in of.items() for answer, value in one.items()]
     return pl.DataFrame(rows, schema=["query", "answer", column], orient="row")

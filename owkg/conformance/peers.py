@@ -7,7 +7,7 @@ is imported here, so that the runner can read this file by path.
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 Numbers = Mapping[str, float | None]
 """Numbers by the names of a vector."""
@@ -28,6 +28,20 @@ _RANX = {"AP": "map", "nDCG": "ndcg", "RR": "mrr", "Bpref": "bpref", "Rprec": "r
 _RANX_CUT = {"nDCG": "ndcg", "P": "precision", "R": "recall", "Success": "hit_rate"}
 
 
+@runtime_checkable
+class _Vector(Protocol):
+    """What adapters read of a vector of the runner."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def input(self) -> Mapping[str, Any]: ...
+    @property
+    def protocol(self) -> Mapping[str, Any]: ...
+    @property
+    def expected(self) -> Mapping[str, float | None]: ...
+
+
 def _imported(module: str, package: str) -> Any:
     """The module; where it is missing, an error that names the package."""
     try:
@@ -45,7 +59,7 @@ def _version(package: str) -> str:
         return "unknown"
 
 
-def _tasks(vector: Any) -> list[dict[str, Any]]:
+def _tasks(vector: _Vector) -> list[dict[str, Any]]:
     """The ranking tasks that a vector's metrics are of, as dictionaries."""
     given = vector.input
     low = given["optimistic"]
@@ -61,13 +75,13 @@ def _scores(task: dict[str, Any]) -> list[float]:
     return [0.5, *[1.0] * better, *[0.5] * equal, *[0.0] * (task["candidates"] - task["high"])]
 
 
-def _left(vector: Any, query: dict[str, Any]) -> list[int]:
+def _left(vector: _Vector, query: dict[str, Any]) -> list[int]:
     """The known answers that the protocol filters, the answer excepted."""
     found = {i for name in vector.protocol["filter"] for i in query["known"].get(name, [])}
     return sorted(found - {query["answer"]})
 
 
-def _named(vector: Any, found: list[dict[str, Any]]) -> dict[str, float]:
+def _named(vector: _Vector, found: list[dict[str, Any]]) -> dict[str, float]:
     """Ranks of each query under the names of the vector."""
     if len(found) == 1:
         return {name: float(value) for name, value in found[0].items()}
@@ -86,7 +100,7 @@ class _Torch:
         self.library = _imported(self.module, self.package)
         self.version = _version(self.package)
 
-    def supports(self, vector: Any) -> bool:
+    def supports(self, vector: _Vector) -> bool:
         if vector.kind == "metrics":
             untied = all(one["low"] == one["high"] for one in _tasks(vector))
             return (untied or vector.protocol["ties"] in self.ties) and max(
@@ -99,7 +113,7 @@ class _Torch:
             vector.kind == "ranks" and (self.filters or not filtered) and (self.restricts or not restricted)
         )
 
-    def tensor(self, vector: Any, query: dict[str, Any]) -> Any:
+    def tensor(self, vector: _Vector, query: dict[str, Any]) -> Any:
         """The scores of a query in the vector's type."""
         kind = vector.input["dtype"]
         cast = int if kind == "int64" else float
@@ -114,11 +128,11 @@ class PyKeen(_Torch):
     ties = ("optimistic", "realistic", "pessimistic")
     filters = restricts = True
 
-    def run(self, vector: Any) -> Numbers:
+    def run(self, vector: _Vector) -> Numbers:
         """Ranks by `evaluate`, metrics by `process_scores_` and `finalize`."""
         return self._metrics(vector) if vector.kind == "metrics" else self._ranks(vector)
 
-    def _ranks(self, vector: Any) -> Numbers:
+    def _ranks(self, vector: _Vector) -> Numbers:
         torch, queries = self.torch, vector.input["queries"]
         scores = torch.stack([self.tensor(vector, one) for one in queries])
         # The evaluator marks filtered scores by NaN: whole numbers are handed over as floats.
@@ -150,7 +164,7 @@ class PyKeen(_Torch):
         found["candidates"] = evaluator.num_candidates["tail"][0].tolist()
         return _named(vector, [{name: of[i] for name, of in found.items()} for i in range(len(queries))])
 
-    def _metrics(self, vector: Any) -> Numbers:
+    def _metrics(self, vector: _Vector) -> Numbers:
         torch, tasks = self.torch, _tasks(vector)
         evaluator, size = self.library.RankBasedEvaluator(), vector.protocol.get("batch", len(tasks))
         for side in dict.fromkeys(one["side"] for one in tasks):
@@ -177,7 +191,7 @@ class TorchKge(_Torch):
     ties = ("pessimistic",)
     filters = True
 
-    def run(self, vector: Any) -> Numbers:
+    def run(self, vector: _Vector) -> Numbers:
         """The pessimistic rank, the only one that it has, and metrics of it."""
         utils, torch = _imported("torchkge.utils", self.package), self.torch
         if vector.kind == "metrics":
@@ -192,7 +206,7 @@ class TorchKge(_Torch):
         ranks = utils.get_rank(scores, answer).tolist()
         return _named(vector, [{"pessimistic": rank} for rank in ranks])
 
-    def _metrics(self, vector: Any, utils: Any) -> Numbers:
+    def _metrics(self, vector: _Vector, utils: Any) -> Numbers:
         torch, tasks = self.torch, _tasks(vector)
         evaluation = _imported("torchkge.evaluation", self.package)
         evaluator = object.__new__(evaluation.LinkPredictionEvaluator)
@@ -225,7 +239,7 @@ class LibKge(_Torch):
         super().__init__()
         self.version = "04d0fba"  # the commit that describes it
 
-    def run(self, vector: Any) -> Numbers:
+    def run(self, vector: _Vector) -> Numbers:
         """Ranks by best, rounded mean and worst rank, and the metrics of a histogram of ranks."""
         torch = self.torch
         if vector.kind == "ranks":
@@ -261,7 +275,7 @@ class Ogb(_Torch):
     ties = ("realistic",)
     numpy = False
 
-    def run(self, vector: Any) -> Numbers:
+    def run(self, vector: _Vector) -> Numbers:
         """The realistic rank, as the reciprocal of a query's element of `mrr_list`; means of the lists."""
         if vector.kind == "ranks":
             scores = self.torch.stack([self.tensor(vector, one) for one in vector.input["queries"]])
@@ -296,7 +310,7 @@ class PyG(_Torch):
     name, package, module = "PyG", "torch_geometric", "torch_geometric.nn.kge.base"
     ties = ("realistic",)
 
-    def run(self, vector: Any) -> Numbers:
+    def run(self, vector: _Vector) -> Numbers:
         """Its one rank, from MRR, as the realistic one; metrics of tasks, which are ranked alone."""
         if vector.kind == "ranks":
             queries = vector.input["queries"]
@@ -329,17 +343,17 @@ class _Lists:
         self.library = _imported(self.module, self.package)
         self.version = _version(self.package)
 
-    def supports(self, vector: Any) -> bool:
+    def supports(self, vector: _Vector) -> bool:
         return vector.kind == "ir"
 
-    def run(self, vector: Any) -> Numbers:
+    def run(self, vector: _Vector) -> Numbers:
         """The mean of each measure over the queries, as the library takes it."""
         call, found = self._evaluator(vector), {}
         for _ in range(vector.protocol["evaluations"]):
             found = call({query: dict(scored) for query, scored in vector.input["run"].items()})
         return found
 
-    def _evaluator(self, vector: Any) -> Any:
+    def _evaluator(self, vector: _Vector) -> Any:
         raise NotImplementedError
 
 
@@ -353,12 +367,12 @@ class PytrecEval(_Lists):
 
     name, package, module = "pytrec_eval", "pytrec_eval-terrier", "pytrec_eval"
 
-    def _evaluator(self, vector: Any) -> Any:
+    def _evaluator(self, vector: _Vector) -> Any:
         names = {name: _renamed(name, _PYTREC, _PYTREC_CUT, "_") for name in vector.expected}
         asked = {_renamed(name, _PYTREC, _PYTREC_CUT, ".") for name in vector.expected}
         evaluator = self.library.RelevanceEvaluator(vector.input["qrels"], asked)
 
-        def call(run: Any) -> Numbers:
+        def call(run: Mapping[str, dict[str, float]]) -> Numbers:
             found = list(evaluator.evaluate(run).values())
             return {name: sum(one[key] for one in found) / len(found) for name, key in names.items()}
 
@@ -370,11 +384,11 @@ class IrMeasures(_Lists):
 
     name = package = module = "ir_measures"
 
-    def _evaluator(self, vector: Any) -> Any:
+    def _evaluator(self, vector: _Vector) -> Any:
         parsed = {name: self.library.parse_measure(name) for name in vector.expected}
         evaluator = self.library.evaluator(list(parsed.values()), vector.input["qrels"])
 
-        def call(run: Any) -> Numbers:
+        def call(run: Mapping[str, dict[str, float]]) -> Numbers:
             found = evaluator.calc_aggregate(run)
             return {name: found[measure] for name, measure in parsed.items()}
 
@@ -386,10 +400,10 @@ class Ranx(_Lists):
 
     name = package = module = "ranx"
 
-    def _evaluator(self, vector: Any) -> Any:
+    def _evaluator(self, vector: _Vector) -> Any:
         names = {name: _renamed(name, _RANX, _RANX_CUT, "@") for name in vector.expected}
 
-        def call(run: Any) -> Numbers:
+        def call(run: Mapping[str, dict[str, float]]) -> Numbers:
             both = self.library.Qrels(vector.input["qrels"]), self.library.Run(run)
             found = {
                 name: self.library.evaluate(*both, key, make_comparable=True) for name, key in names.items()
@@ -405,12 +419,12 @@ class SentenceTransformers(_Lists):
     name, package = "sentence-transformers", "sentence-transformers"
     module = "sentence_transformers.sentence_transformer.evaluation"
 
-    def supports(self, vector: Any) -> bool:
+    def supports(self, vector: _Vector) -> bool:
         """Whether all relevances are 0 or 1."""
         binary = all(of in (0, 1) for one in vector.input.get("qrels", {}).values() for of in one.values())
         return vector.kind == "ir" and binary
 
-    def _evaluator(self, vector: Any) -> Any:
+    def _evaluator(self, vector: _Vector) -> Any:
         qrels = vector.input["qrels"]
         relevant = {query: {a for a, of in one.items() if of} for query, one in qrels.items()}
         deep, cuts = 1000, (1, 3, 5, 10, 20)
@@ -421,7 +435,7 @@ class SentenceTransformers(_Lists):
         families = {"nDCG": "ndcg@k", "P": "precision@k", "R": "recall@k", "Success": "accuracy@k"}
         families |= {"AP": "map@k", "RR": "mrr@k"}
 
-        def call(run: Any) -> Numbers:
+        def call(run: Mapping[str, dict[str, float]]) -> Numbers:
             lists = [
                 [{"corpus_id": a, "score": score} for a, score in run.get(query, {}).items()]
                 for query in evaluator.queries_ids

@@ -155,7 +155,7 @@ def _is_right(number: float | None, expected: float | None, tolerance: float) ->
     return abs(number - expected) <= tolerance * max(1, abs(expected))
 
 
-def _written(value: Any) -> float | str | None:
+def _written(value: float | None) -> float | str | None:
     """A number as JSON has it; ValueError or TypeError of what is no number."""
     number = None if value is None else float(value)
     return str(number) if number is not None and not math.isfinite(number) else number

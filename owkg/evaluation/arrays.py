@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float64, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.evaluation.blocks import Block, blocks
+from owkg.evaluation.blocks import QueryBlock, query_blocks
 from owkg.evaluation.counts import Counts, counts
 from owkg.evaluation.memory import block_bytes as enough_bytes
-from owkg.evaluation.tiles import everywhere, mesh_of, scratch_of, tiled
+from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tiled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Model, Params, Statistics
@@ -47,13 +48,13 @@ def rank_arrays(
     model: Model,
     params: Params,
     statistics: Statistics,
-    triples: Any,
-    side: Any,
+    triples: ArrayLike,
+    side: str,
     *,
-    known: Any,
-    tolerance: Any = 0.0,
+    known: KnownAnswers | None,
+    tolerance: float = 0.0,
     devices: Sequence[Any] | None = None,
-    block_bytes: Any = None,
+    block_bytes: int | None = None,
     named: Callable[[int], str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ScoredRanks:
@@ -95,13 +96,13 @@ def rank_arrays(
     if block_bytes is None:
         block_bytes = enough_bytes(mesh.devices.flat[0], num_entities)
     size = checks.whole("block_bytes", block_bytes, 1)
-    params, statistics = everywhere(mesh, (params, statistics))
+    params, statistics = replicated(mesh, (params, statistics))
     count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))
     width = width.astype(wide := jnp.result_type(params["entity"], np.float32))
-    shares = blocks(triples, side, known, most=max(1, size // (wide.itemsize * num_entities)))
+    shares = query_blocks(triples, side, known, most=max(1, size // (wide.itemsize * num_entities)))
     # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
     stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None
-    stack, width = everywhere(mesh, (stack, width))
+    stack, width = replicated(mesh, (stack, width))
     above, level = np.empty((2, len(triples)), np.int64)
     score = np.empty(len(triples))
     done = 0
@@ -125,8 +126,8 @@ def rank_arrays(
 
 def _counted(
     count: Callable[..., tuple[Counts, jax.Array]],
-    shares: list[tuple[np.ndarray, Block]],
-    stack: Block | None,
+    shares: list[tuple[np.ndarray, QueryBlock]],
+    stack: QueryBlock | None,
     width: jax.Array,
     mesh: Mesh,
 ) -> Iterator[tuple[np.ndarray, Counts]]:
@@ -152,13 +153,13 @@ def _one_behind(items: Iterable[_Item]) -> Iterator[_Item]:
         yield made
 
 
-def _tolerance_checked(tolerance: Any) -> np.float64:
+def _tolerance_checked(tolerance: float) -> np.float64:
     width = checks.real("tolerance", tolerance, 0, _LARGEST)
     checks.require("tolerance", width, (width == 0) | (width >= _LEAST), f"0 or at least {_LEAST}")
     return np.float64(checks.scalar("tolerance", width))
 
 
-def _check_known(known: Any, expected: tuple[str, int, int]) -> None:
+def _check_known(known: object, expected: tuple[str, int, int]) -> None:
     if known is None:
         return
     if not isinstance(known, KnownAnswers):

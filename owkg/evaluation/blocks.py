@@ -1,17 +1,17 @@
 """The queries that triples ask, each once, in blocks of one shape."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Int64
 
 from owkg.kg import KnownAnswers
-from owkg.kg.triples import query_parts
+from owkg.kg.triples import query_ids
 from owkg.ranks import EntitySets, known_sets
 
 
-class Block(NamedTuple):
+class QueryBlock(NamedTuple):
     """Some queries of one side, their answers that are ranked, and those that are known.
 
     All blocks of a side have one shape, so that they share compiled code. Padding repeats query 0 and its
@@ -33,9 +33,9 @@ class Block(NamedTuple):
     known: Int32[np.ndarray, "k"]
 
 
-def blocks(
+def query_blocks(
     triples: Int32[np.ndarray, "triples 3"], side: str, known: KnownAnswers | None, *, most: int
-) -> list[tuple[Int64[np.ndarray, "p"], Block]]:
+) -> list[tuple[Int64[np.ndarray, "p"], QueryBlock]]:
     """(rows of triples, block) of each block of at most `most` queries, asked for `side`.
 
     A block may rank more answers than it has rows of triples; those come first. The answers in `known` leave
@@ -43,7 +43,7 @@ def blocks(
     """
     if not len(triples):
         return []
-    entity, relation, answer = query_parts(triples, side)
+    entity, relation, answer = query_ids(triples, side)
     queries, of = np.unique(np.stack([entity, relation], axis=1), axis=0, return_inverse=True)
     of = of.ravel()
     none = np.zeros(len(queries), np.int64)
@@ -61,9 +61,9 @@ def blocks(
     return [
         (
             own,
-            Block(
+            QueryBlock(
                 *_padded(queries[hand].T, q, queries[hand[0]]),
-                *_padded([place[of[own]], answer[own]], p, (0, answer[own[0]])),
+                *_padded([place[of[own]], answer[own]], p, (0, int(answer[own[0]]))),
                 *_padded(flat_known(sets, hand), k, (q, 0)),
             ),
         )
@@ -80,7 +80,7 @@ def flat_known(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _padded(
-    columns: Sequence[np.ndarray] | np.ndarray, size: int, filler: Any
+    columns: Sequence[np.ndarray] | np.ndarray, size: int, filler: Sequence[int] | np.ndarray
 ) -> Int32[np.ndarray, "columns size"]:
     """The columns as int32, each filled up to `size`."""
     filled = np.empty((len(columns), size), np.int32)

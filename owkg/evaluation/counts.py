@@ -1,18 +1,18 @@
 """How many candidates score above the answers to a block of queries, and how many no less."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Float, Int32
+from jaxtyping import Array, Float, Int, Int32
 
-from owkg.evaluation.blocks import Block
+from owkg.evaluation.blocks import QueryBlock
 from owkg.evaluation.tiles import AXIS
 from owkg.models import Model, Params, Similarity, Statistics
-from owkg.ranks.order import counted, ordered, to_pass, to_reach, unordered
+from owkg.ranks.order import counted, sortable, to_pass, to_reach, unsortable
 
 
 class Counts(NamedTuple):
@@ -45,10 +45,10 @@ def counts(
     params: Params,
     statistics: Statistics,
     tiles: Float[Array, "tiles size d"],
-    stack: Block,
-    number: Any,
-    tolerance: Any,
-    scratch: Any,
+    stack: QueryBlock,
+    number: Int[Array, ""],
+    tolerance: Float[Array, ""],
+    scratch: Array,
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """(counts of one block, scores for the next `scratch`); each device scores its own tiles.
 
@@ -81,8 +81,8 @@ def _share(
     num_entities: int,
     queries: Float[Array, "q width"],
     tiles: Float[Array, "tiles size d"],
-    block: Block,
-    tolerance: Any,
+    block: QueryBlock,
+    tolerance: Float[Array, ""],
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """The counts of all devices together, of which this one makes its share.
 
@@ -94,7 +94,7 @@ def _share(
     first = jax.lax.axis_index(AXIS) * number * size
     scores = similarity.tiles(queries, tiles)
     infinity = jnp.array(jnp.inf, scores.dtype)
-    below, beyond = ordered(-infinity), ordered(infinity)
+    below, beyond = sortable(-infinity), sortable(infinity)
     absent = below - 1
 
     def bad(keys: Array) -> Array:
@@ -107,17 +107,17 @@ def _share(
     were = scores.at[place].get(mode="fill", fill_value=-jnp.inf)
     # The answer's own entry of its row, so that it ties with itself and its equals to the last bit.
     ranked = len(block.answer)
-    answer = jax.lax.pmax(ordered(were[:ranked]), AXIS)
+    answer = jax.lax.pmax(sortable(were[:ranked]), AXIS)
     known = were[ranked:]
-    marks = jnp.where(jnp.isfinite(known), unordered(absent), known)
+    marks = jnp.where(jnp.isfinite(known), unsortable(absent), known)
     scores = scores.at[tuple(index[ranked:] for index in place)].set(marks, mode="drop")
     is_entity = first + jnp.arange(number * size).reshape(number, 1, size) < num_entities
-    keys = jnp.where(is_entity, ordered(scores[:, block.row]), absent)
+    keys = jnp.where(is_entity, sortable(scores[:, block.row]), absent)
     high, low = (_moved(answer, by) for by in (tolerance, -tolerance))
     flags = (keys > to_pass(high)[:, None], keys >= to_reach(low)[:, None], bad(keys))
-    return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS), score=unordered(answer)), scores
+    return Counts(*jax.lax.psum(counted(flags, (0, 2)), AXIS), score=unsortable(answer)), scores
 
 
 def _moved(key: Array, by: Array) -> Array:
     """The key of a score that is larger by `by`; unmoved to the last bit by 0."""
-    return jnp.where(by == 0, key, ordered(unordered(key) + by))
+    return jnp.where(by == 0, key, sortable(unsortable(key) + by))

@@ -14,12 +14,12 @@ from owkg.errors import ArgumentError
 from owkg.evaluation.correction import Clocks, Weight, block_edges, corrections, reach_chances, weights_named
 from owkg.evaluation.jobs import COLUMNS, ROWS, Job, JobScorer, tiles
 from owkg.evaluation.random_order import RandomOrder
-from owkg.evaluation.table import check_sizes, sides_checked
+from owkg.evaluation.table import asked_sides, check_sizes
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
 from owkg.files.storage import free_memory
 from owkg.kg import KnownAnswers, answer_ranges, joined_splits, known_answers
-from owkg.kg.graph import graph_checked
-from owkg.kg.triples import query_parts
+from owkg.kg.graph import KnowledgeGraph, graph_checked
+from owkg.kg.triples import query_ids
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.ranks.build import default_filters, filter_facts
 from owkg.stats.interval import student
@@ -79,14 +79,14 @@ def sampled(
     model: Model,
     params: Params,
     statistics: Statistics,
-    graph: Any,
+    graph: KnowledgeGraph,
     metrics: str | Sequence[str] = ("mrr", "hits@10"),
     *,
     share: float = 0.01,
     more: float = 0.02,
     split: str = "test",
     filter_splits: Sequence[str] | None = None,
-    sides: Any = SIDES,
+    sides: str | Sequence[str] = SIDES,
     ties: str = "realistic",
     ci: float = 0.95,
     seed: int = 0,
@@ -126,11 +126,11 @@ def sampled(
         raise ArgumentError("share", f"must be in (0, 1], got {share!r}.")
     if ties not in _TIED:
         raise ArgumentError("ties", f"must be of {', '.join(_TIED)}, got {ties!r}.")
-    more = checks.scalar("more", checks.real("more", more, 0, 1))
+    more = checks.real_number("more", more, 0, 1)
     checks.level("ci", ci)
     number = checks.seed("seed", seed)
     filters = default_filters(graph, split) if filter_splits is None else filter_splits
-    sides = sides_checked(sides)
+    sides = asked_sides(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filters)
     if not len(triples):
         raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
@@ -161,12 +161,12 @@ def sampled(
         name = group[0][0] if len(group) == 1 else "both"
         for m, weight in enumerate(weights):
             parts = [(tasks.query, tasks.batch, halves[:, m]) for _, tasks, halves in group]
-            rows.append({"side": name, "ties": ties, "metric": weight.name} | summary(parts, ci))
+            rows.append({"side": name, "ties": ties, "metric": weight.name} | _summary(parts, ci))
     ends = pl.Schema({"full_low": pl.Float64, "full_high": pl.Float64})
     return SampledEvaluation(pl.DataFrame(rows, schema_overrides=ends), full / total, some / total)
 
 
-def _require_memory(graph: Any, triples: np.ndarray, more: float) -> None:
+def _require_memory(graph: KnowledgeGraph, triples: np.ndarray, more: float) -> None:
     """Raises ValueError if there is no room for the typical candidates, as lists and as bits."""
     slots, free = len(SIDES) * len(np.unique(triples[:, 1])), free_memory()
     needed = slots * int(more * graph.num_entities) * 4 + graph.num_relations * graph.num_entities // 8
@@ -187,17 +187,17 @@ def _tasks(
     known: KnownAnswers,
     typical: TypicalCandidates,
 ) -> _Tasks:
-    entity, relation, _ = query_parts(triples, side)
-    parts = query_parts(triples[np.lexsort((entity, relation))], side)
+    entity, relation, _ = query_ids(triples, side)
+    parts = query_ids(triples[np.lexsort((entity, relation))], side)
     entity, relation, answer = parts
     new = np.append(True, (np.diff(relation) != 0) | (np.diff(entity) != 0))
     begins = np.flatnonzero(new)
-    batch = batches(begins, len(answer))
+    batch = _batches(begins, len(answer))
     score = JobScorer(model, params, statistics, side, *parts)
     return _Tasks(side, *parts, np.cumsum(new) - 1, batch, known, typical, score)
 
 
-def batches(begins: Int[np.ndarray, "queries"], tasks: int) -> Int[np.ndarray, "tasks"]:
+def _batches(begins: Int[np.ndarray, "queries"], tasks: int) -> Int[np.ndarray, "tasks"]:
     """The batch of each task: it begins with the first query at or behind each multiple of its size.
 
     Args:
@@ -326,7 +326,7 @@ def _noted(jobs: Iterator[tuple[Job, tuple[int, int]]], places: list[tuple[int, 
         yield job
 
 
-def summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -> dict[str, Any]:
+def _summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -> dict[str, Any]:
     """Value, errors and interval; of each part the query and batch of its tasks, and both halves of it."""
     mean = np.concatenate([halves.mean(0) for *_, halves in parts])
     value, size = float(mean.mean()), len(mean)

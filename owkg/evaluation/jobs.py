@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -119,7 +119,7 @@ def tiles(values: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:
     return ((begin, values[begin : begin + size]) for begin in range(0, len(values), size))
 
 
-def _require_finite(good: Any) -> None:
+def _require_finite(good: bool | np.bool_) -> None:
     if not good:
         raise ArgumentError("params", "must give scores that are finite, got NaN or infinity.")
 

@@ -1,12 +1,13 @@
 """The best answers of a model to queries: the top of its lists, as for a pool."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int32
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -38,12 +39,12 @@ def top_answers(
     model: Model,
     params: Params,
     statistics: Statistics,
-    entity: Any,
-    relation: Any,
-    side: Any,
+    entity: ArrayLike,
+    relation: ArrayLike,
+    side: str,
     *,
-    known: Any,
-    depth: Any,
+    known: KnownAnswers | None,
+    depth: int,
 ) -> TopAnswers:
     """The `depth` best candidates of each query, of equal scores those with the smaller id.
 
@@ -73,7 +74,7 @@ def top_answers(
             "entity",
             f"and `relation` must be one id a query, got the shapes {entity.shape} and {relation.shape}.",
         )
-    deep = int(checks.whole("depth", depth, 1))
+    deep = checks.whole("depth", depth, 1)
     if deep > num_entities:
         raise ArgumentError("depth", f"must be at most {num_entities}, the entities, got {deep}.")
     if known is not None and not isinstance(known, KnownAnswers):

@@ -28,20 +28,20 @@ def ranks(
     model: Model,
     params: Params,
     statistics: Statistics,
-    graph: Any,
+    graph: KnowledgeGraph,
     *,
     split: str = "test",
     filter_splits: Sequence[str] | None = None,
-    sides: Any = SIDES,
-    tolerance: Any = 0.0,
+    sides: str | Sequence[str] = SIDES,
+    tolerance: float = 0.0,
     precision: str = "float32",
     name: str | None = None,
     popularity: bool = False,
-    score: Any = False,
+    score: bool = False,
     queries: pl.DataFrame | None = None,
     seen: KnowledgeGraph | None = None,
     devices: Sequence[Any] | None = None,
-    block_bytes: Any = None,
+    block_bytes: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
     """The rank table of a model: every triple of a split on every side, against all entities.
@@ -97,7 +97,7 @@ def ranks(
         raise ArgumentError("name", f"must not be empty, got {name!r}.")
     if filter_splits is None:
         filter_splits = default_filters(graph, split)
-    sides = sides_checked(sides)
+    sides = asked_sides(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):
         raise ArgumentError("split", f"must have triples to rank, got {split!r}, which has none.")
@@ -183,15 +183,15 @@ def _one_side(
     return every
 
 
-def sides_checked(sides: Any) -> list[str]:
+def asked_sides(sides: str | Sequence[str]) -> list[str]:
     """The sides that are asked for; ValueError if there is none, an unknown one, or one twice."""
-    names = list(sides) if isinstance(sides, list | tuple) else [sides]
+    names: list[Any] = list(sides) if isinstance(sides, list | tuple) else [sides]
     if not names or any(name not in SIDES or names.count(name) > 1 for name in names):
         raise ArgumentError("sides", f"must be head, tail, or both, each once, got {sides!r}.")
     return names
 
 
-def check_sizes(model: Any, params: Any, graph: KnowledgeGraph) -> None:
+def check_sizes(model: object, params: object, graph: KnowledgeGraph) -> None:
     """ValueError unless a model's parameters are of the graph's number of entities and relations."""
     if not isinstance(model, Model):
         raise ArgumentError("model", f"must be a model, as `owkg.models.model` makes it, got {model!r}.")

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
 from owkg.models import Model, Params
@@ -22,18 +23,18 @@ def mesh_of(devices: Sequence[Any] | None) -> Mesh:
     return Mesh(jax.devices() if devices is None else list(devices), (AXIS,))
 
 
-def everywhere(mesh: Mesh, tree: Any) -> Any:
+def replicated(mesh: Mesh, tree: Any) -> Any:
     """The arrays of `tree`, each on every device."""
     return jax.device_put(tree, NamedSharding(mesh, P()))
 
 
-def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: Any) -> Array:
+def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """An array of tiles, as many on each device, to be overwritten."""
     # Sharded as what JAX returns: otherwise the second call would be compiled again.
     return jnp.zeros(shape, dtype, device=NamedSharding(mesh, P(AXIS) if mesh.size > 1 else P()))
 
 
-def tile_size(num_entities: int) -> int:
+def _tile_size(num_entities: int) -> int:
     """Entities in a tile, whatever the devices.
 
     How a product of matrices rounds depends on their shapes: tiles of one shape give the same scores, and so
@@ -47,7 +48,7 @@ def tile_size(num_entities: int) -> int:
 def tiled(model: Model, mesh: Mesh, params: Params) -> Float[Array, "tiles size d"]:
     """What all entities are compared as, in tiles, as many on each device; behind the last entity, zeros."""
     candidates = model.candidates(params)
-    size = tile_size(len(candidates))
+    size = _tile_size(len(candidates))
     tiles = -(-len(candidates) // (size * mesh.size)) * mesh.size
     padded = jnp.pad(candidates, ((0, tiles * size - len(candidates)), (0, 0)))
     return jax.lax.with_sharding_constraint(padded.reshape(tiles, size, -1), NamedSharding(mesh, P(AXIS)))

@@ -1,12 +1,12 @@
 """The scores of triples by a model, and of the labelled triples of a graph."""
 
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
 import polars as pl
 from jaxtyping import Array, Float64, Int32
+from numpy.typing import ArrayLike
 
 from owkg.classification.negatives import NEGATIVES, drawn_negatives
 from owkg.errors import ArgumentError
@@ -20,7 +20,7 @@ _BLOCK = 2**14
 
 
 def score_triples(
-    model: Model, params: Params, statistics: Statistics, triples: Any
+    model: Model, params: Params, statistics: Statistics, triples: ArrayLike
 ) -> Float64[np.ndarray, "triples"]:
     """The scores of triples, int [triples, 3], by the query of their tails, a block at a time.
 
@@ -53,7 +53,7 @@ def scored_triples(
     split: str = "test",
     fit: str = "valid",
     negatives: str | None = None,
-    seed: Any = 0,
+    seed: int = 0,
     name: str | None = None,
 ) -> pl.DataFrame:
     """The scored triples of two splits with their labels: what `owkg.classify` takes.

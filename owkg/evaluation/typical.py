@@ -1,9 +1,10 @@
 """Candidates that are typical of a relation and side: they are all scored, whatever else is sampled."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int32, Int64
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from owkg.errors import ArgumentError
@@ -37,7 +38,12 @@ class TypicalCandidates(NamedTuple):
 
 
 def typical_candidates(
-    facts: Any, *, num_entities: int, num_relations: int, more: float = 0.02, relations: Any = None
+    facts: ArrayLike,
+    *,
+    num_entities: int,
+    num_relations: int,
+    more: float = 0.02,
+    relations: ArrayLike | None = None,
 ) -> TypicalCandidates:
     """The entities that some fact has at a relation and side, and those that are most like them.
 

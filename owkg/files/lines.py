@@ -20,7 +20,7 @@ _SHOWN = 80
 _BLOCK = 2**27
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """Lines of a text file that follow each other.
 
     Attributes:
@@ -52,7 +52,7 @@ def first_row(bad: pl.Series) -> int | None:
     return int(bad.arg_max() or 0) if bad.any() else None
 
 
-def read_blocks(path: Path, data: bytes | None = None) -> Iterator[Block]:
+def read_blocks(path: Path, data: bytes | None = None) -> Iterator[LineBlock]:
     """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz", in blocks of bounded size.
 
     `data` is what it holds, if that has been read. Line ends may be LF or CR LF; a byte order mark in front
@@ -74,7 +74,7 @@ def read_blocks(path: Path, data: bytes | None = None) -> Iterator[Block]:
             # Empty lines are of the next block, and left out if none comes.
             rest = whole[len(body) + bool(body) :] + text[cut:]
             if body:
-                block = Block(number, body)
+                block = LineBlock(number, body)
                 _require_text(path, block)
                 yield block
                 number += block.num_lines
@@ -82,7 +82,7 @@ def read_blocks(path: Path, data: bytes | None = None) -> Iterator[Block]:
         raise line_error(path, 1, "must hold something, got an empty file.")
 
 
-def _require_text(path: Path, block: Block) -> None:
+def _require_text(path: Path, block: LineBlock) -> None:
     """Raises ValueError, naming the line, if a block is not UTF-8."""
     if block.text.isascii():
         return
@@ -131,7 +131,7 @@ def split_labels(path: Path, lines: pl.Series, *, first: int = 1) -> pl.DataFram
     return split_lines(path, lines, _LABELS, expected, separator="\t", first=first)
 
 
-def label_columns(path: Path, block: Block) -> pl.DataFrame:
+def label_columns(path: Path, block: LineBlock) -> pl.DataFrame:
     """Columns head, relation, tail of labels; ValueError as `split_lines`."""
     frame = _table(block, "\t", COLUMNS, pl.String())
     return split_labels(path, block.lines, first=block.first) if frame is None else frame
@@ -139,7 +139,7 @@ def label_columns(path: Path, block: Block) -> pl.DataFrame:
 
 def id_columns(
     path: Path,
-    block: Block,
+    block: LineBlock,
     columns: tuple[str, ...],
     expected: str,
     *,
@@ -172,10 +172,10 @@ def id_columns(
     text = split_lines(path, block.lines, pattern, expected, separator=separator, first=block.first)
     if sizes is None:
         return text.cast(pl.Int64, strict=False)
-    return text.select(ids_below(path, text[c], sizes[c], first=block.first).cast(pl.Int64) for c in columns)
+    return text.select(_ids_below(path, text[c], sizes[c], first=block.first).cast(pl.Int64) for c in columns)
 
 
-def _table(block: Block, separator: str, columns: tuple[str, ...], kind: Any) -> pl.DataFrame | None:
+def _table(block: LineBlock, separator: str, columns: tuple[str, ...], kind: Any) -> pl.DataFrame | None:
     """The block as columns, if every line has all of them; what this reads is what a pattern would find."""
     if b"\r" in block.text:
         return None
@@ -190,7 +190,7 @@ def _table(block: Block, separator: str, columns: tuple[str, ...], kind: Any) ->
     return frame if whole else None
 
 
-def _as_written(frame: pl.DataFrame, block: Block) -> bool:
+def _as_written(frame: pl.DataFrame, block: LineBlock) -> bool:
     """Whether the ids have no sign and no zero in front: so written, they are as long as the block."""
     digits = len(frame) * (len(frame.columns) + len(frame.columns)) - 1
     for column in frame:
@@ -208,7 +208,7 @@ def _within(frame: pl.DataFrame, sizes: Mapping[str, int] | None) -> bool:
     return sizes is None or all(frame[name].max() < size for name, size in sizes.items())  # type: ignore[operator]
 
 
-def ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:
+def _ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:
     """A column of text that matches `WHOLE` as Int32 ids in [0, `size`); its first value is of line `first`.
 
     Raises:
@@ -239,7 +239,7 @@ def headed(path: Path, lines: pl.Series, header: str) -> pl.Series:
     return lines[1:]
 
 
-def headed_blocks(path: Path, blocks: Iterator[Block], header: str) -> Iterator[Block]:
+def headed_blocks(path: Path, blocks: Iterator[LineBlock], header: str) -> Iterator[LineBlock]:
     """`headed` of blocks."""
     line, after = first_line(blocks)
     _require_header(path, line, header, more=after is not None)
@@ -253,18 +253,18 @@ def _require_header(path: Path, line: str, header: str, *, more: bool) -> None:
         raise line_error(path, 1, "must be followed by lines, got none.")
 
 
-def first_line(blocks: Iterator[Block]) -> tuple[str, Iterator[Block] | None]:
+def first_line(blocks: Iterator[LineBlock]) -> tuple[str, Iterator[LineBlock] | None]:
     """The first line, and the blocks of those after it; None if there are none."""
     block = next(blocks)
     line, _, text = block.text.partition(b"\n")
-    after = [Block(block.first + 1, text)] if text else []
+    after = [LineBlock(block.first + 1, text)] if text else []
     following = next(blocks, None)
     if following is not None:
         after.append(following)
     return line.decode(), chain(after, blocks) if after else None
 
 
-def counted(path: Path, lines: pl.Series) -> pl.Series:
+def counted_lines(path: Path, lines: pl.Series) -> pl.Series:
     """The lines after the first, which has to say how many they are (OpenKE).
 
     Raises:

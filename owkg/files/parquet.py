@@ -42,7 +42,7 @@ def read_parquet(path: Path) -> pl.DataFrame:
     with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
         size = file.seek(0, os.SEEK_END)
     try:
-        unpacked = unpacked_size(path)
+        unpacked = _unpacked_size(path)
     except ValueError as error:
         raise ValueError(f"{path}: no Parquet file, or a damaged one: {error}.") from None
     require_bounded(path, size, unpacked)
@@ -55,7 +55,7 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
     return pl.scan_parquet(path, glob=False, hive_partitioning=False)
 
 
-def collected(path: Path, query: pl.LazyFrame) -> pl.DataFrame:
+def collected_scan(path: Path, query: pl.LazyFrame) -> pl.DataFrame:
     """What a query of `scan_parquet` finds, by the streaming engine; errors as of `read_parquet`."""
     with _damage_told(path):
         return query.collect(engine="streaming")
@@ -70,7 +70,7 @@ def parquet_rows(path: Path) -> tuple[Mapping[str, Any], int, int]:
     """
     path.open("rb").close()
     try:
-        unpacked = unpacked_size(path)
+        unpacked = _unpacked_size(path)
     except ValueError as error:
         raise ValueError(f"{path}: no Parquet file, or a damaged one: {error}.") from None
     with _damage_told(path):
@@ -117,7 +117,7 @@ def _panics_unheard() -> Iterator[None]:
                     os.write(2, heard.read())
 
 
-def unpacked_size(path: Path) -> int:
+def _unpacked_size(path: Path) -> int:
     """The bytes that the pages of a Parquet file unpack to, and some for every value.
 
     Raises:

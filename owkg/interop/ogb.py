@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from owkg.errors import ArgumentError
 from owkg.ranks import RankTable, validated
@@ -11,12 +12,12 @@ from owkg.ranks.scores import ranks_from_scores
 
 
 def ranks(
-    positive: Any,
-    negative: Any,
+    positive: ArrayLike,
+    negative: ArrayLike,
     *,
-    head: Any = None,
-    relation: Any = None,
-    tail: Any = None,
+    head: ArrayLike | None = None,
+    relation: ArrayLike | None = None,
+    tail: ArrayLike | None = None,
     side: str = "tail",
 ) -> RankTable:
     """The ranks of answers among given candidates, as the inputs of OGB's and TGB's evaluators give them.
@@ -64,9 +65,10 @@ def ranks(
     return RankTable.trusted(validated(pl.DataFrame(columns).with_columns(filtered=pl.lit(False))))
 
 
-def _numbers(name: str, given: Any) -> np.ndarray:
+def _numbers(name: str, given: ArrayLike) -> np.ndarray:
     """An array of scores; a tensor of torch, of whatever precision, is taken off its device."""
     try:
-        return np.asarray(given.detach().cpu().double() if hasattr(given, "detach") else given, float)
+        detach = getattr(given, "detach", None)
+        return np.asarray(given if detach is None else detach().cpu().double(), float)
     except (TypeError, ValueError):
         raise ArgumentError(name, f"must be an array of numbers, got {type(given).__name__}.") from None

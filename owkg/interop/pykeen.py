@@ -186,7 +186,7 @@ def embeddings(model: Any, factory: Any) -> Imported:
     return Imported(Embeddings(arrays, entities, relations, source=kind), named, chosen)
 
 
-def results(path: str | PathLike[str]) -> pl.DataFrame:
+def read_metrics(path: str | PathLike[str]) -> pl.DataFrame:
     """The metrics of a `results.json` that PyKEEN wrote, by the names that they have here.
 
     Args:

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -319,10 +320,10 @@ def ranks_of_state(
     return found.ranks(graph, split=split, precision=precision)
 
 
-def _array(one: Any) -> np.ndarray:
+def _array(one: ArrayLike) -> np.ndarray:
     """Single precision; a tensor of torch is taken off its device."""
-    if hasattr(one, "detach"):
-        tensor = one.detach().cpu()
+    if (detach := getattr(one, "detach", None)) is not None:
+        tensor = detach().cpu()
         array = (tensor if tensor.is_complex() else tensor.float()).numpy()
     else:
         array = np.asarray(one)

@@ -17,7 +17,7 @@ from owkg.kg.graph import graph_checked
 from owkg.kg.names import asked_entity, known_entity, query_text
 from owkg.kg.triples import ids
 from owkg.ranks import read_ranks
-from owkg.ranks.build import sides_checked
+from owkg.ranks.build import answer_sides
 
 _LIST = ("model", "query")
 
@@ -109,7 +109,7 @@ def run_from_lists(
         )
     asked = pl.DataFrame(
         {
-            "side": pl.Series(sides_checked(side, len(known)).tolist(), dtype=pl.String),
+            "side": pl.Series(answer_sides(side, len(known)).tolist(), dtype=pl.String),
             "entity": pl.Series(list(entities), dtype=pl.String).gather(known),
             "relation": pl.Series(list(relations), dtype=pl.String).gather(of),
         }

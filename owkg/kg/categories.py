@@ -1,8 +1,7 @@
 """Relation categories: whether a relation gives a head one tail or many, and a tail one head or many."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.kg.triples import distinct_triples, size, triples_checked
@@ -11,7 +10,7 @@ from owkg.ordered import changes
 CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
 
-def relation_categories(triples: Any, num_relations: int, *, threshold: float = 1.5) -> np.ndarray:
+def relation_categories(triples: ArrayLike, num_relations: int, *, threshold: float = 1.5) -> np.ndarray:
     """The category of each relation, head side first: "1-1", "1-N", "N-1" or "N-N"; "" without triples.
 
     A side is N if its average is at least `threshold`, which is at least 1: for the tail side the distinct
@@ -28,7 +27,7 @@ def relation_categories(triples: Any, num_relations: int, *, threshold: float = 
         ['1-N', '1-1', '']
     """
     relations = size("num_relations", num_relations)
-    limit = checks.scalar("threshold", checks.real("threshold", threshold, 1, np.inf))
+    limit = checks.real_number("threshold", threshold, 1, np.inf)
     facts = distinct_triples(triples_checked(triples, None, relations))
     count = np.bincount(facts[:, 1], minlength=relations)
     head_side, tail_side = (

@@ -39,7 +39,7 @@ def read_factory(folder: Path) -> Factory:
     return Factory(entities, relations, find_file(folder, FACTORY_TRIPLES))
 
 
-def read_triples(factory: Factory) -> Iterator[pl.DataFrame]:
+def read_factory_triples(factory: Factory) -> Iterator[pl.DataFrame]:
     """The ids of a factory, columns head, relation, tail, in blocks; ValueError as `read_factory`."""
     blocks = headed_blocks(factory.path, read_blocks(factory.path), "\t".join(COLUMNS))
     expected = "the ids of head, relation and tail (whole numbers), separated by tabs"

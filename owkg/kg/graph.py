@@ -1,7 +1,7 @@
 """What a knowledge graph is: labelled entities and relations, and triples in splits."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int32
@@ -49,7 +49,7 @@ class KnowledgeGraph(NamedTuple):
         return {"num_entities": self.num_entities, "num_relations": self.num_relations}
 
 
-def graph_checked(graph: Any) -> KnowledgeGraph:
+def graph_checked(graph: object) -> KnowledgeGraph:
     """`graph` if it is a KnowledgeGraph; ValueError otherwise."""
     if not isinstance(graph, KnowledgeGraph):
         raise ArgumentError("graph", f"must be a KnowledgeGraph, got {graph!r}.")

@@ -1,12 +1,13 @@
 """The known answers of every query: which entities leave the candidates when ranks are filtered."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int32, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
-from owkg.kg.triples import ids, query_parts, side_checked, size, triples_checked
+from owkg.kg.triples import ids, query_ids, side_checked, size, triples_checked
 from owkg.ordered import changes, located
 
 
@@ -31,7 +32,7 @@ class KnownAnswers(NamedTuple):
     num_relations: int
 
 
-def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
+def known_answers(triples: ArrayLike, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
     """The answers of every query that some triple answers; repeated triples count once.
 
     `triples`, int [triples, 3], are columns head, relation, tail; `side`, "head" or "tail", is predicted.
@@ -46,7 +47,7 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
     """
     side = side_checked(side)
     entities, relations = size("num_entities", num_entities), size("num_relations", num_relations)
-    entity, relation, answer = query_parts(triples_checked(triples, entities, relations), side)
+    entity, relation, answer = query_ids(triples_checked(triples, entities, relations), side)
     query = entity.astype(np.int64)
     query *= relations
     query += relation
@@ -57,7 +58,7 @@ def known_answers(triples: Any, side: str, *, num_entities: int, num_relations: 
 
 
 def answer_ranges(
-    known: KnownAnswers, entity: Any, relation: Any
+    known: KnownAnswers, entity: ArrayLike, relation: ArrayLike
 ) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
     """Where in `known.answers` the answers of each query stand: (start, stop); equal where none is known.
 
@@ -71,13 +72,13 @@ def answer_ranges(
     return start, np.where(found, known.offsets[np.minimum(position + 1, len(known.keys))], start)
 
 
-def is_known(known: KnownAnswers, triples: Any) -> Bool[np.ndarray, "triples"]:
+def is_known(known: KnownAnswers, triples: ArrayLike) -> Bool[np.ndarray, "triples"]:
     """Whether each of `triples`, int [triples, 3], is among the facts of `known`."""
     entity, relation, answer = _parts(known, triples)
     return _stands(known.answers, *answer_ranges(known, entity, relation), answer)
 
 
-def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "triples"]:
+def num_candidates(known: KnownAnswers, triples: ArrayLike) -> Int64[np.ndarray, "triples"]:
     """Number of filtered candidates of each of `triples`, int [triples, 3].
 
     All entities but the other known answers of its query; the answer counts, known or not.
@@ -95,9 +96,9 @@ def num_candidates(known: KnownAnswers, triples: Any) -> Int64[np.ndarray, "trip
     return known.num_entities - (stop - start) + _stands(known.answers, start, stop, answer)
 
 
-def _parts(known: KnownAnswers, triples: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _parts(known: KnownAnswers, triples: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(known entity, relation, answer) of each triple."""
-    return query_parts(triples_checked(triples, known.num_entities, known.num_relations), known.side)
+    return query_ids(triples_checked(triples, known.num_entities, known.num_relations), known.side)
 
 
 def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,7 +132,7 @@ def _stands(answers: np.ndarray, start: np.ndarray, stop: np.ndarray, wanted: np
     return (low < stop) & (answers[np.minimum(low, last)] == wanted)
 
 
-def _positions(known: KnownAnswers, entity: Any, relation: Any) -> tuple[np.ndarray, np.ndarray]:
+def _positions(known: KnownAnswers, entity: ArrayLike, relation: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Where the query of each query stands or would stand in `known.keys`, and whether it does."""
     entity = ids("entity", entity, known.num_entities)
     relation = ids("relation", relation, known.num_relations)

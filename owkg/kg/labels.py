@@ -4,7 +4,15 @@ from pathlib import Path
 
 import polars as pl
 
-from owkg.files.lines import WHOLE, counted, first_row, line_error, read_lines, require_distinct, split_lines
+from owkg.files.lines import (
+    WHOLE,
+    counted_lines,
+    first_row,
+    line_error,
+    read_lines,
+    require_distinct,
+    split_lines,
+)
 
 _LABEL_FIRST = rf"(?P<label>[^\t]*[^\t ])[ \t]+(?P<id>{WHOLE})[ \t]*"
 _ID_FIRST = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"
@@ -21,7 +29,7 @@ def read_labels(path: Path, *, openke: bool) -> tuple[str, ...]:
     lines = read_lines(path)
     if openke:
         frame = split_lines(
-            path, counted(path, lines), _LABEL_FIRST, "a label and an id", separator=None, first=2
+            path, counted_lines(path, lines), _LABEL_FIRST, "a label and an id", separator=None, first=2
         )
         return labels_by_id(path, frame, first=2)
     frame = split_lines(path, lines, _ID_FIRST, "an id, a tab, and a label", separator="\t")

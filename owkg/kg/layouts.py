@@ -38,7 +38,7 @@ _LOOKED_FOR = (
 )
 
 
-def files_in(folder: Path) -> list[str]:
+def _files_in(folder: Path) -> list[str]:
     """The names of the files in `folder`, sorted.
 
     Raises:
@@ -81,7 +81,7 @@ def factory_folders(folder: Path) -> dict[str, Path]:
     Raises:
         ValueError: if `folder` is a factory and a data set, or a data set without a training factory.
     """
-    own = [name for name in files_in(folder) if name.removesuffix(".gz") == FACTORY_TRIPLES]
+    own = [name for name in _files_in(folder) if name.removesuffix(".gz") == FACTORY_TRIPLES]
     found = {split: folder / name for name, split in _FACTORIES.items() if (folder / name).is_dir()}
     if own and _nested(folder):
         both = f"{own[0]} and {', '.join(_nested(folder))}"
@@ -89,7 +89,7 @@ def factory_folders(folder: Path) -> dict[str, Path]:
     return {"train": folder} if own else ordered_splits(found, folder, "pykeen")
 
 
-def marked_layouts(names: Iterable[str]) -> dict[str, list[str]]:
+def _marked_layouts(names: Iterable[str]) -> dict[str, list[str]]:
     """The layouts with files of their own among `names`, and these files."""
     plain = {name.removesuffix(".gz"): name for name in names}
     marks = {
@@ -106,8 +106,8 @@ def find_layout(folder: Path) -> str:
     Raises:
         ValueError: if there are no files of any layout, or of more than one.
     """
-    names = files_in(folder)
-    marked = marked_layouts(names + _nested(folder))
+    names = _files_in(folder)
+    marked = _marked_layouts(names + _nested(folder))
     if len(marked) > 1:
         shown = "; ".join(f"{layout}: {', '.join(found)}" for layout, found in marked.items())
         raise ValueError(f"{folder}: must be of one layout, got files of several ({shown}); name the layout.")
@@ -138,7 +138,7 @@ def split_files(folder: Path, layout: str) -> dict[str, Path]:
         ValueError: if two files are of one split, or none is of "train".
     """
     found: dict[str, Path] = {}
-    names = files_in(folder)
+    names = _files_in(folder)
     for name in names:
         if match := _SPLITS[layout].fullmatch(name):
             split = "valid" if match[1] == "dev" else match[1]
@@ -160,6 +160,6 @@ def ordered_splits(found: dict[str, Path], folder: Path, layout: str) -> dict[st
 
 def graph_files(folder: Path) -> set[str]:
     """The names of the files in `folder` that would be looked at when a graph is read from there."""
-    names = files_in(folder) + _nested(folder) if folder.exists() else []
-    marks = {name for found in marked_layouts(names).values() for name in found}
+    names = _files_in(folder) + _nested(folder) if folder.exists() else []
+    marks = {name for found in _marked_layouts(names).values() for name in found}
     return marks | {name for name in names if _TEXT_SPLIT.fullmatch(name)}

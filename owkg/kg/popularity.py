@@ -1,10 +1,9 @@
 """Popularity: in how many triples an entity, a relation, or both together take part."""
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 from jaxtyping import Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.kg.categories import relation_categories
@@ -13,7 +12,7 @@ from owkg.kg.triples import MOST_IDS, ids, size, triples_checked
 from owkg.ordered import distinct, located, searched
 
 
-def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "entities"]:
+def entity_popularity(triples: ArrayLike, num_entities: int) -> Int64[np.ndarray, "entities"]:
     """In how many of `triples`, int [triples, 3], each entity is; a loop counts once, repeated triples often.
 
     Raises:
@@ -29,7 +28,7 @@ def entity_popularity(triples: Any, num_entities: int) -> Int64[np.ndarray, "ent
     return counts.astype(np.int64, copy=False)
 
 
-def relation_popularity(triples: Any, num_relations: int) -> Int64[np.ndarray, "relations"]:
+def relation_popularity(triples: ArrayLike, num_relations: int) -> Int64[np.ndarray, "relations"]:
     """How many of `triples` each relation has; ValueError if an id is out of range."""
     relations = size("num_relations", num_relations)
     counts = np.bincount(triples_checked(triples, None, relations)[:, 1], minlength=relations)
@@ -37,7 +36,7 @@ def relation_popularity(triples: Any, num_relations: int) -> Int64[np.ndarray, "
 
 
 def entity_relation_popularity(
-    triples: Any, entity: Any, relation: Any, *, num_relations: int
+    triples: ArrayLike, entity: ArrayLike, relation: ArrayLike, *, num_relations: int
 ) -> Int64[np.ndarray, "..."]:
     """In how many triples an entity takes part with a relation, on either side; a loop counts once.
 

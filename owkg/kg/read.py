@@ -12,10 +12,11 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import (
     WHOLE,
-    Block,
+    LineBlock,
     first_line,
     first_row,
     id_columns,
@@ -24,7 +25,7 @@ from owkg.files.lines import (
     read_blocks,
     require_count,
 )
-from owkg.kg.factory import FIRST, read_factory, read_triples
+from owkg.kg.factory import FIRST, read_factory, read_factory_triples
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.labels import read_labels
 from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
@@ -54,8 +55,8 @@ class _File(NamedTuple):
     """A split's file: its first block, and all blocks."""
 
     path: Path
-    head: Block
-    blocks: Iterator[Block]
+    head: LineBlock
+    blocks: Iterator[LineBlock]
 
 
 class _Tables(NamedTuple):
@@ -69,7 +70,7 @@ class _Tables(NamedTuple):
 
 
 def read_graph(
-    folder: Any,
+    folder: StrPath,
     *,
     duplicates: str = "warn",
     layout: str | None = None,
@@ -152,7 +153,7 @@ class _Progress:
         if self._tell:
             self._tell(_STEPS, _STEPS)
 
-    def blocks(self, path: Path, blocks: Iterable[Block]) -> Iterator[Block]:
+    def blocks(self, path: Path, blocks: Iterable[LineBlock]) -> Iterator[LineBlock]:
         """Blocks of a file that are read."""
         left = 1.0
         for block in blocks:
@@ -196,7 +197,7 @@ def _files(paths: dict[str, Path], progress: _Progress) -> dict[str, _File]:
     return files
 
 
-def _first_line(block: Block) -> str:
+def _first_line(block: LineBlock) -> str:
     return block.text.partition(b"\n")[0].decode()
 
 
@@ -208,7 +209,7 @@ def _check_labels(files: Iterable[_File]) -> None:
     """
     samples = []
     for file in files:
-        lines = Block(1, file.head.text[:_LOOKED]).lines
+        lines = LineBlock(1, file.head.text[:_LOOKED]).lines
         samples.append(lines.gather_every(max(1, len(lines) // _SAMPLE)))
     some = pl.concat(samples)
     if 2 * int(some.str.contains(f"^{_IDS}$").sum()) <= len(some):
@@ -283,7 +284,9 @@ def _pykeen(folder: Path, progress: _Progress) -> _Tables:
             pl.Series(own, dtype=pl.String).cast(pl.Enum(list(joined))).to_physical().to_numpy()
             for own, joined in ((factory.entities, entities), (factory.relations, relations))
         )
-        splits[name] = _renumbered([_stacked(frame) for frame in read_triples(factory)], entity, relation)
+        splits[name] = _renumbered(
+            [_stacked(frame) for frame in read_factory_triples(factory)], entity, relation
+        )
         progress.add(_READ, factory.path)
     lines = {name: (factory.path, FIRST) for name, factory in factories.items()}
     return _Tables(entities, relations, splits, lines, by_label=True)
@@ -291,7 +294,7 @@ def _pykeen(folder: Path, progress: _Progress) -> _Tables:
 
 def _ids(
     path: Path,
-    blocks: Iterable[Block],
+    blocks: Iterable[LineBlock],
     entities: tuple[str, ...],
     relations: tuple[str, ...],
     columns: tuple[str, ...] = COLUMNS,

@@ -4,10 +4,10 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from owkg.checks import StrPath
 from owkg.files.lines import line_error
 from owkg.kg.graph import KnowledgeGraph
 
@@ -57,7 +57,7 @@ def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -
             continue
         path, line = lines[name]
         if columns:
-            raise line_error(path, line, header_message(labels, columns))
+            raise line_error(path, line, _header_message(labels, columns))
         warnings.warn(
             f"{path}, line {line}: {' '.join(labels)!r} is the first line of every split, and its labels "
             "occur in no other line: is it a header? owkg reads it as a triple; delete it if it is a header.",
@@ -67,7 +67,7 @@ def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -
         return
 
 
-def header_message(labels: Sequence[str], columns: Sequence[str]) -> str:
+def _header_message(labels: Sequence[str], columns: Sequence[str]) -> str:
     """What is said of a header line."""
     order = (
         "" if list(columns) == list(_WORDS) else " and put the columns into the order head, relation, tail"
@@ -88,7 +88,7 @@ def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> bool:
     return others > 0
 
 
-def note_order(graph: KnowledgeGraph, where: Any) -> None:
+def note_order(graph: KnowledgeGraph, where: StrPath) -> None:
     """A warning, naming `where`, if what was read as relations looks like entities.
 
     Most relation labels are labels of entities then, and there are few labels in the place of the relations.

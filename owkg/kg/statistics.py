@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -14,7 +15,7 @@ from owkg.kg.triples import triple_keys
 from owkg.ordered import located, num_distinct
 
 
-def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
+def graph_statistics(graph: KnowledgeGraph, *, threshold: float = 1.5) -> dict[str, Any]:
     """Sizes, duplicates, leakage between splits, relation categories, queries and popularity.
 
     Args:
@@ -76,7 +77,7 @@ def graph_statistics(graph: Any, *, threshold: float = 1.5) -> dict[str, Any]:
     }
 
 
-def gini(values: Any) -> float:
+def gini(values: ArrayLike) -> float:
     """Gini coefficient: 0 where all values are equal, near 1 where one has everything.
 
     With x_1 <= ... <= x_n: sum_i (2 i - n - 1) x_i / (n sum_i x_i).

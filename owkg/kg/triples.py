@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from jaxtyping import Int32, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -17,21 +18,21 @@ from owkg.ordered import changes
 MOST_IDS = 2**31 - 1
 
 
-def size(name: str, value: Any) -> int:
+def size(name: str, value: int) -> int:
     """`value` as the number of entities or relations: whole, from 1 to 2^31 - 1."""
     array = checks.integer(name, value, 1)
     checks.require(name, array, array <= MOST_IDS, f"at most {MOST_IDS}")
     return checks.scalar(name, array)
 
 
-def side_checked(side: Any) -> str:
+def side_checked(side: object) -> str:
     """`side` if it is "head" or "tail"; ValueError otherwise."""
     if not isinstance(side, str) or side not in ("head", "tail"):
         raise ValueError(f'`side` must be "head" or "tail", got {side!r}.')
     return side
 
 
-def ids(name: str, value: Any, below: int) -> Int64[np.ndarray, "..."]:
+def ids(name: str, value: ArrayLike, below: int) -> Int64[np.ndarray, "..."]:
     """`value` as int64, every entry a whole number in [0, `below`); an empty array passes."""
     array = _whole(name, value)
     checks.require(name, array, (array >= 0) & (array < below), f"an id in [0, {below})")
@@ -39,7 +40,7 @@ def ids(name: str, value: Any, below: int) -> Int64[np.ndarray, "..."]:
 
 
 def triples_checked(
-    triples: Any, num_entities: int | None, num_relations: int | None, *, name: str = "triples"
+    triples: ArrayLike, num_entities: int | None, num_relations: int | None, *, name: str = "triples"
 ) -> Int32[np.ndarray, "triples 3"]:
     """`triples` as int32 [triples, 3] with ids in range; where a size is None, any id that fits passes."""
     array = _whole(name, triples)
@@ -58,7 +59,7 @@ def triples_checked(
     return array.astype(np.int32, copy=False)
 
 
-def query_parts(
+def query_ids(
     triples: Int32[np.ndarray, "triples 3"], side: str
 ) -> tuple[Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"]]:
     """(known entity, relation, answer) of each triple where `side` is predicted."""
@@ -128,7 +129,7 @@ def labelled(
     return pl.DataFrame({name: of.gather(ids) for name, of, ids in columns})
 
 
-def _whole(name: str, value: Any) -> np.ndarray:
+def _whole(name: str, value: ArrayLike) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths

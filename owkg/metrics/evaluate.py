@@ -36,7 +36,7 @@ from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks.tasks import Tasks, part_of, weighed
 from owkg.stats.bootstrap import bounds, resampled_sums
-from owkg.stats.interval import Interval, intervals
+from owkg.stats.interval import IntervalMethod, intervals
 
 ALL_TIES = tuple(Ties)
 
@@ -123,7 +123,7 @@ def evaluate(
     *,
     ties: Any = ALL_TIES,
     level: Any = 0.95,
-    interval: Any = Interval.ANALYTIC,
+    interval: Any = IntervalMethod.ANALYTIC,
     replicates: Any = 1000,
     key: Any = None,
     num_entities: Any = None,
@@ -230,7 +230,7 @@ class Options(NamedTuple):
     mapped: frozenset[str]
     rules: tuple[Ties, ...]
     level: float | None
-    interval: Interval
+    interval: IntervalMethod
     replicates: int
     key: Any
     num_entities: int | None
@@ -239,7 +239,7 @@ class Options(NamedTuple):
     @property
     def resampled(self) -> bool:
         """Whether intervals come from the bootstrap."""
-        return self.level is not None and self.interval is not Interval.ANALYTIC
+        return self.level is not None and self.interval is not IntervalMethod.ANALYTIC
 
     @property
     def groups(self) -> dict[Averages, list[Metric]]:
@@ -260,7 +260,7 @@ def checked_options(
     *,
     ties: Any = ALL_TIES,
     level: Any = 0.95,
-    interval: Any = Interval.ANALYTIC,
+    interval: Any = IntervalMethod.ANALYTIC,
     replicates: Any = 1000,
     key: Any = None,
     num_entities: Any = None,
@@ -279,7 +279,7 @@ def checked_options(
     rules = tuple(_member("ties", Ties, rule) for rule in ties)
     if not rules:
         raise ArgumentError("ties", "must name at least one rule, got none.")
-    interval = _member("interval", Interval, interval)
+    interval = _member("interval", IntervalMethod, interval)
     if level is not None:
         level = checks.level("level", level)
     replicates = checks.whole("replicates", replicates, 2)
@@ -480,7 +480,7 @@ def _median_estimate(
 
 
 def _resampled_bounds(
-    key: Any, jobs: list[_Job], replicates: int, interval: Interval, level: Any
+    key: Any, jobs: list[_Job], replicates: int, interval: IntervalMethod, level: Any
 ) -> list[tuple[float, float]]:
     """Bootstrap intervals of averaged metrics; all are computed on the same replicates."""
     distinct = {id(array): array for job in jobs for array in job.parts[:-1]}

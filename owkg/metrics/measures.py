@@ -10,7 +10,7 @@ import numpy as np
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.metrics.list_gains import GAINS
-from owkg.rank_weights.catalogue import MRR, shown
+from owkg.rank_weights.catalogue import MRR, parameter_text
 from owkg.rank_weights.rank_weight import RankWeight, probed
 
 
@@ -206,7 +206,7 @@ def probe(
     )
     e = checks.scalar("epsilon", checks.real("epsilon", epsilon, 0, float("inf"), closed=False))
     parameters = [a, b] + ([c] if c or e != 1 else []) + ([e] if e != 1 else [])
-    name = f"probe@{','.join(shown(x) for x in parameters)}"
+    name = f"probe@{','.join(parameter_text(x) for x in parameters)}"
     return Metric(name, Probe(a), Weighting(popularity=b, relation_popularity=c, epsilon=e))
 
 
@@ -221,7 +221,7 @@ def stratified(metric: Any, exponent: float) -> Metric:
     """
     probed(metric)
     b = checks.scalar("exponent", checks.real("exponent", exponent, 0, float("inf")))
-    return Metric(f"strat-{metric.name}@{shown(b)}", metric, Weighting(popularity=b))
+    return Metric(f"strat-{metric.name}@{parameter_text(b)}", metric, Weighting(popularity=b))
 
 
 def stratified_mrr(exponent: float) -> Metric:
@@ -288,7 +288,7 @@ def probe_loss(sharpness: float) -> RankWeight:
     if sharpness == np.inf:
         return RankWeight("missed", lambda rank: (rank > 1).astype(rank.dtype), larger_is_better=False)
     return RankWeight(
-        f"|1 - r^{shown(-sharpness)}|",
+        f"|1 - r^{parameter_text(-sharpness)}|",
         lambda rank: abs((xp := rank.__array_namespace__()).expm1(-sharpness * xp.log(rank))),
         larger_is_better=False,
     )

@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 
 
-def test_share(density: Any, train_rate: Any) -> Any:
+def test_share(density: ArrayLike, train_rate: ArrayLike) -> Any:
     """alpha = d (1 - t) / (1 - d t): the share of full-test answers that are also sparse-test answers.
 
     Each fact of the closed world survives with probability d; a share t of the survivors trains. The full

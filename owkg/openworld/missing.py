@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from scipy import special
 
 from owkg import checks
 
 
-def _check(model: Any, name: str, low: float, high: float) -> None:
+def _check(model: "NodeBased | PopularityBased | RelationBased", name: str, low: float, high: float) -> None:
     """Requires a parameter in [low, high], and leaves a plain number behind, which is hashable."""
-    object.__setattr__(model, name, checks.scalar(name, checks.real(name, getattr(model, name), low, high)))
+    object.__setattr__(model, name, checks.real_number(name, getattr(model, name), low, high))
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,10 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
     spread (G(-mu/spread) - G((1-mu)/spread)), increasing in mu. Shapes are those of `sparsity`.
     """
 
-    def excess(z: Any) -> Any:
+    def excess(z: Float[np.ndarray, "..."]) -> Any:
         return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) - z * special.ndtr(-z)
 
-    def gap(mu: Any, beta: Any) -> Any:
+    def gap(mu: Float[np.ndarray, "..."], beta: Float[np.ndarray, "..."]) -> Any:
         return spread * (excess(-mu / spread) - excess((1 - mu) / spread)) - np.sqrt(1 - beta)
 
     return _root(gap, 40 * spread + 1, sparsity)
@@ -120,11 +121,15 @@ def popularity_probabilities(
     slope = exponent * np.log(np.arange(1, size + 1))
     reach = np.abs(slope).max() + 700
 
-    def probabilities(offset: Any, answers: Any, absent: float) -> np.ndarray:
+    def probabilities(
+        offset: Float[np.ndarray, "..."], answers: Float[np.ndarray, "..."], absent: float
+    ) -> np.ndarray:
         exists = np.arange(size) < answers[..., None]
         return np.where(exists, special.expit(offset[..., None] + slope), absent)
 
-    def gap(offset: Any, beta: Any, answers: Any) -> np.ndarray:
+    def gap(
+        offset: Float[np.ndarray, "..."], beta: Float[np.ndarray, "..."], answers: Float[np.ndarray, "..."]
+    ) -> np.ndarray:
         return probabilities(offset, answers, 0.0).sum(-1) / answers - beta
 
     answers = np.asarray(num_answers, np.float64)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
@@ -34,7 +36,7 @@ CLASSIFICATION = Classification()
 PredictionModel = Classification | Score
 
 
-def shift(strength: Any, num_non_answers: Any) -> np.ndarray:
+def shift(strength: ArrayLike, num_non_answers: ArrayLike) -> np.ndarray:
     """mu for which a N(mu, 1) score beats all of n standard normal scores with probability `strength`.
 
     Solves E[Phi(mu + Z)^n] = strength, Z standard normal; strength 1/(n+1) gives mu = 0. Arguments broadcast.
@@ -49,7 +51,9 @@ def shift(strength: Any, num_non_answers: Any) -> np.ndarray:
     weights = np.exp(-(nodes**2) / 2)
     weights /= weights.sum()
 
-    def gap(mu: Any, target: Any, n: Any) -> Any:
+    def gap(
+        mu: Float[np.ndarray, "..."], target: Float[np.ndarray, "..."], n: Float[np.ndarray, "..."]
+    ) -> Any:
         beaten = special.log_ndtr(mu[..., None] + nodes)
         return np.exp(n[..., None] * beaten) @ weights - target
 

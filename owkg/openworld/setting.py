@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -77,7 +78,9 @@ class Setting(NamedTuple):
         return both if checks.is_traced(*both) else tuple(np.clip(p, 0, 1) for p in both)
 
 
-def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tuple[Any, Any]:
+def conditional_strengths(
+    strength: ArrayLike, sparsity: ArrayLike, correlation: ArrayLike
+) -> tuple[Any, Any]:
     """P(positive | missing) and P(positive | in the test set).
 
     l1 = l + rho sqrt(l (1-l) alpha/beta),   l2 = l - rho sqrt(l (1-l) beta/alpha),   alpha = 1 - beta.
@@ -95,16 +98,16 @@ def conditional_strengths(strength: Any, sparsity: Any, correlation: Any) -> tup
         Yang, Lin, Zhang (NeurIPS 2022), section 4.3.
     """
     xp = checks.library_of(strength, sparsity, correlation)
-    if xp is np:
-        strength, sparsity, correlation = map(np.asarray, (strength, sparsity, correlation))
+    given: Any = (strength, sparsity, correlation)
+    l, beta, rho = map(np.asarray, given) if xp is np else given
     # The slope of the square root is infinite at strength 0 and 1, where there is nothing to correlate.
-    degenerate = (strength == 0) | (strength == 1)
-    spread = xp.where(degenerate, 0, xp.sqrt(xp.where(degenerate, 1, strength * (1 - strength))))
-    odds = (1 - sparsity) / sparsity
-    return (strength + correlation * spread * xp.sqrt(odds), strength - correlation * spread / xp.sqrt(odds))
+    degenerate = (l == 0) | (l == 1)
+    spread = xp.where(degenerate, 0, xp.sqrt(xp.where(degenerate, 1, l * (1 - l))))
+    odds = (1 - beta) / beta
+    return l + rho * spread * xp.sqrt(odds), l - rho * spread / xp.sqrt(odds)
 
 
-def feasible_correlation(strength: Any, sparsity: Any) -> tuple[Any, Any]:
+def feasible_correlation(strength: ArrayLike, sparsity: ArrayLike) -> tuple[Any, Any]:
     """(lowest, highest) correlation for which both conditional strengths are probabilities, broadcast.
 
     With a = l/(1-l) and b = beta/alpha:  -min(sqrt(a b), 1/sqrt(a b)) <= rho <= min(sqrt(a/b), sqrt(b/a)).
@@ -148,18 +151,18 @@ def _check_correlation(values: dict[str, np.ndarray], name: str) -> None:
         )
 
 
-def broadcast(array: Any, shape: tuple[int, ...]) -> Any:
+def broadcast(array: ArrayLike, shape: tuple[int, ...]) -> Any:
     """`array` of the given shape; a NumPy view unless it is traced."""
     return checks.library_of(array).broadcast_to(array, shape)
 
 
 def grid(
     *,
-    strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_entities: Any,
-    correlation: Any = 0.0,
+    strength: ArrayLike,
+    sparsity: ArrayLike,
+    num_answers: ArrayLike,
+    num_entities: ArrayLike,
+    correlation: ArrayLike = 0.0,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Setting:
     """The five numbers of a query (see `SettingArguments`), checked and broadcast to one shape.
@@ -177,7 +180,7 @@ def grid(
         "num_answers": (num_answers, partial(checks.integer, low=1)),
         "num_entities": (num_entities, partial(checks.integer, low=2)),
     }
-    values = {
+    values: dict[str, Any] = {
         k: v if checks.is_traced(v) else checked(names.get(k, k), v) for k, (v, checked) in given.items()
     }
     if not checks.is_traced(sparsity):
@@ -198,10 +201,10 @@ def grid(
 
 def pair(
     *,
-    strength: Any,
-    other_strength: Any,
-    correlation: Any = 0.0,
-    other_correlation: Any = None,
+    strength: ArrayLike,
+    other_strength: ArrayLike,
+    correlation: ArrayLike = 0.0,
+    other_correlation: ArrayLike | None = None,
     **world: Unpack[World],
 ) -> tuple[Setting, Setting]:
     """Two models in one world, as two `Setting`s of one shape, from `PairArguments`.

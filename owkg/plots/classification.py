@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from owkg.classification.measures import average_precision, curve, roc_auc
+from owkg.classification.measures import _average_precision, curve, roc_auc
 from owkg.errors import ArgumentError
 from owkg.plots.figure import COLOURS, figure, write_picture
 
@@ -40,7 +40,7 @@ def classification_figure(triples: pl.DataFrame, path: Path) -> None:
             at = np.unique(np.linspace(0, len(true) - 1, _POINTS).round().astype(int))
             roc = [np.concatenate([[0.0], axis[at]]) for axis in (false, true)]
             left.plot(*roc, label=f"{name} ROC-AUC {roc_auc(found):.3f}".strip(), **look)
-            text = f"{name} AP {average_precision(found):.3f}".strip()
+            text = f"{name} AP {_average_precision(found):.3f}".strip()
             right.plot(true[at], precision[at], drawstyle="steps-pre", label=text, **look)
             if "predicted" in part.columns:
                 called = (part["predicted"] == "positive").to_numpy()

@@ -4,9 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from owkg.files.storage import written_aside
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -43,7 +48,7 @@ def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -
         yield fig, fig.subplots(rows, columns, **options)
 
 
-def write_figure(fig: Any, stem: Path) -> list[Path]:
+def write_figure(fig: "matplotlib.figure.Figure", stem: Path) -> list[Path]:
     """Writes `stem` as .png and .pdf and returns both paths."""
     paths = [stem.with_name(stem.name + suffix) for suffix in (".png", ".pdf")]
     for path in paths:
@@ -51,7 +56,7 @@ def write_figure(fig: Any, stem: Path) -> list[Path]:
     return paths
 
 
-def write_picture(fig: Any, path: Path) -> None:
+def write_picture(fig: "matplotlib.figure.Figure", path: Path) -> None:
     """Writes `path`, .png, .pdf or .svg; equal figures give equal bytes."""
     # Made in memory: where the disk is full, what writes PDF does not say so.
     content = BytesIO()
@@ -60,7 +65,7 @@ def write_picture(fig: Any, path: Path) -> None:
         aside.write_bytes(content.getvalue())
 
 
-def save_figure(fig: Any, stem: Path) -> list[Path]:
+def save_figure(fig: "matplotlib.figure.Figure", stem: Path) -> list[Path]:
     """As `write_figure`, and prints both paths."""
     paths = write_figure(fig, stem)
     for path in paths:
@@ -79,7 +84,7 @@ def panel_grid(count: int) -> tuple[int, int]:
     return -(-count // columns), columns
 
 
-def blank_panels(axes: Any, used: int) -> None:
+def blank_panels(axes: np.ndarray, used: int) -> None:
     """Takes away the panels beyond the first `used` ones."""
     for panel in list(axes.flat)[used:]:
         panel.remove()

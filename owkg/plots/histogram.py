@@ -1,7 +1,7 @@
 """Where the ranks of a model lie, beside where those of a random ranking would."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -47,7 +47,7 @@ def rank_edges(candidates: int) -> Int[np.ndarray, "edges"]:
     return 2 ** np.arange(int(candidates).bit_length() + 1)
 
 
-def rank_histogram(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
+def binned_ranks(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
     """The histogram of the ranks of `tasks`, which lie below the last of the edges, increasing from 1.
 
     Examples:
@@ -75,7 +75,7 @@ def rank_histogram(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
     )
 
 
-def draw_histograms(models: Mapping[str, Tasks], axes: Any) -> None:
+def draw_histograms(models: Mapping[str, Tasks], axes: np.ndarray) -> None:
     """One panel a model: bars of realistic ranks, a line for random ranking, thin lines for many ties.
 
     `axes` may have more panels than there are models.
@@ -83,7 +83,7 @@ def draw_histograms(models: Mapping[str, Tasks], axes: Any) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     edges = rank_edges(max(int(tasks.candidates.max()) for tasks in models.values()))
-    found = {name: rank_histogram(tasks, edges) for name, tasks in models.items()}
+    found = {name: binned_ranks(tasks, edges) for name, tasks in models.items()}
     ties = any(histogram.tied > _MANY_TIES for histogram in found.values())
     ticks = edges[:: -(-len(edges) // 9)]
     for panel, (name, histogram) in zip(axes.flat, found.items(), strict=False):

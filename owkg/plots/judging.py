@@ -6,7 +6,7 @@ Every figure takes a plain table, so that published numbers and those of a study
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,9 @@ from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, write_f
 from owkg.stats.discrimination import asl_area, asl_curve, discriminative_power
 from owkg.stats.rank_correlation import kendall_tau
 
+if TYPE_CHECKING:
+    import matplotlib.axes
+
 _MARKERS = "os^DvPX"
 _STYLES = ("-", "--", ":", "-.")
 _REAL = (-np.inf, np.inf)
@@ -26,7 +29,7 @@ _MANY = 4  # panels; more are drawn smaller, in two rows
 
 
 def depth_figure(
-    table: Any, stem: Path, *, xlabel: str = "pool depth", ylabel: str = "Kendall's tau"
+    table: pl.DataFrame, stem: Path, *, xlabel: str = "pool depth", ylabel: str = "Kendall's tau"
 ) -> list[Path]:
     """Agreement of rankings by pool depth, a line a metric: Figures 4 and 5 of Zhou et al. (2022).
 
@@ -48,7 +51,7 @@ def depth_figure(
 
 
 def stability_figure(
-    table: Any,
+    table: pl.DataFrame,
     stem: Path,
     *,
     xlabel: str = "share of the queries",
@@ -63,7 +66,9 @@ def stability_figure(
     return _lines(checked, stem, x="share", y="mean", xlabel=xlabel, ylabel=ylabel)
 
 
-def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pairs of systems") -> list[Path]:
+def asl_figure(
+    table: pl.DataFrame, stem: Path, *, alpha: float = 0.05, xlabel: str = "pairs of systems"
+) -> list[Path]:
     """p-values of all pairs from the largest to the smallest, a curve a metric: the lower, the more it tells.
 
     Beside each metric, the area under its curve (the mean p-value) and the share of pairs below `alpha`, in
@@ -73,11 +78,11 @@ def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pair
     References:
         Sakai (SIGIR 2006), "Evaluating evaluation metrics based on the bootstrap".
     """
-    level = checks.scalar("alpha", checks.real("alpha", alpha, 0, 1, closed=False))
+    level = checks.real_number("alpha", alpha, 0, 1, closed=False)
     checked = _checked(table, {"p_value": (0, 1)}, {}, "metric")
     look = _looks(checked["metric"])
 
-    def draw(part: pl.DataFrame, panel: Any) -> None:
+    def draw(part: pl.DataFrame, panel: "matplotlib.axes.Axes") -> None:
         curves = {name: asl_curve(rows["p_value"].to_numpy()) for name, rows in _by(part, "metric").items()}
         for name in sorted(curves, key=lambda name: float(asl_area(curves[name]))):
             p = curves[name]
@@ -95,7 +100,7 @@ def asl_figure(table: Any, stem: Path, *, alpha: Any = 0.05, xlabel: str = "pair
     return _panels(checked, stem, draw, size=(4.6, 3.6))
 
 
-def ranking_figure(table: Any, stem: Path) -> list[Path]:
+def ranking_figure(table: pl.DataFrame, stem: Path) -> list[Path]:
     """Ranks of the systems on several qrels side by side, the best on top, a line a system.
 
     Tied systems share the mean of their ranks, and are named together. `table`: columns qrels, system,
@@ -105,7 +110,7 @@ def ranking_figure(table: Any, stem: Path) -> list[Path]:
     checked = _checked(table, {"value": _REAL}, {}, "qrels", "system")
     look = _looks(checked["system"], markers=True)
 
-    def draw(part: pl.DataFrame, panel: Any) -> None:
+    def draw(part: pl.DataFrame, panel: "matplotlib.axes.Axes") -> None:
         sets = part["qrels"].unique(maintain_order=True).to_list()
         wide = part.pivot("qrels", index="system", values="value", maintain_order=True)
         ranks = stats.rankdata(-wide.select(sets).to_numpy(), axis=0)
@@ -129,7 +134,7 @@ def ranking_figure(table: Any, stem: Path) -> list[Path]:
 
 
 def qrels_figure(
-    table: Any, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
+    table: pl.DataFrame, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
 ) -> list[Path]:
     """Metrics of systems on two qrels, a point a system, with tau-b of the two rankings.
 
@@ -141,14 +146,14 @@ def qrels_figure(
     _once(checked)
     look = _looks(checked["system"], markers=True)
 
-    def draw(part: pl.DataFrame, panel: Any) -> None:
+    def draw(part: pl.DataFrame, panel: "matplotlib.axes.Axes") -> None:
         for name, first, second in part.select("system", "first", "second").rows():
             marks = look[name] | {"ls": "", "ms": 6, "alpha": 0.85}
             panel.plot(first, second, label=name, **marks)
         panel.margins(0.08)
         (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
-        if max(left, low) < min(right, high):
-            panel.axline((max(left, low),) * 2, slope=1, color="0.6", lw=0.8, label="equal")
+        if (start := max(left, low)) < min(right, high):
+            panel.axline((start, start), slope=1, color="0.6", lw=0.8, label="equal")
             panel.set(xlim=(left, right), ylim=(low, high))
         tau = kendall_tau(part["first"].to_numpy(), part["second"].to_numpy()) if len(part) > 1 else np.nan
         shown = "no tau: all tied" if np.isnan(tau) else f"tau {float(tau):.3f}"
@@ -167,7 +172,7 @@ def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylab
     look = _looks(table["metric"], markers=True)
     ends = {"lower", "upper"} <= set(table.columns)
 
-    def draw(part: pl.DataFrame, panel: Any) -> None:
+    def draw(part: pl.DataFrame, panel: "matplotlib.axes.Axes") -> None:
         for name, rows in _by(part, "metric").items():
             rows = rows.sort(x)
             if ends:
@@ -178,9 +183,11 @@ def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylab
         if low < 0 < high:
             panel.axhline(0, color="0.5", lw=0.8)
         panel.set_ylim(max(low, -1.05), min(high, 1.05))
-        panel.set(xlabel=xlabel, ylabel=ylabel if panel.get_subplotspec().is_first_col() else "")
+        place: Any = panel.get_subplotspec()
+        locator: Any = panel.xaxis.get_major_locator()
+        panel.set(xlabel=xlabel, ylabel=ylabel if place.is_first_col() else "")
         if x == "depth":
-            panel.xaxis.get_major_locator().set_params(integer=True)
+            locator.set_params(integer=True)
 
     panels = table["panel"].n_unique() if "panel" in table.columns else 1
     if panels > _MANY:
@@ -232,7 +239,7 @@ def _looks(names: pl.Series, *, markers: bool = False) -> dict[str, dict[str, An
 
 
 def _checked(
-    table: Any,
+    table: pl.DataFrame,
     numbers: Mapping[str, tuple[float, float]],
     gaps: Mapping[str, tuple[float, float]],
     *names: str,

@@ -1,13 +1,17 @@
 """PROBE over its parameters: a surface over sharpness and robustness, and which model leads where."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from owkg.metrics import Tasks, Ties, evaluate, probe
 from owkg.plots.figure import COLOURS, blank_panels
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import matplotlib.figure
 
 SHARPNESS = tuple(2.0 ** (step / 2) for step in range(-8, 9))
 """1/16 .. 16 in half octaves."""
@@ -44,12 +48,12 @@ def probe_surface(
     return np.array([[[e[field] for e in row] for row in estimates] for field in (0, 1)])
 
 
-def _parameter_axes(panel: Any) -> None:
+def _parameter_axes(panel: "matplotlib.axes.Axes") -> None:
     _sharpness_axis(panel)
     panel.set_ylim(ROBUSTNESS[0], ROBUSTNESS[-1])
 
 
-def _sharpness_axis(panel: Any) -> None:
+def _sharpness_axis(panel: "matplotlib.axes.Axes") -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     panel.set_xscale("log", base=2)
@@ -85,7 +89,9 @@ def _drawn_axes() -> tuple[Float[np.ndarray, "x"], Float[np.ndarray, "y"]]:
     return x, np.linspace(ROBUSTNESS[0], ROBUSTNESS[-1], _REFINED * (len(ROBUSTNESS) - 1) + 1)
 
 
-def _contours(panel: Any, values: Float[np.ndarray, "y x"], most: int, form: Any) -> None:
+def _contours(
+    panel: "matplotlib.axes.Axes", values: Float[np.ndarray, "y x"], most: int, form: Callable[[float], str]
+) -> None:
     """Contour lines at round numbers, with the numbers on them."""
     if levels := _levels(float(values.min()), float(values.max()), most):
         lines = panel.contour(*_drawn_axes(), values, levels, colors="0.15", linewidths=0.7)
@@ -96,7 +102,9 @@ def _contours(panel: Any, values: Float[np.ndarray, "y x"], most: int, form: Any
 
 
 def draw_surfaces(
-    surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]], axes: Any, fig: Any
+    surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]],
+    axes: np.ndarray,
+    fig: "matplotlib.figure.Figure",
 ) -> None:
     """One heat map a model over `ROBUSTNESS` and `SHARPNESS`, in the same shades, with a colour bar."""
     from matplotlib.colors import LinearSegmentedColormap
@@ -104,7 +112,7 @@ def draw_surfaces(
     shades = LinearSegmentedColormap.from_list("probe", _SHADES)
     highest = max(float(values.max()) for values in surfaces.values())
     fine = {name: _refined(values) for name, values in surfaces.items()}
-    image = None
+    image: Any = None
     for panel, (name, values) in zip(axes.flat, fine.items(), strict=False):
         image = panel.pcolormesh(
             *_drawn_axes(), values, shading="nearest", cmap=shades, vmin=0, vmax=highest, rasterized=True
@@ -129,7 +137,9 @@ def _palette(count: int) -> list[Any]:
     return list(colormaps["turbo"](np.linspace(0, 1, count)))
 
 
-def draw_order(surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]], panel: Any) -> None:
+def draw_order(
+    surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]], panel: "matplotlib.axes.Axes"
+) -> None:
     """The model of the highest PROBE at each pair of parameters; the paler, the smaller its lead.
 
     `surfaces`, of at least two models, are over `ROBUSTNESS` and `SHARPNESS`.
@@ -157,11 +167,12 @@ def draw_order(surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]]
     panel.grid(visible=False)
     _parameter_axes(panel)
     panel.set(ylabel="robustness b", title="Which model PROBE puts first, and its lead over the next")
-    panel.figure.draw_without_rendering()
+    figure: Any = panel.figure
+    figure.draw_without_rendering()
     _contours(panel, lead, 6, lambda x: f"+{x:.3g}")
 
 
-def draw_lines(models: Mapping[str, Float[np.ndarray, "2 sharpness"]], panel: Any) -> None:
+def draw_lines(models: Mapping[str, Float[np.ndarray, "2 sharpness"]], panel: "matplotlib.axes.Axes") -> None:
     """PROBE over `SHARPNESS`, without popularity: a line a model, a thin one for random ranking."""
     for i, (name, (value, chance)) in enumerate(models.items()):
         colour, style = COLOURS[i % len(COLOURS)], _LINES[i // len(COLOURS) % len(_LINES)]

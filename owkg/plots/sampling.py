@@ -1,12 +1,15 @@
 """The figure of a benchmark card: how many answers the queries have, and what went missing by relation."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from owkg.plots.figure import COLOURS, figure, write_picture
 from owkg.sampling import OpenWorld
+
+if TYPE_CHECKING:
+    import matplotlib.axes
 
 # Of the band around the expected alpha, in standard deviations.
 _WIDTH = 2
@@ -27,7 +30,7 @@ def draw_card(world: OpenWorld, card: dict[str, Any], path: Path) -> None:
         write_picture(fig, path)
 
 
-def _draw_answers(world: OpenWorld, card: dict[str, Any], panel: Any) -> None:
+def _draw_answers(world: OpenWorld, card: dict[str, Any], panel: "matplotlib.axes.Axes") -> None:
     full, sparse = world.queries.full, world.queries.sparse
     spread = np.random.default_rng(0).uniform(-0.3, 0.3, (2, len(full)))
     dots = {"ms": 5, "mew": 0, "alpha": 0.4, "color": COLOURS[0], "label": "a query"}
@@ -41,7 +44,7 @@ def _draw_answers(world: OpenWorld, card: dict[str, Any], panel: Any) -> None:
     panel.legend(loc="upper left")
 
 
-def _draw_relations(card: dict[str, Any], panel: Any) -> None:
+def _draw_relations(card: dict[str, Any], panel: "matplotlib.axes.Axes") -> None:
     rows = [row for row in card["relations"].values() if row["alpha"] is not None]
     full = np.array([row["test_sparse"] + row["missing"] for row in rows])
     sizes = np.geomspace(full.min() / 1.3, full.max() * 1.3, 200)

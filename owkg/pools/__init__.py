@@ -15,12 +15,12 @@ from owkg.pools.pool import (
 )
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import read_templates
-from owkg.pools.trivial import Rule, rule_counts, trivial
+from owkg.pools.trivial import TrivialRule, rule_counts, trivial
 
 __all__ = [
     "AnnotatorAgreement",
     "ExpertCheck",
-    "Rule",
+    "TrivialRule",
     "annotator_agreement",
     "expert_check",
     "expert_sample",

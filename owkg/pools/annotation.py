@@ -9,15 +9,16 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.delimited import header, read_text_table
 from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
-from owkg.judge.schema import ASKED, QRELS, checked, once
+from owkg.judge.schema import ASKED, QRELS, checked
 from owkg.kg.names import query_parts
-from owkg.pools.pool import POOL
+from owkg.pools.pool import POOL, candidates_checked
 from owkg.pools.templates import Templates, addresses, sentences
 
 SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
@@ -42,10 +43,10 @@ _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
 
 
 def write_sheet(
-    candidates: Any,
-    path: Any,
+    candidates: pl.DataFrame,
+    path: StrPath,
     *,
-    seed: Any,
+    seed: int,
     labels: Mapping[str, str] | None = None,
     descriptions: Mapping[str, str] | None = None,
     templates: Templates | None = None,
@@ -98,7 +99,12 @@ def write_sheet(
 
 
 def write_again(
-    candidates: Any, sheets: Sequence[Any], path: Any, *, seed: Any, original: Any = None
+    candidates: pl.DataFrame,
+    sheets: Sequence[Any],
+    path: StrPath,
+    *,
+    seed: int,
+    original: StrPath | None = None,
 ) -> None:
     """Writes some candidates of sheets as a further sheet, in the same words and without labels.
 
@@ -128,7 +134,9 @@ def write_again(
     _write(sheet, path)
 
 
-def read_sheet(path: Any, candidates: Any = None, *, of: str = "the pool") -> pl.DataFrame:
+def read_sheet(
+    path: StrPath, candidates: pl.DataFrame | None = None, *, of: str = "the pool"
+) -> pl.DataFrame:
     """The judgements of a sheet that an annotator has filled in.
 
     Labels are 1, y, yes, true, relevant; 0, n, no, false, not relevant, nonrelevant; or ?, unsure, which
@@ -185,7 +193,7 @@ def read_sheet(path: Any, candidates: Any = None, *, of: str = "the pool") -> pl
     return frame.unique(["query", "answer"], keep="first", maintain_order=True).select(QRELS)
 
 
-def sheet_rows(path: Any) -> tuple[pl.DataFrame, Callable[[int], str]]:
+def sheet_rows(path: StrPath) -> tuple[pl.DataFrame, Callable[[int], str]]:
     """The cells of a sheet, filled in or not; and where row i stands in it.
 
     Returns:
@@ -213,13 +221,13 @@ def is_sheet(path: Path) -> bool:
         return set(_NEEDED) <= set(file.readline(2**16).decode("utf-8", "replace").strip().split("\t"))
 
 
-def has_source(path: Any) -> bool:
+def has_source(path: StrPath) -> bool:
     """Whether a sheet has the column source."""
     return SOURCE in header(checks.path("path", path))
 
 
 def read_names(
-    path: Any, expected: str = "a label, a name and perhaps a description"
+    path: StrPath, expected: str = "a label, a name and perhaps a description"
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Readable names and descriptions: lines of label, name, and perhaps description, between tabs.
 
@@ -245,10 +253,10 @@ def read_names(
     )
 
 
-def _in_order(candidates: Any, seed: Any) -> pl.DataFrame:
+def _in_order(candidates: pl.DataFrame, seed: int) -> pl.DataFrame:
     """The candidates, checked, in the order of a sheet."""
     number = checks.seed("seed", seed)
-    frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
+    frame = candidates_checked(candidates)
     if frame.is_empty():
         raise ArgumentError("candidates", "must have at least one row, got none.")
     return _shuffled(frame, number)

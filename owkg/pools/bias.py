@@ -1,7 +1,5 @@
 """Pool bias: the gain of each system from having been pooled."""
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -17,7 +15,9 @@ _COLUMNS = (
 )
 
 
-def pool_bias(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
+def pool_bias(
+    run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Every system by the judgements of a pool, and by those that there would be had it not been pooled.
 
     What a system alone brought into the pool is judged no more then, neither in its list nor among the

@@ -68,7 +68,7 @@ _WORDS = {
 }
 
 
-def design_named(name: Any) -> Design:
+def design_named(name: object) -> Design:
     """The design that a user names.
 
     Raises:
@@ -79,7 +79,7 @@ def design_named(name: Any) -> Design:
     return Design(name)
 
 
-def stated_or_known(named: Any, known: Design | None, source: str, *, default: Design) -> Design:
+def stated_or_known(named: str | None, known: Design | None, source: str, *, default: Design) -> Design:
     """The design of a source: the one that is known, else the one that is named, else the default.
 
     Args:

@@ -1,6 +1,6 @@
 """Expert check of annotations: a sample of judged candidates that an expert judges again."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,7 +29,7 @@ class ExpertCheck(NamedTuple):
     shares: pl.DataFrame
 
 
-def expert_sample(qrels: Any, size: Any, *, seed: Any) -> pl.DataFrame:
+def expert_sample(qrels: pl.DataFrame, size: int, *, seed: int) -> pl.DataFrame:
     """A random sample of judged candidates, as many of one relevance as of another.
 
     Where a relevance has too few, all of them are drawn, and more of the others.
@@ -68,7 +68,7 @@ def expert_sample(qrels: Any, size: Any, *, seed: Any) -> pl.DataFrame:
     return pl.concat(drawn)
 
 
-def expert_check(qrels: Any, expert: Any, *, level: Any = 0.95) -> ExpertCheck:
+def expert_check(qrels: pl.DataFrame, expert: pl.DataFrame, *, level: float = 0.95) -> ExpertCheck:
     """Compares the judgements of annotators with those of an expert on a sample of them.
 
     Intervals are Wilson's, of candidates that are drawn independently. After `expert_sample` the share of

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.delimited import is_rank_table
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
@@ -46,7 +47,7 @@ class _Made(NamedTuple):
 
 def write_pool(
     runs: Sequence[Path],
-    kg: Any,
+    kg: StrPath | None,
     out: Path,
     settings: dict[str, Any],
     *,

@@ -35,7 +35,7 @@ class AnnotatorAgreement(NamedTuple):
     disagreements: pl.DataFrame
 
 
-def annotator_agreement(first: Any, second: Any) -> AnnotatorAgreement:
+def annotator_agreement(first: pl.DataFrame, second: pl.DataFrame) -> AnnotatorAgreement:
     """Compares the judgements of two annotators.
 
     Args:

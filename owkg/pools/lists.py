@@ -2,21 +2,30 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.evaluation import top_answers
+from owkg.evaluation.queries import is_asked
+from owkg.evaluation.table import in_precision
+from owkg.judge.runs import run_from_lists, write_run
+from owkg.kg import KnowledgeGraph, joined_splits, known_answers
+from owkg.models.model import Model, Params, Statistics
 
 
 def write_lists(
     path: Path,
-    model: Any,
-    params: Any,
-    statistics: Any,
-    graph: Any,
+    model: Model,
+    params: Params,
+    statistics: Statistics,
+    graph: KnowledgeGraph,
     *,
     split: str,
     sides: Sequence[str],
     depth: int,
     name: str,
-    queries: Any = None,
+    queries: pl.DataFrame | None = None,
     precision: str = "float32",
 ) -> int:
     """Writes the best answers to the queries of a split and returns how many queries there are.
@@ -24,15 +33,6 @@ def write_lists(
     What train and valid know leaves the lists, but for the split itself: a pool is of new answers.
     `precision` is that of the scores, as of `owkg.evaluation.ranks`.
     """
-    import numpy as np
-    import polars as pl
-
-    from owkg.evaluation import top_answers
-    from owkg.evaluation.queries import is_asked
-    from owkg.evaluation.table import in_precision
-    from owkg.judge.runs import run_from_lists, write_run
-    from owkg.kg import joined_splits, known_answers
-
     known_splits = [one for one in ("train", "valid") if one in graph.splits and one != split]
     facts, triples = joined_splits(graph, known_splits), joined_splits(graph, [split])
     parts = []

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.ir import POOLED
 from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
@@ -136,7 +137,7 @@ def share_allowed(
     return low, high if design.estimates else None
 
 
-def has_audit_sheet(path: Path) -> bool:
+def _has_audit_sheet(path: Path) -> bool:
     """Whether a folder is that of an audit, with its sheet."""
     return (path / AUDIT_SHEET).is_file()
 
@@ -156,7 +157,7 @@ class Judgements(NamedTuple):
     design: Design
 
 
-def judgements(source: Any, design: Any = None) -> Judgements:
+def judgements(source: StrPath, design: str | None = None) -> Judgements:
     """The judgements of a file of qrels, of a filled-in sheet, or of a pool or an audit with its sheet there.
 
     Args:
@@ -170,7 +171,7 @@ def judgements(source: Any, design: Any = None) -> Judgements:
         OSError: if it cannot be opened.
     """
     path = checks.path("qrels", source)
-    if has_audit_sheet(path):
+    if _has_audit_sheet(path):
         path = path / AUDIT_SHEET
     if path.is_dir():
         if (path / "audit.json").is_file():

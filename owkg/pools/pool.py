@@ -1,7 +1,6 @@
 """Pools: the best answers of all systems, to be judged."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,7 +18,7 @@ POOL = (*ASKED, "answer")
 _PAIR = ["query", "answer"]
 
 
-def pool(run: Any, depth: Any) -> pl.DataFrame:
+def pool(run: pl.DataFrame, depth: int) -> pl.DataFrame:
     """The union of the best `depth` answers of all systems to each query.
 
     Args:
@@ -45,9 +44,7 @@ def pool(run: Any, depth: Any) -> pl.DataFrame:
     References:
         Zhou et al. (SIGIR 2022), section 3; Spärck Jones and van Rijsbergen (1975).
     """
-    lists = ranked(run, depth=checks.whole("depth", depth, 1))
-    if lists.is_empty():
-        raise ArgumentError("run", "must have at least one row, got none.")
+    lists = _to_depth(run, depth)
     return (
         lists.group_by(POOL)
         .agg(depth=pl.col("rank").min(), systems=pl.len().cast(pl.Int64), models=pl.col("model").sort())
@@ -55,7 +52,7 @@ def pool(run: Any, depth: Any) -> pl.DataFrame:
     )
 
 
-def within_budget(candidates: Any, budget: Any, *, seed: Any = 0) -> pl.DataFrame:
+def within_budget(candidates: pl.DataFrame, budget: int | None, *, seed: int = 0) -> pl.DataFrame:
     """The candidates that people have time for: the shallowest depths first.
 
     Depth by depth, the candidates that a query has at this depth come together, queries in a random
@@ -79,7 +76,7 @@ def within_budget(candidates: Any, budget: Any, *, seed: Any = 0) -> pl.DataFram
         >>> [len(within_budget(pl.DataFrame(rows), most)) for most in (1, 2, 3)]
         [1, 1, 3]
     """
-    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    frame = candidates_checked(candidates)
     number = checks.seed("seed", seed)
     if budget is None:
         return candidates
@@ -96,7 +93,7 @@ def within_budget(candidates: Any, budget: Any, *, seed: Any = 0) -> pl.DataFram
     return candidates.join(layers, on=["depth", "query"], how="semi", maintain_order="left")
 
 
-def pool_sizes(candidates: Any, qrels: Any = None) -> pl.DataFrame:
+def pool_sizes(candidates: pl.DataFrame, qrels: pl.DataFrame | None = None) -> pl.DataFrame:
     """How large the pools of all depths up to that of `candidates` are.
 
     Args:
@@ -129,7 +126,7 @@ def pool_sizes(candidates: Any, qrels: Any = None) -> pl.DataFrame:
     )
 
 
-def judged_pool(candidates: Any, truth: Any) -> pl.DataFrame:
+def judged_pool(candidates: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
     """The pool as one who knows all answers would judge it: 1 for an answer of `truth`, else 0.
 
     Args:
@@ -139,13 +136,15 @@ def judged_pool(candidates: Any, truth: Any) -> pl.DataFrame:
     Raises:
         ValueError: if a frame is malformed.
     """
-    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    frame = candidates_checked(candidates)
     relevant = judgements_checked("truth", truth).filter(pl.col("relevance") > 0).select(*_PAIR, "relevance")
     found = frame.join(relevant, on=_PAIR, how="left", maintain_order="left")
     return found.with_columns(relevance=pl.col("relevance").is_not_null().cast(pl.Int64)).select(QRELS)
 
 
-def unique_contributions(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
+def unique_contributions(
+    run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """What each system alone brings into the pool.
 
     Args:
@@ -178,7 +177,9 @@ def contributions_of(lists: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def graded_lists(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.DataFrame:
+def graded_lists(
+    run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """The lists to `depth`, with their relevances and with what each system alone brings into the pool.
 
     Arguments are those of `unique_contributions`.
@@ -190,9 +191,7 @@ def graded_lists(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.Da
     Raises:
         ValueError: if a frame is malformed.
     """
-    lists = ranked(run, depth=checks.whole("depth", depth, 1))
-    if lists.is_empty():
-        raise ArgumentError("run", "must have at least one row, got none.")
+    lists = _to_depth(run, depth)
     relevances = judgements_checked("qrels", qrels).select(*_PAIR, "relevance")
     lists = lists.join(relevances, on=_PAIR, how="left", maintain_order="left")
     alone = pl.len().over(_PAIR) == 1
@@ -204,7 +203,7 @@ def graded_lists(run: Any, qrels: Any, depth: Any, *, kept: Any = None) -> pl.Da
 
 
 def leave_one_out(
-    run: Any, qrels: Any, depth: Any, *, kept: Any = None
+    run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """For each system the judgements that there would be if it had not been pooled.
 
@@ -245,7 +244,7 @@ def _without_each(whose: pl.DataFrame, models: list[str]) -> Iterator[tuple[str,
         yield model, left.select(QRELS)
 
 
-def judged_share(run: Any, qrels: Any, k: Any) -> pl.DataFrame:
+def judged_share(run: pl.DataFrame, qrels: pl.DataFrame, k: int) -> pl.DataFrame:
     """Judged@k of each system: the share of its first k answers that are judged, mean over all queries.
 
     Args:
@@ -308,9 +307,21 @@ def judged_lists(lists: pl.DataFrame, judgements: pl.DataFrame) -> Judged:
     )
 
 
-def _pooled(candidates: Any) -> pl.DataFrame:
+def candidates_checked(candidates: pl.DataFrame) -> pl.DataFrame:
+    """The columns `POOL`, each answer of a query once; ValueError naming `candidates` if not."""
+    return once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+
+
+def _to_depth(run: pl.DataFrame, depth: int) -> pl.DataFrame:
+    lists = ranked(run, depth=checks.whole("depth", depth, 1))
+    if lists.is_empty():
+        raise ArgumentError("run", "must have at least one row, got none.")
+    return lists
+
+
+def _pooled(candidates: pl.DataFrame) -> pl.DataFrame:
     """The columns of a pool with depth, at least one row."""
-    frame = once("candidates", checked("candidates", candidates, POOL), *_PAIR)
+    frame = candidates_checked(candidates)
     if "depth" not in candidates.columns or frame.is_empty():
         raise ArgumentError("candidates", "must be a pool with the column depth and at least one row.")
     depth = checks.integer("depth", candidates["depth"].to_numpy(), 1)

@@ -72,9 +72,7 @@ def read_back(
     for i, sheet in enumerate(given):
         if sheet.resolve() in [earlier.resolve() for earlier in given[:i]]:
             raise ArgumentError("read", f"must be the sheets of different annotators, got {sheet} twice.")
-    card = read_metadata(folder)
-    if (made_by := card.get("made_by")) != MADE_BY:
-        raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
+    card = _card(folder)
     _require_as_written(folder, card, changed=changed)
     judged = read_judgements(folder / "pool.qrels", topics="allowed")
     labels = [read_sheet(sheet, judged) for sheet in sheets]
@@ -105,6 +103,14 @@ def read_back(
     )
 
 
+def _card(folder: Path) -> dict[str, Any]:
+    """What a pool says of itself; ValueError if the folder is none."""
+    card = read_metadata(folder)
+    if (made_by := card.get("made_by")) != MADE_BY:
+        raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
+    return card
+
+
 def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, Design]:
     """What is judged in a pool, with the sheet that stands in its folder, where that is filled in.
 
@@ -114,9 +120,7 @@ def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, Design]:
     Raises:
         ValueError: if the folder is no pool, its sheet is filled in by half, or pool.tsv has no depth.
     """
-    card = read_metadata(folder)
-    if (made_by := card.get("made_by")) != MADE_BY:
-        raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
+    card = _card(folder)
     table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
     candidates = table
     depth = candidates["depth"].cast(pl.Int64, strict=False) if "depth" in candidates.columns else None

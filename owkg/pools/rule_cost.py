@@ -11,7 +11,7 @@ from owkg.errors import ArgumentError
 from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
-from owkg.pools.trivial import Rule, trivial
+from owkg.pools.trivial import TrivialRule, trivial
 from owkg.stats.interval import wilson
 
 _LEFT_OUT = "left out"
@@ -23,12 +23,12 @@ _PARTS, _ENOUGH = 20, 20_000
 def rule_cost(
     graph: KnowledgeGraph,
     *,
-    rules: Sequence[Rule | str] = tuple(Rule),
+    rules: Sequence[TrivialRule | str] = tuple(TrivialRule),
     held: Sequence[str] = (),
-    asked: Any = None,
-    min_share: Any = 1,
-    level: Any = 0.95,
-    seed: Any = 0,
+    asked: pl.DataFrame | None = None,
+    min_share: int = 1,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """How many known facts the rules would call not relevant, were they not known.
 
@@ -74,7 +74,7 @@ def rule_cost(
     for name in ("train", *held):
         if name not in facts:
             raise ArgumentError("held", f"must be among {', '.join(facts)}, with train, got {name!r}.")
-    wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
+    wanted = checks.real_number("level", level, 0, 1, closed=False)
     wanted_for = None if asked is None else asked.select("side", "relation").unique()
     frames: list[pl.DataFrame] = []
     for train, out in _parted(graph, held, checks.seed("seed", seed)):
@@ -98,7 +98,7 @@ def rule_cost(
 
 _SCHEMA: dict[str, Any] = {
     "relation": pl.String,
-    **dict.fromkeys(("facts", *(rule.value for rule in Rule), "rejected"), pl.Int64),
+    **dict.fromkeys(("facts", *(rule.value for rule in TrivialRule), "rejected"), pl.Int64),
     **dict.fromkeys(("share", "lower", "upper"), pl.Float64),
 }
 
@@ -120,7 +120,7 @@ _TRIPLE = ["head", "relation", "tail"]
 
 
 def _row(relation: str | None, marked: pl.DataFrame, level: float) -> dict[str, Any]:
-    by_rule = {rule.value: int((marked["rule"] == rule.value).sum()) for rule in Rule}
+    by_rule = {rule.value: int((marked["rule"] == rule.value).sum()) for rule in TrivialRule}
     facts, rejected = len(marked), int(marked["lost"].sum())
     lower, upper = wilson(rejected / facts, _effective(marked), level)
     counts = {"relation": relation, "facts": facts} | by_rule | {"rejected": rejected}

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import first_row, line_error, read_lines, split_lines
 from owkg.ranks.table import SIDES
@@ -22,7 +22,7 @@ _BOTH = "both"
 _KNOWN = {"tail": "head", "head": "tail"}  # what a query for this side knows
 
 
-def read_templates(path: Any, relations: Sequence[str]) -> dict[tuple[str, str], str]:
+def read_templates(path: StrPath, relations: Sequence[str]) -> dict[tuple[str, str], str]:
     """Templates from a file: lines of relation, side and template, between tabs.
 
     The side is the one that is asked for, head or tail, or both. The template holds {entity}, which the query

@@ -11,7 +11,7 @@ from owkg.judge.schema import ASKED
 from owkg.kg import KnowledgeGraph
 from owkg.kg.triples import labelled
 from owkg.sampling import stratified_sample
-from owkg.sampling.layouts import write_table
+from owkg.sampling.layouts import write_columns
 from owkg.stats import divergence
 
 MADE_BY = "owkg kg sample"
@@ -19,7 +19,7 @@ MADE_BY = "owkg kg sample"
 
 
 def write_triple_sample(
-    graph: KnowledgeGraph, out: Path, *, split: str, share: Any, seed: Any, overwrite: bool = False
+    graph: KnowledgeGraph, out: Path, *, split: str, share: float, seed: int, overwrite: bool = False
 ) -> dict[str, Any]:
     """Writes a stratified sample of a split as a folder; gives what its `metadata.json` says.
 
@@ -57,7 +57,7 @@ def write_triple_sample(
     }
     with made_folder(out, made_by=MADE_BY, overwrite=overwrite) as folder:
         write_judgements(qrels, folder / "qrels.txt")  # which refuses labels that cannot be written
-        write_table(queries, folder / "queries.tsv", header=True)
-        write_table(labelled(sample, graph.entities, graph.relations), folder / "triples.txt")
+        write_columns(queries, folder / "queries.tsv", header=True)
+        write_columns(labelled(sample, graph.entities, graph.relations), folder / "triples.txt")
         write_metadata(folder, card | {"sha256": checksums(folder)})
     return card

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,12 +10,11 @@ from scipy import sparse
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.judge.schema import checked, once
 from owkg.kg import KnowledgeGraph, answer_ranges, fact_splits, is_known, joined_splits, known_answers
 from owkg.kg import relation_categories as categories_of
 from owkg.kg.graph import graph_checked
 from owkg.ordered import distinct
-from owkg.pools.pool import POOL
+from owkg.pools.pool import candidates_checked
 from owkg.ranks.table import SIDES
 
 # The categories in which a side has one answer to a query.
@@ -25,7 +23,7 @@ _ONE = {"head": ("1-1", "1-N"), "tail": ("1-1", "N-1")}
 _BLOCK = 2**14
 
 
-class Rule(StrEnum):
+class TrivialRule(StrEnum):
     """Why a candidate need not be judged."""
 
     FUNCTIONAL = "functional"
@@ -33,13 +31,13 @@ class Rule(StrEnum):
 
 
 def trivial(
-    candidates: Any,
+    candidates: pl.DataFrame,
     graph: KnowledgeGraph,
     *,
     known: Sequence[str],
-    rules: Sequence[Rule | str] = tuple(Rule),
-    min_share: Any = 1,
-    threshold: Any = 1.5,
+    rules: Sequence[TrivialRule | str] = tuple(TrivialRule),
+    min_share: int = 1,
+    threshold: float = 1.5,
 ) -> pl.DataFrame:
     """Marks the candidates that a rule takes for non-relevant.
 
@@ -85,8 +83,8 @@ def trivial(
     for name in ("train", *known):
         if name not in facts:
             raise ArgumentError("known", f"must be among {', '.join(facts)}, with train, got {name!r}.")
-    share = int(checks.whole("min_share", min_share, 1))
-    frame = once("candidates", checked("candidates", candidates, POOL), "query", "answer")
+    share = checks.whole("min_share", min_share, 1)
+    frame = candidates_checked(candidates)
     triples = triples_of(frame, graph)
     train, given = graph.splits["train"], joined_splits(graph, list(known))
     category = categories_of(train, graph.num_relations, threshold=threshold)
@@ -99,18 +97,18 @@ def trivial(
         relation = triples[own, 1]
         entity, answer = (triples[own, i] for i in ((0, 2) if side == "tail" else (2, 0)))
         marked = np.full(own.size, None, dtype=object)
-        if Rule.TYPE in chosen:
+        if TrivialRule.TYPE in chosen:
             slot = 2 * relation + (side == "tail")
-            marked[~plausible(train, answer, slot, min_share=share, **graph.sizes)] = Rule.TYPE.value
-        if Rule.FUNCTIONAL in chosen:
+            marked[~plausible(train, answer, slot, min_share=share, **graph.sizes)] = TrivialRule.TYPE.value
+        if TrivialRule.FUNCTIONAL in chosen:
             start, stop = answer_ranges(index, entity, relation)
-            marked[np.isin(category[relation], _ONE[side]) & (stop > start)] = Rule.FUNCTIONAL.value
+            marked[np.isin(category[relation], _ONE[side]) & (stop > start)] = TrivialRule.FUNCTIONAL.value
         marked[is_known(index, triples[own])] = None
         rule[own] = marked
     return candidates.with_columns(rule=pl.Series("rule", rule.tolist(), dtype=pl.String))
 
 
-def rule_counts(marked: Any) -> pl.DataFrame:
+def rule_counts(marked: pl.DataFrame) -> pl.DataFrame:
     """How many candidates each rule marks.
 
     Args:
@@ -124,7 +122,7 @@ def rule_counts(marked: Any) -> pl.DataFrame:
     """
     if not isinstance(marked, pl.DataFrame) or "rule" not in marked.columns:
         raise ArgumentError("marked", "must be of `trivial`, with a column rule.")
-    names = [*(rule.value for rule in Rule), None]
+    names = [*(rule.value for rule in TrivialRule), None]
     rules = pl.DataFrame({"rule": pl.Series(names, dtype=pl.String)})
     counts = marked.group_by("rule").agg(candidates=pl.len().cast(pl.Int64))
     found = rules.join(counts, on="rule", how="left", nulls_equal=True, maintain_order="left")
@@ -170,10 +168,10 @@ def plausible(
     return reached | ~typed | ~seen
 
 
-def _rules(rules: Any) -> set[Rule]:
-    if isinstance(rules, str) or not all(rule in list(Rule) for rule in rules):
-        raise ArgumentError("rules", f"must be some of {', '.join(Rule)}, got {rules!r}.")
-    return {Rule(rule) for rule in rules}
+def _rules(rules: Sequence[TrivialRule | str]) -> set[TrivialRule]:
+    if isinstance(rules, str) or not all(rule in list(TrivialRule) for rule in rules):
+        raise ArgumentError("rules", f"must be some of {', '.join(TrivialRule)}, got {rules!r}.")
+    return {TrivialRule(rule) for rule in rules}
 
 
 def triples_of(frame: pl.DataFrame, graph: KnowledgeGraph) -> Int32[np.ndarray, "rows 3"]:

@@ -3,7 +3,7 @@
 from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.focus import binned_weight, focus_of
 from owkg.rank_weights.rank_weight import RankWeight
-from owkg.rank_weights.registry import Entry, checked, forms, rank_weight
+from owkg.rank_weights.registry import Entry, checked_metric, forms, rank_weight
 from owkg.rank_weights.tables import tie_expectation
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "Entry",
     "RankWeight",
     "binned_weight",
-    "checked",
+    "checked_metric",
     "focus_of",
     "forms",
     "hits_at",

@@ -98,7 +98,7 @@ def p_mrr(p: float) -> RankWeight:
     Raises:
         ValueError: if `p` is not finite and at least 0.001.
     """
-    p = checks.scalar("p", checks.real("p", p, 0, float("inf"), closed=False))
+    p = checks.real_number("p", p, 0, float("inf"), closed=False)
     if p < _LEAST_POWER:
         raise ArgumentError(
             "p",
@@ -118,7 +118,7 @@ def power_mean(p: float) -> RankWeight:
     Raises:
         ValueError: if `p` is not finite.
     """
-    p = checks.scalar("p", checks.real("p", p, -float("inf"), float("inf")))
+    p = checks.real_number("p", p, -float("inf"), float("inf"))
     return GMR if p == 0 else _power_mean(p)
 
 
@@ -127,7 +127,7 @@ def _hits_at(k: int) -> RankWeight:
     return RankWeight(f"hits@{k}", lambda rank: (rank <= float(k)).astype(rank.dtype))
 
 
-def shown(number: float) -> str:
+def parameter_text(number: float) -> str:
     """A parameter in the name of a metric: short, and read back as the same number."""
     if float(f"{number:g}") == number:  # infinity too, which is no fraction
         return f"{number:g}"
@@ -137,11 +137,11 @@ def shown(number: float) -> str:
 
 @cache
 def _power(p: float) -> RankWeight:
-    return RankWeight(f"p-mrr@{shown(p)}", lambda rank: rank**-p)
+    return RankWeight(f"p-mrr@{parameter_text(p)}", lambda rank: rank**-p)
 
 
 @cache
 def _power_mean(p: float) -> RankWeight:
     return RankWeight(
-        f"power-mean@{shown(p)}", lambda rank: rank**p, larger_is_better=False, link=Power(1 / p)
+        f"power-mean@{parameter_text(p)}", lambda rank: rank**p, larger_is_better=False, link=Power(1 / p)
     )

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float, Int
 
-from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted, queries_needed
+from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted_weights, queries_for_consistency
 from owkg.rank_weights.focus import focus_of
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
@@ -31,7 +31,7 @@ class BestWeights(NamedTuple):
     weights: Float[np.ndarray, "focuses bins"]
 
 
-def weights_of(
+def best_weights_of(
     query: Int[np.ndarray, "answers"],
     ranks: Int[np.ndarray, "2 answers"],
     last: int,
@@ -64,10 +64,10 @@ def weights_of(
     of_metrics = {
         "metric": [metric.name for metric in metrics],
         "focus": [focus_of(metric, last) for metric in metrics],
-        "required_queries": [queries_needed(s.mean(), s.var(ddof=1), inconsistency) for s in scores],
+        "required_queries": [queries_for_consistency(s.mean(), s.var(ddof=1), inconsistency) for s in scores],
     }
     ends = bin_ends(last)
     change = bin_changes(query, ranks, ends) * share[:, None]
-    found = fitted(change, ends, least, inconsistency, seed)._asdict()
+    found = fitted_weights(change, ends, least, inconsistency, seed)._asdict()
     weights = found.pop("weights")
     return BestWeights(pl.DataFrame(of_metrics), pl.DataFrame({"least_focus": least} | found), ends, weights)

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
@@ -50,7 +51,7 @@ def bin_changes(
     return (counts[0] - counts[1]).reshape(-1, len(ends)) * 1.0
 
 
-def fitted(
+def fitted_weights(
     change: Float[np.ndarray, "queries bins"],
     ends: Int[np.ndarray, "bins"],
     least: Float[np.ndarray, "focuses"],
@@ -70,13 +71,13 @@ def fitted(
     fit, other = whole.scored(weights), _together(*held_out)
     return Fitted(
         np.array([focus_of_bins(one, ends) for one in weights]),
-        queries_needed(fit.mean, fit.spread, inconsistency),
-        queries_needed(other.mean, other.spread, inconsistency),
+        queries_for_consistency(fit.mean, fit.spread, inconsistency),
+        queries_for_consistency(other.mean, other.spread, inconsistency),
         weights,
     )
 
 
-def queries_needed(gain: Any, variance: Any, inconsistency: Any) -> Any:
+def queries_for_consistency(gain: ArrayLike, variance: ArrayLike, inconsistency: ArrayLike) -> Any:
     """Queries whose mean score is above 0 but with probability `inconsistency`, by the normal distribution.
 
     Numbers, or arrays that broadcast. Infinite where the mean of the score, `gain`, is not above 0.

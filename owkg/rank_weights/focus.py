@@ -1,10 +1,10 @@
 """Focus of a rank weight on the top, and the best weight that does not rise with the rank."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -67,7 +67,7 @@ def focus_of_bins(weight: Float[np.ndarray, "bins"], ends: Int[np.ndarray, "bins
     return float(weight[0] / total) if total > 0 else np.nan
 
 
-def binned_weight(name: str, ends: Sequence[int] | Any, values: Sequence[float] | Any) -> RankWeight:
+def binned_weight(name: str, ends: ArrayLike, values: ArrayLike) -> RankWeight:
     """A rank weight that is constant on bins of ranks and 0 beyond, for theory, simulation and evaluation.
 
     Args:
@@ -104,7 +104,7 @@ class _Bins:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __call__(self, rank: Any) -> Any:
+    def __call__(self, rank: Float[Any, "*ranks"]) -> Any:
         space = rank.__array_namespace__()
         ends, values = (space.asarray(part, dtype=rank.dtype) for part in self.key)
         return values[space.searchsorted(ends, rank)]

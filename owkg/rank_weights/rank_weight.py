@@ -49,7 +49,7 @@ class RankWeight:
         return self.name
 
 
-def probed(metric: Any) -> RankWeight:
+def probed(metric: RankWeight) -> RankWeight:
     """`metric`, whose weight has been tried on an array of ranks.
 
     Raises:
@@ -109,7 +109,7 @@ def _trace(metric: RankWeight) -> None:
         )
 
 
-def traceable(metric: Any) -> RankWeight:
+def traceable(metric: RankWeight) -> RankWeight:
     """`metric`, a plain mean of a rank weight that JAX can trace.
 
     Raises:

@@ -12,6 +12,9 @@ from owkg.errors import ArgumentError, naming
 from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.rank_weight import RankWeight, traceable
 
+# A plain mean or several, or their names.
+Metrics = RankWeight | str | Iterable[RankWeight | str]
+
 
 class Entry(NamedTuple):
     """A metric, or a family of metrics with parameters.
@@ -67,7 +70,7 @@ class Entry(NamedTuple):
             if match := _pattern(word, len(self.parameters), "[@" in self.name).fullmatch(folded):
                 yield [text for text in match.groups() if text is not None]
 
-    def made(self, name: str, texts: Sequence[str], *of: Any) -> Any:
+    def made(self, name: str, texts: Sequence[str], *of: object) -> Any:
         """The metric of parameters as text; errors begin with the name."""
         with naming(str, f"metric {name!r}: "):
             return self.make(
@@ -127,7 +130,7 @@ def parameter(letter: str, text: str) -> float:
     return int(value) if letter == "K" and value.is_integer() else value
 
 
-def folded_name(name: Any) -> str:
+def folded_name(name: object) -> str:
     """A name in lower case, with `-` for spaces and underscores."""
     if not isinstance(name, str):
         raise ValueError(f"the name of a metric must be text, got {name!r}.")
@@ -302,7 +305,7 @@ def forms() -> tuple[str, ...]:
     return tuple(entry.name for entry in plain())
 
 
-def checked(metric: Any) -> RankWeight:
+def checked_metric(metric: RankWeight | str) -> RankWeight:
     """A metric, given as it is or by name, that is a plain mean of a rank weight that JAX can trace.
 
     Raises:
@@ -320,11 +323,12 @@ def checked(metric: Any) -> RankWeight:
     return traceable(found)
 
 
-def checked_metrics(metrics: Any) -> tuple[RankWeight, ...]:
+def checked_metrics(metrics: Metrics) -> tuple[RankWeight, ...]:
     """One metric or several, or their names, each a plain mean, as a tuple; ValueError for anything else."""
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
-    metrics = tuple(metrics) if several else (metrics,)
-    if not metrics or not all(isinstance(m, RankWeight | str) for m in metrics):
-        raise ArgumentError("metrics", f"must be one or more metrics, or their names, got {metrics!r}.")
+    given: Any = metrics
+    each = tuple(given) if several else (given,)
+    if not each or not all(isinstance(m, RankWeight | str) for m in each):
+        raise ArgumentError("metrics", f"must be one or more metrics, or their names, got {each!r}.")
     with naming({"metric": "`metrics`"}):
-        return tuple(checked(metric) for metric in metrics)
+        return tuple(checked_metric(metric) for metric in each)

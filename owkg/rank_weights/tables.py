@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -19,7 +20,7 @@ _LARGEST_RANK = 10**8
 _LARGEST_WEIGHT = 1e150
 
 
-def padded_size(largest: Any) -> int:
+def padded_size(largest: int | np.integer) -> int:
     """A round number that is at least `largest`: few sizes, so few compilations.
 
     Powers of two from 16 to 2**20, multiples of 2**20 above.
@@ -29,7 +30,7 @@ def padded_size(largest: Any) -> int:
     return max(16, 1 << (int(largest) - 1).bit_length())
 
 
-def on_numpy(function: Callable[[Any], Any], values: Any) -> Float[np.ndarray, "..."]:
+def on_numpy(function: Callable[[Any], Any], values: ArrayLike) -> Float[np.ndarray, "..."]:
     """An elementwise function in float64; by NumPy as far as it can be, which compiles nothing."""
     values = np.asarray(values, np.float64)
     with ExitStack() as now, np.errstate(all="ignore"):
@@ -99,7 +100,7 @@ def kept_by_size(build: Callable[[RankWeight, int], np.ndarray]) -> Callable[[Ra
 _prefix_sums = kept_by_size(_new_prefix_sums)
 
 
-def prefix_sums(metric: RankWeight, largest_rank: Any) -> Float[np.ndarray, "2 ranks"]:
+def prefix_sums(metric: RankWeight, largest_rank: int | np.integer) -> Float[np.ndarray, "2 ranks"]:
     """S1(x) = sum_{j <= x} h(j) and S2(x) = sum_{j <= x} h(j)^2, for x = 0 .. `largest_rank`.
 
     The table is longer, of a round length; what lies behind `largest_rank` is finite and means nothing.
@@ -115,7 +116,7 @@ def prefix_sums(metric: RankWeight, largest_rank: Any) -> Float[np.ndarray, "2 r
     return _prefix_sums(metric, largest_rank)
 
 
-def has_table(largest_rank: Any) -> bool:
+def has_table(largest_rank: int | np.integer) -> bool:
     """Whether tables over so many ranks are worth their memory; beyond, ranks are looked at one by one."""
     return bool(largest_rank <= _KEPT[-1][0])
 
@@ -136,7 +137,9 @@ def sums_at(metric: RankWeight, ranks: Int[np.ndarray, "*shape"]) -> Float[np.nd
     return found[:, inverse.reshape(ranks.shape)]
 
 
-def tie_expectation(metric: RankWeight, optimistic: Any, pessimistic: Any) -> Float[np.ndarray, "*tasks"]:
+def tie_expectation(
+    metric: RankWeight, optimistic: ArrayLike, pessimistic: ArrayLike
+) -> Float[np.ndarray, "*tasks"]:
     """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
 
     Args:

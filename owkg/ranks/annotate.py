@@ -1,17 +1,16 @@
 """Columns that a knowledge graph adds to a rank table: popularity, category, half-link; its candidates."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 from jaxtyping import Int64
 
 from owkg.errors import ArgumentError
-from owkg.kg.graph import graph_checked
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.popularity import half_links, popularity_columns
 from owkg.ranks.build import candidates_of, default_filters, filter_facts, require_facts, split_of
-from owkg.ranks.table import RELATION, SIDES, TRIPLE, validated
+from owkg.ranks.table import RELATION, SIDES, TRIPLE, RankTable, validated
 
 # The key of a query behind its relation (`owkg.ranks.rank_queries`).
 _KEY = r"(?:\|[^|=]+=[^|]*)+$"
@@ -19,7 +18,9 @@ _KEY = r"(?:\|[^|=]+=[^|]*)+$"
 _STRANGE = 0.5
 
 
-def triple_ids(table: Any, graph: Any, *, place: Callable[[int], str] | None = None) -> np.ndarray:
+def triple_ids(
+    table: RankTable | pl.DataFrame, graph: KnowledgeGraph, *, place: Callable[[int], str] | None = None
+) -> np.ndarray:
     """The triples of a rank table by the ids of a graph, int32 [rows, 3].
 
     Labels are looked up; whole numbers are ids, unless the graph's labels are whole numbers too. `place` is
@@ -62,7 +63,7 @@ def triple_ids(table: Any, graph: Any, *, place: Callable[[int], str] | None = N
     return triples
 
 
-def ranked_split(table: Any, graph: Any) -> str | None:
+def ranked_split(table: RankTable | pl.DataFrame, graph: KnowledgeGraph) -> str | None:
     """The smallest split of a graph that holds every triple of a rank table; None if there is none.
 
     Raises:
@@ -75,7 +76,9 @@ def _kind(column: str) -> str:
     return "relation" if column == "relation" else "entity"
 
 
-def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
+def annotated(
+    table: RankTable | pl.DataFrame, graph: KnowledgeGraph, *, train: str = "train"
+) -> pl.DataFrame:
     """The rank table with the columns popularity, relation_popularity, category and half_link of a graph.
 
     Columns that the table has already are kept.
@@ -102,7 +105,9 @@ def annotated(table: Any, graph: Any, *, train: str = "train") -> pl.DataFrame:
     return table.with_columns(**new)
 
 
-def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] | None = None) -> int:
+def other_candidates(
+    table: RankTable | pl.DataFrame, graph: KnowledgeGraph, *, filter_splits: Sequence[str] | None = None
+) -> int:
     """How many rows have another number of candidates than the graph's, filtered by the splits.
 
     Args:
@@ -124,7 +129,7 @@ def other_candidates(table: Any, graph: Any, *, filter_splits: Sequence[str] | N
 
 
 def candidates_by_side(
-    graph: Any, facts: np.ndarray, triples: np.ndarray, sides: pl.Series
+    graph: KnowledgeGraph, facts: np.ndarray, triples: np.ndarray, sides: pl.Series
 ) -> Int64[np.ndarray, "tasks"]:
     """Number of candidates of each task: a triple, and the side that is predicted; `facts` filter."""
     found = np.zeros(len(triples), np.int64)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from jaxtyping import Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -22,17 +23,17 @@ FILTER_SPLITS = ("train", "valid", "test")
 
 
 def rank_table(
-    graph: Any,
-    scores: Any,
-    triples: Any,
-    side: Any,
+    graph: KnowledgeGraph,
+    scores: ArrayLike,
+    triples: ArrayLike,
+    side: ArrayLike,
     *,
     filter_splits: Sequence[str] | None = None,
-    tolerance: Any = 0.0,
+    tolerance: float = 0.0,
     model: str | None = None,
     popularity: bool = True,
-    score: Any = False,
-    chunk: Any = None,
+    score: bool = False,
+    chunk: int | None = None,
     sort: str | None = None,
 ) -> pl.DataFrame:
     """Ranks the answer of each triple on one side among all entities, and describes it.
@@ -66,7 +67,7 @@ def rank_table(
     with_score = score_checked(score, tolerance)
     triples = triples_checked(triples, graph.num_entities, graph.num_relations)
     of_relations = isinstance(side, str) and side == RELATION
-    side = np.full(len(triples), side) if of_relations else sides_checked(side, len(triples))
+    side = np.full(len(triples), side) if of_relations else answer_sides(side, len(triples))
     shape = (len(triples), graph.num_relations if of_relations else graph.num_entities)
     try:
         got: Any = np.shape(scores)
@@ -78,7 +79,7 @@ def rank_table(
     if filter_splits is None:
         filter_splits = default_filters(graph, split_of(graph, triples))
     known, filtered = _known(graph, triples, side, filter_splits) if filter_splits else (None, False)
-    answer = answers(triples, side)
+    answer = answer_ids(triples, side)
     named = query_names(triples, side, graph.entities, graph.relations)
     ranks = ranks_from_scores(
         scores, answer, known=known, tolerance=tolerance, chunk=chunk, named=named, sort=sort
@@ -90,7 +91,7 @@ def rank_table(
 
 
 def rank(
-    scores: Any,
+    scores: ArrayLike | Mapping[str, ArrayLike],
     graph: KnowledgeGraph,
     *,
     split: str = "test",
@@ -239,7 +240,7 @@ def perfect_ranks(
     return RankTable(pl.concat(tables), {"split": split, "filter": filters})
 
 
-def sides_checked(side: Any, count: int) -> np.ndarray:
+def answer_sides(side: ArrayLike, count: int) -> np.ndarray:
     """The side that is predicted for each of `count` triples, from one for all or one for each."""
     array = np.asarray(side)
     if array.dtype.kind != "U" or array.shape not in ((), (1,), (count,)):
@@ -249,7 +250,7 @@ def sides_checked(side: Any, count: int) -> np.ndarray:
     return np.broadcast_to(array, count)
 
 
-def answers(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
+def answer_ids(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
     """The entity, or relation, that is predicted of each triple."""
     entity = np.where(side == "tail", triples[:, 2], triples[:, 0])
     return np.where(side == RELATION, triples[:, 1], entity)
@@ -276,13 +277,13 @@ def candidates_of(
     return found - more
 
 
-def own_scores(scores: Any, answer: np.ndarray) -> np.ndarray:
+def own_scores(scores: ArrayLike, answer: np.ndarray) -> np.ndarray:
     """Of each row of `scores`, that of its answer; float64."""
     scores = scores if is_jax(scores) else np.asarray(scores)
     return gathered(scores, np.arange(len(answer)), answer).astype(np.float64)
 
 
-def score_checked(score: Any, tolerance: Any) -> bool:
+def score_checked(score: bool, tolerance: float) -> bool:
     """Whether the column score is wanted; ValueError if ties are wider than equal scores, which it tells."""
     wanted = checks.flag("score", score)
     if wanted and np.any(np.asarray(tolerance) != 0):

@@ -12,7 +12,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.files.parquet import collected, parquet_rows, scan_parquet
+from owkg.files.parquet import collected_scan, parquet_rows, scan_parquet
 from owkg.files.storage import require_bounded
 from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import OPTIONAL, REQUIRED, require_columns, validated_at
@@ -125,7 +125,7 @@ class RankDataset:
                     found[file.named.get(column, self.model)] = None
                     continue
                 query = scan_parquet(file.path).select(column).unique(maintain_order=len(columns) == 1)
-                found |= dict.fromkeys(collected(file.path, query)[column].drop_nulls().to_list())
+                found |= dict.fromkeys(collected_scan(file.path, query)[column].drop_nulls().to_list())
         return list(found)
 
     def seeds(self) -> dict[str | None, tuple[int, ...]]:
@@ -139,7 +139,7 @@ class RankDataset:
             if self.model is not None and "model" not in file.schema:
                 named["model"] = self.model
             query = scan_parquet(file.path).select(pl.col(n) for n in own if n not in named).unique()
-            rows = collected(file.path, query) if len(named) < len(own) else pl.DataFrame({"_": [0]})
+            rows = collected_scan(file.path, query) if len(named) < len(own) else pl.DataFrame({"_": [0]})
             parts.append(
                 rows.with_columns(**{name: pl.lit(text) for name, text in named.items()}).select(own)
             )
@@ -170,7 +170,7 @@ class RankDataset:
             own = [name for name in self.columns if name in file.schema and name not in file.named]
             scan = scan_parquet(file.path).select(own)
             for start in range(0, file.rows, size):
-                rows = collected(file.path, scan.slice(start, size))
+                rows = collected_scan(file.path, scan.slice(start, size))
                 rows = rows.with_columns(**{name: pl.lit(text) for name, text in file.named.items()})
                 if self.model is not None and "model" not in rows.columns:
                     rows = rows.with_columns(model=pl.lit(self.model))

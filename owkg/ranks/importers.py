@@ -36,7 +36,7 @@ def _list(
     if filter_splits is not None and graph is None:
         raise ArgumentError("filter_splits", "needs a graph (`kg`) that has these splits.")
     return Imported(
-        *lists.converted(path, num_candidates=num_candidates, graph=graph, filter_splits=filter_splits)
+        *lists.converted_list(path, num_candidates=num_candidates, graph=graph, filter_splits=filter_splits)
     )
 
 
@@ -51,7 +51,7 @@ def _scores(
     sort: str | None = None,
 ) -> Imported:
     options = {"filter_splits": filter_splits, "tolerance": tolerance, "score": score, "sort": sort}
-    table, about = matrices.converted(path, graph, unseen=unseen, **options)
+    table, about = matrices.converted_matrix(path, graph, unseen=unseen, **options)
     return Imported(table, about if sort is None else about | {"sort": sort})
 
 

@@ -1,36 +1,39 @@
 """Kernels of ranking: scores compared with their thresholds, counted in one reading."""
 
-from typing import Any
-
 import jax
-from jaxtyping import Array, Bool, Float, Int32
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int32
 
-from owkg.ranks.order import counted, ordered, to_pass, to_reach
+from owkg.ranks.order import counted, sortable, to_pass, to_reach
 
 
 @jax.jit(static_argnames="size")
-def rows(scores: Float[Array, "queries entities"], begin: Any, *, size: int) -> Array:
+def rows(scores: Float[Array, "queries entities"], begin: int, *, size: int) -> Array:
     """Rows begin, ..., begin + size - 1."""
     return jax.lax.dynamic_slice_in_dim(scores, begin, size)
 
 
 @jax.jit
 @jax.vmap
-def counts(
+def score_counts(
     scores: Float[Array, "entities"],
     high: Float[Array, ""],
     low: Float[Array, ""],
     mask: Bool[Array, "entities"] | None = None,
 ) -> tuple[Int32[Array, ""], ...]:
     """Numbers of scores above `high`, of at least `low`, and of NaN, of one query in one reading."""
-    keys = ordered(scores)
-    above, level = keys > to_pass(ordered(high)), keys >= to_reach(ordered(low))
+    keys = sortable(scores)
+    above, level = keys > to_pass(sortable(high)), keys >= to_reach(sortable(low))
     if mask is not None:
         above, level = above & mask, level & mask
     return counted((above, level, scores != scores), (0,))
 
 
 @jax.jit
-def taken(scores: Float[Array, "queries entities"], row: Any, entity: Any) -> Array:
+def entries(
+    scores: Float[Array, "queries entities"],
+    row: Int[Array | np.ndarray, "n"],
+    entity: Int[Array | np.ndarray, "n"],
+) -> Array:
     """scores[row, entity]."""
     return scores.at[row, entity].get(mode="promise_in_bounds")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -26,7 +27,7 @@ _TAKEN = (*_TRIPLE, "side", "entity", "answer", "other", "label", "row", *_SPAN)
 
 
 def rank_queries(
-    scores: Any,
+    scores: ArrayLike,
     tasks: pl.DataFrame,
     entities: Sequence[str],
     *,
@@ -121,12 +122,11 @@ def rank_queries(
     )
     if place["label"].is_duplicated().any():
         raise ArgumentError("entities", "must be labels that are different.")
-    if not isinstance(scores, np.ndarray) and not hasattr(scores, "shape"):
-        scores = np.asarray(scores)
-    if scores.shape != (len(frame), len(place)):
+    matrix: Any = scores if hasattr(scores, "shape") else np.asarray(scores)
+    if matrix.shape != (len(frame), len(place)):
         raise ArgumentError(
             "scores",
-            f"must be [tasks, entities], [{len(frame)}, {len(place)}], got shape {tuple(scores.shape)}.",
+            f"must be [tasks, entities], [{len(frame)}, {len(place)}], got shape {tuple(matrix.shape)}.",
         )
     asked = frame.with_row_index("row").with_columns(
         entity=pl.when(side == "tail").then("head").otherwise("tail"),
@@ -136,7 +136,7 @@ def rank_queries(
     answer = _ids("tasks", asked.select("answer"), place)
     left = None if known is None else _known(asked, known, keys, during, place)
     among = None if candidates is None else _candidates(asked, candidates, keys, place)
-    found = ranks_from_scores(scores, answer, known=left, candidates=among, tolerance=tolerance)
+    found = ranks_from_scores(matrix, answer, known=left, candidates=among, tolerance=tolerance)
     shown = [pl.col("relation"), *(pl.format(f"|{name}={{}}", pl.col(name)) for name in named)]
     table = frame.select("head", pl.concat_str(shown, ignore_nulls=True).alias("relation"), "tail", "side")
     if len(twice := table.filter(table.is_duplicated())):
@@ -308,7 +308,7 @@ def _keys(key: str | Sequence[str], name: str = "key") -> list[str]:
     return keys
 
 
-def _checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
+def _checked(name: str, frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
     if lacking := [column for column in columns if column not in frame.columns]:

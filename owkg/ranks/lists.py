@@ -8,20 +8,25 @@ import numpy as np
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.delimited import read_text_table, separator
-from owkg.kg.graph import graph_checked
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.ranks.annotate import candidates_by_side, triple_ids
 from owkg.ranks.build import default_filters, filter_facts, in_no_split, split_of
-from owkg.ranks.table import RANKS, TRIPLE, validated_at, whole
+from owkg.ranks.table import RANKS, TRIPLE, validated_at, whole_column
 
 # What a list may be silent about, if about all of it.
 _TASK = (*TRIPLE, "side")
 
 
-def converted(
-    path: Any, *, num_candidates: Any = None, graph: Any = None, filter_splits: Sequence[str] | None = None
+def converted_list(
+    path: StrPath,
+    *,
+    num_candidates: int | None = None,
+    graph: KnowledgeGraph | None = None,
+    filter_splits: Sequence[str] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any], list[str]]:
     """What `ranks_from_list` gives, how it was made, and a note where the file does not say what is asked."""
     path = Path(path)
@@ -59,7 +64,11 @@ def converted(
 
 
 def ranks_from_list(
-    path: Any, *, num_candidates: Any = None, graph: Any = None, filter_splits: Sequence[str] | None = None
+    path: StrPath,
+    *,
+    num_candidates: int | None = None,
+    graph: KnowledgeGraph | None = None,
+    filter_splits: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """The rank table of a CSV or TSV file with one column `rank`, taken as free of ties.
 
@@ -83,7 +92,7 @@ def ranks_from_list(
         OSError: if the file cannot be opened.
     """
     options: Any = {"num_candidates": num_candidates, "graph": graph, "filter_splits": filter_splits}
-    return converted(path, **options)[0]
+    return converted_list(path, **options)[0]
 
 
 def untied(table: pl.DataFrame, *, source: str, place: Callable[[int], str]) -> pl.DataFrame:
@@ -94,13 +103,13 @@ def untied(table: pl.DataFrame, *, source: str, place: Callable[[int], str]) -> 
         raise ValueError(
             f"{source}: a column rank beside {' and '.join(tied)}: the ranks are not free of ties."
         )
-    rank = whole(table["rank"], 1, source=source, place=place)
+    rank = whole_column(table["rank"], 1, source=source, place=place)
     return table.with_columns(optimistic=rank, pessimistic=rank).drop("rank")
 
 
 def with_graph(
     table: pl.DataFrame,
-    graph: Any,
+    graph: KnowledgeGraph,
     *,
     source: str,
     place: Callable[[int], str],
@@ -155,7 +164,7 @@ def with_graph(
     return checked.with_columns(**new), about
 
 
-def _of(graph: Any, splits: Sequence[str]) -> Any:
+def _of(graph: KnowledgeGraph, splits: Sequence[str]) -> Any:
     """The graph with these splits alone."""
     return graph._replace(splits={name: graph.splits[name] for name in splits})
 

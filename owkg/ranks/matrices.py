@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
 from owkg.files.storage import require_npz_bounded
 from owkg.kg import KnowledgeGraph
@@ -17,7 +18,8 @@ from owkg.kg.seen import seen_part
 from owkg.kg.triples import triples_checked
 from owkg.ranks.build import (
     FILTER_SPLITS,
-    answers,
+    answer_ids,
+    answer_sides,
     default_filters,
     described,
     filter_facts,
@@ -26,7 +28,6 @@ from owkg.ranks.build import (
     rank_table,
     require_facts,
     score_checked,
-    sides_checked,
     split_of,
 )
 from owkg.ranks.scores import ranks_from_scores
@@ -41,13 +42,13 @@ _MAGIC = b"\x93NUMPY"
 
 
 def ranks_from_matrix(
-    path: Any,
+    path: StrPath,
     graph: KnowledgeGraph | None = None,
     *,
     filter_splits: Sequence[str] | None = None,
-    tolerance: Any = 0.0,
+    tolerance: float = 0.0,
     model: str | None = None,
-    score: Any = False,
+    score: bool = False,
     unseen: str = "error",
     sort: str | None = None,
 ) -> pl.DataFrame:
@@ -89,17 +90,17 @@ def ranks_from_matrix(
         "unseen": unseen,
         "sort": sort,
     }
-    table, _ = converted(path, graph, **options)
+    table, _ = converted_matrix(path, graph, **options)
     return table if model is None else table.with_columns(model=pl.lit(model))
 
 
-def converted(
-    path: Any,
+def converted_matrix(
+    path: StrPath,
     graph: KnowledgeGraph | None,
     *,
     filter_splits: Sequence[str] | None,
-    tolerance: Any,
-    score: Any,
+    tolerance: float,
+    score: bool,
     unseen: str,
     sort: str | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -309,16 +310,16 @@ def _raw(
     side: np.ndarray,
     entities: tuple[str, ...] | None,
     relations: tuple[str, ...] | None,
-    tolerance: Any,
-    score: Any,
+    tolerance: float,
+    score: bool,
     sort: str | None,
 ) -> pl.DataFrame:
     """The rank table of raw ranks; of labels where there are any, and of ids."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
-    side = sides_checked(side, len(triples))
+    side = answer_sides(side, len(triples))
     named = query_names(triples, side, entities, relations)
     with_score = score_checked(score, tolerance)
-    answer = answers(triples, side)
+    answer = answer_ids(triples, side)
     ranks = ranks_from_scores(scores, answer, tolerance=tolerance, named=named, sort=sort)
     columns: dict[str, Any] = {}
     for name, of, ids in zip(TRIPLE, (entities, relations, entities), triples.T, strict=True):

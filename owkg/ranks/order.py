@@ -8,13 +8,13 @@ _WHOLE = {2: jnp.int16, 4: jnp.int32, 8: jnp.int64}
 _FLOAT = {2: jnp.float16, 4: jnp.float32, 8: jnp.float64}
 
 
-def ordered(x: Float[Array, "..."]) -> Int[Array, "..."]:
+def sortable(x: Float[Array, "..."]) -> Int[Array, "..."]:
     """Whole numbers in the order of floats: XLA takes subnormal floats for zero, and so for ties."""
     return _mirrored(jax.lax.bitcast_convert_type(x, _WHOLE[x.dtype.itemsize]))
 
 
-def unordered(key: Int[Array, "..."]) -> Float[Array, "..."]:
-    """The floats of `ordered` whole numbers."""
+def unsortable(key: Int[Array, "..."]) -> Float[Array, "..."]:
+    """The floats of `sortable` whole numbers."""
     return jax.lax.bitcast_convert_type(_mirrored(key), _FLOAT[key.dtype.itemsize])
 
 

@@ -81,10 +81,10 @@ class Partitions:
         try:
             tasks, rows = tasks_of(RankTable.trusted(frame))
         except ValueError:
-            refuse_twice(frame, self.dataset, self.labelled, differently=True)
+            _refuse_twice(frame, self.dataset, self.labelled, differently=True)
             raise
         if len(rows) < len(frame):
-            refuse_twice(frame, self.dataset, self.labelled)
+            _refuse_twice(frame, self.dataset, self.labelled)
         return tasks, rows
 
 
@@ -120,7 +120,7 @@ def in_parts(rows: int, *, needed_by: str | None = None) -> bool:
     return False
 
 
-def refuse_twice(
+def _refuse_twice(
     frame: pl.DataFrame,
     dataset: RankDataset,
     labelled: Callable[[pl.Series], pl.Series] = lambda column: column,
@@ -166,7 +166,7 @@ def whole_table(dataset: RankDataset, on_progress: Progress = None) -> RankTable
     if len(dataset.files) > 1:
         keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
         if frame.select(pl.struct(keys).hash()).to_series().n_unique() < len(frame):
-            refuse_twice(frame, dataset)
+            _refuse_twice(frame, dataset)
     return RankTable.trusted(frame.drop("file"), {"source": dataset.source})
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64, Int64
 from owkg.ordered import distinct, located, searched
 
 
-class Answers(NamedTuple):
+class RetrievedAnswers(NamedTuple):
     """Answers to queries, in the lists of several systems.
 
     Attributes:
@@ -22,7 +22,7 @@ class Answers(NamedTuple):
     answer: Int64[np.ndarray, "answers"]
 
 
-class Counts(NamedTuple):
+class RetrievedCounts(NamedTuple):
     """Where each target stands in its system's list for its query.
 
     Attributes:
@@ -39,13 +39,13 @@ class Counts(NamedTuple):
 
 
 def counts_in_lists(
-    lists: Answers,
+    lists: RetrievedAnswers,
     score: Float64[np.ndarray, "answers"],
     candidate: Bool[np.ndarray, "answers"],
-    targets: Answers,
+    targets: RetrievedAnswers,
     *,
     tolerance: float,
-) -> Counts:
+) -> RetrievedCounts:
     """Counts the candidates before each target.
 
     Args:
@@ -79,6 +79,6 @@ def counts_in_lists(
     everything = from_place(np.zeros(len(of), np.int64))
     above = from_place(searched(values, own + tolerance, side="right"))
     level = from_place(searched(values, own - tolerance, side="left"))
-    return Counts(
+    return RetrievedCounts(
         asked, retrieved, np.where(retrieved, above, everything), np.where(retrieved, level, everything)
     )

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from owkg.errors import ArgumentError
-from owkg.ranks.table import validated
+from owkg.ranks.table import RankTable, validated
 
 
-def reweighted(table: Any, shares: Any = None) -> pl.DataFrame:
+def reweighted(table: RankTable | pl.DataFrame, shares: Mapping[str, float] | None = None) -> pl.DataFrame:
     """The rank table with weights under which each relation counts as `shares` say.
 
     A micro metric of the result is the sum over relations of share times the relation's own mean, the mean

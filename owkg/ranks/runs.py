@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
 from owkg.ir.trec import Topics, read_qrels, read_run
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
 from owkg.kg.names import query_of
 from owkg.ranks.build import default_filters, described, filter_facts
-from owkg.ranks.retrieved import Answers, counts_in_lists
+from owkg.ranks.retrieved import RetrievedAnswers, counts_in_lists
 from owkg.ranks.scores import Ranks
 from owkg.ranks.table import SIDES, validated
 
@@ -46,14 +47,14 @@ class _Side(NamedTuple):
 
 
 def ranks_from_run(
-    path: Any,
+    path: StrPath,
     graph: KnowledgeGraph | None = None,
     *,
-    qrels: Any = None,
+    qrels: StrPath | None = None,
     split: str | None = None,
-    num_entities: Any = None,
+    num_entities: int | None = None,
     filter_splits: Sequence[str] | None = None,
-    tolerance: Any = 0.0,
+    tolerance: float = 0.0,
     unanswered: bool = False,
 ) -> Converted:
     """The rank table of a TREC run: one row for each relevant answer and each tag.
@@ -91,13 +92,13 @@ def ranks_from_run(
     _require_one("`kg` or `num_entities` must say how many entities there are", graph, num_entities)
     if graph is None and (split is not None or filter_splits):
         raise ArgumentError("kg", f"must be given for its splits, got none and {split or filter_splits!r}.")
-    width = float(checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf)))
+    width = checks.real_number("tolerance", tolerance, 0, np.inf)
     path, judgements = Path(path), None if qrels is None else Path(qrels)
     topics: Topics = "allowed" if graph is None else False
     run = read_run(path, topics=topics)
     judged = None if judgements is None else read_qrels(judgements, topics=topics)
     if graph is None:
-        size = int(checks.whole("num_entities", num_entities, 1))
+        size = checks.whole("num_entities", num_entities, 1)
         graph = _seen(size, run, judged)
         facts = np.empty((0, 3), np.int32)
     else:
@@ -138,7 +139,7 @@ def ranks_from_run(
     return Converted(table, tuple(f"{count:,} {what}" for count, what in counts if count))
 
 
-def _require_one(what: str, *values: Any) -> None:
+def _require_one(what: str, *values: object) -> None:
     given = sum(value is not None for value in values)
     if given != 1:
         raise ValueError(f"{what}, got {'both' if given else 'neither'}.")
@@ -232,10 +233,10 @@ def _one_side(
     )
 
 
-def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: KnowledgeGraph) -> Answers:
+def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: KnowledgeGraph) -> RetrievedAnswers:
     head, relation, tail = triples.T.astype(np.int64)
     entity, answer = (head, tail) if side == "tail" else (tail, head)
-    return Answers(system.astype(np.int64), entity * graph.num_relations + relation, answer)
+    return RetrievedAnswers(system.astype(np.int64), entity * graph.num_relations + relation, answer)
 
 
 def _query(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Bool, Float, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.ranks.sets import EntitySets, as_array, members, sets_checked
+from owkg.ranks.sets import EntitySets, Sets, as_array, members, sets_checked
 from owkg.ranks.sorting import sort_checked, sorted_ranks
 
 # Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
@@ -33,12 +34,12 @@ class Ranks(NamedTuple):
 
 
 def ranks_from_scores(
-    scores: Any,
-    target: Any,
+    scores: ArrayLike,
+    target: ArrayLike,
     *,
-    known: Any = None,
-    candidates: Any = None,
-    tolerance: Any = 0.0,
+    known: Sets | None = None,
+    candidates: Sets | None = None,
+    tolerance: float = 0.0,
     chunk: int | None = None,
     named: Callable[[int], str] | None = None,
     sort: str | None = None,
@@ -74,8 +75,8 @@ def ranks_from_scores(
         >>> ranks_from_scores([[0.1, 0.7, 0.7, 0.9]], [1], known=([0, 2], [1, 3]))
         Ranks(optimistic=array([1]), pessimistic=array([2]), candidates=array([3]))
     """
-    scores = _scores_checked(scores)
-    queries, entities = scores.shape
+    array = _scores_checked(scores)
+    queries, entities = array.shape
     target = checks.integer("target", target, 0)
     if target.shape != (queries,):
         raise ArgumentError(
@@ -84,15 +85,15 @@ def ranks_from_scores(
     checks.require("target", target, target < entities, f"entity ids below {entities}")
     left_out = None if known is None else sets_checked("known", known, queries, entities)
     ranked = None if candidates is None else sets_checked("candidates", candidates, queries, entities)
-    high, low = _thresholds(scores, target, tolerance)
+    high, low = _thresholds(array, target, tolerance)
     if sort is not None:
         sort_checked(sort)
         if ranked is not None or np.any(tolerance):
             raise ArgumentError("sort", f"must be None with `candidates` or a tolerance, got {sort!r}.")
     if chunk is None:
-        chunk = max(1, _CHUNK_BYTES // (entities * scores.dtype.itemsize))
+        chunk = max(1, _CHUNK_BYTES // (entities * array.dtype.itemsize))
     else:
-        chunk = int(checks.whole("chunk", chunk, 1))
+        chunk = checks.whole("chunk", chunk, 1)
     result = Ranks(*(np.empty(queries, np.int64) for _ in Ranks._fields))
     import jax
 
@@ -101,7 +102,7 @@ def ranks_from_scores(
             # All chunks are of one size: the last one reaches back.
             begin = max(0, min(begin, queries - chunk))
             end = min(begin + chunk, queries)
-            part = _rows(scores, begin, end, chunk)
+            part = _rows(array, begin, end, chunk)
             own = slice(begin, end)
             answer = np.arange(end - begin) * entities + target[own]
             known_keys = _without(_members(left_out, begin, end, entities), answer)
@@ -128,19 +129,19 @@ def ranks_from_scores(
     gone.reshape(-1)[
         _without(_members(left_out, 0, queries, entities), np.arange(queries) * entities + target)
     ] = True
-    at = sorted_ranks(np.asarray(scores), target, gone, sort)
+    at = sorted_ranks(np.asarray(array), target, gone, sort)
     return Ranks(at, at, result.candidates)
 
 
-def is_jax(array: Any) -> bool:
+def is_jax(array: object) -> bool:
     """Whether it is an array of JAX; where nobody has imported that, there is none."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.Array)
 
 
-def _scores_checked(scores: Any) -> Any:
+def _scores_checked(scores: ArrayLike) -> Any:
     """The scores as a NumPy array, or as the JAX array that they are."""
-    array = scores if is_jax(scores) else as_array(scores)
+    array: Any = scores if is_jax(scores) else as_array(scores)
     # Of bfloat16, that NumPy does not have, the kind is V.
     named = array.dtype.kind == "f" or "float" in array.dtype.name
     is_float = named and array.dtype.itemsize in _WIDTHS
@@ -156,9 +157,11 @@ def _scores_checked(scores: Any) -> Any:
     return array
 
 
-def _thresholds(scores: Any, target: np.ndarray, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
+def _thresholds(
+    scores: Float[Any, "queries entities"], target: np.ndarray, tolerance: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Score of each target plus and minus the tolerance, in the scores' precision."""
-    exact = checks.scalar("tolerance", checks.real("tolerance", tolerance, 0, np.inf))
+    exact = checks.real_number("tolerance", tolerance, 0, np.inf)
     with np.errstate(over="ignore"):  # beyond the largest number is infinity, which compares rightly
         width = np.asarray(exact).astype(scores.dtype)
         if not np.isfinite(width):
@@ -170,7 +173,7 @@ def _thresholds(scores: Any, target: np.ndarray, tolerance: Any) -> tuple[np.nda
 # --- all entities
 
 
-def _rows(scores: Any, begin: int, end: int, chunk: int) -> Any:
+def _rows(scores: Float[Any, "queries entities"], begin: int, end: int, chunk: int) -> Any:
     """Rows begin, ..., end - 1, and rows of zeros up to a number of rows that few calls share."""
     if is_jax(scores):
         from owkg.ranks import kernels
@@ -184,7 +187,7 @@ def _rows(scores: Any, begin: int, end: int, chunk: int) -> Any:
 
 
 def _among_all(
-    part: Any,
+    part: Float[Any, "rows entities"],
     high: np.ndarray,
     low: np.ndarray,
     begin: int,
@@ -192,11 +195,11 @@ def _among_all(
     mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How many of all entities, or those of the mask, score above `high` and at least `low`, by query."""
-    from owkg.ranks.kernels import counts
+    from owkg.ranks.kernels import score_counts
 
     size, padding = len(high), len(part) - len(high)
     bounds = (np.concatenate([bound, np.zeros(padding, bound.dtype)]) for bound in (high, low))
-    found = counts(part, *bounds) if mask is None else counts(part, *bounds, mask)
+    found = score_counts(part, *bounds) if mask is None else score_counts(part, *bounds, mask)
     above, level, nan = (np.asarray(count)[:size].astype(np.int64) for count in found)
     if nan.any():
         query = int(np.argmax(nan > 0))
@@ -211,7 +214,9 @@ def _among_all(
 # --- some entities
 
 
-def _members(sets: Any, begin: int, end: int, entities: int) -> Int64[np.ndarray, "members"]:
+def _members(
+    sets: EntitySets | Bool[np.ndarray, "queries entities"] | None, begin: int, end: int, entities: int
+) -> Int64[np.ndarray, "members"]:
     return np.empty(0, np.int64) if sets is None else members(sets, begin, end, entities)
 
 
@@ -224,7 +229,7 @@ def _without(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _among(
-    part: Any, keys: np.ndarray, high: np.ndarray, low: np.ndarray
+    part: Float[Any, "rows entities"], keys: np.ndarray, high: np.ndarray, low: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many of the entities in `keys` score above `high` and at least `low`, and how many there are."""
     row, entity = np.divmod(keys, part.shape[1])
@@ -235,13 +240,13 @@ def _among(
     return numbers[0], numbers[1], numbers[2]
 
 
-def gathered(scores: Any, row: np.ndarray, entity: np.ndarray) -> np.ndarray:
+def gathered(scores: Float[Any, "queries entities"], row: np.ndarray, entity: np.ndarray) -> np.ndarray:
     """scores[row, entity] as a NumPy array."""
     if not is_jax(scores):
         return scores[row, entity]
-    from owkg.ranks.kernels import taken
+    from owkg.ranks.kernels import entries
 
     # Padded, so that few lengths are compiled.
     room = np.zeros((2, 1 << max(row.size - 1, 0).bit_length()), np.int64)
     room[:, : row.size] = row, entity
-    return np.asarray(taken(scores, *room))[: row.size]
+    return np.asarray(entries(scores, *room))[: row.size]

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from owkg.checks import StrPath
 from owkg.ranks.table import TRIPLE, RankTable
 
 Runs = Mapping[Any, tuple[int, ...]]
@@ -61,7 +62,9 @@ def require_same_tasks(
         )
 
 
-def with_more_seeds(table: RankTable, more: RankTable, named: str, before: Any, source: Any) -> RankTable:
+def with_more_seeds(
+    table: RankTable, more: RankTable, named: str, before: StrPath, source: StrPath
+) -> RankTable:
     """Both tables as one, of a model whose seeds stand in several files.
 
     Args:

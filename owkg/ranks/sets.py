@@ -1,9 +1,10 @@
 """Entity sets of queries: known answers or candidates."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -25,7 +26,11 @@ class EntitySets(NamedTuple):
     ids: np.ndarray
 
 
-def known_sets(known: KnownAnswers, entity: Any, relation: Any) -> EntitySets:
+# Of queries: `EntitySets`, a pair (offsets, ids), or a mask [queries, entities].
+Sets = EntitySets | tuple[ArrayLike, ArrayLike] | ArrayLike
+
+
+def known_sets(known: KnownAnswers, entity: ArrayLike, relation: ArrayLike) -> EntitySets:
     """The known answers of each query, as `ranks_from_scores` takes them. Nothing is copied.
 
     Args:
@@ -47,7 +52,7 @@ def known_sets(known: KnownAnswers, entity: Any, relation: Any) -> EntitySets:
 
 
 def sets_checked(
-    name: str, value: Any, queries: int, entities: int
+    name: str, value: Sets, queries: int, entities: int
 ) -> EntitySets | Bool[np.ndarray, "queries entities"]:
     """`value` as sets, or as a mask when it is one.
 
@@ -103,7 +108,7 @@ def members(
     return keys if (np.diff(keys) > 0).all() else distinct(keys)
 
 
-def as_array(value: Any) -> np.ndarray:
+def as_array(value: object) -> np.ndarray:
     """`value` as an array; an empty one of booleans for nested lists of different lengths."""
     try:
         return np.asarray(value)
@@ -111,14 +116,14 @@ def as_array(value: Any) -> np.ndarray:
         return np.empty(0, bool)
 
 
-def _bounds(name: str, value: Any) -> np.ndarray:
+def _bounds(name: str, value: ArrayLike) -> np.ndarray:
     array = as_array(value)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise ArgumentError(name, f"must have offsets that are whole numbers, got {value!r}.")
     return array.astype(np.int64)
 
 
-def _ids(name: str, value: Any, entities: int) -> np.ndarray:
+def _ids(name: str, value: ArrayLike, entities: int) -> np.ndarray:
     array = as_array(value)
     if not array.size and array.dtype != bool:
         return np.empty(0, np.int32)

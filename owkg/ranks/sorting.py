@@ -14,7 +14,7 @@ SORTS = ("stable", "quicksort", "heapsort")
 _CHUNK = 2**22
 
 
-def sort_checked(sort: Any) -> tuple[str, bool]:
+def sort_checked(sort: object) -> tuple[str, bool]:
     """(the algorithm, whether it sorts ascending and is read from the end); ValueError for others."""
     name = sort.removeprefix("reversed-") if isinstance(sort, str) else None
     if name not in SORTS:

@@ -93,7 +93,7 @@ class RankTable:
         return self.frame._repr_html_()
 
 
-def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
+def validated(table: RankTable | pl.DataFrame, *, source: str = "table") -> pl.DataFrame:
     """The rank table `table`, every entry checked, its columns in their canonical types.
 
     A row is one ranking task: one side of one triple.
@@ -143,7 +143,7 @@ def validated(table: Any, *, source: str = "table") -> pl.DataFrame:
     return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
 
 
-def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
+def validated_at(table: pl.DataFrame, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
     """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7".
 
     The weights of a `part` of a table may all be 0, and its labels stay categorical.
@@ -161,7 +161,7 @@ def validated_at(table: Any, *, source: str, place: _Place, part: bool = False) 
         elif name in _TEXT:
             checked.append(_text(column, source, place))
         elif name in _LEAST:
-            checked.append(whole(column, _LEAST[name], source=source, place=place))
+            checked.append(whole_column(column, _LEAST[name], source=source, place=place))
         elif name == "weight":
             checked.append(_weight(column, source, place, part=part))
         elif name in ("filtered", "bounded"):
@@ -212,7 +212,7 @@ def _refuse_type(column: pl.Series, must: str, source: str) -> ValueError:
 
 def _label(column: pl.Series, source: str, place: _Place, *, part: bool) -> pl.Series:
     if column.dtype.is_integer():
-        return whole(column, 0, source=source, place=place)
+        return whole_column(column, 0, source=source, place=place)
     if part and column.dtype in (pl.Categorical, pl.Enum):
         _refuse_nulls(column, place)
         return column
@@ -236,7 +236,7 @@ def _numbers(column: pl.Series, must: str, source: str, place: _Place) -> pl.Ser
     return numbers
 
 
-def whole(column: pl.Series, low: int | None, *, source: str, place: _Place) -> pl.Series:
+def whole_column(column: pl.Series, low: int | None, *, source: str, place: _Place) -> pl.Series:
     """The column as Int64, every entry a whole number of at least `low`, given as number or as text."""
     must = "must be a whole number" + ("" if low is None else f" of at least {low}")
     _refuse_nulls(column, place)

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.ranks.table import RANKS, RELATION, validated
+from owkg.ranks.table import RANKS, RELATION, RankTable, validated
 
 # Up to here twice the sum of two ranks is a 32-bit integer.
 NARROW = 2**28
@@ -55,14 +56,14 @@ class Tasks(NamedTuple):
 
 
 def tasks(
-    optimistic: Any,
-    pessimistic: Any = None,
-    candidates: Any = None,
+    optimistic: ArrayLike,
+    pessimistic: ArrayLike | None = None,
+    candidates: ArrayLike | None = None,
     *,
-    weight: Any = None,
-    query: Any = None,
-    popularity: Any = None,
-    relation_popularity: Any = None,
+    weight: ArrayLike | None = None,
+    query: ArrayLike | None = None,
+    popularity: ArrayLike | None = None,
+    relation_popularity: ArrayLike | None = None,
 ) -> Tasks:
     """Ranking tasks from arrays of one length, checked.
 
@@ -89,7 +90,7 @@ def tasks(
     if candidates is None:
         raise ArgumentError("candidates", "must be given: chance levels depend on it, got None.")
 
-    def column(name: str, value: Any, least: int) -> np.ndarray:
+    def column(name: str, value: ArrayLike, least: int) -> np.ndarray:
         array = _whole(name, value, least)
         if array.shape not in ((), low.shape):
             raise ArgumentError(name, f"must have the shape of `optimistic`, {low.shape}, got {array.shape}.")
@@ -119,7 +120,7 @@ def tasks(
     )
 
 
-def _whole(name: str, value: Any, least: int) -> np.ndarray:
+def _whole(name: str, value: ArrayLike, least: int) -> np.ndarray:
     """`value` as int64, without a copy where it is an array of them already."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "i" and value.size:
         checks.require(name, value, value >= least, f"a whole number of at least {least}")
@@ -160,7 +161,7 @@ def dense(codes: np.ndarray) -> np.ndarray:
     return names
 
 
-def part_of(tasks: Any, where: Any) -> Tasks:
+def part_of(tasks: Tasks, where: slice | np.ndarray) -> Tasks:
     """The tasks that `where`, a mask, a slice or an index array, chooses.
 
     Raises:
@@ -212,7 +213,7 @@ def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
     return codes, size
 
 
-def tasks_of(table: Any) -> tuple[Tasks, pl.DataFrame]:
+def tasks_of(table: RankTable | pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
     """The tasks of a rank table, and the rows that they come from.
 
     Tasks with the same side, relation and known entity are of one query, or, where relations are predicted,

@@ -1,15 +1,14 @@
 """One rank out of the optimistic and the pessimistic one: their mean, or a seeded draw."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.keys import generator
+from owkg.keys import Seed, generator
 
 
-def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
+def realistic(optimistic: ArrayLike, pessimistic: ArrayLike) -> np.ndarray:
     """The realistic rank: the mean of the optimistic and the pessimistic one, so ending in .0 or .5.
 
     Args:
@@ -29,7 +28,7 @@ def realistic(optimistic: Any, pessimistic: Any) -> np.ndarray:
     return (low + high) / 2
 
 
-def random_ranks(key: Any, optimistic: Any, pessimistic: Any) -> np.ndarray:
+def random_ranks(key: Seed, optimistic: ArrayLike, pessimistic: ArrayLike) -> np.ndarray:
     """Ranks drawn uniformly from the whole numbers optimistic, ..., pessimistic: ties broken at random.
 
     Each draw takes 128 random bits modulo the number of tied ranks, so no rank's probability is off by
@@ -54,7 +53,7 @@ def random_ranks(key: Any, optimistic: Any, pessimistic: Any) -> np.ndarray:
     return np.asarray(generator(key).integers(low, high + 1))
 
 
-def _bounds(optimistic: Any, pessimistic: Any) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(optimistic: ArrayLike, pessimistic: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     low = checks.integer("optimistic", optimistic, 1)
     high = checks.integer("pessimistic", pessimistic, 1)
     if low.shape != high.shape:

@@ -4,11 +4,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import polars as pl
 
 from owkg.files.lines import read_lines
+from owkg.kg.graph import KnowledgeGraph
 from owkg.ranks.annotate import annotated, other_candidates
 from owkg.ranks.dataset import RankDataset, is_dataset
 from owkg.ranks.files import read_lacking
@@ -20,9 +21,9 @@ from owkg.ranks.table import RankTable
 
 def read_tables(
     files: Sequence[Path],
-    graph: Any = None,
+    graph: KnowledgeGraph | None = None,
     *,
-    shares: Mapping[str, float] | str | None = None,
+    shares: Mapping[str, float] | Literal["uniform"] | None = None,
     untied: bool = False,
     needed_by: str | None = None,
 ) -> list[RankTable | RankDataset]:
@@ -165,7 +166,7 @@ def _refuse_shared(files: Sequence[Path], models: Sequence[set[str]]) -> None:
 
 
 def _warn_unknown(
-    shares: Mapping[str, float] | str | None, tables: Sequence[RankTable | RankDataset]
+    shares: Mapping[str, float] | Literal["uniform"] | None, tables: Sequence[RankTable | RankDataset]
 ) -> None:
     """Warns of shares of relations that no table has."""
     if isinstance(shares, Mapping):

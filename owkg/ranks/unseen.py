@@ -12,7 +12,7 @@ from owkg.ranks.scores import Ranks
 UNSEEN = ("error", "drop", "last")
 
 
-def unseen_checked(unseen: Any) -> str:
+def unseen_checked(unseen: object) -> str:
     """`unseen` if it says what becomes of triples that a model has never seen; ValueError otherwise."""
     if unseen not in UNSEEN:
         raise ArgumentError("unseen", f"must be one of {', '.join(UNSEEN)}, got {unseen!r}.")

@@ -3,6 +3,7 @@
 Colours are those of the page's style sheet, so that a page that turns dark takes its charts along.
 """
 
+from types import ModuleType
 from typing import Any
 
 FIRST, SECOND, OTHER = "var(--first)", "var(--second)", "var(--other)"
@@ -30,7 +31,7 @@ def charts(models: int) -> dict[str, dict[str, Any]]:
     return {name: _styled(alt, chart) for name, chart in found.items()}
 
 
-def _models(alt: Any, count: int) -> Any:
+def _models(alt: ModuleType, count: int) -> Any:
     """Values and implied full-test metrics of the models, with intervals."""
     kinds = ["known answers", "full test, implied"]
     base = alt.Chart(alt.NamedData("rows")).encode(
@@ -49,7 +50,7 @@ def _models(alt: Any, count: int) -> Any:
     return (rules + points).properties(width="container", height=32 * max(count, 1))
 
 
-def _grid(alt: Any) -> Any:
+def _grid(alt: ModuleType) -> Any:
     """The full-test metric implied by sparsity: bands of the chosen pair, lines of all."""
     stated = alt.Chart(alt.NamedData("stated")).mark_rect(color=_FAINT, opacity=0.15)
     stated = stated.encode(x="x:Q", x2="x2:Q")
@@ -79,7 +80,7 @@ def _grid(alt: Any) -> Any:
     return (stated + bands + lines + seen).properties(width="container", height=300)
 
 
-def _box(alt: Any) -> Any:
+def _box(alt: ModuleType) -> Any:
     """Who of the chosen pair is better, by sparsity and difference of correlations."""
     legend = alt.Legend(
         title="probability that the first is better",
@@ -109,7 +110,7 @@ def _box(alt: Any) -> Any:
     return (rows + halo + line).properties(width="container", height=320)
 
 
-def _power(alt: Any) -> Any:
+def _power(alt: ModuleType) -> Any:
     """How likely so many queries show the wrong order of the chosen pair."""
     axis = alt.Axis(tickCount=6, format="~s")
     rows = alt.Chart(alt.NamedData("rows")).mark_line(
@@ -127,15 +128,15 @@ def _power(alt: Any) -> Any:
     return (rows + rules + words).properties(width="container", height=260)
 
 
-def _x(alt: Any, name: str, title: str) -> Any:
+def _x(alt: ModuleType, name: str, title: str) -> Any:
     return alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False))
 
 
-def _roles(alt: Any) -> Any:
+def _roles(alt: ModuleType) -> Any:
     return alt.Scale(domain=["first", "second", "other"], range=[FIRST, SECOND, OTHER])
 
 
-def _styled(alt: Any, chart: Any) -> dict[str, Any]:
+def _styled(alt: ModuleType, chart: Any) -> dict[str, Any]:
     words = {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontSize": 12}
     words |= {"titleFontWeight": 500, "titleLimit": 0}
     axis = words | {"domainColor": _FAINT, "tickColor": _FAINT, "gridColor": _RULE, "labelSeparation": 6}

@@ -70,14 +70,14 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
             "Leaderboard",
             rests["models"],
             _figure("models", "Values of the models with intervals", _KINDS),
-            _folded("Numbers of this figure", _table(tables.models(ready))),
+            _folded("Numbers of this figure", _table(tables.models_table(ready))),
         ),
         _section(
             "grid",
             "What the full test would read",
             rests["grid"],
             _figure("grid", "Full-test metric implied at each sparsity", _KEY + _SEEN),
-            _folded("Numbers of this figure", _table(tables.grid(ready))),
+            _folded("Numbers of this figure", _table(tables.grid_table(ready))),
         ),
         _section(
             "box",
@@ -91,7 +91,7 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
             "How many missing answers turn an order",
             rests["breakdown"],
             _said(_BREAKDOWN),
-            _table(tables.breakdown(ready)),
+            _table(tables.breakdown_table(ready)),
             _folded("Answers to judge first, of the pair", _said(rests["facts"]), _facts(ready, called)),
         ),
         _section(
@@ -105,11 +105,16 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
             ),
             _folded("Numbers of this figure", _powers(power, ready.pairs)),
             _folded(
-                "Which metric: by metric and by best weight", _said(_WEIGHTS), _table(tables.weights(ready))
+                "Which metric: by metric and by best weight",
+                _said(_WEIGHTS),
+                _table(tables.weights_table(ready)),
             ),
         ),
         _section(
-            "pairs", "All pairs", rests["pairs"], _folded("Table of all pairs", _table(tables.pairs(ready)))
+            "pairs",
+            "All pairs",
+            rests["pairs"],
+            _folded("Table of all pairs", _table(tables.pairs_table(ready))),
         ),
         *(
             [
@@ -117,7 +122,7 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
                     "judged",
                     "What judgements say",
                     rests["judged"],
-                    _folded("By model, side and category", _table(tables.judged(ready))),
+                    _folded("By model, side and category", _table(tables.judged_table(ready))),
                 )
             ]
             * (len(ready.judged) > 0)
@@ -258,7 +263,7 @@ def _short(frame: pl.DataFrame) -> list[list[Any]]:
     ]
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     """JSON that no script element ends at."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -299,7 +304,7 @@ def _thinned(box: _Curves) -> tuple[_Curves, str]:
     return _Curves(axes, values), " Some sparsities and correlations of the audit are left out." * left_out
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return escape(plain(value))
 
 
@@ -343,7 +348,7 @@ def _head(columns: Iterable[Any], names: int) -> str:
     return f"<thead><tr>{''.join(cells)}</thead>"
 
 
-def _row(names: Sequence[Any], cells: Iterable[str], **marks: Any) -> str:
+def _row(names: Sequence[Any], cells: Iterable[str], **marks: object) -> str:
     """A row; cells are not escaped, names are."""
     said = "".join(f" data-{name}={value}" for name, value in marks.items() if value is not None)
     heads = "".join(f"<th scope=row class=name>{_text(name)}" for name in names)
@@ -361,7 +366,7 @@ def _table(table: tables.Table) -> str:
 
 def _verdicts(ready: Audit) -> str:
     """The count of each verdict, and of each pair a sentence and what it rests on."""
-    counted = tables.verdicts(ready)
+    counted = tables.verdicts_table(ready)
     rows = "\n".join(_row(row[:1], row[1:]) for row in counted.rows)
     count = _framed(f"{_head(counted.columns, 1)}<tbody>{rows}</tbody>", counted.caption)
     values = {

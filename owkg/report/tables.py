@@ -1,13 +1,13 @@
 """Tables of an audit as text: what HTML, Markdown and LaTeX print alike."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
 from owkg.auditing.result import VERDICTS, Audit
 from owkg.report import words
-from owkg.report.words import NONE, certified, chance, demonstrated, estimate, number
+from owkg.report.words import NONE, certified, chance_text, demonstrated, estimate_text, number_text
 
 
 class Table(NamedTuple):
@@ -28,34 +28,36 @@ class Table(NamedTuple):
     places: Sequence[int | None]
 
 
-def models(audit: Audit) -> Table:
+def models_table(audit: Audit) -> Table:
     """Values, and what they imply, of a prepared audit; the best first."""
     frame = audit.models
     columns = {
-        "value": [estimate(*row) for row in frame.select("value", "ci_low", "ci_high").rows()],
+        "value": [estimate_text(*row) for row in frame.select("value", "ci_low", "ci_high").rows()],
         "strength": [
-            estimate(*row) for row in frame.select("strength", "strength_low", "strength_high").rows()
+            estimate_text(*row) for row in frame.select("strength", "strength_low", "strength_high").rows()
         ],
-        "full test": [estimate(*row) for row in frame.select("full", "full_low", "full_high").rows()],
+        "full test": [estimate_text(*row) for row in frame.select("full", "full_low", "full_high").rows()],
         "queries": _counts(frame["queries"]),
         "answers": _counts(frame["answers"]),
     }
     return _table("Values of the models, [intervals], and what they imply", frame, ["model"], columns)
 
 
-def pairs(audit: Audit) -> Table:
+def pairs_table(audit: Audit) -> Table:
     """Every pair of a prepared audit, the better one first."""
     frame = audit.pairs
     columns = {
-        "difference": [estimate(*row) for row in frame.select("difference", "ci_low", "ci_high").rows()],
-        "p": [number(value, 3) for value in frame["p_value"]],
+        "difference": [estimate_text(*row) for row in frame.select("difference", "ci_low", "ci_high").rows()],
+        "p": [number_text(value, 3) for value in frame["p_value"]],
         **_facts(audit),
         "P(first better)": [
-            chance(*row) for row in frame.select("probability_low", "probability_high").rows()
+            chance_text(*row) for row in frame.select("probability_low", "probability_high").rows()
         ],
-        "breaking sparsity": ["none" if x is None else number(x, 3) for x in frame["breakdown_sparsity"]],
+        "breaking sparsity": [
+            "none" if x is None else number_text(x, 3) for x in frame["breakdown_sparsity"]
+        ],
         "breaking correlation": [
-            "none" if x is None else number(x, 3) for x in frame["breakdown_correlation"]
+            "none" if x is None else number_text(x, 3) for x in frame["breakdown_correlation"]
         ],
         "queries required": [
             NONE if value is None else f"{value:,.0f}" for value in frame["required_queries"]
@@ -66,23 +68,23 @@ def pairs(audit: Audit) -> Table:
     return _table(caption, frame, ["first", "second"], columns)
 
 
-def breakdown(audit: Audit) -> Table:
+def breakdown_table(audit: Audit) -> Table:
     """How many facts turn the order of each pair of a prepared audit."""
     return _table("Answers that turn the order", audit.pairs, ["first", "second"], _facts(audit))
 
 
-def grid(audit: Audit) -> Table:
+def grid_table(audit: Audit) -> Table:
     """What each sparsity implies, of a prepared audit."""
     frame = audit.grid
     columns = {
-        "sparsity": [number(value, 3) for value in frame["sparsity"]],
-        "strength": [number(value) for value in frame["strength"]],
-        "full test": [estimate(*row) for row in frame.select("full", "full_low", "full_high").rows()],
+        "sparsity": [number_text(value, 3) for value in frame["sparsity"]],
+        "strength": [number_text(value) for value in frame["strength"]],
+        "full test": [estimate_text(*row) for row in frame.select("full", "full_low", "full_high").rows()],
     }
     return _table("Full-test metric implied at each sparsity, [intervals]", frame, ["model"], columns)
 
 
-def verdicts(audit: Audit) -> Table:
+def verdicts_table(audit: Audit) -> Table:
     """How many pairs of each metric have each verdict that occurs, of a prepared audit."""
     told = audit.pairs.select("place", verdict=pl.col("verdict").fill_null("no verdict"))
     kinds = [kind for kind in (*VERDICTS, "no verdict") if kind in told["verdict"]]
@@ -94,11 +96,11 @@ def verdicts(audit: Audit) -> Table:
     return Table("Pairs by verdict", ["metric", *kinds], rows, 1, list(range(len(names))))
 
 
-def weights(audit: Audit) -> Table:
+def weights_table(audit: Audit) -> Table:
     """Queries that each pair requires, by usual metrics and by the best weight of each focus."""
     rows = [
         [row["first"], row["second"], row["average"], row["metric"]]
-        + [number(row["least_focus"] if row["focus"] is None else row["focus"])]
+        + [number_text(row["least_focus"] if row["focus"] is None else row["focus"])]
         + [NONE if row[name] is None else f"{row[name]:,.0f}" for name in ("required_queries", "held_out")]
         for row in audit.weights.iter_rows(named=True)
     ]
@@ -106,7 +108,7 @@ def weights(audit: Audit) -> Table:
     return Table("Queries required to show that the first is ahead", heads, rows, 4, [None] * len(rows))
 
 
-def judged(audit: Audit) -> Table:
+def judged_table(audit: Audit) -> Table:
     """What judgements say of each system, of all queries and by side and category; no rows without them."""
     kinds = {
         "sparsity": "sparsity",
@@ -119,7 +121,7 @@ def judged(audit: Audit) -> Table:
     rows = [
         [row["model"], *(row[name] or "all" for name in ("side", "category"))]
         + [f"{row[name]:,}" for name in ("queries", "known", "found")]
-        + [estimate(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in kinds.values()]
+        + [estimate_text(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in kinds.values()]
         for row in audit.judged.iter_rows(named=True)
     ]
     heads = ["model", "side", "category", "queries", "known", "found", *kinds]
@@ -132,12 +134,12 @@ def _facts(audit: Audit) -> dict[str, list[str]]:
     return {
         "certified": [certified(value) for value in frame["certified"]],
         "demonstrated": [demonstrated(value, searched) for value in frame["demonstrated"]],
-        "share": [number(value) for value in frame["share"]],
-        "gamma": [number(value, 3) for value in frame["gamma"]],
+        "share": [number_text(value) for value in frame["share"]],
+        "gamma": [number_text(value, 3) for value in frame["gamma"]],
     }
 
 
-def _counts(column: Any) -> list[str]:
+def _counts(column: Iterable[int | None]) -> list[str]:
     return [NONE if value is None else f"{value:,}" for value in column]
 
 

@@ -2,7 +2,6 @@
 
 import re
 from os import PathLike
-from typing import Any
 
 from owkg import checks
 from owkg.auditing.result import Audit
@@ -10,7 +9,7 @@ from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.report import tables, words
 from owkg.report.page import html
-from owkg.terminal.latex import latex as escaped
+from owkg.terminal.latex import latex_escaped as escaped
 from owkg.terminal.latex import tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
@@ -57,10 +56,10 @@ def latex(audit: Audit) -> str:
 
 
 ENDINGS = (".html", ".md", ".tex")
-"""Of files that `write` writes."""
+"""Of files that `write_report` writes."""
 
 
-def write(audit: Audit, path: str | PathLike[str]) -> None:
+def write_report(audit: Audit, path: str | PathLike[str]) -> None:
     """A report as a file: HTML, Markdown or LaTeX by the ending .html, .md or .tex.
 
     Args:
@@ -84,9 +83,9 @@ def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
     """Each table with its caption, which says what it rests on."""
     ready = words.prepared(audit)
     rests = words.rests(ready)
-    found = [("models", tables.models(ready)), ("pairs", tables.pairs(ready))]
+    found = [("models", tables.models_table(ready)), ("pairs", tables.pairs_table(ready))]
     if len(ready.judged):
-        found.append(("judged", tables.judged(ready)))
+        found.append(("judged", tables.judged_table(ready)))
     captioned = [(table, f"{table.caption}. {rests[name]}") for name, table in found]
     rows = [list(pair) for pair in words.protocol(ready.assumptions)]
     notes = " ".join(ready.assumptions.get("notes", []))
@@ -94,7 +93,7 @@ def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
     return [*captioned, (protocol, f"Protocol. {notes}".rstrip())]
 
 
-def _in_latex(text: Any) -> str:
+def _in_latex(text: object) -> str:
     return escaped(text).replace(words.NONE, "--")
 
 

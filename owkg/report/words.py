@@ -47,21 +47,21 @@ def labels(audit: Audit) -> list[str]:
     return both.unique().sort("place")["label"].to_list()
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def number_text(value: float | None, digits: int = 4) -> str:
     """A number of about `digits` decimals."""
     return NONE if value is None else tables.shown(value, digits)
 
 
-def estimate(value: float | None, low: float | None, high: float | None) -> str:
+def estimate_text(value: float | None, low: float | None, high: float | None) -> str:
     """A number and its interval."""
     if low is None or high is None:
-        return number(value)
-    return f"{number(value)} [{number(low)}, {number(high)}]"
+        return number_text(value)
+    return f"{number_text(value)} [{number_text(low)}, {number_text(high)}]"
 
 
-def chance(low: float | None, high: float | None) -> str:
+def chance_text(low: float | None, high: float | None) -> str:
     """The smallest and the largest of some probabilities."""
-    return NONE if low is None or high is None else tables.chance(low, high)
+    return NONE if low is None or high is None else tables.probability_range(low, high)
 
 
 def certified(value: int | None) -> str:
@@ -132,9 +132,9 @@ def sentence(row: Mapping[str, Any], values: Mapping[tuple[str, str], float | No
         values: of each model and label.
     """
     first, second, label = row["first"], row["second"], row["label"]
-    read = [number(values.get((name, label))) for name in (first, second)]
+    read = [number_text(values.get((name, label))) for name in (first, second)]
     text = f"{first} reads {read[0]} by {label}, {second} {read[1]}"
-    text += f": a difference of {estimate(row['difference'], row['ci_low'], row['ci_high'])}"
+    text += f": a difference of {estimate_text(row['difference'], row['ci_low'], row['ci_high'])}"
     return text + ("." if row["p_value"] is None else f", p = {row['p_value']:.3g}.")
 
 
@@ -160,7 +160,7 @@ def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
     low, high = row["probability_low"], row["probability_high"]
     if row["verdict"] != HOLDS and low is not None and high is not None:
         found.append(
-            f"{row['first']} is the better one on the full test with probability {chance(low, high)}."
+            f"{row['first']} is the better one on the full test with probability {chance_text(low, high)}."
         )
     sparsity, models = _sparsity(said), (row["first"], row["second"])
     model = f"{_unevenness(said)}, and {_MODEL} ({_error(said)})"
@@ -201,7 +201,7 @@ def limits(said: Mapping[str, Any], first: str, second: str) -> list[float] | No
     return [sparsity[0], sparsity[1], other[0] - one[1], other[1] - one[0]]
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if value is None or value == "":
         return "not stated"
     if isinstance(value, bool):
@@ -215,7 +215,7 @@ def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _is_range(value: Any) -> bool:
+def _is_range(value: list | tuple) -> bool:
     return len(value) == 2 and all(isinstance(end, int | float) for end in value)
 
 
@@ -229,7 +229,7 @@ def _of_judged(said: Mapping[str, Any]) -> str:
     )
 
 
-def _range(ends: Any) -> str:
+def _range(ends: list | tuple) -> str:
     low, high = (f"{end:,}" if isinstance(end, int) else f"{end:.3g}" for end in ends)
     return low if low == high else f"{low} to {high}"
 

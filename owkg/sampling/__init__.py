@@ -4,9 +4,9 @@ from owkg.openworld import RelationBased
 from owkg.sampling.card import MISSING_MODELS, describe
 from owkg.sampling.facts import read_facts
 from owkg.sampling.layouts import LAYOUTS, query_table
-from owkg.sampling.queries import PARTS, Queries, answers
+from owkg.sampling.queries import PARTS, SampledQueries, answers
 from owkg.sampling.readme import compared
-from owkg.sampling.sample import Alpha, Design, OpenWorld, alpha, sample
+from owkg.sampling.sample import Alpha, OpenWorld, SamplingDesign, alpha, sample
 from owkg.sampling.stratified import stratified_sample
 from owkg.sampling.survival import FactModel, survival
 from owkg.sampling.write import write_worlds
@@ -16,11 +16,11 @@ __all__ = [
     "MISSING_MODELS",
     "PARTS",
     "Alpha",
-    "Design",
     "FactModel",
     "OpenWorld",
-    "Queries",
     "RelationBased",
+    "SampledQueries",
+    "SamplingDesign",
     "alpha",
     "answers",
     "compared",

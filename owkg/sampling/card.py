@@ -10,8 +10,8 @@ import polars as pl
 from owkg.kg import CATEGORIES, entity_popularity, relation_categories, relation_popularity
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 from owkg.sampling.layouts import splits
-from owkg.sampling.queries import PARTS, Queries
-from owkg.sampling.sample import Design, OpenWorld, alpha, alpha_of
+from owkg.sampling.queries import PARTS, SampledQueries
+from owkg.sampling.sample import OpenWorld, SamplingDesign, alpha, alpha_of
 from owkg.sampling.survival import FactModel
 
 MISSING_MODELS: dict[str, type[FactModel]] = {
@@ -30,7 +30,7 @@ def describe(world: OpenWorld) -> dict[str, Any]:
     """Everything that the card says of one world, as plain numbers, ready for JSON.
 
     Returns:
-        - `parameters`: the arguments of `sample`, the missing-fact model by name with its parameter.
+        - `sampling_parameters`: the arguments of `sample`, the missing-fact model by name with its parameter.
         - `counts`: `facts`, `entities`, `relations` of the closed world. `untrained`: how many `entities` and
           `relations` have no training fact.
         - `splits`: facts by set; sets without facts have no file.
@@ -46,7 +46,7 @@ def describe(world: OpenWorld) -> dict[str, Any]:
     categories = relation_categories(train, len(world.relations))
     popularity = relation_popularity(train, len(world.relations))
     return {
-        "parameters": parameters(world.design),
+        "parameters": sampling_parameters(world.design),
         "counts": {
             "facts": len(world.facts),
             "entities": len(world.entities),
@@ -73,7 +73,7 @@ def describe(world: OpenWorld) -> dict[str, Any]:
     }
 
 
-def parameters(design: Design) -> dict[str, Any]:
+def sampling_parameters(design: SamplingDesign) -> dict[str, Any]:
     """The arguments of `sample` as plain values."""
     names = {model: name for name, model in MISSING_MODELS.items()}
     missing = {"model": names[type(design.missing)]} | asdict(design.missing)
@@ -101,7 +101,7 @@ def _zeros(counts: np.ndarray) -> int:
     return int(np.count_nonzero(counts == 0))
 
 
-def _queries(queries: Queries, eligible: int) -> dict[str, Any]:
+def _queries(queries: SampledQueries, eligible: int) -> dict[str, Any]:
     sides = {"tail": queries.asks_tail, "head": ~queries.asks_tail}
     counts = {"eligible": eligible, "drawn": len(queries.entity)}
     counts |= {side: int(np.count_nonzero(mask)) for side, mask in sides.items()}

@@ -3,12 +3,12 @@
 import warnings
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from jaxtyping import Int32
 
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import first_row, read_lines, split_labels
 from owkg.files.parquet import read_parquet
@@ -18,7 +18,7 @@ from owkg.kg.signs import check_header, header_columns, note_order
 from owkg.kg.triples import COLUMNS
 
 
-def read_facts(path: Any) -> KnowledgeGraph:
+def read_facts(path: StrPath) -> KnowledgeGraph:
     """Reads a closed world: a file of facts, taken to be all that is true.
 
     Args:

@@ -25,7 +25,7 @@ def splits(world: OpenWorld) -> dict[str, np.ndarray]:
     return {name: facts for name in names if len(facts := getattr(world, name))}
 
 
-def write_table(table: pl.DataFrame, path: Path, *, header: bool = False) -> None:
+def write_columns(table: pl.DataFrame, path: Path, *, header: bool = False) -> None:
     """Writes lines of columns, separated by tabs."""
     table.write_csv(path, include_header=header, separator="\t", quote_style="never")
 
@@ -58,11 +58,11 @@ def write_judged_files(world: OpenWorld, folder: Path) -> None:
     TREC, lines of query, 0, answer, 1, separated by tabs.
     """
     table = query_table(world)
-    write_table(table, folder / "queries.tsv", header=True)
+    write_columns(table, folder / "queries.tsv", header=True)
     for name in ("sparse", "full"):
         facts = getattr(world, f"test_{name}")
         query, fact = answers(facts, world.queries, len(world.relations))
-        write_table(
+        write_columns(
             labelled(facts[np.unique(fact)], world.entities, world.relations), folder / f"queries_{name}.txt"
         )
         right = np.where(world.queries.asks_tail[query], facts[fact, 2], facts[fact, 0])
@@ -74,13 +74,13 @@ def write_judged_files(world: OpenWorld, folder: Path) -> None:
                 "relevance": np.ones(len(query), np.int8),
             }
         )
-        write_table(qrels, folder / f"qrels_{name}.txt")
+        write_columns(qrels, folder / f"qrels_{name}.txt")
 
 
 def write_labelled_files(world: OpenWorld, folder: Path) -> None:
     """Writes `train.txt`, ..., and all ids in `entities.dict` and `relations.dict`."""
     for name, facts in splits(world).items():
-        write_table(labelled(facts, world.entities, world.relations), folder / f"{name}.txt")
+        write_columns(labelled(facts, world.entities, world.relations), folder / f"{name}.txt")
     for kind in ("entities", "relations"):
         _write_ids(getattr(world, kind), folder / f"{kind}.dict")
 
@@ -117,7 +117,7 @@ def write_libkge_files(world: OpenWorld, folder: Path) -> None:
         _write_ids(labels, folder / f"{kind}_ids.del")
         lines += [f"  files.{kind}_ids.filename: {kind}_ids.del", f"  files.{kind}_ids.type: map"]
     for name, facts in _with_stand_in(world).items():
-        write_table(triple_frame(facts), folder / f"{name}.del")
+        write_columns(triple_frame(facts), folder / f"{name}.del")
         lines += [f"  files.{name}.filename: {name}.del", f"  files.{name}.type: triples"]
         lines += [f"  files.{name}.size: {len(facts)}"]
     (folder / "dataset.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -130,4 +130,4 @@ def _with_stand_in(world: OpenWorld) -> dict[str, np.ndarray]:
 
 
 def _write_ids(labels: Sequence[str], path: Path) -> None:
-    write_table(pl.DataFrame({"id": range(len(labels)), "label": labels}), path)
+    write_columns(pl.DataFrame({"id": range(len(labels)), "label": labels}), path)

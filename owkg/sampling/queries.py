@@ -11,7 +11,7 @@ PARTS = ("train", "valid", "test_sparse", "missing")
 TRAIN, VALID, SPARSE, MISSING = range(len(PARTS))
 
 
-class Queries(NamedTuple):
+class SampledQueries(NamedTuple):
     """Queries (head, relation, ?) and (?, relation, tail), with the number of their answers.
 
     Attributes:
@@ -34,21 +34,25 @@ def all_queries(
     num_relations: int,
     *,
     both_sides: bool,
-) -> Queries:
+) -> SampledQueries:
     """Every query that some of the sorted facts answers: for tails in their order, then for heads."""
     asks_tail = (True, False) if both_sides else (True,)
     sides = [_one_side(facts, part, num_relations, tail) for tail in asks_tail]
-    return Queries(*(np.concatenate(columns) for columns in zip(*sides, strict=True)))
+    return SampledQueries(*(np.concatenate(columns) for columns in zip(*sides, strict=True)))
 
 
-def eligible(queries: Queries, min_answers: int) -> Bool[np.ndarray, "queries"]:
+def eligible(queries: SampledQueries, min_answers: int) -> Bool[np.ndarray, "queries"]:
     """Which queries have at least `min_answers` full-test answers and at least one sparse-test answer."""
     return (queries.full >= min_answers) & (queries.sparse >= 1)
 
 
 def drawn(
-    queries: Queries, priority: Float64[np.ndarray, "queries"], *, min_answers: int, num_queries: int | None
-) -> Queries:
+    queries: SampledQueries,
+    priority: Float64[np.ndarray, "queries"],
+    *,
+    min_answers: int,
+    num_queries: int | None,
+) -> SampledQueries:
     """The eligible queries of the smallest `priority`, a random number each, in the order of `queries`.
 
     So where priorities are shared, equal queries are drawn from similar worlds. `num_queries`: None for all.
@@ -60,11 +64,11 @@ def drawn(
     if len(can) < (num_queries or 1):
         raise ValueError(_too_few(queries, len(can), min_answers, num_queries))
     chosen = np.sort(can[np.argsort(priority[can], kind="stable")[:num_queries]])
-    return Queries(*(column[chosen] for column in queries))
+    return SampledQueries(*(column[chosen] for column in queries))
 
 
 def answers(
-    facts: Int32[np.ndarray, "facts 3"], queries: Queries, num_relations: int
+    facts: Int32[np.ndarray, "facts 3"], queries: SampledQueries, num_relations: int
 ) -> tuple[Int64[np.ndarray, "answers"], Int64[np.ndarray, "answers"]]:
     """(number of the query, number of the fact), sorted, of sorted `facts` that answer drawn `queries`."""
     pairs = []
@@ -87,7 +91,7 @@ def _keys(facts: np.ndarray, num_relations: int, tail: bool) -> np.ndarray:
     return facts[:, 0 if tail else 2].astype(np.int64) * num_relations + facts[:, 1]
 
 
-def _one_side(facts: np.ndarray, part: np.ndarray, num_relations: int, tail: bool) -> Queries:
+def _one_side(facts: np.ndarray, part: np.ndarray, num_relations: int, tail: bool) -> SampledQueries:
     key = _keys(facts, num_relations, tail)
     if not tail:
         order = np.argsort(key, kind="stable")
@@ -100,10 +104,10 @@ def _one_side(facts: np.ndarray, part: np.ndarray, num_relations: int, tail: boo
     entity, relation = (ids.astype(np.int32) for ids in np.divmod(key[first], num_relations))
     sparse = count(part == SPARSE)
     full = sparse + count(part == MISSING)
-    return Queries(np.full(len(first), tail), entity, relation, full, sparse, count(part == TRAIN))
+    return SampledQueries(np.full(len(first), tail), entity, relation, full, sparse, count(part == TRAIN))
 
 
-def _too_few(queries: Queries, found: int, min_answers: int, num_queries: int | None) -> str:
+def _too_few(queries: SampledQueries, found: int, min_answers: int, num_queries: int | None) -> str:
     full = np.sort(queries.full[queries.sparse >= 1])[::-1]
     wanted = num_queries or 1
     enough = int(full[wanted - 1]) if len(full) >= wanted else 0

@@ -1,6 +1,6 @@
 """An open world drawn from a closed one: some facts go missing, some train, the rest is asked for."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int8, Int32
@@ -8,18 +8,18 @@ from jaxtyping import Int8, Int32
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.kg import fact_splits, joined_splits
-from owkg.kg.graph import graph_checked
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.triples import triples_checked
 from owkg.openworld import INDEPENDENT, test_share
 from owkg.sampling.facts import sorted_facts
-from owkg.sampling.queries import MISSING, SPARSE, TRAIN, VALID, Queries, all_queries, drawn, eligible
+from owkg.sampling.queries import MISSING, SPARSE, TRAIN, VALID, SampledQueries, all_queries, drawn, eligible
 from owkg.sampling.survival import FactModel, survival
 
 # Each use of randomness has a stream of its own.
 _MODEL, _SURVIVES, _TRAINS, _ASKED = range(4)
 
 
-class Design(NamedTuple):
+class SamplingDesign(NamedTuple):
     """The arguments of `sample`."""
 
     density: float
@@ -49,9 +49,9 @@ class OpenWorld(NamedTuple):
     relations: tuple[str, ...]
     facts: Int32[np.ndarray, "facts 3"]
     part: Int8[np.ndarray, "facts"]
-    queries: Queries
+    queries: SampledQueries
     num_eligible: int
-    design: Design
+    design: SamplingDesign
 
     @property
     def train(self) -> Int32[np.ndarray, "train 3"]:
@@ -97,18 +97,18 @@ class Alpha(NamedTuple):
 
 
 def sample(
-    graph: Any,
+    graph: KnowledgeGraph,
     *,
-    density: Any,
-    train_rate: Any,
-    min_answers: Any,
-    num_queries: Any,
-    seed: Any,
-    fewer: Any = False,
-    valid_rate: Any = 0.0,
-    missing: Any = INDEPENDENT,
-    both_sides: Any = False,
-    nested: Any = False,
+    density: float,
+    train_rate: float,
+    min_answers: int,
+    num_queries: int | None,
+    seed: int,
+    fewer: bool = False,
+    valid_rate: float = 0.0,
+    missing: FactModel = INDEPENDENT,
+    both_sides: bool = False,
+    nested: bool = False,
 ) -> OpenWorld:
     """Draws an open world from a closed one.
 
@@ -147,7 +147,9 @@ def sample(
     """
     graph = graph_checked(graph)
     design = _checked(
-        Design(density, train_rate, valid_rate, missing, min_answers, num_queries, both_sides, nested, seed)
+        SamplingDesign(
+            density, train_rate, valid_rate, missing, min_answers, num_queries, both_sides, nested, seed
+        )
     )
     triples = joined_splits(graph, list(fact_splits(graph)))
     facts = sorted_facts(triples_checked(triples, *graph.sizes.values(), name="graph"), **graph.sizes)
@@ -177,7 +179,7 @@ def alpha(world: OpenWorld) -> Alpha:
     return alpha_of(sparse, full, world.design)
 
 
-def alpha_of(sparse: int, full: int, design: Design) -> Alpha:
+def alpha_of(sparse: int, full: int, design: SamplingDesign) -> Alpha:
     """As `alpha`, of `sparse` facts among `full` ones, at least 1."""
     expected = float(test_share(design.density, design.train_rate + design.valid_rate))
     deviation = float(np.sqrt(expected * (1 - expected) / full))
@@ -185,7 +187,7 @@ def alpha_of(sparse: int, full: int, design: Design) -> Alpha:
     return Alpha(expected, deviation, realised, (realised - expected) / deviation if deviation else None)
 
 
-def _checked(design: Design) -> Design:
+def _checked(design: SamplingDesign) -> SamplingDesign:
     """`design` as plain numbers in their ranges."""
 
     def rate(name: str, low: float, high: float, expected: str) -> float:
@@ -194,7 +196,7 @@ def _checked(design: Design) -> Design:
         return float(checks.scalar(name, array))
 
     def whole(name: str, low: int) -> int:
-        return int(checks.scalar(name, checks.integer(name, getattr(design, name), low)))
+        return checks.whole(name, getattr(design, name), low)
 
     above_0, below_1 = np.nextafter(0, 1), np.nextafter(1, 0)
     train_rate = rate("train_rate", above_0, below_1, "in (0, 1)")
@@ -217,13 +219,13 @@ def _checked(design: Design) -> Design:
     )
 
 
-def _stream(design: Design, use: int) -> np.random.Generator:
+def _stream(design: SamplingDesign, use: int) -> np.random.Generator:
     """Random numbers of one use: nested, they are shared by all densities, else each density has its own."""
     key = () if design.nested else (int(np.float64(design.density).view(np.uint64)),)
     return np.random.default_rng(np.random.SeedSequence(design.seed, spawn_key=(use, *key)))
 
 
-def _parts(facts: np.ndarray, design: Design, **sizes: int) -> Int8[np.ndarray, "facts"]:
+def _parts(facts: np.ndarray, design: SamplingDesign, **sizes: int) -> Int8[np.ndarray, "facts"]:
     """The part of each fact."""
     rng = _stream(design, _MODEL)
     known = _stream(design, _SURVIVES).random(len(facts)) < survival(

@@ -1,19 +1,17 @@
 """Stratified samples: a share of a split's triples that keeps the distribution of its relations."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Int32
 
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.kg import fact_splits
-from owkg.kg.graph import graph_checked
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.triples import COLUMNS
 
 
 def stratified_sample(
-    graph: Any, split: str = "test", *, share: Any, seed: Any, by: str = "relation"
+    graph: KnowledgeGraph, split: str = "test", *, share: float, seed: int, by: str = "relation"
 ) -> Int32[np.ndarray, "sample 3"]:
     """A random share of the triples of a split, of each relation as large a share as can be.
 
@@ -49,7 +47,7 @@ def stratified_sample(
         raise ArgumentError("split", f"must be one with triples ({names}), got {split!r}.")
     if by not in COLUMNS:
         raise ArgumentError("by", f"must be one of {', '.join(COLUMNS)}, got {by!r}.")
-    part = checks.scalar("share", checks.real("share", share, 0, 1))
+    part = checks.real_number("share", share, 0, 1)
     rng = np.random.default_rng(checks.seed("seed", seed))
     triples = splits[split]
     size = round(part * len(triples))

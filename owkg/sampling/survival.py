@@ -6,7 +6,6 @@ entities happen to draw then move the mean away from d.)
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int32
@@ -22,7 +21,7 @@ FactModel = Independent | NodeBased | RelationBased | PopularityBased
 
 def survival(
     facts: Int32[np.ndarray, "facts 3"],
-    density: Any,
+    density: float,
     missing: FactModel,
     rng: np.random.Generator,
     *,
@@ -50,7 +49,7 @@ def survival(
         >>> float(found.mean().round(12))
         0.75
     """
-    density = checks.scalar("density", checks.real("density", density, 0, 1))
+    density = checks.real_number("density", density, 0, 1)
     if density == 0:
         raise ArgumentError("density", f"must be in (0, 1], got {density}.")
     if not len(facts):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import first_row
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
@@ -32,7 +33,7 @@ _WRITERS = {"openke": write_openke_files, "libkge": write_libkge_files}
 
 def write_worlds(
     worlds: Iterable[OpenWorld],
-    folder: Any,
+    folder: StrPath,
     *,
     source: Path | None = None,
     layouts: Sequence[str] = LAYOUTS,

@@ -1,15 +1,15 @@
 """Monte Carlo under missing facts: an independent check of every closed form, and real ranks thinned."""
 
-from owkg.simulate.estimate import Estimate, estimate, estimate_pair
+from owkg.simulate.estimate import MonteCarloEstimate, estimate, estimate_pair
 from owkg.simulate.full_test import FullTest, full_test, thin
 from owkg.simulate.missingness import Correlated, ThinningModel
 from owkg.simulate.resample import Inversions, Resampled, inversions, quantiles, resample
 
 __all__ = [
     "Correlated",
-    "Estimate",
     "FullTest",
     "Inversions",
+    "MonteCarloEstimate",
     "Resampled",
     "ThinningModel",
     "estimate",

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from owkg.simulate.numerics import bounded, random_bits, uniform
+from owkg.simulate.numerics import bounded, random_bits, unit_uniform
 
 
 def classification_ranks(
@@ -34,7 +34,7 @@ def classification_ranks(
     predicted_words, order_words = words[:size], words[size:]
     slot = jnp.arange(size, dtype=jnp.int32)
 
-    positive = uniform(predicted_words) < jnp.where(missing, missing_strength, test_strength)
+    positive = unit_uniform(predicted_words) < jnp.where(missing, missing_strength, test_strength)
     exists = slot < num_answers
     num_missing = jnp.sum(missing & exists, dtype=jnp.int32)
     missing_ahead = jnp.sum(missing & exists & positive, dtype=jnp.int32)

@@ -7,7 +7,7 @@ import numpy as np
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.keys import as_key, reproducible
+from owkg.keys import Key, as_key, reproducible
 from owkg.openworld import (
     CLASSIFICATION,
     INDEPENDENT,
@@ -21,11 +21,11 @@ from owkg.openworld import (
 )
 from owkg.openworld.prediction import shift
 from owkg.openworld.setting import pair
-from owkg.rank_weights import RankWeight
-from owkg.simulate.run import Progress, Run, checked_run, sums_over_trials
+from owkg.rank_weights.registry import Metrics
+from owkg.simulate.run import Progress, SimulationRun, checked_run, sums_over_trials
 
 
-class Estimate(NamedTuple):
+class MonteCarloEstimate(NamedTuple):
     """Monte Carlo estimates over a grid of settings, float64 NumPy arrays.
 
     `values` stands for `[*grid, metrics]`, or `[*grid, models, metrics]` from `estimate_pair`.
@@ -50,8 +50,8 @@ class Estimate(NamedTuple):
 
 @reproducible
 def estimate(
-    key: Any,
-    metrics: RankWeight | str | Sequence[RankWeight | str],
+    key: Key,
+    metrics: Metrics,
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,
@@ -60,7 +60,7 @@ def estimate(
     devices: Sequence[Any] | None = None,
     on_progress: Progress | None = None,
     **setting: Unpack[SettingArguments],
-) -> Estimate:
+) -> MonteCarloEstimate:
     """Simulates `trials` queries of every setting of a grid and estimates each metric's moments.
 
     Args:
@@ -79,7 +79,7 @@ def estimate(
             that broadcast (`owkg.openworld.SettingArguments`).
 
     Returns:
-        `Estimate` of shape `[*grid, metrics]`.
+        `MonteCarloEstimate` of shape `[*grid, metrics]`.
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -103,8 +103,8 @@ def estimate(
 
 @reproducible
 def estimate_pair(
-    key: Any,
-    metrics: RankWeight | str | Sequence[RankWeight | str],
+    key: Key,
+    metrics: Metrics,
     *,
     trials: int,
     missing: MissingModel = INDEPENDENT,
@@ -113,7 +113,7 @@ def estimate_pair(
     devices: Sequence[Any] | None = None,
     on_progress: Progress | None = None,
     **models: Unpack[PairArguments],
-) -> Estimate:
+) -> MonteCarloEstimate:
     """`estimate` for two models measured on the same queries: they share the missing facts.
 
     Args:
@@ -122,7 +122,7 @@ def estimate_pair(
         key, metrics, trials, missing, prediction, chunk, devices, on_progress: as in `estimate`.
 
     Returns:
-        `Estimate` of shape `[*grid, 2, metrics]`, covariance `[*grid, 2, metrics, 2, metrics]`.
+        `MonteCarloEstimate` of shape `[*grid, 2, metrics]`, covariance `[*grid, 2, metrics, 2, metrics]`.
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -146,9 +146,9 @@ def _abilities(setting: Setting, prediction: PredictionModel) -> tuple[np.ndarra
 
 
 def _estimate(
-    key: Any, run: Run, setting: Setting, abilities: Sequence[np.ndarray], values: tuple[int, ...]
-) -> Estimate:
-    """Draws, and turns the sums into an `Estimate` whose arrays end in the axes `values`."""
+    key: Key, run: SimulationRun, setting: Setting, abilities: Sequence[np.ndarray], values: tuple[int, ...]
+) -> MonteCarloEstimate:
+    """Draws, and turns the sums into an `MonteCarloEstimate` whose arrays end in the axes `values`."""
     powers, products = sums_over_trials(as_key(key), run, setting, abilities)
     if not np.isfinite(powers).all():
         raise ArgumentError("metrics", "must weigh every rank with a finite number; the sums are not finite.")
@@ -160,7 +160,7 @@ def _estimate(
     # Var(s^2) = (mu4 - sigma^4 (n-3)/(n-1)) / n.
     spread = np.maximum(fourth - variance**2 * (n - 3) / (n - 1), 0)
     shape = (*setting.shape, *values)
-    return Estimate(
+    return MonteCarloEstimate(
         mean.reshape(shape),
         variance.reshape(shape),
         covariance.reshape(*shape, *values),

@@ -1,9 +1,10 @@
 """A full test set under fixed models: scores and ranks of its answers, their order, and sparse test sets."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -33,7 +34,13 @@ class FullTest(NamedTuple):
 
 
 def full_test(
-    query: Any, optimistic: Any, pessimistic: Any, score: Any, *, fact: Any = None, popularity: Any = None
+    query: ArrayLike,
+    optimistic: ArrayLike,
+    pessimistic: ArrayLike,
+    score: ArrayLike,
+    *,
+    fact: ArrayLike | None = None,
+    popularity: ArrayLike | None = None,
 ) -> FullTest:
     """A `FullTest` of checked arrays.
 
@@ -89,7 +96,7 @@ def full_test(
     return FullTest(query, low, high, scores, fact, popularity)
 
 
-def _scores(score: Any) -> np.ndarray:
+def _scores(score: ArrayLike) -> np.ndarray:
     try:
         array = np.asarray(score, np.float64)
     except (TypeError, ValueError):
@@ -132,7 +139,7 @@ def contradiction(
     return int(better[wrong.argmax()]), int(worse[wrong.argmax()])
 
 
-class Order(NamedTuple):
+class ScoreOrder(NamedTuple):
     """Rows: answers sorted by query, and by falling score within.
 
     Attributes:
@@ -148,7 +155,7 @@ class Order(NamedTuple):
     last: Int64[np.ndarray, "rows"]
 
 
-def ordered(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "answers"]) -> Order:
+def score_order(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "answers"]) -> ScoreOrder:
     """The order of the answers, [answers], of one model; answers that tie keep the order they have."""
     answer = np.lexsort((-score, query))
     query, score = query[answer], score[answer]
@@ -158,11 +165,11 @@ def ordered(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "ans
     first = np.maximum.accumulate(np.where(tie_begins, rows, 0))
     ends = np.append(np.flatnonzero(tie_begins)[1:], len(rows))
     last = ends[np.cumsum(tie_begins) - 1]
-    return Order(answer, np.maximum.accumulate(np.where(begins, rows, 0)), first, last)
+    return ScoreOrder(answer, np.maximum.accumulate(np.where(begins, rows, 0)), first, last)
 
 
 def thin(
-    full: FullTest, present: Any
+    full: FullTest, present: ArrayLike
 ) -> tuple[Int64[np.ndarray, "models present"], Int64[np.ndarray, "models present"]]:
     """Ranks of the answers that remain when others are missing from the test set; no model scores again.
 
@@ -197,7 +204,7 @@ def thin(
         raise ArgumentError("present", "must leave some answer, got none.")
     low, high = full.optimistic.copy(), full.pessimistic.copy()
     for model, score in enumerate(full.score):
-        order = ordered(full.query, score)
+        order = score_order(full.query, score)
         missing_before = np.append(0, np.cumsum(~present[order.answer]))
         at_query = missing_before[order.begin]
         low[model, order.answer] += missing_before[order.first] - at_query

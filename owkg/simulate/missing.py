@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from owkg.errors import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
-from owkg.simulate.numerics import random_bits, uniform
+from owkg.simulate.numerics import random_bits, unit_uniform
 
 
 def parameters(missing: MissingModel, setting: Setting, size: int) -> np.ndarray:
@@ -60,7 +60,7 @@ def _not_all_missing(key: Key[Array, ""], probability: Float[Array, "size"]) -> 
     log_rest = jnp.append(log_all[1:], jnp.float32(0))
     some_left, some_left_after = -jnp.expm1(log_all), -jnp.expm1(log_rest)
     before = jnp.where(some_left > 0, probability * some_left_after / some_left, 1)
-    drawn = uniform(random_bits(key, probability.shape[0]))
+    drawn = unit_uniform(random_bits(key, probability.shape[0]))
     position = jnp.arange(probability.shape[0], dtype=jnp.int32)
     first = jnp.argmax(drawn >= before).astype(jnp.int32)
     return (position < first) | ((position > first) & (drawn < probability))

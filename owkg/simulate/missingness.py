@@ -14,8 +14,8 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.openworld import Independent, NodeBased, PopularityBased, RelationBased
 from owkg.openworld.missing import node_location
-from owkg.simulate.full_test import FullTest, ordered
-from owkg.simulate.numerics import prefix_counts, random_bits, uniform
+from owkg.simulate.full_test import FullTest, score_order
+from owkg.simulate.numerics import prefix_counts, random_bits, unit_uniform
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Missingness(NamedTuple):
     source: np.ndarray
 
 
-def missingness(full: FullTest, missing: Any, sparsity: float) -> Missingness:
+def missingness(full: FullTest, missing: ThinningModel, sparsity: float) -> Missingness:
     """How the answers of a full test set go missing.
 
     Raises:
@@ -123,7 +123,7 @@ def _correlated(full: FullTest, missing: Correlated, sparsity: float) -> Missing
         raise ArgumentError(
             "missing", f"must score each of {len(full.query)} answers, got {len(missing.score)} scores."
         )
-    order = ordered(full.query, missing.score)
+    order = score_order(full.query, missing.score)
     begin = np.flatnonzero(order.begin == np.arange(len(order.begin)))
     bounds = np.append(begin, len(order.begin)).astype(np.int32)
     row = np.empty(len(order.answer), np.int64)
@@ -132,7 +132,7 @@ def _correlated(full: FullTest, missing: Correlated, sparsity: float) -> Missing
 
 
 def _uniform(keys: Key[Array, "draws"], size: int) -> Float[Array, "size draws"]:
-    return jax.vmap(lambda key: uniform(random_bits(key, size)), out_axes=1)(keys)
+    return jax.vmap(lambda key: unit_uniform(random_bits(key, size)), out_axes=1)(keys)
 
 
 def _with_chances(

@@ -1,18 +1,18 @@
 """Resampled sparse test sets of fixed models: the distribution of every metric, nothing scored again."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float32, Float64, Int32
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.keys import as_key, reproducible
+from owkg.keys import Key, as_key, reproducible
 from owkg.openworld import INDEPENDENT
 from owkg.rank_weights import RankWeight, tie_expectation
-from owkg.rank_weights.registry import checked_metrics
+from owkg.rank_weights.registry import Metrics, checked_metrics
 from owkg.simulate.full_test import FullTest
 from owkg.simulate.missingness import ThinningModel, missingness
 from owkg.simulate.resample_block import laid_out, resampled_blocks
@@ -53,14 +53,14 @@ class Resampled(NamedTuple):
 
 @reproducible
 def resample(
-    key: Any,
-    full: FullTest | Any,
-    metrics: RankWeight | str | Sequence[RankWeight | str] | Any,
+    key: Key,
+    full: FullTest,
+    metrics: Metrics,
     *,
-    sparsity: Any,
-    draws: Any,
-    missing: ThinningModel | Any = INDEPENDENT,
-    chunk: Any = None,
+    sparsity: float,
+    draws: int,
+    missing: ThinningModel = INDEPENDENT,
+    chunk: int | None = None,
     on_progress: Progress | None = None,
 ) -> Resampled:
     """Draws sparse test sets out of a full one and measures every model on every one.
@@ -111,7 +111,7 @@ def resample(
     measured = checked_metrics(metrics)
     if not isinstance(full, FullTest):
         raise ArgumentError("full", f"must be made by full_test, got {full!r}.")
-    beta = checks.scalar("sparsity", checks.real("sparsity", sparsity, 0, 1))
+    beta = checks.real_number("sparsity", sparsity, 0, 1)
     if beta == 1:
         raise ArgumentError("sparsity", "must be in [0, 1), got 1.0.")
     count = checks.whole("draws", draws, 2)
@@ -152,7 +152,7 @@ def resample(
     return Resampled(measured, values, queries, _on_full_test(full, measured), mean, deviation)
 
 
-def quantiles(resampled: Resampled, at: Any) -> Float64[np.ndarray, "quantiles models metrics"]:
+def quantiles(resampled: Resampled, at: ArrayLike) -> Float64[np.ndarray, "quantiles models metrics"]:
     """Quantiles over the draws of the metric of each model, [quantiles, models, metrics].
 
     Args:

@@ -1,5 +1,6 @@
 """The compiled part of resamples: many sparse test sets at once, of one model after the other."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,14 +11,14 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
-from owkg.simulate.full_test import FullTest, ordered
+from owkg.simulate.full_test import FullTest, score_order
 from owkg.simulate.numerics import prefix_counts
 
 # Rows summed in float32, whose sums are then summed in float64. There is a row at least without an answer.
 _ROWS = 64
 
 
-class Rows(NamedTuple):
+class _Rows(NamedTuple):
     """Answers sorted by query and falling score, for each model; rows without an answer follow.
 
     Attributes:
@@ -41,7 +42,7 @@ class Rows(NamedTuple):
     tied_width: Any
 
 
-class Layout(NamedTuple):
+class ResampleLayout(NamedTuple):
     """What the resamples of one full test set need, whatever is missing.
 
     Attributes:
@@ -53,7 +54,7 @@ class Layout(NamedTuple):
         sums: S1 of each rank that ties can reach, [metrics, ranks].
     """
 
-    rows: Rows
+    rows: _Rows
     query: Any
     begin: Any
     bounds: Any
@@ -61,13 +62,13 @@ class Layout(NamedTuple):
     sums: Any
 
 
-def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray) -> Layout:
+def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray) -> ResampleLayout:
     """The rows of every model, and the tables that they look up.
 
     `source`: which entry of the drawn facts decides over each answer, [answers].
     """
     answers, models = len(full.query), len(full.score)
-    orders = [ordered(full.query, score) for score in full.score]
+    orders = [score_order(full.query, score) for score in full.score]
     begin = orders[0].begin  # of queries, so the same for all models
     starts = np.unique(begin)
     bounds = np.append(starts, answers)
@@ -96,12 +97,12 @@ def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray
     ends = np.concatenate([tied_low, tied_high], axis=1)
     tied_ranks = reachable(ends, np.tile(tied_length, 2)) if ties else np.zeros(1, np.int64)
 
-    def padded(values: np.ndarray, fill: Any) -> np.ndarray:
+    def padded(values: np.ndarray, fill: float) -> np.ndarray:
         pad = [(0, 0)] * (values.ndim - 1) + [(0, rows - answers)]
         return np.pad(values, pad, constant_values=fill)
 
-    return Layout(
-        Rows(
+    return ResampleLayout(
+        _Rows(
             padded(source[answer], 0).astype(np.int32),
             padded(np.searchsorted(ranks, low), 0).astype(np.int32),
             padded(tied, False),
@@ -139,9 +140,9 @@ def resampled_blocks(
     key: Key[Array, ""],
     starts: UInt32[Array, "blocks"],
     parameters: tuple,
-    layout: Layout,
+    layout: ResampleLayout,
     *,
-    draw: Any,
+    draw: Callable[..., Array],
     size: int,
     block: int,
 ) -> tuple[Float[Array, "blocks models metrics block"], Int[Array, "blocks block"]]:
@@ -160,7 +161,7 @@ def resampled_blocks(
     return jax.lax.map(one_block, starts)
 
 
-def _one_model(missing: Array, layout: Layout, rows: Rows) -> tuple[Array, Array]:
+def _one_model(missing: Array, layout: ResampleLayout, rows: _Rows) -> tuple[Array, Array]:
     """[metrics, draws], and the queries that are left, [draws]."""
     bounds, begin = layout.bounds, layout.begin
     gone = missing[rows.source]

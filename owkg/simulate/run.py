@@ -14,7 +14,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
 from owkg.rank_weights import RankWeight
-from owkg.rank_weights.registry import checked_metrics
+from owkg.rank_weights.registry import Metrics, checked_metrics
 from owkg.simulate import missing as missing_facts
 from owkg.simulate.classification import classification_ranks
 from owkg.simulate.numerics import pairwise_sum
@@ -33,7 +33,7 @@ _TRIALS_PER_CALL = {Classification: 2**20, Score: 2**14}
 Progress = Callable[[int, int], None]
 
 
-class Run(NamedTuple):
+class SimulationRun(NamedTuple):
     """What is measured on how many trials of which models, and how the work is cut up."""
 
     metrics: tuple[RankWeight, ...]
@@ -46,16 +46,16 @@ class Run(NamedTuple):
 
 
 def checked_run(
-    metrics: Any,
-    trials: Any,
-    missing: Any,
-    prediction: Any,
-    chunk: Any,
-    devices: Any,
+    metrics: Metrics,
+    trials: int,
+    missing: MissingModel,
+    prediction: PredictionModel,
+    chunk: int | None,
+    devices: Sequence[Any] | None,
     on_progress: Progress | None,
-) -> Run:
-    """A `Run` of checked arguments; ValueError names the first that is wrong."""
-    metrics = checked_metrics(metrics)
+) -> SimulationRun:
+    """A `SimulationRun` of checked arguments; ValueError names the first that is wrong."""
+    measured = checked_metrics(metrics)
     for name, model, kind in (
         ("missing", missing, MissingModel),
         ("prediction", prediction, PredictionModel),
@@ -68,10 +68,10 @@ def checked_run(
     devices = tuple(jax.devices() if devices is None else devices)
     if not devices:
         raise ArgumentError("devices", "must not be empty.")
-    return Run(metrics, trials, missing, prediction, chunk, devices, on_progress)
+    return SimulationRun(measured, trials, missing, prediction, chunk, devices, on_progress)
 
 
-def query_metrics(
+def _query_metrics(
     key: Key[Array, ""],
     metrics: tuple[RankWeight, ...],
     missing: MissingModel,
@@ -115,7 +115,7 @@ def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block
 
     def one_block(key, count, row):
         def one_trial(index):
-            values = query_metrics(jax.random.fold_in(key, index), metrics, missing, prediction, size, *row)
+            values = _query_metrics(jax.random.fold_in(key, index), metrics, missing, prediction, size, *row)
             return jnp.where(index < count, values.reshape(-1), 0)
 
         values = jax.vmap(one_trial)(jnp.arange(block, dtype=jnp.uint32)).astype(jnp.float64)
@@ -151,7 +151,7 @@ def _rounded(answers: int) -> int:
 
 
 def sums_over_trials(
-    key: Any, run: Run, setting: Setting, abilities: Sequence[np.ndarray]
+    key: Array, run: SimulationRun, setting: Setting, abilities: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of powers `[settings, 4, values]` and of products `[settings, values, values]`, float64.
 
@@ -178,7 +178,7 @@ def sums_over_trials(
     products = np.zeros((settings, num_values, num_values))
     sharding = NamedSharding(Mesh(np.array(run.devices), ("blocks",)), PartitionSpec(None, "blocks"))
 
-    def placed(array: Any) -> jax.Array:
+    def placed(array: np.ndarray | jax.Array) -> jax.Array:
         return jax.device_put(array.reshape(steps, width, *array.shape[1:]), sharding)
 
     per_call = steps * width

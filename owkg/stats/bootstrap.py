@@ -1,21 +1,20 @@
 """The bootstrap over queries: whole queries are drawn again, with all their ranks."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from owkg.keys import generator
-from owkg.stats.interval import Interval
+from owkg.keys import Seed, generator
+from owkg.stats.interval import IntervalMethod
 
 # Entries of the arrays of one batch of replicates.
 _ENTRIES = 2**19
 
 
 def batches(
-    key: Any, queries: int, replicates: int, width: int
+    key: Seed, queries: int, replicates: int, width: int
 ) -> Iterator[tuple[int, Float[np.ndarray, "batch queries"]]]:
     """(the first replicate of a batch, how often each of its replicates draws each query)."""
     rng = generator(key)
@@ -29,7 +28,7 @@ def batches(
 
 
 def resampled_sums(
-    key: Any, parts: Float[np.ndarray, "sums queries"], replicates: int
+    key: Seed, parts: Float[np.ndarray, "sums queries"], replicates: int
 ) -> Float[np.ndarray, "replicates sums"]:
     """Sums over as many queries as there are, drawn with replacement, for each replicate.
 
@@ -47,7 +46,7 @@ def resampled_sums(
 
 
 def bounds(
-    interval: Interval,
+    interval: IntervalMethod,
     value: float,
     replicates: Float[np.ndarray, "replicates"],
     level: float,
@@ -69,7 +68,7 @@ def bounds(
         return np.nan, np.nan
     ends = np.array([(1 - level) / 2, (1 + level) / 2])
     scale = 1e-12 * max(abs(value), 1e-300)
-    if interval is Interval.BCA and np.ptp(replicates) > scale:
+    if interval is IntervalMethod.BCA and np.ptp(replicates) > scale:
         below = np.mean(replicates < value - scale) + np.mean(np.abs(replicates - value) <= scale) / 2
         count = len(replicates)
         shift = special.ndtri(np.clip(below, 0.5 / count, 1 - 0.5 / count))

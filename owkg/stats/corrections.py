@@ -5,16 +5,16 @@ is; each pair counts once.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
 
 
-def holm(p: Any) -> Float64[np.ndarray, "*pairs"]:
+def holm(p: ArrayLike) -> Float64[np.ndarray, "*pairs"]:
     """P-values after Holm: the chance of any false discovery is at most alpha, whatever depends on what.
 
     Of m sorted p-values, p'_(i) = max over j <= i of min(1, (m - j + 1) p_(j)).
@@ -36,7 +36,7 @@ def holm(p: Any) -> Float64[np.ndarray, "*pairs"]:
     return _corrected(p, _holm)
 
 
-def benjamini_hochberg(p: Any) -> Float64[np.ndarray, "*pairs"]:
+def benjamini_hochberg(p: ArrayLike) -> Float64[np.ndarray, "*pairs"]:
     """P-values after Benjamini and Hochberg: at most a share alpha of the discoveries is false on average.
 
     Of m sorted p-values, p'_(i) = min over j >= i of min(1, m p_(j) / j). The bound holds if the tests are
@@ -68,7 +68,7 @@ def _holm(p: np.ndarray) -> np.ndarray:
     return corrected
 
 
-def _corrected(p: Any, correct: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _corrected(p: ArrayLike, correct: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     if np.ndim(p) != 2:
         vector = checks.real("p", p, 0, 1)
         if vector.ndim != 1:

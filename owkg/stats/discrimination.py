@@ -1,15 +1,14 @@
 """Discriminative power: how many pairs of systems a metric tells apart."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
 
 
-def discriminative_power(p: Any, alpha: Any = 0.05) -> Float64[np.ndarray, "*metrics"]:
+def discriminative_power(p: ArrayLike, alpha: float = 0.05) -> Float64[np.ndarray, "*metrics"]:
     """The share of the pairs whose difference is significant: p < alpha.
 
     Args:
@@ -27,11 +26,11 @@ def discriminative_power(p: Any, alpha: Any = 0.05) -> Float64[np.ndarray, "*met
     References:
         Sakai (SIGIR 2006), "Evaluating evaluation metrics based on the bootstrap", section 3.
     """
-    level = checks.scalar("alpha", checks.real("alpha", alpha, 0, 1, closed=False))
+    level = checks.real_number("alpha", alpha, 0, 1, closed=False)
     return np.asarray((_p_values(p) < level).mean(-1))
 
 
-def asl_curve(p: Any) -> Float64[np.ndarray, "*metrics pairs"]:
+def asl_curve(p: ArrayLike) -> Float64[np.ndarray, "*metrics pairs"]:
     """The curve of achieved significance levels: the p-values of the pairs, from the largest to the smallest.
 
     Drawn over the pairs, it is the sooner near 0, the better the metric tells systems apart.
@@ -52,7 +51,7 @@ def asl_curve(p: Any) -> Float64[np.ndarray, "*metrics pairs"]:
     return -np.sort(-_p_values(p), axis=-1)
 
 
-def asl_area(p: Any, *, trapezoid: Any = False) -> Float64[np.ndarray, "*metrics"]:
+def asl_area(p: ArrayLike, *, trapezoid: bool = False) -> Float64[np.ndarray, "*metrics"]:
     """The area under the curve of achieved significance levels, less is better.
 
     The pairs fill [0, 1], a step of 1 / pairs each: the area is the mean of the p-values. With `trapezoid`,
@@ -78,7 +77,7 @@ def asl_area(p: Any, *, trapezoid: Any = False) -> Float64[np.ndarray, "*metrics
     return np.asarray(middle.mean(-1))
 
 
-def _p_values(p: Any) -> np.ndarray:
+def _p_values(p: ArrayLike) -> np.ndarray:
     values = checks.real("p", p, 0, 1)
     if not values.ndim:
         raise ArgumentError("p", f"must have an axis of pairs, got {values.item()}.")

@@ -1,14 +1,13 @@
 """Kullback-Leibler divergence of two distributions that are known by counts."""
 
-from typing import Any
-
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
 
 
-def divergence(one: Any, other: Any, *, added: Any = 1.0) -> float:
+def divergence(one: ArrayLike, other: ArrayLike, *, added: float = 1.0) -> float:
     """sum p ln(p / q) of the shares p and q of two rows of counts, in nats.
 
     Args:
@@ -26,7 +25,7 @@ def divergence(one: Any, other: Any, *, added: Any = 1.0) -> float:
         >>> round(divergence([1, 3], [2, 2], added=0), 4), divergence([1, 0], [0, 1], added=0)
         (0.1308, inf)
     """
-    extra = checks.scalar("added", checks.real("added", added, 0, float("inf")))
+    extra = checks.real_number("added", added, 0, float("inf"))
     shares = []
     for name, counts in (("one", one), ("other", other)):
         total = checks.real(name, counts, 0, float("inf")) + extra

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy import special
 
 
-class Interval(StrEnum):
+class IntervalMethod(StrEnum):
     """How a confidence interval is made."""
 
     ANALYTIC = "analytic"
@@ -52,7 +53,7 @@ class BoundedMean(NamedTuple):
     freedom: float | None = None
 
 
-def student(level: Any, effective: Any) -> Any:
+def student(level: float, effective: ArrayLike) -> Any:
     """Student's quantile of a two-sided interval, with one degree of freedom less than effective queries."""
     return special.stdtrit(np.maximum(np.asarray(effective, float) - 1, 0.5), (1 + level) / 2)
 

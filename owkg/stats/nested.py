@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 
 class SeedSpread(NamedTuple):
@@ -26,7 +27,7 @@ NO_SEEDS = SeedSpread(0.0, 0.0)
 """A single seed: nothing is known of others."""
 
 
-def seed_spread(values: Float64[np.ndarray, "*more seeds"], shared: Any) -> SeedSpread:
+def seed_spread(values: Float64[np.ndarray, "*more seeds"], shared: ArrayLike) -> SeedSpread:
     """The spread of a mean over seeds.
 
     Args:
@@ -57,7 +58,9 @@ def crossed_spread(
     return seed_spread(metric, np.einsum("sq,sq->", left, left) / freedom / queries)
 
 
-def nested(variance: Any, freedom: Any, component: Any, square: Any) -> tuple[Any, Any]:
+def nested(
+    variance: ArrayLike, freedom: ArrayLike, component: ArrayLike, square: ArrayLike
+) -> tuple[Any, Any]:
     """(variance, degrees of freedom) of a mean, or of a difference of means, over queries and seeds.
 
     The degrees of freedom are those of Welch and Satterthwaite, at least one. Where the seeds differ by no

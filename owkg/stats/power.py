@@ -9,7 +9,8 @@ broadcast.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float, Float64, Int64, Shaped
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
@@ -23,7 +24,7 @@ _HALVINGS = 70
 
 
 def t_test_power(
-    difference: Any, deviation: Any, queries: Any, *, alpha: Any = 0.05
+    difference: ArrayLike, deviation: ArrayLike, queries: ArrayLike, *, alpha: ArrayLike = 0.05
 ) -> Float64[np.ndarray, "*shape"]:
     """The probability that a difference is significant: P(|t| > t_{1 - alpha/2, n-1}).
 
@@ -51,7 +52,7 @@ def t_test_power(
 
 
 def detectable_difference(
-    deviation: Any, queries: Any, *, power: Any = 0.8, alpha: Any = 0.05
+    deviation: ArrayLike, queries: ArrayLike, *, power: ArrayLike = 0.8, alpha: ArrayLike = 0.05
 ) -> Float64[np.ndarray, "*shape"]:
     """The smallest difference that is significant with the given power.
 
@@ -84,7 +85,7 @@ def detectable_difference(
 
 
 def queries_needed(
-    difference: Any, deviation: Any, *, power: Any = 0.8, alpha: Any = 0.05
+    difference: ArrayLike, deviation: ArrayLike, *, power: ArrayLike = 0.8, alpha: ArrayLike = 0.05
 ) -> Int64[np.ndarray, "*shape"]:
     """The fewest queries, at least 2, of which a difference is significant with the given power.
 
@@ -118,11 +119,11 @@ def queries_needed(
     return np.asarray(high)
 
 
-def _size(difference: Any) -> np.ndarray:
+def _size(difference: ArrayLike) -> np.ndarray:
     return np.asarray(np.abs(checks.real("difference", difference, -np.inf, np.inf)))
 
 
-def _power(effect: Any, queries: Any, level: Any) -> np.ndarray:
+def _power(effect: Float[Any, "..."], queries: Shaped[Any, "..."], level: Float[Any, "..."]) -> np.ndarray:
     freedom = queries - 1.0
     shift = effect * np.sqrt(queries)
     critical = -special.stdtrit(freedom, level / 2)
@@ -136,7 +137,9 @@ def _power(effect: Any, queries: Any, level: Any) -> np.ndarray:
     return np.asarray(np.minimum(upper + np.nan_to_num(lower, nan=0.0), 1))
 
 
-def _checked(deviation: Any, queries: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _checked(
+    deviation: ArrayLike, queries: ArrayLike, alpha: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return (
         checks.real("deviation", deviation, 0, np.inf, closed=False),
         checks.integer("queries", queries, 2),
@@ -144,7 +147,7 @@ def _checked(deviation: Any, queries: Any, alpha: Any) -> tuple[np.ndarray, np.n
     )
 
 
-def _wanted(power: Any, level: np.ndarray, **others: np.ndarray) -> np.ndarray:
+def _wanted(power: ArrayLike, level: np.ndarray, **others: np.ndarray) -> np.ndarray:
     wanted = checks.real("power", power, 0, 1, closed=False)
     shape = checks.common_shape(power=wanted, alpha=level, **others)
     wanted = np.broadcast_to(wanted, shape)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -18,7 +19,7 @@ from owkg.errors import ArgumentError
 _CHUNK = 2**20
 
 
-def kendall_tau(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"]:
+def kendall_tau(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
     """Kendall's tau-b of two rankings, in [-1, 1].
 
     tau_b = (C - D) / sqrt(P_1 P_2): C and D count the pairs of systems in the same and in opposite order, P_1
@@ -40,7 +41,7 @@ def kendall_tau(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"]:
     return _by_chunks(first, second, _tau_b, ("first", "second"))
 
 
-def tau_ap(truth: Any, estimate: Any) -> Float64[np.ndarray, "*rankings"]:
+def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
     """AP correlation of an estimated ranking with the true one: errors at its top weigh more; in [-1, 1].
 
     tau_ap = 2 / (n - 1) sum over i = 2..n of C(i) / (i - 1), minus 1: C(i) counts the systems that the
@@ -66,7 +67,7 @@ def tau_ap(truth: Any, estimate: Any) -> Float64[np.ndarray, "*rankings"]:
     return _by_chunks(truth, estimate, _tau_ap, ("truth", "estimate"))
 
 
-def symmetric_tau_ap(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"]:
+def symmetric_tau_ap(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
     """Mean of the two AP correlations, either ranking the truth once.
 
     Args:
@@ -82,7 +83,7 @@ def symmetric_tau_ap(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"
     return np.asarray((tau_ap(first, second) + tau_ap(second, first)) / 2)
 
 
-def spearman(first: Any, second: Any) -> Float64[np.ndarray, "*rankings"]:
+def spearman(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
     """Spearman's rho: Pearson's correlation of the ranks; tied systems share the mean of their ranks.
 
     Args:
@@ -127,8 +128,8 @@ def round_ties(values: Float64[np.ndarray, "*rankings systems"]) -> Float64[np.n
 
 
 def _by_chunks(
-    first: Any,
-    second: Any,
+    first: ArrayLike,
+    second: ArrayLike,
     coefficient: Callable[[np.ndarray, np.ndarray], np.ndarray],
     names: tuple[str, str],
 ) -> np.ndarray:

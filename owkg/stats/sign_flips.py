@@ -1,14 +1,14 @@
 """Fisher's randomisation test of all pairs of systems, by random sign flips of queries."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.keys import checked_key, generator
+from owkg.keys import Seed, checked_key, generator
 
 # Signs in memory at a time.
 _SIGNS = 2**19
@@ -19,11 +19,11 @@ _NEAR = 1e-12
 
 
 def randomisation(
-    key: Any,
-    contributions: Float64[np.ndarray, "systems queries"] | Any,
+    key: Seed,
+    contributions: ArrayLike,
     *,
-    wider: Float64[np.ndarray, "pairs"] | Any = 1.0,
-    draws: Any = 10_000,
+    wider: ArrayLike = 1.0,
+    draws: int = 10_000,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Float64[np.ndarray, "pairs"]:
     """Two-sided p-values of all pairs of systems under random sign flips of the queries.

@@ -1,7 +1,6 @@
 """Tables of LaTeX, in the style of booktabs."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from owkg.terminal.tables import plain
 
@@ -17,7 +16,7 @@ _ESCAPED = {
 }
 
 
-def latex(text: Any) -> str:
+def latex_escaped(text: object) -> str:
     """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
     return "".join(_ESCAPED.get(c, c) for c in plain(text))
 

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from owkg.terminal.tables import plain
 
 _ACTIVE = re.compile(r"[\\`*_\[\]<>|~&#$]")
 
 
-def marked(text: Any) -> str:
+def marked(text: object) -> str:
     """Text as Markdown prints it, on one line."""
     return _ACTIVE.sub(lambda match: "\\" + match[0], " ".join(plain(text).split()))
 

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import rich.table
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _LEAST = 24  # columns that the first one keeps, however long its names are
 
 
-def plain(text: Any) -> str:
+def plain(text: object) -> str:
     """`text` with its control characters spelled out, such as `\\x1b`; ends of line stay."""
     return _CONTROL.sub(_spelled, str(text))
 
@@ -27,7 +30,7 @@ def shown(value: float | None, digits: int = 4) -> str:
     return f"{value:,.{max(1, digits - len(str(int(size))) + 1)}f}"
 
 
-def chance(low: float, high: float) -> str:
+def probability_range(low: float, high: float) -> str:
     """The smallest and the largest of some probabilities; none is said to be 0 or 1."""
     ends = [">0.999" if p > 0.9995 else "<0.001" if p < 0.0005 else f"{p:.3f}" for p in (low, high)]
     return " to ".join(dict.fromkeys(ends))
@@ -69,13 +72,13 @@ def new_table(**options: Any) -> Any:
     return Table(box=box.SIMPLE, **options)
 
 
-def put(table: Any) -> None:
+def put(table: "rich.table.Table") -> None:
     """Prints a table, wider than the window rather than with digits cut off."""
     wide = console(width=10_000)
     console(width=max(console().width, wide.measure(table).maximum)).print(table)
 
 
-def line(text: Any, style: str = "") -> None:
+def line(text: object, style: str = "") -> None:
     """Prints a line of text as it is, however long; the window may break it."""
     console().print(plain(text), style=style, soft_wrap=True)
 

@@ -1,16 +1,17 @@
 """The fewest queries that any rank weight needs to tell two models apart, and those of a given focus."""
 
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import ArrayLike
 from scipy import linalg, special
 
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, Setting
 from owkg.openworld.setting import pair
-from owkg.rank_weights.fitted import queries_needed
+from owkg.rank_weights.fitted import queries_for_consistency
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
 from owkg.theory import missing_counts
 from owkg.theory.grids import log_factorials
@@ -130,7 +131,7 @@ class FocusedWeight(NamedTuple):
 
 def focus_curve(
     *,
-    focus: Any,
+    focus: ArrayLike,
     inconsistency: float,
     paired: bool = False,
     missing: MissingModel = INDEPENDENT,
@@ -195,7 +196,7 @@ def best_weight(
         >>> int(best_weight(focus=focus_of(MRR, 14505), **pair, **world).queries)  # MRR needs 1,692
         33
     """
-    one = checks.scalar("focus", checks.real("focus", focus, 0, 1))
+    one = checks.real_number("focus", focus, 0, 1)
     found = focus_curve(focus=[one], inconsistency=inconsistency, paired=paired, missing=missing, **models)
     return FocusedWeight(float(found.focus[0]), float(found.queries[0]), found.weight[0])
 
@@ -214,7 +215,7 @@ def _change(
         raise ArgumentError(
             "other_strength", f"must differ from `strength`, got {models['other_strength']!r}."
         )
-    one, two = (rank_moments(setting, missing) for setting in settings)
+    one, two = (rank_count_moments(setting, missing) for setting in settings)
     spread = one.covariance + two.covariance
     if checks.flag("paired", paired):
         apart = [moments.given - moments.mean for moments in (one, two)]
@@ -230,10 +231,10 @@ def _change(
 
 
 def _needed(weight: np.ndarray, change: np.ndarray, spread: np.ndarray, tolerated: float) -> float:
-    return float(queries_needed(weight @ change, weight @ spread @ weight, tolerated))
+    return float(queries_for_consistency(weight @ change, weight @ spread @ weight, tolerated))
 
 
-def rank_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankMoments:
+def rank_count_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankMoments:
     """The exact moments of rank counts of one setting, over the ranks 1, ..., number of answers + 1.
 
     Given m missing answers, k of them positive, a positive test answer has a uniform rank on 1 .. k + 1 and

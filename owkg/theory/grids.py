@@ -7,15 +7,16 @@ done before JAX has been imported. JAX compiles many.
 import contextlib
 from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from scipy import special
 
 from owkg import checks
 from owkg.rank_weights import RankWeight, tables
-from owkg.rank_weights.registry import checked
+from owkg.rank_weights.registry import checked_metric
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
 # first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.
@@ -25,13 +26,13 @@ _BATCH_ENTRIES_ELSEWHERE = 2**18
 ENTRIES_IN_NUMPY = 2**10
 
 
-def prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
+def checked_prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
     """The running sums of `owkg.rank_weights.tables`, of a metric that is a plain mean.
 
     Raises:
         ValueError: as there, and if the metric has a link.
     """
-    return tables.prefix_sums(checked(metric), largest_rank)
+    return tables.prefix_sums(checked_metric(metric), largest_rank)
 
 
 def log_factorials(size: int) -> np.ndarray:
@@ -39,7 +40,9 @@ def log_factorials(size: int) -> np.ndarray:
     return special.gammaln(np.arange(size) + 1.0)
 
 
-def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
+def binomial_pmf(
+    k: Shaped[Any, "..."], n: Shaped[Any, "..."], p: Float[Any, "..."], log_factorial: Float[Any, "size"]
+) -> Any:
     """P(Binomial(n, p) = k); 0 for k outside 0..n; exact at p = 0 and p = 1, as is its slope in p.
 
     `log_factorial` is a table of log j! beyond all n. Only p has a derivative.
@@ -49,7 +52,13 @@ def binomial_pmf(k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
     return _differentiable_pmf()(k, n, p, log_factorial)
 
 
-def _binomial_pmf(xp: Any, k: Any, n: Any, p: Any, log_factorial: Any) -> Any:
+def _binomial_pmf(
+    xp: ModuleType,
+    k: Shaped[Any, "..."],
+    n: Shaped[Any, "..."],
+    p: Float[Any, "..."],
+    log_factorial: Float[Any, "size"],
+) -> Any:
     inside = (k >= 0) & (k <= n)
     k = xp.where(inside, k, 0)
     n = xp.maximum(n, 0)

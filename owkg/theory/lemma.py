@@ -7,13 +7,14 @@ does neither. It is kept because its derivatives are closed and explain the flat
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
-from owkg.theory.grids import binomial_pmf, log_factorials, over_grid, prefix_sums
+from owkg.theory.grids import binomial_pmf, checked_prefix_sums, log_factorials, over_grid
 
 
 def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
@@ -35,7 +36,7 @@ def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
 def _evaluate(metric: RankWeight | str, setting: Setting) -> Any:
     ranks = int(np.max(setting.num_answers)) + 1  # all that a positive test answer can have
     size = padded_size(ranks)
-    shared = (prefix_sums(metric, ranks), log_factorials(size + 1))
+    shared = (checked_prefix_sums(metric, ranks), log_factorials(size + 1))
     rows = (*setting.conditional_strengths(), setting.sparsity, setting.num_answers)
     return over_grid(_lemma_kernel, shared, rows, setting.shape, size)
 
@@ -98,7 +99,7 @@ def lemma_correlation_derivative(metric: RankWeight | str, **setting: Unpack[Set
     return (by_missing * spread * odds - by_test * spread / odds)[()]
 
 
-def mrr_derivative(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+def mrr_derivative(*, strength: ArrayLike, sparsity: ArrayLike, num_answers: ArrayLike) -> Any:
     """Corollary 4.2, MRR: (1 - (1 - l beta)^(N+1)) / (l beta (N+1)); 1 in the limit l beta -> 0.
 
     Raises:
@@ -112,7 +113,7 @@ def mrr_derivative(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:
     return np.where(p == 0, 1.0, -np.expm1((n + 1) * np.log1p(-p)) / (safe * (n + 1)))[()]
 
 
-def hits_derivative(k: int, *, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+def hits_derivative(k: int, *, strength: ArrayLike, sparsity: ArrayLike, num_answers: ArrayLike) -> Any:
     """Corollary 4.3, Hits@K: P(Binomial(N, l beta) <= K - 1).
 
     Raises:
@@ -126,7 +127,7 @@ def hits_derivative(k: int, *, strength: Any, sparsity: Any, num_answers: Any) -
     return special.bdtr(np.minimum(k - 1, n), n, p)[()]
 
 
-def mrr_lemma_expectation(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+def mrr_lemma_expectation(*, strength: ArrayLike, sparsity: ArrayLike, num_answers: ArrayLike) -> Any:
     """Lemma 4.1 for MRR without correlation: [H_{N+1} - sum_{j=1}^{N+1} (1-l beta)^j / j] / (beta (N+1)).
 
     The sum over j is the integral of (1 - x^(N+1)) / (1 - x) over 0 .. 1 - l beta, and the bracket that
@@ -146,7 +147,7 @@ def mrr_lemma_expectation(*, strength: Any, sparsity: Any, num_answers: Any) -> 
     return ((ratio * weights).sum(-1) * p / 2 / (beta * (n + 1)))[()]
 
 
-def _positive_missing(strength: Any, sparsity: Any, num_answers: Any) -> tuple:
+def _positive_missing(strength: ArrayLike, sparsity: ArrayLike, num_answers: ArrayLike) -> tuple:
     """(l beta, N), checked and broadcast."""
     strength = checks.real("strength", strength, 0, 1)
     sparsity = checks.real("sparsity", sparsity, 0, 1, closed=False)

@@ -3,23 +3,24 @@
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.openworld import Setting, SettingArguments, grid
 
 
-class LogParts(NamedTuple):
+class _LogParts(NamedTuple):
     """ln(l1 beta (N+2)) + gamma, and what multiplies it: (l2/l1) / (beta (N+1))."""
 
     logarithm: Any
     factor: Any
 
 
-def _parts(setting: Setting) -> LogParts:
+def _parts(setting: Setting) -> _LogParts:
     l1, l2 = setting.conditional_strengths()
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithm = np.log(l1 * setting.sparsity * (setting.num_answers + 2.0)) + np.euler_gamma
-        return LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
+        return _LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
 
 
 def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
@@ -64,7 +65,7 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     return np.where(np.isfinite(bound), bound, np.nan)[()]
 
 
-def printed_error_bound(*, strength: Any, sparsity: Any, num_answers: Any) -> Any:
+def printed_error_bound(*, strength: ArrayLike, sparsity: ArrayLike, num_answers: ArrayLike) -> Any:
     """The error bound of Theorem 4.1, without correlation; `log_approximation_error_bound` is smaller.
 
     max(1 / (2 beta (N+1)^2), e / (1 - e) ln(1 / (l beta)) / (beta (N+1))) with e = (1 - l beta)^(N+1).

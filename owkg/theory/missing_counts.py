@@ -1,10 +1,11 @@
 """The distribution of the number of missing answers, given that at least one answer is in the test set."""
 
 from functools import reduce
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from scipy import special
 
 from owkg import checks
@@ -60,7 +61,7 @@ def _node_mixture(
 
 
 def missing_count_pmf(
-    missing: MissingModel, row: tuple, num_answers: Any, log_factorial: Float[Any, "size_plus_1"]
+    missing: MissingModel, row: tuple, num_answers: Shaped[Any, ""], log_factorial: Float[Any, "size_plus_1"]
 ) -> Float[Any, "counts"]:
     """P(m answers are missing | m < N) for m = 0, 1, ..., one entry fewer than the table of log j! has.
 
@@ -79,7 +80,9 @@ def missing_count_pmf(
     return pmf / xp.sum(pmf)
 
 
-def _poisson_binomial(xp: Any, probability: Float[Any, "events"], num_answers: Any) -> Float[Any, "events"]:
+def _poisson_binomial(
+    xp: ModuleType, probability: Float[Any, "events"], num_answers: Shaped[Any, ""]
+) -> Float[Any, "events"]:
     """P(m of the first `num_answers` events happen), by adding one event at a time."""
 
     def add(pmf, p):

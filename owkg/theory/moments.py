@@ -5,11 +5,13 @@ numerically. Given the number m of missing answers, and the number k of them cla
 ranks are those of a random order in two blocks, and both moments follow; docs/theory.md derives them.
 """
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -18,7 +20,7 @@ from owkg.openworld.setting import broadcast, pair
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.theory import grids, missing_counts
-from owkg.theory.grids import log_factorials, over_grid, prefix_sums
+from owkg.theory.grids import checked_prefix_sums, log_factorials, over_grid
 
 # Entries of an array of `given_missing` by NumPy: it stays in the second-level cache.
 _ENTRIES = 2**15
@@ -36,8 +38,8 @@ def given_missing(
     log_factorial: Float[Any, "size_plus_1"],
     missing_strength: Float[Any, ""],
     test_strength: Float[Any, ""],
-    num_answers: Any,
-    num_entities: Any,
+    num_answers: Shaped[Any, ""],
+    num_entities: Shaped[Any, ""],
 ) -> tuple[Float[Any, "size"], Float[Any, "size"]]:
     """E[M | m] and Var[M | m] for m = 0 .. size-1 missing answers (garbage from m = N on).
 
@@ -51,7 +53,7 @@ def given_missing(
     size = log_factorial.shape[0] - 1
     k = xp.arange(size)
 
-    def upto(rank: Any) -> Any:
+    def upto(rank: Int[Any, "..."]) -> Any:
         return xp.take(sums, rank, axis=1, mode="clip")
 
     (head1, head2), (next1, next2) = upto(k), upto(k + 1)
@@ -60,7 +62,7 @@ def given_missing(
     hit_square = hit * next2 / (k + 1)
     hit_pair = hit**2 * (next1**2 + next2) / ((k + 1.0) * (k + 2.0))
 
-    def with_missing(pmf: Any, m: Any) -> tuple[Any, Any]:
+    def with_missing(pmf: Float[Any, "..."], m: Int[Any, "..."]) -> tuple[Any, Any]:
         m = m[..., None]
         last = num_entities - num_answers + m + 1  # k + n
         # From k = m + 1 on, which no m reaches, n may run below 1.
@@ -78,7 +80,7 @@ def given_missing(
         second_given_m = xp.sum(pmf * (pair + (square - pair) / tests), axis=-1)
         return mean_given_m, second_given_m - mean_given_m**2
 
-    def one_more(pmf: Any) -> Any:
+    def one_more(pmf: Float[Any, "..."]) -> Any:
         """Binomial(m + 1, l1) from Binomial(m, l1), sums of positive terms."""
         positive = missing_strength * xp.concatenate([xp.zeros_like(pmf[:1]), pmf[:-1]])
         return (1 - missing_strength) * pmf + positive
@@ -145,7 +147,7 @@ def _sizes(num_answers: np.ndarray) -> list[int]:
 
 
 def _over_queries(
-    kernel: Any,
+    kernel: Callable[..., tuple[Any, ...]],
     metrics: tuple[RankWeight | str, ...],
     setting: Setting,
     conditional: tuple[Any, ...],
@@ -153,7 +155,7 @@ def _over_queries(
 ) -> tuple[Any, ...]:
     """The kernel over the grid, in arrays of about as many entries as each query has answers."""
     largest = int(np.max(setting.num_entities))
-    sums = tuple(prefix_sums(metric, largest) for metric in metrics)
+    sums = tuple(checked_prefix_sums(metric, largest) for metric in metrics)
 
     def of_size(size: int, setting: Setting, conditional: tuple[Any, ...]) -> tuple[Any, ...]:
         counts = missing_counts.parameters(missing, setting, size)
@@ -179,7 +181,7 @@ def moments(
     metric: RankWeight | str,
     *,
     missing: MissingModel = INDEPENDENT,
-    answer_weights: Any = None,
+    answer_weights: ArrayLike | None = None,
     **setting: Unpack[SettingArguments],
 ) -> Moments:
     """Exact mean and variance of a query's metric, given that the query has a test answer.
@@ -217,10 +219,10 @@ def moments(
 def conditional_moments(
     metric: RankWeight | str,
     *,
-    missing_strength: Any,
-    test_strength: Any,
+    missing_strength: ArrayLike,
+    test_strength: ArrayLike,
     missing: MissingModel = INDEPENDENT,
-    answer_weights: Any = None,
+    answer_weights: ArrayLike | None = None,
     **world: Unpack[World],
 ) -> Moments:
     """`moments` for l1 and l2 themselves, in the place of a strength and a correlation.
@@ -248,7 +250,9 @@ def _moments(
     return expectation, variance
 
 
-def _mixed(expectation: Any, variance: Any, answer_weights: Any) -> Moments:
+def _mixed(
+    expectation: Float[Any, "..."], variance: Float[Any, "..."], answer_weights: ArrayLike | None
+) -> Moments:
     """The moments of a query drawn with `answer_weights` along the last axis, or of each as it is."""
     if answer_weights is not None:
         weights = _normalised(answer_weights, np.shape(expectation))
@@ -274,7 +278,7 @@ def covariance(
     *,
     other_metric: RankWeight | str | None = None,
     missing: MissingModel = INDEPENDENT,
-    answer_weights: Any = None,
+    answer_weights: ArrayLike | None = None,
     **models: Unpack[PairArguments],
 ) -> Any:
     """Covariance of the metrics of two models on one query: they share its missing facts, nothing else.
@@ -304,7 +308,7 @@ def covariance(
     return (weights * (result + centred[0] * centred[1])).sum(-1)
 
 
-def _normalised(answer_weights: Any, shape: tuple[int, ...]) -> np.ndarray:
+def _normalised(answer_weights: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     weights = checks.real("answer_weights", answer_weights, 0, np.inf)
     if not shape or weights.shape != shape[-1:]:
         raise ArgumentError(

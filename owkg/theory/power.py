@@ -3,6 +3,7 @@
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
@@ -10,8 +11,8 @@ from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments
 from owkg.openworld.setting import pair
 from owkg.rank_weights import RankWeight
-from owkg.rank_weights.fitted import queries_needed
-from owkg.rank_weights.registry import checked
+from owkg.rank_weights.fitted import queries_for_consistency
+from owkg.rank_weights.registry import checked_metric
 from owkg.theory.moments import covariance, moments
 
 # Relative error of an expectation, a sum of some hundred rounded products.
@@ -19,7 +20,11 @@ _ROUNDING = 1e-14
 
 
 def _gap_and_variance(
-    metric: RankWeight | str, models: PairArguments, paired: bool, missing: MissingModel, answer_weights: Any
+    metric: RankWeight | str,
+    models: PairArguments,
+    paired: bool,
+    missing: MissingModel,
+    answer_weights: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """By how much the stronger model's mean is better, and the variance of one query's difference."""
     settings = pair(**models)
@@ -32,7 +37,7 @@ def _gap_and_variance(
         moments(metric, missing=missing, answer_weights=answer_weights, **setting.arguments())
         for setting in settings
     )
-    better = np.sign(difference) * (1 if checked(metric).larger_is_better else -1)
+    better = np.sign(difference) * (1 if checked_metric(metric).larger_is_better else -1)
     if answer_weights is not None:
         if np.any(better != better[..., :1]):
             raise ArgumentError("strength", "and `other_strength` must keep their order along the histogram.")
@@ -50,10 +55,10 @@ def _gap_and_variance(
 def inconsistency_probability(
     metric: RankWeight | str,
     *,
-    num_queries: Any,
+    num_queries: ArrayLike,
     paired: bool = False,
     missing: MissingModel = INDEPENDENT,
-    answer_weights: Any = None,
+    answer_weights: ArrayLike | None = None,
     **models: Unpack[PairArguments],
 ) -> Any:
     """P(the weaker of two models shows the better mean over `num_queries` queries).
@@ -89,10 +94,10 @@ def inconsistency_probability(
 def required_queries(
     metric: RankWeight | str,
     *,
-    inconsistency: Any,
+    inconsistency: ArrayLike,
     paired: bool = False,
     missing: MissingModel = INDEPENDENT,
-    answer_weights: Any = None,
+    answer_weights: ArrayLike | None = None,
     **models: Unpack[PairArguments],
 ) -> Any:
     """The fewest queries for which `inconsistency_probability` is at most `inconsistency`, in (0, 0.5).
@@ -120,18 +125,18 @@ def required_queries(
     tolerated = checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
     gap, spread = _gap_and_variance(metric, models, paired, missing, answer_weights)
     checks.common_shape(inconsistency=tolerated, models=gap)
-    return queries_needed(gap, spread, tolerated)
+    return queries_for_consistency(gap, spread, tolerated)
 
 
 def log_inconsistency_probability(
     *,
-    strength: Any,
-    other_strength: Any,
-    sparsity: Any,
-    num_answers: Any,
-    num_queries: Any,
-    variance: Any,
-    other_variance: Any = None,
+    strength: ArrayLike,
+    other_strength: ArrayLike,
+    sparsity: ArrayLike,
+    num_answers: ArrayLike,
+    num_queries: ArrayLike,
+    variance: ArrayLike,
+    other_variance: ArrayLike | None = None,
 ) -> Any:
     """Theorem 4.2 in the paper's form, for MRR without correlation: both means by the logarithm.
 
@@ -171,7 +176,13 @@ def log_inconsistency_probability(
 
 
 def log_required_queries(
-    *, strength: Any, difference: Any, sparsity: Any, num_answers: Any, variance: Any, inconsistency: Any
+    *,
+    strength: ArrayLike,
+    difference: ArrayLike,
+    sparsity: ArrayLike,
+    num_answers: ArrayLike,
+    variance: ArrayLike,
+    inconsistency: ArrayLike,
 ) -> Any:
     """Corollary 4.4 in the paper's form, for MRR: c / difference^2, c = 2 (beta l (N+1) z)^2 V; not rounded.
 
@@ -207,7 +218,7 @@ def log_required_queries(
     return (2 * v * (beta * l * (answers + 1) * z / change) ** 2)[()]
 
 
-def _positive(name: str, value: Any) -> np.ndarray:
+def _positive(name: str, value: ArrayLike) -> np.ndarray:
     strength = checks.real(name, value, 0, 1)
     checks.require(name, strength, strength > 0, "in (0, 1]")
     return strength

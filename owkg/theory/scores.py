@@ -13,7 +13,7 @@ from owkg.openworld.prediction import shift
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.theory import missing_counts
-from owkg.theory.grids import binomial_pmf, log_factorials, over_grid, prefix_sums
+from owkg.theory.grids import binomial_pmf, checked_prefix_sums, log_factorials, over_grid
 
 # Steps of the trapezoidal rule over the test answer's score, at first; doubled until the mean settles. On a
 # smooth integrand that vanishes at both ends the rule converges geometrically once a step resolves it.
@@ -78,7 +78,7 @@ def score_expectation(
     largest = int(np.max(others))
     # Ten standard deviations of the widest binomial, either side.
     window = min(padded_size(10 * np.sqrt(largest) + 64), padded_size(largest + 1))
-    weights = np.diff(prefix_sums(metric, np.max(queries.num_entities))[0])
+    weights = np.diff(checked_prefix_sums(metric, np.max(queries.num_entities))[0])
     shared = (weights, log_factorials(size + 1), log_factorials(padded_size(largest + 1)))
     rows = (
         mu_missing,

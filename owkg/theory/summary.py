@@ -1,16 +1,18 @@
 """All closed forms of one setting at once, as plain numbers."""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Unpack
+from collections.abc import Mapping
+from typing import Any, Literal, SupportsFloat, Unpack
 
 import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.openworld import INDEPENDENT, MissingModel, PairArguments, SettingArguments
-from owkg.rank_weights import MRR, RankWeight
-from owkg.rank_weights.registry import checked_metrics
+from owkg.rank_weights import MRR
+from owkg.rank_weights.registry import Metrics, checked_metrics
 from owkg.theory.lemma import lemma_derivative, lemma_expectation
 from owkg.theory.logarithm import log_approximation, log_approximation_error_bound
 from owkg.theory.moments import moments
@@ -28,11 +30,11 @@ _KEYS = (
 
 
 def closed_forms(
-    metrics: RankWeight | str | Iterable[RankWeight | str],
+    metrics: Metrics,
     *,
     prediction: Literal["classification", "score"] = "classification",
     missing: MissingModel = INDEPENDENT,
-    answer_weights: Any = None,
+    answer_weights: ArrayLike | None = None,
     **setting: Unpack[SettingArguments],
 ) -> list[dict[str, Any]]:
     """Mean, variance, Lemma 4.1 with its slope, and the logarithm of Theorem 4.1, for each metric.
@@ -61,7 +63,7 @@ def closed_forms(
         raise ArgumentError("prediction", f"must be classification or score, got {prediction!r}.")
     shares = _one_setting(answer_weights, setting)
 
-    def mean(values: Any) -> float | None:
+    def mean(values: Float[np.ndarray, "..."] | float) -> float | None:
         return _number(values if shares is None else np.average(values, weights=shares))
 
     rows = []
@@ -83,12 +85,12 @@ def closed_forms(
 
 
 def queries_to_tell_apart(
-    metrics: RankWeight | str | Iterable[RankWeight | str],
+    metrics: Metrics,
     *,
     inconsistency: float = 0.05,
     num_queries: int | None = None,
     missing: MissingModel = INDEPENDENT,
-    answer_weights: Any = None,
+    answer_weights: ArrayLike | None = None,
     **setting: Unpack[PairArguments],
 ) -> list[dict[str, Any]]:
     """Required queries of two models, on separate and on shared (paired) test sets, for each metric.
@@ -119,15 +121,16 @@ def queries_to_tell_apart(
         for suffix, paired in (("", False), ("_paired", True)):
             needed = _number(required_queries(metric, **given, inconsistency=inconsistency, paired=paired))
             row[f"required_queries{suffix}"] = None if needed is None else int(needed)
-        for suffix, paired in (("", False), ("_paired", True)) if num_queries is not None else ():
-            row[f"inconsistency_probability{suffix}"] = _number(
-                inconsistency_probability(metric, **given, num_queries=num_queries, paired=paired)
-            )
+        if num_queries is not None:
+            for suffix, paired in (("", False), ("_paired", True)):
+                row[f"inconsistency_probability{suffix}"] = _number(
+                    inconsistency_probability(metric, **given, num_queries=num_queries, paired=paired)
+                )
         rows.append(row)
     return rows
 
 
-def _one_setting(answer_weights: Any, setting: Mapping[str, Any]) -> np.ndarray | None:
+def _one_setting(answer_weights: ArrayLike | None, setting: Mapping[str, Any]) -> np.ndarray | None:
     """The checked weights of the histogram; ValueError if the setting is several, but in `num_answers`."""
     for name, value in setting.items():
         if value is not None and (name != "num_answers" or answer_weights is None):
@@ -143,7 +146,7 @@ def _one_setting(answer_weights: Any, setting: Mapping[str, Any]) -> np.ndarray 
     return shares
 
 
-def _number(value: Any) -> float | None:
+def _number(value: SupportsFloat) -> float | None:
     """A float; None where it is not finite."""
     value = float(value)
     return value if math.isfinite(value) else None

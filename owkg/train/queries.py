@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from owkg import kg
 from owkg.errors import ArgumentError
-from owkg.kg.triples import query_parts
+from owkg.kg.triples import query_ids
 from owkg.models import SIDES
 from owkg.train.config import Training
 
@@ -111,7 +111,7 @@ def taken(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Que
 
 def _every(facts: np.ndarray, columns: list[Array], weight: Array, known: kg.KnownAnswers) -> Queries:
     """A query a fact; `columns` of the facts, on the device."""
-    start, stop = kg.answer_ranges(known, *query_parts(facts, known.side)[:2])
+    start, stop = kg.answer_ranges(known, *query_ids(facts, known.side)[:2])
     asked = columns if known.side == "tail" else columns[::-1]
     start, stop, answers = _arrays(start, stop, known.answers)
     return Queries(*asked, start=start, stop=stop, weight=weight, answers=answers)
@@ -135,7 +135,7 @@ def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.nda
 
     The code of Sun et al. 2019 counts each from 4.
     """
-    ranges = [kg.answer_ranges(k, *query_parts(facts, k.side)[:2]) for k in known]
+    ranges = [kg.answer_ranges(k, *query_ids(facts, k.side)[:2]) for k in known]
     return 1 / np.sqrt(sum(stop - start for start, stop in ranges) + 2 * _COUNTED_FROM)
 
 

@@ -74,7 +74,7 @@ def one_split(data: align.Alignment, study: Study, split: int, train_pairs: int,
     pairs = len(data.train) + len(data.test)
     own = align.split_pairs(data, train_pairs / pairs, split)
     config = align.Config(dim=study.dim, steps=study.steps, seed=split)
-    left, right = (align.train if model == TRAINED else align.initial_embeddings)(own, config)
+    left, right = (align.train_gcn if model == TRAINED else align.initial_embeddings)(own, config)
     rows = []
     for count in (n for n in study.test_pairs if n <= len(own.test)):
         # The last pairs, whatever the model trains on: the same ones for all models of this split.

@@ -112,5 +112,6 @@ def _of_answers(
 ) -> Float64[np.ndarray, "checkpoints answers"]:
     if isinstance(metric, RankWeight):
         return tie_expectation(metric, low, high)
+    assert candidates is not None
     loss = probe_loss(metric.sharpness)
     return 1 - tie_expectation(loss, low, high) / tie_expectation(loss, candidates, candidates)

@@ -248,9 +248,11 @@ def _worlds_folder(preset: Preset, worlds: Path | None, out: Path, seed: int) ->
     folder = out / "worlds" / f"{preset}-seed{seed}"
     if folder.is_dir():
         return folder
-    small = {"num_trees": 8, "max_tree_size": 80} if preset is Preset.QUICK else {}
+    small: dict[str, Any] = {}
+    asked: dict[str, Any] = _AS_PUBLISHED
+    if preset is Preset.QUICK:
+        small, asked = {"num_trees": 8, "max_tree_size": 80}, {"num_queries": 200, "min_answers": 4}
     closed = closed_graph(sample_people(**small), ontology("published"))
-    asked = {"num_queries": 200, "min_answers": 4} if preset is Preset.QUICK else _AS_PUBLISHED
     densities = (0.95, 0.75) if preset is Preset.QUICK else (0.95, 0.85, 0.75, 0.65)
     drawn = (sample(closed, density=d, train_rate=0.7, nested=True, seed=seed, **asked) for d in densities)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from owkg.kg import KnowledgeGraph, entity_popularity
 from owkg.metrics import Ties, Weighting, evaluate, metric, probe, tasks, tasks_of
 from owkg.metrics.query_sums import task_weight
 from owkg.plots.figure import COLOURS, figure, save_figure
-from owkg.plots.histogram import rank_edges, rank_histogram
+from owkg.plots.histogram import binned_ranks, rank_edges
 from owkg.plots.ranks import rank_figures
 from simulations.probe2026.models import DataSet, Graphs, Seeds, Tables, data_sets
 from simulations.probe2026.table2 import ROBUSTNESS, SHARPNESS
@@ -34,7 +34,7 @@ def by_rank(one: DataSet) -> pl.DataFrame:
     for model, ranks in one.ranks.items():
         found = tasks_of(ranks)[0]
         edges = rank_edges(int(found.candidates.max()))
-        shares = rank_histogram(found, edges).realistic
+        shares = binned_ranks(found, edges).realistic
         bins = zip(edges[:-1].tolist(), (edges[1:] - 1).tolist(), shares.tolist(), strict=True)
         rows += [(model, *row) for row in bins]
     return pl.DataFrame(rows, schema=["model", "first", "last", "share"], orient="row")

@@ -12,7 +12,7 @@ from scipy import stats
 
 from owkg import checks
 from owkg.rank_weights import RankWeight, tie_expectation
-from owkg.rank_weights.registry import checked
+from owkg.rank_weights.registry import checked_metric
 from owkg.theory import covariance, moments
 
 
@@ -56,7 +56,7 @@ def measured_strength(metric: RankWeight, value: Any, num_answers: Any, num_enti
         >>> round(float(measured_strength(MRR, 0.4, [3, 5, 5], 5000)), 4)
         0.3989
     """
-    checked(metric)
+    checked_metric(metric)
     read = checks.real("value", value, -np.inf, np.inf)
     answers, counts, entities = _queries(num_answers, num_entities)
     last = entities - answers + 1

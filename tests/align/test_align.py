@@ -13,7 +13,7 @@ import owkg
 from owkg import align
 from owkg.align import Alignment, Config
 from owkg.align.gcn import adjacency, convolved
-from owkg.align.sparse import product, sparse_matrix
+from owkg.align.sparse import sparse_matrix, sparse_product
 from owkg.kg import KnowledgeGraph
 from owkg.models.similarity import minus_l1
 from owkg.ranks.table import validated
@@ -131,9 +131,9 @@ def test_a_product_and_its_derivative_are_those_of_the_matrix():
     matrix[7] = 0
     matrix = matrix.tocsr()
     shaped = sparse_matrix(matrix)
-    np.testing.assert_allclose(product(shaped, dense), matrix @ dense, atol=1e-5)
+    np.testing.assert_allclose(sparse_product(shaped, dense), matrix @ dense, atol=1e-5)
     slope = rng.standard_normal((90, 5)).astype(np.float32)
-    _, back = jax.vjp(lambda x: product(shaped, x), dense)
+    _, back = jax.vjp(lambda x: sparse_product(shaped, x), dense)
     np.testing.assert_allclose(back(jnp.asarray(slope))[0], matrix.T @ slope, atol=1e-5)
 
 
@@ -162,7 +162,7 @@ def test_without_training_pairs_random_embeddings_are_convolved():
     np.testing.assert_allclose(np.linalg.norm(raw, axis=1), 1, rtol=1e-6)
     weights = adjacency(data).toarray()
     plain = weights @ np.maximum(weights @ raw, 0)
-    np.testing.assert_allclose(np.concatenate(align.train(data, config)), plain, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate(align.train_gcn(data, config)), plain, atol=1e-6)
     np.testing.assert_allclose(convolved(sparse_matrix(adjacency(data)), 3 * raw), plain, atol=1e-6)
 
 
@@ -171,13 +171,13 @@ def test_two_views_of_one_world_are_aligned():
     data = align.split_pairs(views, 0.3, 0)
     told = []
     config = Config(dim=32, steps=25)
-    found = align.train(data, config, on_progress=lambda done, total: told.append((done, total)))
+    found = align.train_gcn(data, config, on_progress=lambda done, total: told.append((done, total)))
     values = owkg.evaluate(align.rank_embeddings(data, *found), ["hits@1", "amri"], ci=None)["value"]
     assert values[0] > 0.4
     assert values[1] > 0.95
     assert told == [(10, 25), (20, 25), (25, 25)]
-    np.testing.assert_array_equal(found[0], align.train(data, config)[0])
-    assert (found[0] != align.train(data, Config(dim=32, steps=25, seed=1))[0]).any()
+    np.testing.assert_array_equal(found[0], align.train_gcn(data, config)[0])
+    assert (found[0] != align.train_gcn(data, Config(dim=32, steps=25, seed=1))[0]).any()
 
 
 def test_raw_embeddings_are_chance():
@@ -358,13 +358,15 @@ def test_embeddings_come_back_also_in_another_order(tmp_path):
     data = made(ONE_TO_ONE)
     left, right = np.random.default_rng(0).standard_normal((2, 7, 3))
     left = left[:6]
-    align.write_embeddings(tmp_path / "e.npz", data, left, right)
-    for found, given in zip(align.read_embeddings(tmp_path / "e.npz", data), (left, right), strict=True):
+    align.write_entity_embeddings(tmp_path / "e.npz", data, left, right)
+    for found, given in zip(
+        align.read_entity_embeddings(tmp_path / "e.npz", data), (left, right), strict=True
+    ):
         np.testing.assert_array_equal(found, given)
     order = np.random.default_rng(1).permutation(7)
     names = np.array(data.right.entities)[order]
     np.savez(tmp_path / "moved.npz", left=left, right=right[order], right_labels=names)
-    np.testing.assert_array_equal(align.read_embeddings(tmp_path / "moved.npz", data)[1], right)
+    np.testing.assert_array_equal(align.read_entity_embeddings(tmp_path / "moved.npz", data)[1], right)
     matrix = left @ right.T
     np.savez(tmp_path / "matrix.npz", similarity=matrix[:, order], right_labels=names)
     np.testing.assert_array_equal(align.read_similarity(tmp_path / "matrix.npz", data), matrix)
@@ -392,13 +394,13 @@ def test_embeddings_come_back_also_in_another_order(tmp_path):
 def test_bad_files_of_embeddings_are_named(tmp_path, arrays, message):
     np.savez(tmp_path / "e.npz", **arrays)
     with pytest.raises(ValueError, match=f"e.npz: {message}"):
-        align.read_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
+        align.read_entity_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
 
 
 def test_no_pickle_is_loaded(tmp_path):
     np.savez(tmp_path / "e.npz", left=np.array([object()]), right=np.ones((7, 2)))
     with pytest.raises(ValueError, match=r"must be an \.npz file of plain arrays"):
-        align.read_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
+        align.read_entity_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
 
 
 @pytest.mark.parametrize("similarity", ["l1", "l2", "dot", "cosine"])

@@ -10,7 +10,7 @@ import pytest
 import owkg
 from owkg.auditing import best_weight_of
 from owkg.rank_weights import binned_weight, focus_of, rank_weight
-from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted
+from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted_weights
 
 Z = 1.6448536269514722**2
 LAST = 14541
@@ -105,10 +105,10 @@ def test_held_out_is_honest_and_in_sample_is_not(least):
     flattered, honest = [], []
     for sample in range(60):
         change = all_queries[rng.integers(len(all_queries), size=1000)]
-        found = fitted(change, ends, focus, 0.05, sample)
+        found = fitted_weights(change, ends, focus, 0.05, sample)
         flattered.append(snr(found.required_queries.item()) - true(found.weights[0]))
         halves = np.array_split(np.random.default_rng(sample).permutation(1000), 2)
-        fits = [fitted(change[half], ends, focus, 0.05, 0).weights[0] for half in halves]
+        fits = [fitted_weights(change[half], ends, focus, 0.05, 0).weights[0] for half in halves]
         honest.append(snr(found.held_out.item()) - np.mean([true(fit) for fit in fits]))
     error = [4 * np.std(one, ddof=1) / np.sqrt(60) for one in (flattered, honest)]
     assert np.mean(flattered) > error[0]
@@ -120,7 +120,7 @@ def test_held_out_of_equal_systems_promises_nothing():
     """Where neither is ahead, a fitted weight finds that the first is; on other queries it is a coin toss."""
     ends, focus = bin_ends(LAST), np.array([0.0])
     found = [
-        fitted(bin_changes(*ranks(np.random.default_rng(s), 400, 0.0), ends), ends, focus, 0.05, s)
+        fitted_weights(bin_changes(*ranks(np.random.default_rng(s), 400, 0.0), ends), ends, focus, 0.05, s)
         for s in range(60)
     ]
     assert np.isfinite([one.required_queries for one in found]).mean() > 0.9

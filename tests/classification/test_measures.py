@@ -10,12 +10,12 @@ from sklearn import metrics as sk
 from owkg.classification import METRICS
 from owkg.classification.measures import (
     INFLUENCES,
-    average_precision,
-    average_precision_influence,
+    _average_precision,
+    _average_precision_influence,
+    _pr_auc,
+    _roc_auc_influence,
     curve,
-    pr_auc,
     roc_auc,
-    roc_auc_influence,
 )
 
 PEERS = {
@@ -60,7 +60,7 @@ def test_weights_are_those_of_scikit_learn(rng):
     positive, weight = label == "positive", rng.uniform(0.1, 3, 60)
     found = curve(score, positive, weight)
     precision, recall, _ = sk.precision_recall_curve(positive, score, sample_weight=weight)
-    areas = roc_auc(found), average_precision(found), pr_auc(found)
+    areas = roc_auc(found), _average_precision(found), _pr_auc(found)
     expected = (
         sk.roc_auc_score(positive, score, sample_weight=weight),
         sk.average_precision_score(positive, score, sample_weight=weight),
@@ -75,16 +75,16 @@ def test_areas_by_their_definitions():
     pairs = [(a > b) + (a == b) / 2 for a in score[positive] for b in score[~positive]]
     found = curve(score, positive)
     assert roc_auc(found) == np.mean(pairs)
-    assert average_precision(found) == pytest.approx((1 + 2 / 4) / 2)
+    assert _average_precision(found) == pytest.approx((1 + 2 / 4) / 2)
     points = [(0, 1), (0.5, 1), (0.5, 0.5), (1, 0.5), (1, 0.4)]
-    assert pr_auc(found) == pytest.approx(np.trapezoid(*zip(*[(y, x) for x, y in points], strict=True)))
+    assert _pr_auc(found) == pytest.approx(np.trapezoid(*zip(*[(y, x) for x, y in points], strict=True)))
 
 
 @pytest.mark.parametrize("name", ["roc-auc", "average-precision"])
 def test_influences_of_areas_are_derivatives_by_weight(rng, name):
     measure, influence = {
-        "roc-auc": (roc_auc, roc_auc_influence),
-        "average-precision": (average_precision, average_precision_influence),
+        "roc-auc": (roc_auc, _roc_auc_influence),
+        "average-precision": (_average_precision, _average_precision_influence),
     }[name]
     label, score, _ = draw(rng, 25)
     positive = label == "positive"
@@ -128,7 +128,7 @@ def test_what_is_not_defined_is_nan():
     called = np.array(["negative", "negative"])
     for name in ("roc-auc", "precision"):
         assert np.isnan(METRICS[name](label, score, called, 0.95).value)
-    assert np.isnan(average_precision(curve(score, np.zeros(2, bool))))
+    assert np.isnan(_average_precision(curve(score, np.zeros(2, bool))))
     assert METRICS["average-precision"](label, score, called, 0.95).value == 1
     assert METRICS["f1"](label, score, called, 0.95).value == 0
 

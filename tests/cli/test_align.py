@@ -50,7 +50,7 @@ def test_json_and_embeddings_that_are_read_again(data, call):
     assert code == 0
     assert [row["both"] for row in again["results"]] == [row["both"] for row in first]
     pairs = align.read_alignment(data)
-    embeddings = align.read_embeddings(data.parent / "e.npz", pairs)
+    embeddings = align.read_entity_embeddings(data.parent / "e.npz", pairs)
     matched = align.assigned(align.similarity_of_pairs(pairs, embeddings))
     assert again["assigned"] == matched.mean()
 

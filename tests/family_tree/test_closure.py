@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from family_tree import People, closed_graph, closure, fact_counts, ontology, sample_people
-from family_tree.closure import blocks
+from family_tree.closure import family_blocks
 
 PUBLISHED = ontology("published")
 
@@ -41,11 +41,11 @@ def test_families_whose_ids_are_mixed(seed, block_size, make_people):
 def test_blocks_hold_whole_families_and_no_more_than_asked():
     edges = family_of_three() + family_of_three(shift=4) + family_of_three(shift=7)  # 3 is alone
     people = People(pl.Series([str(i) for i in range(10)]), np.arange(10) % 2 == 0, np.array(edges, np.int32))
-    assert list(blocks(people, 1)) == [(0, 3), (3, 4), (4, 7), (7, 10)]
-    assert list(blocks(people, 4)) == [(0, 4), (4, 10)]
-    assert list(blocks(people, 100)) == [(0, 10)]
+    assert list(family_blocks(people, 1)) == [(0, 3), (3, 4), (4, 7), (7, 10)]
+    assert list(family_blocks(people, 4)) == [(0, 4), (4, 10)]
+    assert list(family_blocks(people, 100)) == [(0, 10)]
     mixed = people._replace(parents=np.array([[0, 5], [1, 5], [2, 3], [7, 8]], np.int32))
-    assert list(blocks(mixed, 1)) == [(0, 6), (6, 7), (7, 9), (9, 10)]
+    assert list(family_blocks(mixed, 1)) == [(0, 6), (6, 7), (7, 9), (9, 10)]
 
 
 def test_counts_are_those_of_the_facts(make_people):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from family_tree import People, sample_people
 from family_tree.families import couples, family, family_numbers
-from family_tree.layout import Layout, layout
+from family_tree.layout import FamilyLayout, layout
 
 LIMITS = st.fixed_dictionaries(
     {
@@ -43,7 +43,7 @@ def drawn(female, edges) -> People:
     return People(labels, np.asarray(female, bool), np.array(edges, np.int32).reshape(-1, 2))
 
 
-def check(people: People, places: Layout) -> None:
+def check(people: People, places: FamilyLayout) -> None:
     """What every drawing keeps to."""
     parent, child = people.parents.T
     assert places.row.min() == 0
@@ -63,12 +63,12 @@ def check(people: People, places: Layout) -> None:
             assert right < start or end < left
 
 
-def extent(one, places: Layout) -> tuple[float, float]:
+def extent(one, places: FamilyLayout) -> tuple[float, float]:
     ends = [*(at for at, _ in one.drops), *places.x[list(one.children)]]
     return min(ends), max(ends)
 
 
-def crossings(places: Layout) -> int:
+def crossings(places: FamilyLayout) -> int:
     """Pairs of straight lines from parents to children that cross."""
     lines = defaultdict(list)
     for one in places.families:
@@ -93,7 +93,7 @@ def test_sampled_families(limits):
         assert row == places.row[one.parents[0]]
 
 
-def neighbours(places: Layout):
+def neighbours(places: FamilyLayout):
     for row in range(int(places.row.max()) + 1):
         who = np.flatnonzero(places.row == row)
         yield from pairwise(who[np.argsort(places.x[who])].tolist())

@@ -142,7 +142,7 @@ def test_folders_that_pykeen_saves(trained, tmp_path):
     """Metrics and triples are read; the pickled model is not."""
     result, _ = trained
     result.save_to_directory(tmp_path)
-    read = pykeen.results(tmp_path / "results.json")
+    read = pykeen.read_metrics(tmp_path / "results.json")
     theirs = result.metric_results.to_flat_dict()
     for side, ties, _, key, value in read.rows():
         assert value == pytest.approx(theirs[f"{side}.{ties}.{key}"])
@@ -181,10 +181,10 @@ def test_other_things(call, message):
 def test_results_of_another_kind(tmp_path):
     (tmp_path / "a.json").write_text("[1,")
     with pytest.raises(ValueError, match=r"a\.json, line 1: is no JSON"):
-        pykeen.results(tmp_path / "a.json")
+        pykeen.read_metrics(tmp_path / "a.json")
     (tmp_path / "b.json").write_text(json.dumps([1]))
     with pytest.raises(ValueError, match=r"b\.json: must hold metrics"):
-        pykeen.results(tmp_path / "b.json")
+        pykeen.read_metrics(tmp_path / "b.json")
 
 
 def test_owkg_does_not_import_pykeen():

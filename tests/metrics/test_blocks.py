@@ -7,7 +7,7 @@ import pytest
 from owkg.metrics import Ties, blocks, chance, default_metrics, evaluate, metric, queries, tasks, tasks_of
 from owkg.metrics.blocks import Block, ordered, whole_block
 from owkg.rank_weights import HMR, IMR, MRR
-from owkg.stats import Interval
+from owkg.stats import IntervalMethod
 
 NAMES = [*(one.name for one in default_metrics(popularity=True)), "zmacro-map@3", "amacro-mrr", "macro-mr"]
 
@@ -40,7 +40,7 @@ def test_blocks_of_few_tasks_give_what_one_block_gives(table, monkeypatch):
     _same(evaluate(made, wanted, draws=500), expected)
 
 
-@pytest.mark.parametrize("interval", list(Interval))
+@pytest.mark.parametrize("interval", list(IntervalMethod))
 def test_the_order_of_rows_changes_no_number(table, interval):
     wanted = [metric(name) for name in ("mrr", "amri", "gmr", "macro-mrr", "median_rank")]
     options = {"interval": interval, "replicates": 50, "draws": 500, "ties": ["exact"]}

@@ -7,7 +7,7 @@ from scipy import stats
 
 from owkg.metrics import Ties, evaluate, metric, tasks, tasks_of
 from owkg.metrics.median import distribution, quantile, rank_histogram, resampled_medians
-from owkg.stats import Interval
+from owkg.stats import IntervalMethod
 from owkg.stats.bootstrap import bounds, resampled_sums
 
 KEY = jax.random.key(7)
@@ -113,7 +113,7 @@ def test_bca_of_skewed_numbers_is_not_the_percentile():
     made = _tasks(30)
     by = {
         kind: evaluate(made, [metric("gmr")], interval=kind, replicates=5000)[Ties.EXACT]["gmr"]
-        for kind in Interval
+        for kind in IntervalMethod
     }
     assert len({estimate.ci_low for estimate in by.values()}) == 3
     assert len({estimate.value for estimate in by.values()}) == 1
@@ -151,22 +151,22 @@ def test_keys_decide(full_table):
 
 def test_bounds():
     replicates = np.random.default_rng(0).normal(3, 1, 200_001)
-    low, high = bounds(Interval.PERCENTILE, 3.0, replicates, 0.95)
+    low, high = bounds(IntervalMethod.PERCENTILE, 3.0, replicates, 0.95)
     np.testing.assert_allclose((low, high), (3 - 1.96, 3 + 1.96), atol=0.02)
     # No bias and no acceleration: BCa is the percentile.
-    np.testing.assert_allclose(bounds(Interval.BCA, 3.0, replicates, 0.95), (low, high), atol=0.02)
+    np.testing.assert_allclose(bounds(IntervalMethod.BCA, 3.0, replicates, 0.95), (low, high), atol=0.02)
     # Bias alone: the ends are Phi(2 z0 +- 1.96).
-    shifted = bounds(Interval.BCA, 3.1, replicates, 0.95)
+    shifted = bounds(IntervalMethod.BCA, 3.1, replicates, 0.95)
     np.testing.assert_allclose(shifted, (3.2 - 1.96, 3.2 + 1.96), atol=0.03)
     # Acceleration alone.
     influence = np.array([-1.0] * 9 + [9.0])
     a = np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)
     ends = [3 + z / (1 - a * z) for z in (-1.95996, 1.95996)]
-    found = bounds(Interval.BCA, 3.0, replicates, 0.95, influence)
+    found = bounds(IntervalMethod.BCA, 3.0, replicates, 0.95, influence)
     np.testing.assert_allclose(found, ends, atol=0.05)
-    assert np.isnan(bounds(Interval.BCA, np.nan, replicates, 0.95)).all()
-    assert np.isnan(bounds(Interval.BCA, 3.0, np.append(replicates, np.nan), 0.95)).all()
-    assert bounds(Interval.BCA, 2.0, np.full(9, 2.0), 0.95) == (2, 2)
+    assert np.isnan(bounds(IntervalMethod.BCA, np.nan, replicates, 0.95)).all()
+    assert np.isnan(bounds(IntervalMethod.BCA, 3.0, np.append(replicates, np.nan), 0.95)).all()
+    assert bounds(IntervalMethod.BCA, 2.0, np.full(9, 2.0), 0.95) == (2, 2)
 
 
 @pytest.mark.parametrize("replicates", [0, 1, -5, 2.5, "10", None, float("nan")])

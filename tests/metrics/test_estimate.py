@@ -10,7 +10,7 @@ from owkg.metrics.estimate import adjusted_chance, adjusted_value, plain_chance,
 from owkg.metrics.median import below, distribution, quantile, rank_histogram, woodruff
 from owkg.metrics.query_sums import query_sums_by_ties
 from owkg.rank_weights import MR, MRR
-from owkg.stats import Interval
+from owkg.stats import IntervalMethod
 from owkg.stats.interval import share_limits
 
 AVERAGED = ["mrr", "mr", "hits@3", "amr", "amri", "amrr", "zmr", "zmrr", "ahits@3", "zhits@3"]
@@ -105,7 +105,7 @@ def test_limits_of_a_share_by_binomial_sums(k, n):
 
 
 @pytest.mark.parametrize("ranks", [[1] * 20, [7] * 20, [1] * 19 + [2], [30] * 20])
-@pytest.mark.parametrize("interval", list(Interval))
+@pytest.mark.parametrize("interval", list(IntervalMethod))
 def test_no_interval_of_a_sample_has_width_0(ranks, interval):
     names = ["mrr", "hits@1", "hits@10", "mr", "amri", "amrr", "zmrr", "gmr", "hmr", "imr", "macro-mrr"]
     wanted = [metric(name) for name in names]
@@ -216,13 +216,13 @@ def test_one_query_has_no_interval():
     for query in (None, [0, 0, 0]):
         size = 1 if query is None else 3
         made = tasks(np.full(size, 2), candidates=9, query=query, popularity=np.zeros(size, int))
-        for interval in Interval:
+        for interval in IntervalMethod:
             found = evaluate(
                 made, [metric(name) for name in names], interval=interval, replicates=5, ties=["exact"]
             )[Ties.EXACT]
             for name in names:
                 assert np.isfinite(found[name].value), name
-                if interval is Interval.ANALYTIC:
+                if interval is IntervalMethod.ANALYTIC:
                     assert np.isnan(found[name].standard_error), name
                     assert np.isnan([found[name].ci_low, found[name].ci_high]).all(), name
 
@@ -299,7 +299,7 @@ def test_coverage_of_the_bootstrap(truth, interval):
         assert 0.84 < share < 0.96, (name, share)
 
 
-@pytest.mark.parametrize("interval", list(Interval))
+@pytest.mark.parametrize("interval", list(IntervalMethod))
 def test_a_higher_level_is_wider(full_table, interval):
     made, _ = tasks_of(full_table)
     names = ["mrr", "mr", "gmr", "amri", "zmrr", "median_rank", "macro-map@5"]

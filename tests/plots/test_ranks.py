@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from owkg.metrics import Ties, evaluate, probe, tasks
 from owkg.plots.figure import blank_panels, figure, panel_grid, save_figure, write_figure
-from owkg.plots.histogram import draw_histograms, rank_edges, rank_histogram
+from owkg.plots.histogram import binned_ranks, draw_histograms, rank_edges
 from owkg.plots.probe import ROBUSTNESS, SHARPNESS, draw_lines, draw_order, draw_surfaces, probe_surface
 from owkg.plots.ranks import rank_figures
 
@@ -63,7 +63,7 @@ def test_shares_are_those_of_counting(rows):
     low, tied, more, weight = (np.array(column) for column in zip(*rows, strict=True))
     ranks = tasks(low, low + tied, low + tied + more, weight=weight)
     edges = rank_edges(int(ranks.candidates.max()))
-    found = rank_histogram(ranks, edges)
+    found = binned_ranks(ranks, edges)
     for rank, shares in (
         (low, found.optimistic),
         (low + tied, found.pessimistic),
@@ -90,7 +90,7 @@ def steps(panel):
 def test_panels_show_the_histogram_and_chance():
     ranks = tasks(GOOD, candidates=60)
     panel = drawn({"good": ranks})[0, 0]
-    found = rank_histogram(ranks, rank_edges(60))
+    found = binned_ranks(ranks, rank_edges(60))
     shown = steps(panel)
     assert set(shown) == {"realistic ranks", "by chance"}
     np.testing.assert_array_equal(shown["realistic ranks"], found.realistic)

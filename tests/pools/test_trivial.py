@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from owkg.kg import KnowledgeGraph, read_graph, relation_categories
 from owkg.kg.names import query_text
-from owkg.pools.trivial import Rule, rule_counts, trivial
+from owkg.pools.trivial import TrivialRule, rule_counts, trivial
 
 ENTITIES, RELATIONS = tuple("abcdefghij"), tuple("rstu")
 TRIPLE = ["head", "relation", "tail"]
@@ -72,7 +72,7 @@ def test_rules_against_a_loop(seed, min_share, both):
     found = trivial(frame, graph, **options)
     assert found.drop("rule").equals(frame)
     assert found["rule"].to_list() == ["functional" if f else "type" if t else None for f, t in held]
-    for i, rule in enumerate(Rule):
+    for i, rule in enumerate(TrivialRule):
         alone = trivial(frame, graph, rules=[rule], **options)["rule"]
         assert alone.to_list() == [rule.value if one[i] else None for one in held]
     counts = dict(rule_counts(found).rows())

@@ -128,10 +128,10 @@ def test_known_answers_of_a_graph_leave_the_candidates():
 def test_loops_over_batches_of_any_size_compile_a_handful_of_times():
     scores, target = np.zeros((64, 23), np.float32), np.zeros(64, int)
     ranks_from_scores(scores, target)
-    before = kernels.counts._cache_size()
+    before = kernels.score_counts._cache_size()
     for size in range(1, 65):
         ranks_from_scores(scores[:size], target[:size])
-    assert kernels.counts._cache_size() - before <= 6
+    assert kernels.score_counts._cache_size() - before <= 6
 
 
 # --- bad input

@@ -31,7 +31,7 @@ def browser():
 @pytest.fixture(scope="module")
 def file(audit, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "audit.html"
-    report.write(audit, path)
+    report.write_report(audit, path)
     return path
 
 
@@ -220,7 +220,7 @@ def test_paper_is_light_and_hides_nothing(opened):
 
 def test_sixty_six_pairs_are_drawn(opened, make, tmp_path):
     names = [f"a model of some length {i}" for i in range(12)]
-    report.write(make(names, sparsities=10, correlations=25), tmp_path / "many.html")
+    report.write_report(make(names, sparsities=10, correlations=25), tmp_path / "many.html")
     shown = opened(tmp_path / "many.html")
     assert shown.page.locator("#pair option").count() == 66
     shown.page.select_option("#pair", index=65)
@@ -233,7 +233,7 @@ def test_sixty_six_pairs_are_drawn(opened, make, tmp_path):
 def test_where_nothing_is_stated_nothing_is_shaded_or_outlined(opened, make, tmp_path):
     audit = make(sparsity=None, correlation=None, queries=None)
     empty = [pl.lit(None, pl.Float64).alias(name) for name in audit.models.columns if "full" in name]
-    report.write(replace(audit, models=audit.models.with_columns(empty)), tmp_path / "none.html")
+    report.write_report(replace(audit, models=audit.models.with_columns(empty)), tmp_path / "none.html")
     shown, stated = opened(tmp_path / "none.html"), opened()
     assert shown.wrong == []
     for name, more in (("chart-grid", 1), ("chart-box", 2)):
@@ -245,7 +245,7 @@ def test_where_nothing_is_stated_nothing_is_shaded_or_outlined(opened, make, tmp
 
 def test_an_audit_without_pairs_draws_what_there_is(opened, audit, tmp_path):
     bare = {name: getattr(audit, name).clear() for name in ("pairs", "box", "facts", "power")}
-    report.write(replace(audit, **bare), tmp_path / "bare.html")
+    report.write_report(replace(audit, **bare), tmp_path / "bare.html")
     shown = opened(tmp_path / "bare.html")
     assert shown.wrong == []
     assert len(shown.of("chart-models")) > 5

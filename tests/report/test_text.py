@@ -181,9 +181,9 @@ def test_a_lower_bound_is_no_range(audit):
 
 
 def test_no_probability_is_said_to_be_0_or_1():
-    assert words.chance(0.99999, 1.0) == ">0.999"
-    assert words.chance(0.0, 0.25) == "<0.001 to 0.250"
-    assert words.chance(None, 0.25) == words.NONE
+    assert words.chance_text(0.99999, 1.0) == ">0.999"
+    assert words.chance_text(0.0, 0.25) == "<0.001 to 0.250"
+    assert words.chance_text(None, 0.25) == words.NONE
 
 
 def test_correlations_of_each_model_are_those_of_the_pair(audit):
@@ -198,11 +198,11 @@ def test_correlations_of_each_model_are_those_of_the_pair(audit):
 
 def test_the_ending_says_what_is_written(audit, tmp_path):
     for name, form in (("a.md", report.markdown), ("deep/a.tex", report.latex), ("a.html", report.html)):
-        report.write(audit, tmp_path / name)
+        report.write_report(audit, tmp_path / name)
         assert (tmp_path / name).read_text(encoding="utf-8") == form(audit)
     for name in ("a.pdf", "html", "a.HTML5"):
         with pytest.raises(ArgumentError, match=r"`path` must end with \.html, \.md, \.tex, got"):
-            report.write(audit, tmp_path / name)
+            report.write_report(audit, tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.md", "deep"]
 
 
@@ -210,6 +210,6 @@ def test_the_ending_says_what_is_written(audit, tmp_path):
 def test_a_missing_package_names_the_extra(audit, tmp_path, monkeypatch, lost):
     monkeypatch.setitem(sys.modules, lost, None)
     with pytest.raises(ValueError, match=r"pip install 'owkg\[report\]'"):
-        owkg.report.write(audit, tmp_path / "a.html")
+        owkg.report.write_report(audit, tmp_path / "a.html")
     assert not list(tmp_path.iterdir())
-    report.write(audit, tmp_path / "a.md")
+    report.write_report(audit, tmp_path / "a.md")

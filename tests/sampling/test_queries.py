@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from owkg.sampling import PARTS, Queries, answers
+from owkg.sampling import PARTS, SampledQueries, answers
 from owkg.sampling.facts import sorted_facts
 from owkg.sampling.queries import all_queries, drawn, eligible
 
@@ -29,7 +29,7 @@ def _made(full, sparse):
     size = len(full)
     ids = np.arange(size, dtype=np.int32)
     columns = (np.array(column, np.int32) for column in (full, sparse, [0] * size))
-    return Queries(np.ones(size, bool), ids, np.zeros(size, np.int32), *columns)
+    return SampledQueries(np.ones(size, bool), ids, np.zeros(size, np.int32), *columns)
 
 
 @given(rows=TRIPLES, both_sides=st.booleans())
@@ -58,7 +58,7 @@ def test_the_answers_to_drawn_queries_are_found(rows, both_sides, picked):
     every = all_queries(facts, part, 3, both_sides=both_sides)
     size = len(every.entity)
     chosen = sorted(picked.sample(range(size), picked.randint(1, size)))
-    queries = Queries(*(column[chosen] for column in every))
+    queries = SampledQueries(*(column[chosen] for column in every))
     query, fact = answers(facts, queries, 3)
     expected = [
         (q, f)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from owkg.simulate.numerics import bounded, random_bits, uniform
+from owkg.simulate.numerics import bounded, random_bits, unit_uniform
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 86, 129])
@@ -28,9 +28,9 @@ def test_every_bit_is_fair():
 
 def test_uniform_is_uniform_and_below_one():
     with jax.enable_x64(True):
-        drawn = np.asarray(uniform(random_bits(jax.random.key(2), 100_000)))
+        drawn = np.asarray(unit_uniform(random_bits(jax.random.key(2), 100_000)))
     assert stats.kstest(drawn, "uniform").pvalue > 1e-4
-    assert float(uniform(jnp.array([2**32 - 1], jnp.uint32))[0]) == 1 - 2**-24
+    assert float(unit_uniform(jnp.array([2**32 - 1], jnp.uint32))[0]) == 1 - 2**-24
 
 
 @pytest.mark.parametrize("bound", [1, 2, 7, 14_463])

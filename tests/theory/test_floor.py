@@ -8,7 +8,7 @@ from owkg.openworld import NodeBased, grid
 from owkg.rank_weights import binned_weight, focus_of, hits_at, rank_weight
 from owkg.simulate import estimate_pair
 from owkg.theory import best_weight, covariance, focus_curve, moments, query_floor, required_queries
-from owkg.theory.floor import rank_moments
+from owkg.theory.floor import rank_count_moments
 
 WORLD = {"sparsity": 0.35, "num_answers": 12, "num_entities": 300}
 PAIR = {"strength": 0.5, "other_strength": 0.6} | WORLD
@@ -24,7 +24,7 @@ def hits(k):
 def test_moments_of_hits_are_those_of_the_theory(k, correlation, missing):
     model = {} if missing is None else {"missing": missing}
     setting = {"strength": 0.5, "correlation": correlation} | WORLD
-    found = rank_moments(grid(**setting), *model.values())
+    found = rank_count_moments(grid(**setting), *model.values())
     expected = moments(f"hits@{k}", **model, **setting)
     assert hits(k) @ found.mean == pytest.approx(expected.expectation, abs=1e-12)
     assert hits(k) @ found.covariance @ hits(k) == pytest.approx(expected.variance, abs=1e-12)
@@ -32,7 +32,7 @@ def test_moments_of_hits_are_those_of_the_theory(k, correlation, missing):
 
 def test_covariance_of_two_models_is_that_of_the_theory():
     settings = [grid(strength=s, **WORLD) for s in (0.5, 0.6)]
-    one, two = (rank_moments(setting) for setting in settings)
+    one, two = (rank_count_moments(setting) for setting in settings)
     shared = ((one.given - one.mean) * one.chances[:, None]).T @ (two.given - two.mean)
     assert hits(3) @ shared @ hits(3) == pytest.approx(covariance("hits@3", **PAIR), abs=1e-12)
 
@@ -49,7 +49,7 @@ def test_no_metric_needs_fewer(paired):
 
 def test_the_weight_attains_the_floor_and_others_do_not():
     found, rng = query_floor(inconsistency=0.05, **PAIR), np.random.default_rng(0)
-    one, two = (rank_moments(grid(strength=s, **WORLD)) for s in (0.5, 0.6))
+    one, two = (rank_count_moments(grid(strength=s, **WORLD)) for s in (0.5, 0.6))
     change, spread = two.mean - one.mean, one.covariance + two.covariance
 
     def needed(weight):

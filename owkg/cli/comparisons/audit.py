@@ -14,7 +14,7 @@ from owkg.cli.options import DESIGN_HELP, Format, OutputFormat, Seed
 from owkg.cli.output import written_together
 from owkg.cli.systems import Graph, graph_of, names_given, noted, split_list
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import chance, line, printed
+from owkg.terminal.tables import line, printed, probability_range
 
 # Pairs that the table shows; of more, those of neighbours in the order.
 _PAIRS = 15
@@ -182,9 +182,9 @@ def audit(
     if out is not None:
         _write(found, out)
     for path in report or ():
-        from owkg.report import write
+        from owkg.report import write_report
 
-        write(found, path)
+        write_report(found, path)
         print(f"wrote {path}", file=sys.stderr)
     if form is Format.JSON:
         print(json.dumps(found.payload(), indent=2, allow_nan=False))
@@ -317,7 +317,7 @@ def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, flo
     cells.append(_number(row["share"]))
     if stated:
         low, high = row["probability_low"], row["probability_high"]
-        cells.append("not possible" if low is None else chance(low, high))
+        cells.append("not possible" if low is None else probability_range(low, high))
     queries = row["required_queries"]
     cells += [_number(row[key], absent) for key in ("breakdown_sparsity", "breakdown_correlation")]
     told = verdict_in_words(row["verdict"], max(refuted[row["first"]], refuted[row["second"]]))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.output import number, written_together
-from owkg.terminal.latex import latex, tabular
+from owkg.terminal.latex import latex_escaped, tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
 from owkg.terminal.tables import line, printed
@@ -184,7 +184,7 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
         print(f"% {' '.join(caption.split())}")
         cells = [
             [
-                " -- ".join(map(latex, names)),
+                " -- ".join(map(latex_escaped, names)),
                 *(
                     _small(row, value, plus=p is not None)
                     + ("" if p is None else f", $p = {p:.3g}$, {_wins(row)}")
@@ -193,7 +193,7 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
             ]
             for names, values in rows
         ]
-        print(tabular(list(map(latex, head)), cells))
+        print(tabular(list(map(latex_escaped, head)), cells))
 
 
 def print_markdown(found: dict[str, Any], ci: float, test: str) -> None:

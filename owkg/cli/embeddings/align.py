@@ -90,18 +90,18 @@ def align(
         table = room.rank_matrix(data, given, model=name)
     else:
         if embeddings is not None:
-            given = room.read_embeddings(embeddings, data)
+            given = room.read_entity_embeddings(embeddings, data)
         elif model == "raw":
             given = room.initial_embeddings(data, config)
         else:
             with progress("Training", "steps") as update:
-                given = room.train(data, config, on_progress=update)
+                given = room.train_gcn(data, config, on_progress=update)
         with progress("Ranking", "tiles") as update:
             table = room.rank_embeddings(data, *given, similarity=similarity, model=name, on_progress=update)
     about = dict(table.about) | {"model": model if source is None else source.name, "seed": seed}
     write_ranks(table, out, about)
     if save_embeddings is not None:
-        room.write_embeddings(save_embeddings, data, *given)
+        room.write_entity_embeddings(save_embeddings, data, *given)
     beside: dict[str, Any] = {"out": str(out)}
     if assign:
         matched = room.assigned(room.similarity_of_pairs(data, given, similarity=similarity))

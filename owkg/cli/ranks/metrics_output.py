@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from owkg.cli.output import number
-from owkg.terminal.latex import latex, tabular
+from owkg.terminal.latex import latex_escaped, tabular
 from owkg.terminal.tables import line, new_table, plain, put, shown
 
 # What a table with a row a model shows when nothing is asked by name.
@@ -200,7 +200,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
     for _, part in found.group_by(["model", "by", "group", "side", "ties"], maintain_order=True):
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}
         first = part.row(0, named=True)
-        cells = [latex("all" if first[key] is None else first[key]) for key in keys]
+        cells = [latex_escaped("all" if first[key] is None else first[key]) for key in keys]
         for name in names:
             if name not in rows or rows[name]["value"] is None:
                 cells.append("--")
@@ -214,7 +214,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
             scatter = "" if deviation is None else rf" $\pm$ {shown(deviation, 2)}"
             cells.append((rf"\textbf{{{value}}}" if top else value) + scatter + ends)
         lines.append(cells)
-    print(tabular([*keys, *map(latex, names)], lines, len(keys)))
+    print(tabular([*keys, *map(latex_escaped, names)], lines, len(keys)))
 
 
 def print_listing(form: Any) -> None:
