@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 from scipy import special
 
 TABLE = Path(__file__).with_name("calibration.csv")
@@ -38,7 +39,7 @@ class _Errors(NamedTuple):
     mixture_weight: np.ndarray
 
 
-def full_error(metric: str, missing: Any, full: Any, table: pl.DataFrame | None = None) -> Any:
+def full_error(metric: str, missing: ArrayLike, full: ArrayLike, table: pl.DataFrame | None = None) -> Any:
     """The error of an implied full-test metric, as of a standard deviation.
 
     The root mean square on the closed worlds, bias and all, in proportion to sqrt(full (1 - full)) and to a
@@ -57,7 +58,7 @@ def full_error(metric: str, missing: Any, full: Any, table: pl.DataFrame | None 
 
 
 def difference_error(
-    metric: str, missing: Any, first: Any, second: Any, table: pl.DataFrame | None = None
+    metric: str, missing: ArrayLike, first: ArrayLike, second: ArrayLike, table: pl.DataFrame | None = None
 ) -> Any:
     """The errors of two models' full-test metrics, both implied, together.
 
@@ -74,10 +75,10 @@ def difference_error(
 
 def order_probability(
     metric: str,
-    difference: Any,
-    sampling: Any,
-    model: Any,
-    of_sampling: Any = np.inf,
+    difference: ArrayLike,
+    sampling: ArrayLike,
+    model: ArrayLike,
+    of_sampling: ArrayLike = np.inf,
     table: pl.DataFrame | None = None,
 ) -> Any:
     """P(the first is better), from the implied difference and its errors.
@@ -132,7 +133,7 @@ def worlds() -> list[str]:
     ]
 
 
-def scale(full: Any) -> Any:
+def scale(full: ArrayLike) -> Any:
     """What errors of a full-test metric are in proportion to: 2 sqrt(full (1 - full)), at most 1."""
     return 2 * np.sqrt(np.maximum(full * (1 - np.asarray(full, float)), _LEAST))
 

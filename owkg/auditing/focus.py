@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.auditing.lists import Prepared, joined_ranks
 from owkg.auditing.result import WEIGHTS
 from owkg.errors import ArgumentError
+from owkg.keys import Seed
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.compared import BestWeights, best_weights_of
 from owkg.ranks import RankTable
@@ -25,7 +27,7 @@ def best_weight_of(
     first: RankTable | pl.DataFrame,
     second: RankTable | pl.DataFrame,
     *,
-    focus: Any = _FOCUS,
+    focus: ArrayLike = _FOCUS,
     metrics: str | RankWeight | Iterable[str | RankWeight] = _METRICS,
     inconsistency: float = 0.05,
     macro: bool = False,
@@ -82,7 +84,7 @@ def best_weight_of(
 
 
 def weights_of_pairs(
-    ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Any
+    ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Seed
 ) -> tuple[pl.DataFrame, list[str]]:
     """The queries that each pair requires, by usual metrics and by the best weight of each focus.
 

@@ -1,9 +1,10 @@
 """Missing facts whose choice favours a system somewhat, with odds of at most Gamma."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.auditing.breakdown import Pair, single_changes
@@ -28,7 +29,7 @@ class Sensitivity(NamedTuple):
 
 
 def sensitivity(
-    pair: Pair, weights: Float[np.ndarray, "ranks"], odds: Any = (1.0, 2.0, 5.0), *, macro: bool = False
+    pair: Pair, weights: Float[np.ndarray, "ranks"], odds: ArrayLike = (1.0, 2.0, 5.0), *, macro: bool = False
 ) -> Sensitivity:
     """How far from blind the choice of missing facts must be to turn "A is ahead of B".
 

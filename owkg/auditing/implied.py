@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
@@ -57,7 +58,7 @@ class Answers(NamedTuple):
     unevenness: Unevenness = EVEN
 
 
-def missing_answers(answers: Answers, sparsity: Any) -> Any:
+def missing_answers(answers: Answers, sparsity: ArrayLike) -> Any:
     """The expected missing answers of a query under a flat prior, on average as the metric weighs queries.
 
     Of a query with s known answers (s + 1) beta / (1 - beta): the mean of a negative binomial with s + 1
@@ -90,7 +91,12 @@ class Implied(NamedTuple):
 
 
 def sparse_mean(
-    metric: RankWeight | str, answers: Answers, *, strength: Any, sparsity: Any, correlation: Any = 0.0
+    metric: RankWeight | str,
+    answers: Answers,
+    *,
+    strength: ArrayLike,
+    sparsity: ArrayLike,
+    correlation: ArrayLike = 0.0,
 ) -> Any:
     """The exact mean of a metric on a sparse test whose known answers are given and whose others are not.
 
@@ -258,7 +264,12 @@ def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) 
 
 
 def implied(
-    metric: RankWeight | str, value: Any, answers: Answers, *, sparsity: Any, correlation: Any = 0.0
+    metric: RankWeight | str,
+    value: ArrayLike,
+    answers: Answers,
+    *,
+    sparsity: ArrayLike,
+    correlation: ArrayLike = 0.0,
 ) -> Implied:
     """The strength whose exact mean on the sparse test is a value, and the full-test metric of that strength.
 
@@ -314,7 +325,12 @@ def full_ends(metric: RankWeight, answers: Answers) -> tuple[float, float]:
 
 
 def extended(
-    metric: RankWeight | str, value: Any, answers: Answers, *, sparsity: Any, correlation: Any = 0.0
+    metric: RankWeight | str,
+    value: ArrayLike,
+    answers: Answers,
+    *,
+    sparsity: ArrayLike,
+    correlation: ArrayLike = 0.0,
 ) -> Extended:
     """`implied`, of values that no strength gives too.
 

@@ -3,7 +3,6 @@
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -412,7 +411,7 @@ def _numbered(tasks: pl.DataFrame, i: int) -> pl.DataFrame:
     return tasks.rename({name: f"{name}_{i}" for name in ("rank", "low", "high")})
 
 
-def _tasks(name: str, table: Any) -> pl.DataFrame:
+def _tasks(name: str, table: RankTable | pl.DataFrame) -> pl.DataFrame:
     frame = RankTable.of(table, source=name).frame
     if "filtered" in frame.columns and not frame["filtered"].all():
         raise ArgumentError(name, "must be filtered: raw ranks say nothing of unlabelled candidates.")

@@ -19,6 +19,7 @@ from owkg.auditing.result import BOX, FACTS, GRID, MODELS, PAIRS, POWER
 from owkg.errors import ArgumentError
 from owkg.judge.scores import Scores
 from owkg.judge.significance import difference_intervals, pairwise
+from owkg.keys import Seed
 from owkg.metrics import Metric
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import rank_weights
@@ -187,7 +188,9 @@ def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankT
     return Part(metric, weight_of, average, one, seen, int(sizes.sum()), ends)
 
 
-def frames(part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: Any) -> dict[str, pl.DataFrame]:
+def frames(
+    part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: Seed
+) -> dict[str, pl.DataFrame]:
     """All tables of a metric.
 
     Args:

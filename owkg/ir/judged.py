@@ -1,6 +1,6 @@
 """Ranked lists whose answers have been judged: graded, binary, or in part not at all."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -45,7 +45,7 @@ class Judged(NamedTuple):
     relevance_level: int
 
 
-def judge(run: Any, qrels: Any, *, relevance_level: Any = 1) -> Judged:
+def judge(run: pl.DataFrame, qrels: pl.DataFrame, *, relevance_level: int = 1) -> Judged:
     """The ranked lists of a run with the relevances that the judgements give their answers.
 
     Lists are ordered as trec_eval orders them: by score, highest first; answers of equal score by their
@@ -124,7 +124,7 @@ def _ranks(query: Int[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
     return np.arange(1, query.size + 1) - (np.cumsum(counts) - counts)[query]
 
 
-def _checked(name: str, frame: Any, number: str) -> pl.DataFrame:
+def _checked(name: str, frame: object, number: str) -> pl.DataFrame:
     """The frame's columns query, answer and `number`; the first two as text or 64-bit numbers."""
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")

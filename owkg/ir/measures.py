@@ -10,8 +10,6 @@ Those that trec_eval has agree with it: `average_precision` (its map, map_cut), 
 - A list shorter than k is taken as if unjudged answers filled it up.
 """
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -25,17 +23,19 @@ _SMOOTHING = 1e-5
 _NO_CUT = 2**53
 
 
-def _ratio(over: Any, under: Any) -> Float[np.ndarray, "..."]:
+def _ratio(over: np.ndarray, under: np.ndarray) -> Float[np.ndarray, "..."]:
     """over / under, 0 where `under` is 0."""
     return np.divide(over, under, out=np.zeros(np.shape(over)), where=np.asarray(under) > 0)
 
 
-def _total(judged: Judged, values: Any, row: Any = slice(None)) -> Float[np.ndarray, "queries"]:
+def _total(
+    judged: Judged, values: np.ndarray, row: np.ndarray | slice = slice(None)
+) -> Float[np.ndarray, "queries"]:
     """The sum over each query's list, or over some rows of it."""
     return _sums(judged, judged.query[row], values)
 
 
-def _sums(judged: Judged, query: Int[np.ndarray, "n"], values: Any) -> Float[np.ndarray, "queries"]:
+def _sums(judged: Judged, query: Int[np.ndarray, "n"], values: np.ndarray) -> Float[np.ndarray, "queries"]:
     """The sum over each query; of no values at all, NumPy's are whole numbers."""
     return np.bincount(query, values, len(judged.retrieved)).astype(float)
 
@@ -62,31 +62,30 @@ def _is_nonrelevant(judged: Judged) -> Bool[np.ndarray, "answers"]:
     return (judged.relevance >= 0) & (judged.relevance < judged.relevance_level)
 
 
-def _hits(judged: Judged, k: Any) -> Float[np.ndarray, "queries"]:
+def _hits(judged: Judged, k: int | np.ndarray) -> Float[np.ndarray, "queries"]:
     """Relevant answers up to rank k."""
     return _total(judged, _is_relevant(judged) & (judged.rank <= k))
 
 
-def _checked(judged: Any) -> Judged:
+def _checked(judged: object) -> Judged:
     if not isinstance(judged, Judged):
         raise ArgumentError("judged", f"must be of owkg.ir.judge, got {type(judged).__name__}.")
     return judged
 
 
-def _whole(k: Any) -> np.int64:
-    return np.int64(checks.whole("k", k, 1))
+def _whole(k: object) -> int:
+    return checks.whole("k", k, 1)
 
 
-def _cut(k: Any) -> np.int64:
-    return np.int64(_NO_CUT) if k is None else _whole(k)
+def _cut(k: object) -> int:
+    return _NO_CUT if k is None else _whole(k)
 
 
-def _share(persistence: Any) -> np.float64:
-    share = checks.real("persistence", persistence, 0, 1, closed=False)
-    return np.float64(checks.scalar("persistence", share))
+def _share(persistence: object) -> float:
+    return checks.real_number("persistence", persistence, 0, 1, closed=False)
 
 
-def average_precision(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
+def average_precision(judged: Judged, k: int | None = None) -> Float[np.ndarray, "queries"]:
     """AP@k = (1/R) sum over the relevant answers at ranks r <= k of P@r; R relevant ones are known.
 
     Args:
@@ -115,7 +114,7 @@ def average_precision(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"
     return _ratio(_total(judged, precision, row), judged.relevant)
 
 
-def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
+def ndcg(judged: Judged, k: int | None = None) -> Float[np.ndarray, "queries"]:
     """nDCG@k: sum of relevance / log2(1 + rank) over ranks up to k, divided by that of the ideal list.
 
     The gain is the relevance itself, and `relevance_level` has no part in it.
@@ -140,7 +139,7 @@ def ndcg(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
     return _ratio(_total(judged, discounted(judged.relevance[row], judged.rank[row]), row), best)
 
 
-def precision(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+def precision(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
     """P@k: relevant answers among the first k, divided by k, however short the list.
 
     Args:
@@ -154,7 +153,7 @@ def precision(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
     return _hits(judged, k) / k
 
 
-def recall(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+def recall(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
     """Recall@k: relevant answers among the first k, divided by all that are known.
 
     Args:
@@ -168,7 +167,7 @@ def recall(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
     return _ratio(_hits(judged, k), judged.relevant)
 
 
-def success(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+def success(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
     """Success@k: 1 if one of the first k answers is relevant, else 0 (hits@k of the query's best answer).
 
     Args:
@@ -182,7 +181,7 @@ def success(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
     return (_hits(judged, k) > 0).astype(float)
 
 
-def judged_at(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
+def judged_at(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
     """Judged@k: judged answers among the first k, divided by k; `POOLED` ones are not judged.
 
     Args:
@@ -196,13 +195,13 @@ def judged_at(judged: Any, k: Any) -> Float[np.ndarray, "queries"]:
     return _total(judged, (judged.relevance >= 0) & (judged.rank <= k)) / k
 
 
-def r_precision(judged: Any) -> Float[np.ndarray, "queries"]:
+def r_precision(judged: Judged) -> Float[np.ndarray, "queries"]:
     """R-precision: P@R, where R is the number of relevant answers that are known."""
     judged = _checked(judged)
     return _ratio(_hits(judged, judged.relevant[judged.query]), judged.relevant)
 
 
-def reciprocal_rank(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
+def reciprocal_rank(judged: Judged, k: int | None = None) -> Float[np.ndarray, "queries"]:
     """1/rank of the first relevant answer; 0 if there is none in the list (or its first k).
 
     Unlike the rank metric MRR, a query counts once, whatever the number of its answers, and the
@@ -221,7 +220,9 @@ def reciprocal_rank(judged: Any, k: Any = None) -> Float[np.ndarray, "queries"]:
     return _total(judged, 1 / judged.rank[row], row)
 
 
-def rbp(judged: Any, persistence: Any, *, largest_relevance: Any = None) -> Float[np.ndarray, "queries"]:
+def rbp(
+    judged: Judged, persistence: float, *, largest_relevance: int | None = None
+) -> Float[np.ndarray, "queries"]:
     """Rank-biased precision: (1 - p) sum of gain p^(rank - 1).
 
     Args:
@@ -246,7 +247,7 @@ def rbp(judged: Any, persistence: Any, *, largest_relevance: Any = None) -> Floa
     return (1 - p) * _total(judged, gain * p ** (judged.rank - 1))
 
 
-def rbp_residual(judged: Any, persistence: Any) -> Float[np.ndarray, "queries"]:
+def rbp_residual(judged: Judged, persistence: float) -> Float[np.ndarray, "queries"]:
     """What `rbp` would gain if every answer that is not judged, in the list or below it, were relevant.
 
     (1 - p) sum over unjudged answers of p^(rank - 1), and p^n for what lies below a list of n.
@@ -266,7 +267,7 @@ def rbp_residual(judged: Any, persistence: Any) -> Float[np.ndarray, "queries"]:
     return (1 - p) * _total(judged, unknown) + p**judged.retrieved
 
 
-def bpref(judged: Any) -> Float[np.ndarray, "queries"]:
+def bpref(judged: Judged) -> Float[np.ndarray, "queries"]:
     """bpref = (1/R) sum over retrieved relevant answers of 1 - min(n, R) / min(N, R).
 
     n judged answers that are not relevant stand above; R and N answers are judged relevant and not
@@ -282,7 +283,7 @@ def bpref(judged: Any) -> Float[np.ndarray, "queries"]:
     return _ratio(_total(judged, np.where(relevant, 1 - _ratio(above, most), 0.0)), judged.relevant)
 
 
-def inf_ap(judged: Any) -> Float[np.ndarray, "queries"]:
+def inf_ap(judged: Judged) -> Float[np.ndarray, "queries"]:
     """Inferred AP: average precision expected if the judged answers are a random sample of the pool.
 
     (1/R) sum over retrieved relevant answers of 1/r + (d/r) (a + ε) / (a + n + 2ε), ε = 1e-5: above rank r

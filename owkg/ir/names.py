@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def trec_name(name: str) -> str:
     return known[0] + cutoff if any(known) else name
 
 
-def measures_named(names: Any) -> list[Measure] | None:
+def measures_named(names: object) -> list[Measure] | None:
     """The measures of one name or several, each once; None where none of them is a measure.
 
     Raises:

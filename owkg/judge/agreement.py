@@ -11,7 +11,7 @@ from jaxtyping import Float64
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.judge.scores import QUERY, Scores
-from owkg.keys import checked_key, children
+from owkg.keys import Seed, checked_key, children
 from owkg.stats.bootstrap import resampled_sums
 from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
 from owkg.stats.sure_tau import sure_tau
@@ -54,13 +54,13 @@ class Agreement(NamedTuple):
 
 
 def agreement(
-    key: Any,
+    key: Seed,
     first: Scores | Any,
     second: Scores | Any,
     *,
-    replicates: Any = 1000,
-    level: Any = 0.95,
-    interval: Any = Interval.CENTRED,
+    replicates: int = 1000,
+    level: float = 0.95,
+    interval: str = Interval.CENTRED,
 ) -> Agreement:
     """Correlations of the rankings of the systems by two qrels, by metric, and how far to trust them.
 
@@ -237,7 +237,7 @@ def _columns(scores: Scores) -> Float64[np.ndarray, "columns queries"]:
     return np.concatenate([scores.value.reshape(-1, scores.value.shape[2]), scores.weight])
 
 
-def _resampled(key: Any, columns: np.ndarray, replicates: int) -> np.ndarray:
+def _resampled(key: Seed, columns: np.ndarray, replicates: int) -> np.ndarray:
     """Sums of the columns, [replicates, columns]."""
     if not columns.shape[1]:
         return np.zeros((replicates, len(columns)))

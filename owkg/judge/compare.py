@@ -20,8 +20,8 @@ from owkg.judge.significance import SYMMETRY, PairTest, difference_intervals, ot
 from owkg.judge.streamed import dataset_of, stream_scores
 from owkg.judge.systems import (
     AS_RANKED,
-    Qrels,
     QrelsRanks,
+    SeveralQrels,
     System,
     note,
     qrels_named,
@@ -94,7 +94,7 @@ def compare(
     systems: Mapping[str, System] | Iterable[str | PathLike[str] | RankDataset],
     metrics: MetricNames | None = None,
     *,
-    qrels: Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None = None,
+    qrels: SeveralQrels = None,
     graph: KnowledgeGraph | None = None,
     by: str | Sequence[str] = (),
     test: Literal["randomisation", "t", "wilcoxon"] = "randomisation",
@@ -254,7 +254,9 @@ _AGREEMENT: dict[str, Any] = {
 }
 
 
-def _judgements(qrels: Any, graph: KnowledgeGraph | None) -> dict[str, tuple[Any, pl.DataFrame | None]]:
+def _judgements(
+    qrels: SeveralQrels, graph: KnowledgeGraph | None
+) -> dict[str, tuple[Any, pl.DataFrame | None]]:
     """Judgements by name: frames, files, or splits of the graph; of splits, with all answers that filter."""
     given = qrels_named(qrels)
     if not given:

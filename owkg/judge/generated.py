@@ -83,7 +83,7 @@ def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
     return frame
 
 
-def _rows(path: Path, number: int, held: Any) -> list[tuple[Any, ...]]:
+def _rows(path: Path, number: int, held: object) -> list[tuple[Any, ...]]:
     """The rows of one line."""
     if not isinstance(held, dict):
         raise line_error(path, number, f"must be an object, got {type(held).__name__}.")
@@ -108,7 +108,7 @@ def _rows(path: Path, number: int, held: Any) -> list[tuple[Any, ...]]:
     return [(*same, i + 1, one.strip()) for i, one in enumerate(answers)] or [(*same, 0, None)]
 
 
-def _parts(path: Path, number: int, query: Any) -> tuple[str | None, str, str | None]:
+def _parts(path: Path, number: int, query: object) -> tuple[str | None, str, str | None]:
     parts = parts_of(query) if isinstance(query, str) else None
     if parts is not None:
         side, entity, relation = parts

@@ -1,11 +1,11 @@
 """Judgements (qrels): which answers to a query are relevant, which are not, which nobody has judged."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.ir import POOLED
 from owkg.ir.trec import Topics, read_qrels
@@ -18,7 +18,7 @@ from owkg.ranks.table import SIDES
 _PAIR = ("query", "answer")
 
 
-def read_judgements(path: Any, *, topics: Topics = False) -> pl.DataFrame:
+def read_judgements(path: StrPath, *, topics: Topics = False) -> pl.DataFrame:
     """Judgements from a file of TREC qrels, lines `query 0 answer relevance`; .gz is unpacked.
 
     Args:
@@ -36,7 +36,7 @@ def read_judgements(path: Any, *, topics: Topics = False) -> pl.DataFrame:
     return read_qrels(checks.path("path", path), topics=topics).select(QRELS)
 
 
-def write_judgements(qrels: Any, path: Any) -> None:
+def write_judgements(qrels: pl.DataFrame, path: StrPath) -> None:
     """Writes TREC qrels, lines `query 0 answer relevance`, tabs between where a label has a space.
 
     Raises:
@@ -47,7 +47,7 @@ def write_judgements(qrels: Any, path: Any) -> None:
     write_fields("qrels", frame.select(columns), path)
 
 
-def judgements_checked(name: str, qrels: Any) -> pl.DataFrame:
+def judgements_checked(name: str, qrels: pl.DataFrame) -> pl.DataFrame:
     """The columns of judgements, each answer of a query judged once; ValueError naming `name` if not."""
     return once(name, checked(name, qrels, QRELS), *_PAIR)
 
@@ -81,7 +81,7 @@ def qrels_from_graph(
     return pairs.filter(pl.col("side").is_in(chosen)).with_columns(relevance=pl.lit(1, pl.Int64))
 
 
-def merged(first: Any, second: Any) -> pl.DataFrame:
+def merged(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     """The judgements of both; an answer that only one of them has judged is judged so.
 
     Args:
@@ -110,7 +110,7 @@ def merged(first: Any, second: Any) -> pl.DataFrame:
     return pl.concat([both.with_columns(relevance=relevance).select(QRELS), new])
 
 
-def binary(qrels: Any, *, level: Any = 1) -> pl.DataFrame:
+def binary(qrels: pl.DataFrame, *, level: int = 1) -> pl.DataFrame:
     """The judgements with relevances 1 (at least `level`) and 0; what is not judged stays so.
 
     Raises:
@@ -124,7 +124,9 @@ def binary(qrels: Any, *, level: Any = 1) -> pl.DataFrame:
     )
 
 
-def judged_for(qrels: Any, queries: Any, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
+def judged_for(
+    qrels: pl.DataFrame, queries: pl.DataFrame, *, intersect: bool = False
+) -> tuple[pl.DataFrame, int]:
     """The judgements of some queries.
 
     Args:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import Topics, read_run
@@ -22,7 +23,9 @@ from owkg.ranks.build import answer_sides
 _LIST = ("model", "query")
 
 
-def read_runs(paths: Any, *, depth: Any = None, topics: Topics = False) -> pl.DataFrame:
+def read_runs(
+    paths: StrPath | Iterable[StrPath], *, depth: int | None = None, topics: Topics = False
+) -> pl.DataFrame:
     """The runs in several files, as one frame.
 
     A TREC run (`owkg.ir.trec.read_run`) may hold several systems, told apart by their tags. A rank table
@@ -59,12 +62,12 @@ def read_runs(paths: Any, *, depth: Any = None, topics: Topics = False) -> pl.Da
 
 
 def run_from_lists(
-    model: Any,
-    side: Any,
-    entity: Any,
-    relation: Any,
-    answers: Any,
-    scores: Any,
+    model: str,
+    side: str,
+    entity: ArrayLike,
+    relation: ArrayLike,
+    answers: ArrayLike,
+    scores: ArrayLike,
     *,
     entities: Sequence[str],
     relations: Sequence[str],
@@ -127,7 +130,7 @@ def run_from_lists(
     return once("answers", checked("scores", frame, RUN), *_LIST, "answer")
 
 
-def ranked(run: Any, *, depth: Any = None) -> pl.DataFrame:
+def ranked(run: pl.DataFrame, *, depth: int | None = None) -> pl.DataFrame:
     """The run with a column rank, 1 for the best answer of a list; lists by model and query.
 
     Lists are ordered as trec_eval orders them: by score, highest first, answers of equal score by their
@@ -153,7 +156,7 @@ def ranked(run: Any, *, depth: Any = None) -> pl.DataFrame:
     return once("run", frame, *_LIST, "answer")
 
 
-def top(run: Any, depth: Any) -> pl.DataFrame:
+def top(run: pl.DataFrame, depth: int) -> pl.DataFrame:
     """The best `depth` answers of each list, ordered as `ranked` has it.
 
     Raises:
@@ -168,7 +171,7 @@ def top(run: Any, depth: Any) -> pl.DataFrame:
     return ranked(run, depth=checks.whole("depth", depth, 1)).drop("rank")
 
 
-def without_known(run: Any, graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
+def without_known(run: pl.DataFrame, graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
     """The run without the answers that some splits know, as the filtered setting has it.
 
     Args:
@@ -206,7 +209,7 @@ def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
     return pl.concat(frames).with_columns(query_text()).select(*ASKED, "answer")
 
 
-def write_run(run: Any, path: Any) -> None:
+def write_run(run: pl.DataFrame, path: StrPath) -> None:
     """Writes a TREC run, lines `query Q0 answer rank score tag`, the tag the model; .gz packs it.
 
     Fields are separated by spaces, or by tabs where a label holds a space. `read_runs` reads it again.
@@ -222,7 +225,7 @@ def write_run(run: Any, path: Any) -> None:
     write_fields("run", lines, path)
 
 
-def aligned(run: Any, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
+def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
     """The run, in which all systems answer the same queries.
 
     Args:

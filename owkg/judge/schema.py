@@ -2,11 +2,12 @@
 
 import gzip
 from collections.abc import Sequence
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import polars as pl
 
 from owkg import checks
+from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
@@ -24,7 +25,7 @@ QRELS = (*ASKED, "answer", "relevance")
 _NUMBERS = {"score": pl.Float64, "relevance": pl.Int64}
 
 
-def checked(name: str, frame: Any, columns: Sequence[str]) -> pl.DataFrame:
+def checked(name: str, frame: object, columns: Sequence[str]) -> pl.DataFrame:
     """The `columns` of `frame`: text, a score that is a number, a relevance that is a whole number from -1.
 
     Raises:
@@ -69,7 +70,7 @@ def once(name: str, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
     return frame
 
 
-def write_fields(name: str, frame: pl.DataFrame, path: Any) -> None:
+def write_fields(name: str, frame: pl.DataFrame, path: StrPath) -> None:
     """Writes the columns as the lines of a TREC file: spaces between, or tabs where a label has a space.
 
     Answers are escaped as entities of queries are (`owkg.kg.names`); topics and documents stand as they are.

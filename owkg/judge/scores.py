@@ -357,7 +357,7 @@ def _ratio_of(
     return _ratio(metric, read[rule])
 
 
-def averaged(metrics: Any) -> tuple[Metric, ...]:
+def averaged(metrics: Metric | Sequence[Metric]) -> tuple[Metric, ...]:
     """`metrics`, one at least, if all are means; ValueError otherwise."""
     chosen = (metrics,) if isinstance(metrics, Metric) else tuple(metrics)
     if not chosen:
@@ -372,7 +372,7 @@ def averaged(metrics: Any) -> tuple[Metric, ...]:
     return chosen
 
 
-def checked_rule(ties: Any) -> Ties:
+def checked_rule(ties: str) -> Ties:
     """The tie rule of that name; ValueError if there is none."""
     try:
         return Ties(ties)

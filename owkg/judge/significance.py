@@ -11,6 +11,7 @@ from scipy import special
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.judge.scores import Scores
+from owkg.keys import Seed
 from owkg.stats.nested import nested
 from owkg.stats.rank_correlation import round_ties
 from owkg.stats.sign_flips import randomisation
@@ -87,7 +88,7 @@ class Pairwise(NamedTuple):
         return found
 
 
-def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "systems queries"]:
+def contributions(scores: Scores | Any, metric: str) -> Float64[np.ndarray, "systems queries"]:
     """Contribution of each query to the metric of a system, larger is better: value / mean weight of a query.
 
     The mean over the queries is the metric of the system (`Scores.strength`). Of a macro metric, these are
@@ -123,7 +124,7 @@ def contributions(scores: Scores | Any, metric: Any) -> Float64[np.ndarray, "sys
 
 
 def pairwise(
-    scores: Scores | Any, metric: Any, *, test: Any = PairTest.T, key: Any = None, draws: Any = 10_000
+    scores: Scores | Any, metric: str, *, test: str = PairTest.T, key: Seed | None = None, draws: int = 10_000
 ) -> Pairwise:
     """Two-sided p-values of the difference of each pair of systems, over the queries they share.
 
@@ -202,7 +203,7 @@ def pairwise(
         elif test == PairTest.WILCOXON:
             p[part] = _wilcoxon(gaps)
     seeded = scores.seeded[first] | scores.seeded[second]
-    if test == PairTest.RANDOMISATION and not seeded.all():
+    if test == PairTest.RANDOMISATION and key is not None and not seeded.all():
         p = randomisation(key, each, wider=wider, draws=draws)
     more = np.zeros(len(first))
     if seeded.any():
@@ -232,7 +233,7 @@ def other_hypothesis(scores: Scores) -> list[str]:
 
 
 def difference_intervals(
-    scores: Scores | Any, metric: Any, *, level: Any = 0.95
+    scores: Scores | Any, metric: str, *, level: float = 0.95
 ) -> tuple[Float64[np.ndarray, "pairs"], Float64[np.ndarray, "pairs"]]:
     """(low, high): confidence intervals of the difference of each pair of systems, over the queries.
 
@@ -318,7 +319,7 @@ def _nested(
         yield part, middle, below, above, np.maximum(of_seeds[0], 0)
 
 
-def _weighed(scores: Scores | Any, metric: Any) -> Scores | Any:
+def _weighed(scores: Scores | Any, metric: str) -> Scores | Any:
     """The scores of the queries that have some weight: others say nothing."""
     if not isinstance(scores, Scores) or metric not in scores.metrics:
         return scores
@@ -422,7 +423,7 @@ def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[t
         yield part, each[first[part]] - each[second[part]]
 
 
-def _student(mean: np.ndarray, error: np.ndarray, freedom: Any) -> np.ndarray:
+def _student(mean: np.ndarray, error: np.ndarray, freedom: float | np.ndarray) -> np.ndarray:
     """1 where the metrics of both systems are equal; 0 where every query differs by the same amount."""
     t = np.full(mean.shape, np.inf)
     np.divide(np.abs(mean), error, out=t, where=error > 0)

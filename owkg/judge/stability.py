@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.judge.scores import Scores, averaged, checked_rule, joined, over_seeds, ratios, runs_of
-from owkg.keys import checked_key, generator
+from owkg.keys import Seed, checked_key, generator
 from owkg.metrics import Metric, Ties, part_of
 from owkg.ranks import RankTable
 from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
@@ -52,13 +52,13 @@ class Stability(NamedTuple):
 
 
 def stability(
-    key: Any,
+    key: Seed,
     scores: Scores | Any,
     sizes: Sequence[float] | Any,
-    draws: Any,
+    draws: int,
     *,
-    coefficient: Any = "tau",
-    quantiles: Any = QUANTILES,
+    coefficient: str = "tau",
+    quantiles: Sequence[float] = QUANTILES,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Stability:
     """Ranks the systems on random parts of the queries and compares with the ranking on all.
@@ -132,15 +132,15 @@ def stability(
 
 
 def stability_by_triple(
-    key: Any,
+    key: Seed,
     tables: Mapping[str, RankTable | pl.DataFrame] | Any,
     metrics: Metric | Sequence[Metric],
     sizes: Sequence[float] | Any,
-    draws: Any,
+    draws: int,
     *,
     ties: str = Ties.REALISTIC,
-    coefficient: Any = "tau",
-    quantiles: Any = QUANTILES,
+    coefficient: str = "tau",
+    quantiles: Sequence[float] = QUANTILES,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Stability:
     """Ranks the systems on random parts of the triples and compares with the ranking on all.
@@ -203,7 +203,7 @@ def stability_by_triple(
 
 
 def _drawn(
-    count: int, units: str, sizes: Any, draws: Any, coefficient: Any, quantiles: Any
+    count: int, units: str, sizes: Sequence[float], draws: int, coefficient: str, quantiles: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
     """(sizes, how many of `count` each is, draws, quantiles), checked."""
     shares = np.atleast_1d(checks.real("sizes", sizes, 0, 1, closed=False)).reshape(-1)

@@ -39,7 +39,7 @@ from owkg.ranks.together import read_datasets
 _COPIES = 4
 
 
-def dataset_of(systems: Any, *, ties: str | None, needs: Mapping[str, bool]) -> RankDataset | None:
+def dataset_of(systems: object, *, ties: str | None, needs: Mapping[str, bool]) -> RankDataset | None:
     """The systems as one dataset with a column model, if they are too large to be read at once.
 
     Args:
@@ -75,11 +75,11 @@ def dataset_of(systems: Any, *, ties: str | None, needs: Mapping[str, bool]) -> 
     return joined
 
 
-def _is_set(one: Any) -> bool:
-    return isinstance(one, RankDataset) or (_is_path(one) and is_dataset(one))
+def _is_set(one: object) -> bool:
+    return isinstance(one, RankDataset) or (isinstance(one, str | PathLike) and is_dataset(one))
 
 
-def _is_path(one: Any) -> bool:
+def _is_path(one: object) -> bool:
     return isinstance(one, str | PathLike)
 
 

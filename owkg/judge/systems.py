@@ -35,6 +35,9 @@ Qrels = pl.DataFrame | str | PathLike[str]
 """Which answers are relevant: qrels, their path, or the name of a split of the graph."""
 
 
+SeveralQrels = Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None
+"""Qrels by name, one or several; None for ranks as they are."""
+
 AS_RANKED = "as ranked"
 """What no qrels are called."""
 
@@ -54,7 +57,7 @@ class QrelsRanks(NamedTuple):
 
 def qrels_ranks(
     systems: Mapping[str, System] | Iterable[str | PathLike[str]],
-    qrels: Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None,
+    qrels: SeveralQrels,
     graph: KnowledgeGraph | None,
     *,
     intersect: bool = False,
@@ -121,7 +124,7 @@ def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
     return ("exact" if open_ else "realistic") if ties is None else ties
 
 
-def qrels_named(qrels: Any) -> dict[str, Any]:
+def qrels_named(qrels: SeveralQrels) -> dict[str, Any]:
     """Qrels by name: given, or those of their files without endings, where these are different."""
     if qrels is None:
         return {}
@@ -140,7 +143,7 @@ def qrels_named(qrels: Any) -> dict[str, Any]:
     return dict(zip(stems if len(set(stems)) == len(stems) else texts, given, strict=True))
 
 
-def _qrels(one: Any) -> Qrels:
+def _qrels(one: object) -> Qrels:
     if not isinstance(one, pl.DataFrame | str | PathLike):
         raise ArgumentError("qrels", f"must be a frame, a file or a split, got {one!r}.")
     return one
@@ -204,7 +207,7 @@ def seed_notes(scores: Scores) -> None:
                 break
 
 
-def _is_table(source: Any) -> bool:
+def _is_table(source: RankTable | pl.DataFrame | RankDataset | Path) -> bool:
     return not isinstance(source, Path) or is_rank_table(source) or is_dataset(source)
 
 
@@ -270,7 +273,7 @@ def _judged(qrels: Qrels | None) -> pl.DataFrame | None:
 
 def _tables(
     called: str | None,
-    source: Any,
+    source: RankTable | pl.DataFrame | RankDataset | Path,
     qrels: Qrels | None,
     judged: pl.DataFrame | None,
     graph: KnowledgeGraph | None,
@@ -359,7 +362,7 @@ def _of_run(
 
 
 def _relabelled(
-    where: Any, table: RankTable, qrels: Qrels, judged: pl.DataFrame | None, graph: KnowledgeGraph | None
+    where: object, table: RankTable, qrels: Qrels, judged: pl.DataFrame | None, graph: KnowledgeGraph | None
 ) -> tuple[pl.DataFrame, float]:
     if judged is None:
         facts = _graph_of(str(qrels), graph)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -181,7 +180,7 @@ def evaluate_runs(
     return topic_values(found, ci), by_query(found)
 
 
-def _runs(systems: Any) -> dict[str, pl.DataFrame]:
+def _runs(systems: object) -> dict[str, pl.DataFrame]:
     """The run of each system."""
     if isinstance(systems, Mapping) and systems:
         return {str(name): _frame("systems", run, _RUN) for name, run in systems.items()}
@@ -201,7 +200,7 @@ def _runs(systems: Any) -> dict[str, pl.DataFrame]:
     return found
 
 
-def _frame(name: str, given: Any, columns: tuple[str, ...]) -> pl.DataFrame:
+def _frame(name: str, given: object, columns: tuple[str, ...]) -> pl.DataFrame:
     """The columns of a frame, or of a file."""
     file = Path(given) if isinstance(given, str | PathLike) else None
     if isinstance(given, RankTable) or (file is not None and file.suffix == ".parquet"):

@@ -1,6 +1,6 @@
 """Ranking tasks sorted by query and list, cut into blocks of whole queries that fit the processor's cache."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -126,7 +126,7 @@ class Block:
         return values if self.query is None else np.bincount(self.query, values, self.num_queries)
 
     def weights(
-        self, name: Any, weight: Float[np.ndarray, "every_task"] | None
+        self, name: Hashable, weight: Float[np.ndarray, "every_task"] | None
     ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
         """The weight of each task here, and of each list the sum of weights and of their squares.
 

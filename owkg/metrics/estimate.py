@@ -70,7 +70,7 @@ def _slope(metric: RankWeight, mean: float) -> float:
         return float(jax.grad(metric.link or (lambda x: x))(jax.numpy.asarray(mean, float)))
 
 
-def plain_chance(totals: Any) -> Chance:
+def plain_chance(totals: np.ndarray) -> Chance:
     """Chance level of a weighted mean, from the sums of weight, value, chance and variance (or arrays)."""
     weight, _, chance, variance, _ = totals
     return Chance(chance / weight, variance / weight**2)
@@ -133,7 +133,7 @@ def through_cdf(z: Estimate) -> Estimate:
     )
 
 
-def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: Any) -> Float[np.ndarray, "5"]:
+def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: float) -> Float[np.ndarray, "5"]:
     """How fast the number changes with the sums of weight, value, chance, variance and best.
 
     The chance level is a function of the queries too: a query that is left out takes its candidates

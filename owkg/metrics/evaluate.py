@@ -1,14 +1,15 @@
 """Every metric of a set of ranking tasks, under every tie rule, in one pass over the ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.keys import checked_key, children
+from owkg.keys import Seed, checked_key, children
 from owkg.metrics import chance, median
 from owkg.metrics.chance import Chance, Shapes
 from owkg.metrics.estimate import (
@@ -53,7 +54,7 @@ _MOST = 10**8
 Estimates = dict[Ties, dict[str, Estimate]]
 
 
-def linked_chance(metric: RankWeight, shapes: Shapes | None, key: Any, *, draws: int = DRAWS) -> Chance:
+def linked_chance(metric: RankWeight, shapes: Shapes | None, key: Seed, *, draws: int = DRAWS) -> Chance:
     """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
 
     NaN where it would be drawn of more tasks than `MOST_DRAWN` whose ranks are in files.
@@ -78,13 +79,13 @@ def linked_chance(metric: RankWeight, shapes: Shapes | None, key: Any, *, draws:
     return _drawn_chance(key, statistic, shapes, draws)
 
 
-def _drawn_chance(key: Any, statistic: Statistic, shapes: Shapes, draws: int) -> Chance:
+def _drawn_chance(key: Seed, statistic: Statistic, shapes: Shapes, draws: int) -> Chance:
     if shapes.many is not None and shapes.tasks > MOST_DRAWN:
         return _UNKNOWN
     return monte_carlo_chance(key, statistic, shapes, draws=draws)
 
 
-def median_chance(shapes: Shapes | None, key: Any, *, inverse: bool, draws: int = DRAWS) -> Chance:
+def median_chance(shapes: Shapes | None, key: Seed, *, inverse: bool, draws: int = DRAWS) -> Chance:
     """Chance level of the median, or its inverse: drawn for few tasks, else of a count.
 
     Args:
@@ -118,17 +119,17 @@ class _Job(NamedTuple):
 
 
 def evaluate(
-    tasks: Any,
-    metrics: Any,
+    tasks: Tasks,
+    metrics: Metric | Iterable[Metric] | None,
     *,
-    ties: Any = ALL_TIES,
-    level: Any = 0.95,
-    interval: Any = IntervalMethod.ANALYTIC,
-    replicates: Any = 1000,
-    key: Any = None,
-    num_entities: Any = None,
-    draws: Any = DRAWS,
-    seeds: Any = None,
+    ties: str | Iterable[str] = ALL_TIES,
+    level: float | None = 0.95,
+    interval: str = IntervalMethod.ANALYTIC,
+    replicates: int = 1000,
+    key: Seed | None = None,
+    num_entities: int | None = None,
+    draws: int = DRAWS,
+    seeds: ArrayLike | None = None,
 ) -> Estimates:
     """Value, chance level, standard error and confidence interval of each metric under each tie rule.
 
@@ -201,7 +202,7 @@ def in_memory(tasks: Tasks, options: "Options") -> InMemory:
     )
 
 
-def _runs(tasks: Tasks, seeds: Any) -> list[Tasks]:
+def _runs(tasks: Tasks, seeds: ArrayLike) -> list[Tasks]:
     """The tasks of each seed; none where there is one."""
     of = checks.integer("seeds", seeds, -(2**63))
     if of.shape != tasks.optimistic.shape:
@@ -256,30 +257,31 @@ class Options(NamedTuple):
 
 
 def checked_options(
-    metrics: Any,
+    metrics: Metric | Iterable[Metric] | None,
     *,
-    ties: Any = ALL_TIES,
-    level: Any = 0.95,
-    interval: Any = IntervalMethod.ANALYTIC,
-    replicates: Any = 1000,
-    key: Any = None,
-    num_entities: Any = None,
-    draws: Any = DRAWS,
+    ties: str | Iterable[str] = ALL_TIES,
+    level: float | None = 0.95,
+    interval: str = IntervalMethod.ANALYTIC,
+    replicates: int = 1000,
+    key: Seed | None = None,
+    num_entities: int | None = None,
+    draws: int = DRAWS,
 ) -> Options:
     """The arguments of `evaluate` but its tasks, checked.
 
     Raises:
         ValueError: naming the argument.
     """
-    metrics = (metrics,) if isinstance(metrics, Metric) or metrics is None else tuple(metrics)
-    for metric in metrics:
+    several: list[Metric] = []
+    for metric in metrics if isinstance(metrics, Iterable) else [metrics]:
         if not isinstance(metric, Metric):
             raise ArgumentError("metrics", f"must be of owkg.metrics.metric, got {metric!r}.")
+        several.append(metric)
     ties = (ties,) if isinstance(ties, str) else ties
     rules = tuple(_member("ties", Ties, rule) for rule in ties)
     if not rules:
         raise ArgumentError("ties", "must name at least one rule, got none.")
-    interval = _member("interval", IntervalMethod, interval)
+    method = _member("interval", IntervalMethod, interval)
     if level is not None:
         level = checks.level("level", level)
     replicates = checks.whole("replicates", replicates, 2)
@@ -289,10 +291,10 @@ def checked_options(
         if num_entities > _MOST:
             raise ArgumentError("num_entities", f"must be at most {_MOST:,}, got {num_entities:,}.")
     key = checked_key(0 if key is None else key)
-    mapped = frozenset(metric.name for metric in metrics if metric.adjustment is Adjustment.CDF)
+    mapped = frozenset(metric.name for metric in several if metric.adjustment is Adjustment.CDF)
     # Under their own names, but z until the end.
-    metrics = tuple(replace(m, adjustment=Adjustment.Z) if m.name in mapped else m for m in metrics)
-    return Options(metrics, mapped, rules, level, interval, replicates, key, num_entities, draws)
+    chosen = tuple(replace(m, adjustment=Adjustment.Z) if m.name in mapped else m for m in several)
+    return Options(chosen, mapped, rules, level, method, replicates, key, num_entities, draws)
 
 
 def estimates(source: Gathered, options: Options, seeds: Sequence[Gathered] = ()) -> Estimates:
@@ -402,7 +404,7 @@ def _unmapped(
         ends = {i: (float(a), float(b)) for i, (a, b) in zip(wanted, intervals(means, level), strict=True)}
     for i, (rule, name, made) in enumerate(pending):
         found[rule][name] = made.finish(*ends[i]) if i in ends else made.estimate
-    if options.resampled:
+    if options.resampled and level is not None:
         for job, (low, high) in zip(
             jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
         ):
@@ -421,7 +423,7 @@ def _medians(
     source: Gathered,
     level_of_chance: Chance,
     options: Options,
-    key: Any,
+    key: Seed,
 ) -> Estimates:
     """The metrics of the median rank, under each tie rule."""
     rules = options.rules
@@ -448,11 +450,11 @@ def _medians(
     return {rule: found.get(rule, found[rules[0]]) for rule in rules}
 
 
-def _shown(measure: Median, rank: Any) -> Any:
+def _shown(measure: Median, rank: float | np.ndarray) -> Any:
     return 1 / rank if measure.inverse else rank
 
 
-def _member(name: str, kind: Any, value: Any) -> Any:
+def _member(name: str, kind: Any, value: object) -> Any:
     try:
         return kind(value)
     except ValueError:
@@ -480,7 +482,7 @@ def _median_estimate(
 
 
 def _resampled_bounds(
-    key: Any, jobs: list[_Job], replicates: int, interval: IntervalMethod, level: Any
+    key: Seed, jobs: list[_Job], replicates: int, interval: IntervalMethod, level: float
 ) -> list[tuple[float, float]]:
     """Bootstrap intervals of averaged metrics; all are computed on the same replicates."""
     distinct = {id(array): array for job in jobs for array in job.parts[:-1]}

@@ -1,11 +1,11 @@
 """A fold over ranks: what metrics take of each group and side, of tasks in memory or of files in parts."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
 from owkg.kg import CATEGORIES
+from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.popularity import HALF_LINKS
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import Options, in_memory, refuse_many_candidates
@@ -25,6 +26,8 @@ from owkg.ranks.partitions import Partitions, partitions, rows_of_part
 from owkg.ranks.seeds import Runs, require_same_tasks, seeds_of
 from owkg.ranks.table import RELATION, RankTable
 from owkg.ranks.tasks import Tasks, part_of, weighed
+
+Progress = Callable[[int, int], None] | None
 
 SIDES = ("head", "tail", "relation", "both")
 # Columns that a graph adds.
@@ -140,7 +143,7 @@ class OnSides:
             self._side_of[(side == name).to_numpy()] = i
         self._relations = self._side_of == SIDES.index(RELATION)
 
-    def of(self, side: str, index: Any) -> Any:
+    def of(self, side: str, index: np.ndarray | slice) -> Any:
         """Those of the rows `index` that are of a side."""
         if side == "both" and not self._relations.any():
             return index
@@ -148,7 +151,7 @@ class OnSides:
         return np.arange(len(own))[index][own[index]]
 
 
-def breakdowns_named(by: Any) -> list[Breakdown]:
+def breakdowns_named(by: str | Iterable[str]) -> list[Breakdown]:
     """The breakdowns that `by` of `report` names.
 
     Raises:
@@ -157,7 +160,7 @@ def breakdowns_named(by: Any) -> list[Breakdown]:
     return [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
 
 
-def _breakdown(name: Any) -> Breakdown:
+def _breakdown(name: str) -> Breakdown:
     try:
         return Breakdown(name)
     except ValueError:
@@ -218,9 +221,7 @@ class Fold:
     tied: int = 0
 
 
-def of_tasks(
-    tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Callable[[int, int], None] | None
-) -> Fold:
+def of_tasks(tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Progress = None) -> Fold:
     """The fold of tasks in memory: one chunk, whose cuts are gathered as they are asked for.
 
     Args:
@@ -245,15 +246,13 @@ def of_tasks(
     return Fold("ranks", cuts(), len(rows), int((tasks.optimistic < tasks.pessimistic).sum()))
 
 
-def columns_with(dataset: RankDataset, graph: Any) -> list[str]:
+def columns_with(dataset: RankDataset, graph: KnowledgeGraph | None) -> list[str]:
     """The columns of a dataset, and those that a graph adds."""
     more = [] if graph is None else [name for name in _OF_GRAPH if name not in dataset.columns]
     return [*dataset.columns, *more]
 
 
-def of_parts(
-    dataset: RankDataset, plan: Plan, graph: Any, on_progress: Callable[[int, int], None] | None
-) -> Fold:
+def of_parts(dataset: RankDataset, plan: Plan, graph: KnowledgeGraph | None, on_progress: Progress) -> Fold:
     """The fold of a dataset, part after part of whole queries; what is gathered of each cut is added up.
 
     Args:
@@ -272,14 +271,14 @@ def of_parts(
 
 
 def _added(
-    dataset: RankDataset, plan: Plan, graph: Any, on_progress: Callable[[int, int], None] | None, fold: Fold
+    dataset: RankDataset, plan: Plan, graph: KnowledgeGraph | None, on_progress: Progress, fold: Fold
 ) -> Iterator[Cut]:
     columns = columns_with(dataset, graph)
     passes = 3 if any(Added(one).needs_second_pass for one in (plan.whole, plan.grouped)) else 2
     told = _Told(on_progress, passes * dataset.rows)
 
     def prepared(batch: pl.DataFrame) -> pl.DataFrame:
-        return annotated(RankTable.trusted(batch), graph).select(columns)
+        return annotated(RankTable.trusted(batch), cast(KnowledgeGraph, graph)).select(columns)
 
     runs, bounds = dataset.seeds(), 0
     with partitions(
@@ -326,7 +325,7 @@ _Key = tuple[Group, str, int | None]
 class _Told:
     """Tells progress in rows, over several passes."""
 
-    def __init__(self, on_progress: Callable[[int, int], None] | None, total: int) -> None:
+    def __init__(self, on_progress: Progress, total: int) -> None:
         self._on_progress, self._total, self._done = on_progress, total, 0
 
     def of_rows(self, done: int, _: int) -> None:
@@ -359,11 +358,7 @@ def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, 
 
 
 def _cuts(
-    tasks: Tasks,
-    rows: pl.DataFrame,
-    plan: Plan,
-    runs: Runs,
-    on_progress: Callable[[int, int], None] | None = None,
+    tasks: Tasks, rows: pl.DataFrame, plan: Plan, runs: Runs, on_progress: Progress = None
 ) -> Iterator[tuple[_Key, Tasks]]:
     """The tasks of each group and side that has some, and those of each seed where there are several."""
     on_sides = OnSides(rows["side"])
@@ -424,7 +419,7 @@ def _require_memory_of_groups(parts: Partitions, plan: Plan, runs: int) -> None:
     checks.memory(name, needed, free_memory(), "the counts of ranks of all groups")
 
 
-def warn_of_bounds(source: Any, many: int, rows: int) -> None:
+def warn_of_bounds(source: object, many: int, rows: int) -> None:
     """Warns (UserWarning) if `many` of the ranks, above 0, are bounds."""
     if many:
         warnings.warn(

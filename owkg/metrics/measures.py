@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -166,7 +165,7 @@ class Metric:
 EQUAL = Weighting()
 
 
-def micro(metric: Any) -> Metric:
+def micro(metric: RankWeight) -> Metric:
     """The plain micro average of a metric: over ranking tasks, each with its own weight.
 
     Raises:
@@ -210,7 +209,7 @@ def probe(
     return Metric(name, Probe(a), Weighting(popularity=b, relation_popularity=c, epsilon=e))
 
 
-def stratified(metric: Any, exponent: float) -> Metric:
+def stratified(metric: RankWeight, exponent: float) -> Metric:
     """A metric whose tasks weigh (popularity of the answer + 1)^-b (Mohamed et al. 2020).
 
     The one added is the test triple itself: an answer that training never shows is met once. Mohamed et al.
@@ -229,7 +228,7 @@ def stratified_mrr(exponent: float) -> Metric:
     return stratified(MRR, exponent)
 
 
-def macro(metric: Any) -> Metric:
+def macro(metric: RankWeight) -> Metric:
     """The mean over queries of the weight of the best answer's rank (Zhou et al. 2022).
 
     Raises:

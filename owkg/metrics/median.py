@@ -1,10 +1,11 @@
 """The median rank under every tie rule, its interval, and how ranks scatter."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from owkg.keys import Seed
 from owkg.metrics.measures import Spread
 from owkg.metrics.ties import Ties
 from owkg.ranks.tasks import Tasks
@@ -204,7 +205,7 @@ def scatter(kind: Spread, on_halves: Float[np.ndarray, "halves"]) -> float:
 
 
 def resampled_medians(
-    key: Any, tasks: Tasks, ties: Ties, weight: np.ndarray | None, replicates: int
+    key: Seed, tasks: Tasks, ties: Ties, weight: np.ndarray | None, replicates: int
 ) -> Float[np.ndarray, "replicates"]:
     """The median rank of each replicate, of the queries that `resampled_sums` draws with the same key."""
     from scipy import sparse  # slow to import; few need it

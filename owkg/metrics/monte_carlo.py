@@ -1,12 +1,11 @@
 """Chance levels by Monte Carlo, where no closed form is at hand; always with a standard error."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from owkg.keys import generator
+from owkg.keys import Seed, generator
 from owkg.metrics.chance import Chance, Shapes
 
 DRAWS = 2**17
@@ -21,7 +20,7 @@ Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """(ranks [draws, tasks], weights that sum to 1 [tasks]) -> [draws]."""
 
 
-def monte_carlo_chance(key: Any, statistic: Statistic, shapes: Shapes, *, draws: int = DRAWS) -> Chance:
+def monte_carlo_chance(key: Seed, statistic: Statistic, shapes: Shapes, *, draws: int = DRAWS) -> Chance:
     """Mean and variance of a statistic of random ranks, with standard errors.
 
     Args:

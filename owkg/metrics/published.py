@@ -1,13 +1,14 @@
 """Chance levels of benchmarks, and the adjustment of published values, without ranks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.keys import Seed
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import front
 from owkg.metrics.chance import Chance
@@ -20,7 +21,14 @@ from owkg.ranks.build import perfect_ranks
 from owkg.ranks.tasks import tasks
 
 
-def adjusted_from(metric: Any, value: Any, candidates: Any, *, weight: Any = None, key: Any = None) -> float:
+def adjusted_from(
+    metric: str | Metric,
+    value: float,
+    candidates: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    key: Seed | None = None,
+) -> float:
     """The adjusted metric of a table of ranks of which only the plain metric is known.
 
     Adjustments need the plain metric and the candidates of each task, not the ranks, so published numbers can

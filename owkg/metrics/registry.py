@@ -4,8 +4,6 @@ The rank weights come from `owkg.rank_weights.registry`, the gains over lists fr
 names, the listing, the near names of errors and PyKEEN's keys are derived from the entries.
 """
 
-from typing import Any
-
 from owkg.errors import ArgumentError
 from owkg.ir.names import MEASURES, Measure, measure
 from owkg.metrics import measures
@@ -233,7 +231,7 @@ def adjusted(metric: Metric, adjustment: Adjustment | str) -> Metric:
     return Metric(f"{beginning}{metric.name}{ending}", metric.measure, metric.weighting, adjustment)
 
 
-def _is_metric(metric: Any) -> None:
+def _is_metric(metric: object) -> None:
     if not isinstance(metric, Metric):
         raise ArgumentError("metric", f"must be of owkg.metrics.metric, got {metric!r}.")
 

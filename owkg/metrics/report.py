@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from owkg.errors import ArgumentError
+from owkg.kg.graph import KnowledgeGraph
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import MOST_DRAWN, Estimates, checked_options, estimates
 from owkg.metrics.fold import (
@@ -26,7 +27,8 @@ from owkg.metrics.measures import Metric
 from owkg.metrics.registry import metric
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.seeds import require_same_tasks, seeds_of
-from owkg.ranks.tasks import tasks_of
+from owkg.ranks.table import RankTable
+from owkg.ranks.tasks import Tasks, tasks_of
 from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY, HEAVY_SHARE
 
 _HITS = (1, 3, 5, 10)
@@ -39,6 +41,9 @@ _PLAIN = (
 _BY_POPULARITY = ("probe@1,0.5", "probe@0.5,0.5", "strat-mrr@0.5")
 _MACRO = ("macro-mrr", *(f"macro-hits@{k}" for k in _HITS), "macro-map@20", "macro-ndcg@20")
 _SPREAD = ("count",)
+Source = RankTable | pl.DataFrame | tuple[Tasks, pl.DataFrame] | RankDataset
+"""Ranks: a table, what `tasks_of` returns of one, or a dataset."""
+
 # Random test sets for the chance level of a group, where it has to be drawn; there may be hundreds of groups.
 _GROUP_DRAWS = 2**13
 _GROUPED = ("mrr", "hits@1", "hits@10", "amri", "amrr", "ahits@10", "macro-mrr")
@@ -59,7 +64,7 @@ def default_group_metrics() -> list[Metric]:
     return [metric(name) for name in _GROUPED]
 
 
-def report(source: Any, metrics: Any = None, **options: Any) -> pl.DataFrame:
+def report(source: Source, metrics: Iterable[Metric] | None = None, **options: Any) -> pl.DataFrame:
     """Every metric of a rank table, for each model, side and tie rule, and for each group of its tasks.
 
     The values of a model with several seeds are means over them, its intervals are over queries and seeds.
@@ -90,13 +95,13 @@ def report(source: Any, metrics: Any = None, **options: Any) -> pl.DataFrame:
 
 
 def report_and_sizes(
-    source: Any,
-    metrics: Any = None,
+    source: Source,
+    metrics: Iterable[Metric] | None = None,
     *,
-    by: Any = (),
+    by: str | Iterable[str] = (),
     group_metrics: Iterable[Metric] | None = None,
     sides: Sequence[str] = SIDES,
-    graph: Any = None,
+    graph: KnowledgeGraph | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> tuple[pl.DataFrame, tuple[int, int]]:
@@ -138,7 +143,7 @@ def report_and_sizes(
     asked = list(metrics) if metrics is not None else None
     grouped = list(group_metrics) if group_metrics is not None else asked or default_group_metrics()
     whole = checked_options(asked or default_metrics(popularity=popularity), **options)
-    of_groups = checked_options(grouped, **{"draws": _GROUP_DRAWS} | options)
+    of_groups = checked_options(grouped, **{"draws": _GROUP_DRAWS, **options})
     plan = Plan(breakdowns, whole, of_groups, sides)
     if in_parts := isinstance(source, RankDataset):
         fold = of_parts(source, plan, graph, on_progress)
@@ -162,13 +167,13 @@ def report_and_sizes(
     return made if made["seeds"].count() else made.drop("seeds", "deviation_over_seeds"), sizes
 
 
-def warn_bounded(source: Any, rows: pl.DataFrame) -> None:
+def warn_bounded(source: object, rows: pl.DataFrame) -> None:
     """Warns (UserWarning) where ranks are bounds: a metric is then known between two ends."""
     if "bounded" in rows.columns:
         warn_of_bounds(source, int(rows["bounded"].sum()), len(rows))
 
 
-def warn_of(path: Any, found: pl.DataFrame, metrics: list[Metric] | None) -> None:
+def warn_of(path: object, found: pl.DataFrame, metrics: list[Metric] | None) -> None:
     """Warns (UserWarning) of what a report rests on, and where a table has no macro metrics.
 
     Args:
@@ -197,7 +202,7 @@ _NO_LIST = (
 )
 
 
-def _warn_few(path: Any, found: pl.DataFrame) -> None:
+def _warn_few(path: object, found: pl.DataFrame) -> None:
     """Warns where intervals rest on few queries, on a heavy one, or on heavy ones that score differently."""
     few = pl.col("effective_queries") < FEW_QUERIES
     heavy = pl.col("heaviest_query") > HEAVY_QUERY

@@ -1,11 +1,11 @@
 """What ranks among sampled negatives leave open: all values of full evaluation that agree with them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
@@ -128,7 +128,7 @@ def full_values_of_published(
     return pl.DataFrame(rows)
 
 
-def _sizes(num_entities: Any, negatives: int) -> int:
+def _sizes(num_entities: ArrayLike, negatives: int) -> int:
     size = int(checks.whole("num_entities", num_entities, 1))
     if size <= negatives:
         raise ArgumentError("num_entities", f"must be more than the {negatives} negatives, got {size}.")
@@ -167,7 +167,7 @@ def _chances(grid: np.ndarray, size: int, negatives: int) -> Float[np.ndarray, "
     return np.where(possible, np.exp(ways - _log_choose(size - 1, negatives)), 0)
 
 
-def _log_choose(n: Any, k: Any) -> Any:
+def _log_choose(n: int | np.ndarray, k: int | np.ndarray) -> np.ndarray:
     """log of n over k; to 1e-8 for millions, where scipy's own distribution takes half a minute."""
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from owkg.kg.graph import KnowledgeGraph
 from owkg.metrics.measures import Metric
 from owkg.metrics.report import COLUMNS, report_and_sizes, warn_bounded, warn_of
 from owkg.ranks import RankDataset, RankTable
@@ -18,7 +19,7 @@ def reports(
     sources: list[RankTable | RankDataset],
     metrics: list[Metric] | None = None,
     *,
-    graph: Any = None,
+    graph: KnowledgeGraph | None = None,
     **options: Any,
 ) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
     """The reports of several rank tables, one under the other.
