@@ -245,7 +245,7 @@ def macro(metric: RankWeight) -> Metric:
 _DEEPEST = 1000
 
 
-def macro_map(cutoff: int) -> Metric:
+def macro_map(cutoff: float) -> Metric:
     """The mean over queries of AP@k (Zhou et al. 2022 use k = 20), k at most 1,000 as trec_eval's.
 
     Raises:
@@ -257,12 +257,12 @@ def macro_map(cutoff: int) -> Metric:
     return Metric(f"macro-map@{k}", AveragePrecision(k))
 
 
-def macro_ndcg(cutoff: int) -> Metric:
+def macro_ndcg(cutoff: float) -> Metric:
     """The mean over queries of nDCG@k (Zhou et al. 2022 use k = 20)."""
     return macro_gain("ndcg", cutoff)
 
 
-def macro_gain(gain: str, cutoff: int) -> Metric:
+def macro_gain(gain: str, cutoff: float) -> Metric:
     """The mean over queries of a metric of `owkg.metrics.list_gains.GAINS` at a cutoff.
 
     Raises:
@@ -273,7 +273,7 @@ def macro_gain(gain: str, cutoff: int) -> Metric:
     return Metric(f"macro-{gain}@{_cutoff(cutoff)}", DiscountedGain(_cutoff(cutoff), gain))
 
 
-def _cutoff(k: int) -> int:
+def _cutoff(k: float) -> int:
     return checks.whole("k", k, 1)
 
 

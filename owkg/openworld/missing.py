@@ -99,7 +99,7 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
     spread (G(-mu/spread) - G((1-mu)/spread)), increasing in mu. Shapes are those of `sparsity`.
     """
 
-    def excess(z: Float[np.ndarray, "..."]) -> Any:
+    def excess(z: Float[np.ndarray, "..."] | np.floating) -> Any:
         return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) - z * special.ndtr(-z)
 
     def gap(mu: Float[np.ndarray, "..."], beta: Float[np.ndarray, "..."]) -> Any:
@@ -129,7 +129,7 @@ def popularity_probabilities(
 
     def gap(
         offset: Float[np.ndarray, "..."], beta: Float[np.ndarray, "..."], answers: Float[np.ndarray, "..."]
-    ) -> np.ndarray:
+    ) -> np.ndarray | np.floating:
         return probabilities(offset, answers, 0.0).sum(-1) / answers - beta
 
     answers = np.asarray(num_answers, np.float64)

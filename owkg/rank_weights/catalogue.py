@@ -78,7 +78,7 @@ IGMR = RankWeight("igmr", _log, link=Exponential(-1.0))
 """Inverse geometric mean rank, exp(-mean of log r) (Hoyt et al. 2022, Table 2)."""
 
 
-def hits_at(k: int) -> RankWeight:
+def hits_at(k: float) -> RankWeight:
     """Hits@K: h(r) = 1 if r <= K else 0.
 
     Equal K give the same object, so that they share compiled code.

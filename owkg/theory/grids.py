@@ -26,7 +26,9 @@ _BATCH_ENTRIES_ELSEWHERE = 2**18
 ENTRIES_IN_NUMPY = 2**10
 
 
-def checked_prefix_sums(metric: RankWeight | str, largest_rank: int) -> Float[np.ndarray, "2 ranks"]:
+def checked_prefix_sums(
+    metric: RankWeight | str, largest_rank: int | np.integer
+) -> Float[np.ndarray, "2 ranks"]:
     """The running sums of `owkg.rank_weights.tables`, of a metric that is a plain mean.
 
     Raises:

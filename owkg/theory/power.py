@@ -25,7 +25,7 @@ def _gap_and_variance(
     paired: bool,
     missing: MissingModel,
     answer_weights: ArrayLike | None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray | np.floating, np.ndarray | np.floating]:
     """By how much the stronger model's mean is better, and the variance of one query's difference."""
     settings = pair(**models)
     difference = settings[1].strength - settings[0].strength
