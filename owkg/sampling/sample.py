@@ -30,7 +30,7 @@ class SamplingDesign(NamedTuple):
     num_queries: int | None
     both_sides: bool
     nested: bool
-    seed: int
+    seed: int | np.integer
 
 
 class OpenWorld(NamedTuple):
