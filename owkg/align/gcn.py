@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int32
+from jaxtyping import Array, Float, Int, Int32
 from scipy import sparse
 
 from owkg import checks
@@ -178,7 +178,7 @@ def _descended(
     matrix: SparseMatrix,
     pairs: Int32[Array, "pairs 2"],
     key: Array,
-    begin: int,
+    begin: int | Int[Array, ""],
     table: Float[Array, "entities d"],
     state: optax.OptState,
 ) -> tuple[Array, Any]:

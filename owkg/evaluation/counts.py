@@ -48,7 +48,7 @@ def counts(
     stack: QueryBlock,
     number: Int[Array, ""],
     tolerance: Float[Array, ""],
-    scratch: Array,
+    scratch: Array | None,
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
     """(counts of one block, scores for the next `scratch`); each device scores its own tiles.
 

@@ -27,9 +27,9 @@ class World(TypedDict):
     num_entities: candidates before filtering, above `num_answers`.
     """
 
-    sparsity: Any
-    num_answers: Any
-    num_entities: Any
+    sparsity: ArrayLike
+    num_answers: ArrayLike
+    num_entities: ArrayLike
 
 
 class SettingArguments(World):
@@ -39,8 +39,8 @@ class SettingArguments(World):
     "positive", inside `feasible_correlation`; 0 when left out. And those of `World`.
     """
 
-    strength: Any
-    correlation: NotRequired[Any]
+    strength: ArrayLike
+    correlation: NotRequired[ArrayLike]
 
 
 class PairArguments(SettingArguments):
@@ -50,8 +50,8 @@ class PairArguments(SettingArguments):
     None. And those of `SettingArguments`.
     """
 
-    other_strength: Any
-    other_correlation: NotRequired[Any]
+    other_strength: ArrayLike
+    other_correlation: NotRequired[ArrayLike | None]
 
 
 class Setting(NamedTuple):

@@ -52,7 +52,7 @@ def binned_ranks(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
 
     Examples:
         >>> from owkg.metrics import tasks
-        >>> found = rank_histogram(tasks([1, 1, 3], [1, 3, 3], 4), rank_edges(4))
+        >>> found = binned_ranks(tasks([1, 1, 3], [1, 3, 3], 4), rank_edges(4))
         >>> found.realistic.round(3).tolist(), found.random.tolist()
         ([0.333, 0.333, 0.333, 0.0], [0.25, 0.25, 0.25, 0.25])
     """

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -100,7 +99,7 @@ def write_sheet(
 
 def write_again(
     candidates: pl.DataFrame,
-    sheets: Sequence[Any],
+    sheets: Sequence[StrPath],
     path: StrPath,
     *,
     seed: int,

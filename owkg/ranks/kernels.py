@@ -8,7 +8,7 @@ from owkg.ranks.order import counted, sortable, to_pass, to_reach
 
 
 @jax.jit(static_argnames="size")
-def rows(scores: Float[Array, "queries entities"], begin: int, *, size: int) -> Array:
+def rows(scores: Float[Array, "queries entities"], begin: int | Int[Array, ""], *, size: int) -> Array:
     """Rows begin, ..., begin + size - 1."""
     return jax.lax.dynamic_slice_in_dim(scores, begin, size)
 

@@ -30,7 +30,7 @@ class SamplingDesign(NamedTuple):
     num_queries: int | None
     both_sides: bool
     nested: bool
-    seed: int
+    seed: int | np.integer
 
 
 class OpenWorld(NamedTuple):
@@ -103,7 +103,7 @@ def sample(
     train_rate: float,
     min_answers: int,
     num_queries: int | None,
-    seed: int,
+    seed: int | np.integer,
     fewer: bool = False,
     valid_rate: float = 0.0,
     missing: FactModel = INDEPENDENT,

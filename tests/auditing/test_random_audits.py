@@ -80,7 +80,7 @@ def test_what_nobody_asked_for_takes_no_audit_down(monkeypatch):
     def fails(*_, **__):
         raise np.linalg.LinAlgError("singular")
 
-    monkeypatch.setattr("owkg.auditing.focus.weights_of", fails)
+    monkeypatch.setattr("owkg.auditing.focus.best_weights_of", fails)
     rows = {"relation": "r", "tail": "t", "side": "tail", "candidates": 99}
     a, b = (
         pl.DataFrame([rows | {"head": f"h{i}", "optimistic": r, "pessimistic": r} for i in range(9)])
