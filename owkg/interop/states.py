@@ -111,9 +111,9 @@ class Imported(NamedTuple):
         another order than the library's turn near ties.
         """
         options = {"precision": "float64"} | options
-        scorer = import_embeddings(self.embeddings, graph, self.model, **self.options)
+        trained = import_embeddings(self.embeddings, graph, self.model, **self.options)
         about = {name: options[name] for name in ("split", "precision") if name in options}
-        return RankTable.trusted(ranks(*scorer, graph, **options), about)
+        return RankTable.trusted(ranks(trained, graph, **options), about)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes what `owkg evaluate --embeddings` reads, .npz or .safetensors.

@@ -3,7 +3,7 @@
 from owkg.models.embeddings import Embeddings, read_embeddings, write_embeddings
 from owkg.models.embeddings_import import import_embeddings
 from owkg.models.kinds import MODELS, Kind, model
-from owkg.models.model import SIDES, Model, Params, Statistics, score, score_all
+from owkg.models.model import SIDES, Model, Params, Statistics, Trained, score, score_all
 from owkg.models.similarity import Similarity
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Params",
     "Similarity",
     "Statistics",
+    "Trained",
     "import_embeddings",
     "model",
     "read_embeddings",

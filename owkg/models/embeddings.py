@@ -22,7 +22,7 @@ import numpy as np
 from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.models.embeddings_files import FORMATS, LABELS, Content
-from owkg.models.model import Model, Params, Statistics, num_relations
+from owkg.models.model import Trained
 
 # The arrays with a row a label.
 _LABELLED = {"entity": "entity_labels", "relation": "relation_labels", "relation_inverse": "relation_labels"}
@@ -131,29 +131,24 @@ def _distinct(path: Path, name: str, labels: list[str]) -> tuple[str, ...]:
 
 
 def write_embeddings(
-    path: str | Path,
-    model: Model,
-    params: Params,
-    statistics: Statistics,
-    *,
-    entities: Sequence[str],
-    relations: Sequence[str],
+    path: str | Path, trained: Trained, *, entities: Sequence[str], relations: Sequence[str]
 ) -> None:
     """Writes what `import_embeddings` reads; complex embeddings with their layout.
 
     Args:
         path: ending in `.npz` or `.safetensors`.
-        model, params, statistics: what is written.
+        trained: what is written.
         entities, relations: labels of their ids.
 
     Raises:
         ValueError: if the file's name ends otherwise, or the labels are not as many as the rows.
     """
     path = suffix_checked(path)
-    arrays = {name: np.asarray(array, np.float32) for name, array in (params | statistics).items()}
+    model, every = trained.model, trained.params | trained.statistics
+    arrays = {name: np.asarray(array, np.float32) for name, array in every.items()}
     for name, labels, count in (
         ("entities", entities, len(arrays["entity"])),
-        ("relations", relations, num_relations(model, params)),
+        ("relations", relations, trained.num_relations),
     ):
         if len(labels) != count:
             raise ArgumentError(name, f"must be {count} labels, one a row, got {len(labels)}.")

@@ -16,7 +16,7 @@ from owkg.kg import KnowledgeGraph
 from owkg.models.embeddings import Embeddings, read_embeddings
 from owkg.models.embeddings_layout import LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
 from owkg.models.kinds import kind, model
-from owkg.models.model import Model, Params, Statistics
+from owkg.models.model import Model, Trained
 
 _SHOWN = 3  # labels in a message
 
@@ -29,7 +29,7 @@ def import_embeddings(
     layout: str | None = None,
     relation_layout: str | None = None,
     **options: Any,
-) -> tuple[Model, Params, Statistics]:
+) -> Trained:
     """A model whose parameters are those of a file, rows in the order of a graph's ids.
 
     Args:
@@ -73,7 +73,7 @@ def import_embeddings(
         for key in part:
             if (prefix := key.partition("_")[0]) in orders:
                 part[key] = part[key][orders[prefix]]
-    return chosen, jax.tree.map(jnp.asarray, params), jax.tree.map(jnp.asarray, statistics)
+    return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))
 
 
 def _order(path: str, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:

@@ -7,9 +7,7 @@ from typing import Any
 
 def write_lists(
     path: Path,
-    model: Any,
-    params: Any,
-    statistics: Any,
+    trained: Any,
     graph: Any,
     *,
     split: str,
@@ -43,8 +41,8 @@ def write_lists(
         known = known_answers(facts, side, **graph.sizes)
         entity, relation = np.unique(own[:, [0, 1] if side == "tail" else [2, 1]], axis=0).T
         depth = min(depth, graph.num_entities)
-        with in_precision(precision, params, statistics) as arrays:
-            found = top_answers(model, *arrays, entity, relation, side, known=known, depth=depth)
+        with in_precision(precision, trained) as scorer:
+            found = top_answers(scorer, entity, relation, side, known=known, depth=depth)
         parts.append(
             run_from_lists(
                 name, side, entity, relation, found.answer, np.where(found.answer < 0, 0, found.score),

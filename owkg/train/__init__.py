@@ -7,14 +7,14 @@ from owkg.train.hosts import connect
 from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
 from owkg.train.seeds import seed_runs, train_seeds
 from owkg.train.step import state_shape as state_shape
-from owkg.train.sweep import Trained, train_many
+from owkg.train.sweep import SweptRun, train_many
 from owkg.train.updates import Updates, updates_of
 
 __all__ = [
     "DEFAULTS",
     "LOSSES",
     "Run",
-    "Trained",
+    "SweptRun",
     "Training",
     "Updates",
     "changed",

@@ -13,7 +13,7 @@ import numpy as np
 
 from owkg import kg
 from owkg.errors import ArgumentError, naming
-from owkg.models import Model, Params, Statistics
+from owkg.models import Trained
 from owkg.train.config import Training
 from owkg.train.hosts import of_first
 from owkg.train.layout import Layout, everywhere, whole
@@ -147,7 +147,7 @@ def _walked(
                 "examples_per_s": speed,
             }
             if measured is not None and validates:
-                found = _measured(measured, model, *whole(layout, (state.params, state.statistics)), step)
+                found = _measured(measured, whole(layout, state.trained(model)), step)
                 row |= {f"valid_{name}": value for name, value in found.items()}
             rows.append(row)
             recorded_at, since, busy = step, step, 0.0
@@ -186,12 +186,10 @@ def call_steps(steps: int, took: float, empty: float) -> int:
     return max(1, int(min(max(_CALL_S, empty) / each, steps * _FASTER)))
 
 
-def _measured(
-    measured: Measure, model: Model, params: Params, statistics: Statistics, step: int
-) -> dict[str, float]:
+def _measured(measured: Measure, trained: Trained, step: int) -> dict[str, float]:
     here = f"the parameters after step {step - 1} (checkpoints written before it stay)"
-    with naming({"params": here}):
-        return measured(model, params, statistics)
+    with naming({"trained": here}):
+        return measured(trained)
 
 
 def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:

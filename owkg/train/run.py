@@ -18,7 +18,7 @@ from owkg.errors import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
 from owkg.kg.labels import read_labels
-from owkg.models import Model, Params, Statistics
+from owkg.models import Trained
 from owkg.train.checkpoints import (
     Checkpoint,
     Put,
@@ -52,7 +52,7 @@ class Run(NamedTuple):
     """A trained model.
 
     Attributes:
-        model, params, statistics: what was trained.
+        trained: the model and its arrays.
         step: of the checkpoint that they come from.
         config: how it was trained.
         entities, relations: labels of their ids.
@@ -60,9 +60,7 @@ class Run(NamedTuple):
         path: the rows of the training path.
     """
 
-    model: Model
-    params: Params
-    statistics: Statistics
+    trained: Trained
     step: int
     config: Training
     entities: tuple[str, ...]
@@ -82,7 +80,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     chunk_steps: int | None = None,
-    watch: Callable[[int, Params, Statistics], None] | None = None,
+    watch: Callable[[int, Trained], None] | None = None,
     watched: Iterable[int] = (),
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
@@ -106,7 +104,7 @@ def train(
         resume: whether to go on with the run in `folder`, from its newest checkpoint.
         overwrite: whether a run that is there may be replaced.
         chunk_steps: steps a call of the device; None: as many as take half a second.
-        watch: told (step, parameters, statistics) after each of the `watched` numbers of steps, before the
+        watch: told (step, model with its arrays) after each of the `watched` numbers of steps, before the
             checkpoint of that step; a resumed run tells again what came after its newest checkpoint.
         watched: numbers of steps, in [1, steps of the training].
         on_progress: told how many steps are done, of how many, and loss and speed in words.
@@ -158,8 +156,7 @@ def train(
             place = by_first(lambda: making.enter_context(new)) or folder
         while (snapshot := next(walk, None)) is not None:
             if watch is not None and snapshot.step in moments:
-                state = snapshot.state
-                watch(snapshot.step, *whole(layout, (state.params, state.statistics)))
+                watch(snapshot.step, whole(layout, snapshot.state.trained(config.built())))
             write_snapshot(place, config, snapshot, layout)
             if snapshot.due:
                 by_first(making.close)
@@ -245,9 +242,7 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
     state: State = read_checkpoint(folder / CHECKPOINTS, step, like, put)
     graph_folder = noted["graph_folder"]
     return Run(
-        config.built(),
-        state.params,
-        state.statistics,
+        state.trained(config.built()),
         step,
         config,
         entities,

@@ -11,7 +11,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from owkg.keys import seeded
-from owkg.models import Model, Params, Statistics
+from owkg.models import Model, Params, Statistics, Trained
 from owkg.train.config import Training
 from owkg.train.drawn import drawn_of
 from owkg.train.layout import Layout, by_query, padded, unpadded
@@ -56,6 +56,10 @@ class State(NamedTuple):
     optimiser: Any
     loss: Float[Array, "*runs"]
     bad: Int[Array, "*runs"]
+
+    def trained(self, model: Model) -> Trained:
+        """`model` with the arrays of this state."""
+        return Trained(model, self.params, self.statistics)
 
 
 class Hyperparameters(NamedTuple):
