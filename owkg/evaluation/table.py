@@ -187,7 +187,7 @@ def sides_checked(sides: Any) -> list[str]:
     return names
 
 
-def check_sizes(trained: Any, graph: KnowledgeGraph) -> None:
+def check_sizes(trained: object, graph: KnowledgeGraph) -> None:
     """ValueError unless a model's parameters are of the graph's number of entities and relations."""
     trained = trained_checked(trained)
     relations = graph.num_relations * (2 if trained.model.config.reciprocal else 1)

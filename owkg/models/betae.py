@@ -1,7 +1,7 @@
 """BetaE: entities and queries are vectors of Beta distributions."""
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,6 +10,7 @@ from jax.scipy.special import betaln, digamma, polygamma
 from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
+from owkg.models.kind import SAMPLED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT
 
@@ -41,7 +42,6 @@ class BetaE:
         options.only_reciprocal(self, "betae")
 
 
-@cache
 def betae_model(config: BetaE) -> Model:
     """score(h, r, t) = margin - sum_k KL(Beta_k(t) || Beta_k(q)), with q the projection of h by r.
 
@@ -128,3 +128,14 @@ def _entity_features_derivative(
     d_entropy = -((alpha - 1) * d_log + (beta - 1) * d_log_rest).sum(axis=-1, keepdims=True)
     features = entity_features(primals[0])
     return features, jnp.concatenate([d_log, d_log_rest, jnp.zeros_like(d_entropy), d_entropy], axis=-1)
+
+
+KIND = Kind(
+    "betae",
+    BetaE,
+    betae_model,
+    "margin - KL(t || MLP(h, r)), Beta",
+    "Ren and Leskovec 2020",
+    columns=2,
+    training=SAMPLED,
+)

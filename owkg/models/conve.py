@@ -1,7 +1,6 @@
 """ConvE: a convolution over head and relation, laid out as a picture."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import jax
@@ -10,6 +9,7 @@ from jaxtyping import Array, Float
 
 from owkg.errors import ArgumentError
 from owkg.models import initial, layers, options
+from owkg.models.kind import LABELLED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -50,7 +50,6 @@ class ConvE:
             )
 
 
-@cache
 def conve_model(config: ConvE) -> Model:
     """score(h, r, t) = relu(vec(relu([h; r] * filters)) W) . t + b_t.
 
@@ -127,3 +126,13 @@ def conve_model(config: ConvE) -> Model:
         DOT,
         entity_params=("entity", "entity_bias"),
     )
+
+
+KIND = Kind(
+    "conve",
+    ConvE,
+    conve_model,
+    "relu(vec(relu([h; r] * filters)) W) t + b",
+    "Dettmers et al. 2018",
+    training=LABELLED,
+)

@@ -1,13 +1,13 @@
 """DistMult: a diagonal bilinear form."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
+from owkg.models.kind import FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
 from owkg.models.similarity import DOT
 
@@ -29,7 +29,6 @@ class DistMult:
         options.flag(self, "reciprocal")
 
 
-@cache
 def distmult_model(config: DistMult) -> Model:
     """score(h, r, t) = sum_k h_k r_k t_k.
 
@@ -45,3 +44,14 @@ def distmult_model(config: DistMult) -> Model:
 
     form = plain(jnp.multiply)
     return Model("distmult", config, init, sided(form, form, reciprocal=config.reciprocal), entity_rows, DOT)
+
+
+KIND = Kind(
+    "distmult",
+    DistMult,
+    distmult_model,
+    "sum h r t",
+    "Yang et al. 2015",
+    training=FACTORED,
+    peers={"pykeen": Peer("DistMult")},
+)

@@ -46,8 +46,7 @@ def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tup
 
 def complex_arrays(name: str) -> tuple[str, ...]:
     """The arrays of a model that are complex."""
-    chosen = kind(name)
-    return chosen.build(chosen.config()).complex_params
+    return kind(name).made().complex_params
 
 
 def in_halves(found: Embeddings, name: str, layout: str | None) -> dict[str, np.ndarray]:

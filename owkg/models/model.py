@@ -142,11 +142,12 @@ class Trained:
         return self.model.candidates(self.params, entity)
 
 
-def trained_checked(trained: Any) -> Trained:
+def trained_checked(trained: object) -> Trained:
     """`trained`, if it is a `Trained` whose parameters hold entities and relations; ValueError otherwise."""
     if not isinstance(trained, Trained) or not isinstance(trained.model, Model):
         raise ArgumentError(
-            "trained", f"must be an `owkg.models.Trained` of a model and its arrays, got {trained!r}."
+            "trained",
+            f"must be an `owkg.models.Trained` of a model and its arrays, got {type(trained).__name__}.",
         )
     if not isinstance(trained.params, Mapping) or not {"entity", "relation"} <= trained.params.keys():
         raise ArgumentError(

@@ -1,7 +1,7 @@
 """pRotatE: RotatE whose entities are phases alone."""
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
+from owkg.models.kind import SAMPLED, Kind
 from owkg.models.model import Form, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import minus_sines
@@ -37,7 +38,6 @@ class PRotatE:
         options.flag(self, "half_angle", "reciprocal")
 
 
-@cache
 def protate_model(config: PRotatE) -> Model:
     """score(h, r, t) = margin - |modulus| sum_k |sin(phase of h + phase of r - phase of t)|.
 
@@ -75,3 +75,13 @@ def protate_model(config: PRotatE) -> Model:
         candidates,
         minus_sines(config.margin),
     )
+
+
+KIND = Kind(
+    "protate",
+    PRotatE,
+    protate_model,
+    "margin - |modulus| sum |sin(h + r - t)|",
+    "Sun et al. 2019",
+    training=SAMPLED,
+)

@@ -1,13 +1,13 @@
 """RESCAL: a bilinear form."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
+from owkg.models.kind import FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -29,7 +29,6 @@ class Rescal:
         options.flag(self, "reciprocal")
 
 
-@cache
 def rescal_model(config: Rescal) -> Model:
     """score(h, r, t) = h^T R t, with R in R^(dim x dim).
 
@@ -59,3 +58,18 @@ def rescal_model(config: Rescal) -> Model:
         entity_rows,
         DOT,
     )
+
+
+KIND = Kind(
+    "rescal",
+    Rescal,
+    rescal_model,
+    "h^T R t",
+    "Nickel et al. 2011",
+    training=FACTORED | {"n3": 0.0},
+    peers={
+        "pykeen": Peer("RESCAL"),
+        "torchkge": Peer(arrays=("ent_emb.weight", "rel_mat.weight")),
+        "openke": Peer(arrays=("ent_embeddings.weight", "rel_matrices.weight")),
+    },
+)

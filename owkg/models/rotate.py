@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial, options
 from owkg.models.complex import multiplied
+from owkg.models.kind import SAMPLED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
 from owkg.models.similarity import minus_l2, minus_moduli
 
@@ -38,7 +39,6 @@ class RotatE:
         options.one_of(self, "norm", 1, 2)
 
 
-@cache
 def rotate_model(config: RotatE) -> Model:
     """score(h, r, t) = margin - |h e^(i phase) - t|, with h, t in C^dim, the norm being L1 or L2 of moduli.
 
@@ -82,3 +82,25 @@ def phase_unit(config: RotatE) -> float:
 def circle(angle: Float[Array, "*rows d"]) -> Float[Array, "*rows d2"]:
     """e^(i angle): cosines, then sines."""
     return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=-1)
+
+
+KIND = Kind(
+    "rotate",
+    RotatE,
+    rotate_model,
+    "margin - |h e^(i r) - t|, complex, L1 or L2",
+    "Sun et al. 2019",
+    columns=2,
+    training=SAMPLED,
+    peers={
+        "pykeen": Peer("RotatE", layout="interleaved", relation_layout="complex", norm=2),
+        "pyg": Peer(
+            arrays=("node_emb.weight", "node_emb_im.weight", "rel_emb.weight"),
+            relation_layout="phases",
+            norm=2,
+        ),
+        "openke": Peer(layout="real-imaginary", relation_layout="scaled"),
+        "libkge": Peer(layout="real-imaginary", relation_layout="phases"),
+        "dglke": Peer(layout="real-imaginary", relation_layout="scaled"),
+    },
+)

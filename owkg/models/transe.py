@@ -1,13 +1,14 @@
 """TransE: relations are translations."""
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
+from owkg.models.kind import SAMPLED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
 from owkg.models.similarity import minus_l1, minus_l2
 
@@ -35,7 +36,6 @@ class TransE:
         options.nonnegative(self, "margin")
 
 
-@cache
 def transe_model(config: TransE) -> Model:
     """score(h, r, t) = margin - |h + r - t|, the norm being L1 or L2.
 
@@ -64,3 +64,20 @@ def transe_model(config: TransE) -> Model:
         entity_rows,
         (minus_l1 if config.norm == 1 else minus_l2)(config.margin),
     )
+
+
+KIND = Kind(
+    "transe",
+    TransE,
+    transe_model,
+    "margin - |h + r - t|, L1 or L2",
+    "Bordes et al. 2013",
+    training=SAMPLED | {"margin": 9.0},
+    peers={
+        "pykeen": Peer("TransE", norm=0),
+        "pyg": Peer(unit=(("entity",), 0)),
+        "torchkge": Peer(norm=2),
+        "openke": Peer(unit=(("entity", "relation"), 2)),
+        "dglke": Peer(norm=2),
+    },
+)

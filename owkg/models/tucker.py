@@ -1,13 +1,13 @@
 """TuckER: one tensor that all relations share."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
+from owkg.models.kind import LABELLED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -41,7 +41,6 @@ class TuckER:
         options.only_reciprocal(self, "tucker")
 
 
-@cache
 def tucker_model(config: TuckER) -> Model:
     """score(h, r, t) = W x_1 r x_2 h x_3 t = sum_kij W_kij r_k h_i t_j.
 
@@ -93,3 +92,6 @@ def tucker_model(config: TuckER) -> Model:
 
     query = sided(form, None, reciprocal=config.reciprocal)
     return Model("tucker", config, init, query, entity_rows, DOT)
+
+
+KIND = Kind("tucker", TuckER, tucker_model, "W x_1 r x_2 h x_3 t", "Balazevic et al. 2019", training=LABELLED)

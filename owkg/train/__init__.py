@@ -1,7 +1,6 @@
 """Training: from a graph and a configuration to the folder of a run, resumable to the bit."""
 
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
-from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
 from owkg.train.hosts import connect
 from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
@@ -11,7 +10,6 @@ from owkg.train.sweep import SweptRun, train_many
 from owkg.train.updates import Updates, updates_of
 
 __all__ = [
-    "DEFAULTS",
     "LOSSES",
     "Run",
     "SweptRun",

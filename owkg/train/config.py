@@ -9,7 +9,6 @@ from typing import Any
 from owkg.errors import ArgumentError, naming
 from owkg.models import MODELS, Model, model
 from owkg.models import options as check
-from owkg.train.defaults import DEFAULTS
 
 # Which losses belong to which training_loop.
 LOSSES = {
@@ -149,11 +148,11 @@ def training(model: Any = "complex", **settings: Any) -> Training:
         >>> training("complex", dim=32, epochs=5).loss
         'cross_entropy'
     """
-    name = model.lower() if isinstance(model, str) else None
+    name = model.lower() if isinstance(model, str) else ""
     if name not in MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {model!r}.")
-    chosen = DEFAULTS[name] | settings
-    loop, loss = chosen["training_loop"], chosen["loss"]
+    chosen = {**MODELS[name].training, **settings}
+    loop, loss = (chosen.get(one, getattr(Training, one)) for one in ("training_loop", "loss"))
     if "loss" not in settings and loop in LOSSES and loss not in LOSSES[loop]:
         losses = ", ".join(LOSSES[loop])
         raise ArgumentError(

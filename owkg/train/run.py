@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg import checks, kg
+from owkg import checks, kg, plugins
 from owkg.errors import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
 from owkg.kg.labels import read_labels
-from owkg.models import Trained
+from owkg.models import MODELS, Trained
 from owkg.train.checkpoints import (
     Checkpoint,
     Put,
@@ -187,15 +187,18 @@ def run_config(folder: Path, **settings: Any) -> Training:
         ValueError: if `folder` is no folder of a run, its configuration is none, or it is of another model.
     """
     path = config_file(folder)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    said = re.search(r'^model = "([^"]*)"$', text, re.MULTILINE)
+    if said and said[1] not in MODELS:
+        raise ValueError(
+            f"{path}: model {said[1]!r} is not known; a model of your own is imported with "
+            f"{plugins.VARIABLE}=module."
+        )
     if "model" in settings and (held := read_config(path).model) != str(settings["model"]).lower():
         raise ArgumentError("model", f"must be {held} as in the run {folder}, got {settings['model']}.")
     # Updates of runs that do not say how: there was one way.
-    return read_config(path, **(_updates_of(path) | settings))
-
-
-def _updates_of(path: Path) -> dict[str, Any]:
-    said = re.search(r"^updates\b", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
-    return {} if said else {"updates": "dense"}
+    before = {} if re.search(r"^updates\b", text, re.MULTILINE) else {"updates": "dense"}
+    return read_config(path, **(before | settings))
 
 
 def saved_steps(folder: Path) -> list[int]:
