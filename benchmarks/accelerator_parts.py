@@ -25,7 +25,8 @@ from owkg.sampling import sample, write_worlds
 from owkg.simulate.run import trials_in_flight
 from owkg.train import Training, training
 from owkg.train.queries import queries
-from owkg.train.step import State, advance, advance_many, all_finite, init_state, ordered, rates
+from owkg.train.state import State, all_finite, init_state, rates
+from owkg.train.step import advance, advance_many, orders_of
 from simulations.open_world.presets import PRESETS, Configuration
 from simulations.open_world.record import record
 from simulations.open_world.world import ClosedWorld, read_worlds
@@ -235,7 +236,7 @@ def walked(
     numbers = jax.tree.map(lambda *x: jnp.stack(x), *many) if seeds else many[0]
     mapped: Callable[..., Any] = jax.vmap if seeds else lambda function: function
     begin = time.perf_counter()
-    orders = mapped(lambda one: ordered(one, 0, asked=sizes.queries))(numbers)
+    orders = mapped(lambda one: orders_of(one, 0, asked=sizes.queries))(numbers)
     state, step = mapped(lambda one: init_state(config, sizes, one))(numbers), 0
     run, finite = (advance_many if seeds else advance)(config, sizes), jax.jit(mapped(all_finite))
     state = jax.block_until_ready(run(state, 0, 0, orders, parts, numbers))

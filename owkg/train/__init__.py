@@ -5,7 +5,7 @@ from owkg.train.folder import facts_checksums
 from owkg.train.hosts import connect
 from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
 from owkg.train.seeds import seed_runs, train_seeds
-from owkg.train.step import state_shape as state_shape
+from owkg.train.state import state_shape as state_shape
 from owkg.train.sweep import SweptRun, train_many
 from owkg.train.updates import Updates, updates_of
 

@@ -19,7 +19,7 @@ import numpy as np
 from owkg.files import storage
 from owkg.train.hosts import by_first
 from owkg.train.layout import Layout, host_blocks, placed, unpadded
-from owkg.train.step import State
+from owkg.train.state import State
 
 _MADE_BY = "owkg train, checkpoint"
 _STATE = "state.npz"

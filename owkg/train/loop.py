@@ -19,7 +19,8 @@ from owkg.train.hosts import of_first
 from owkg.train.layout import Layout, everywhere, whole
 from owkg.train.memory import require_memory
 from owkg.train.queries import Queries, Sizes, queries
-from owkg.train.step import State, advance, all_finite, init_state, ordered, rates
+from owkg.train.state import State, all_finite, init_state, rates
+from owkg.train.step import advance, orders_of
 from owkg.train.updates import updates_of
 from owkg.train.validation import Measure, validator
 
@@ -113,7 +114,7 @@ def _walked(
     # To look at all parameters takes as long as a step of rows: only before they are shown or written.
     updates = updates_of(config, sizes.num_entities)
     chunk, epoch = chunk_steps or 1, step // sizes.per_epoch
-    orders, busy = _timed(partial(ordered, asked=sizes.queries), numbers, epoch)
+    orders, busy = _timed(partial(orders_of, asked=sizes.queries), numbers, epoch)
     seconds, recorded_at = (rows[-1]["seconds"] or 0, int(rows[-1]["step"] or 0)) if rows else (0, 0)
     since = step
     state = run(state, step, step, orders, parts, numbers)  # compiles
@@ -121,7 +122,7 @@ def _walked(
     while not ended(config, rows, step, sizes.total):
         if epoch != step // sizes.per_epoch:
             epoch = step // sizes.per_epoch
-            orders, took = _timed(partial(ordered, asked=sizes.queries), numbers, epoch)
+            orders, took = _timed(partial(orders_of, asked=sizes.queries), numbers, epoch)
             busy += took
         ends = next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch, *_next(watched, step)
         stop = min(step + chunk, *ends)

@@ -7,7 +7,7 @@ from owkg.evaluation.memory import free_bytes
 from owkg.train.config import Training
 from owkg.train.layout import Layout
 from owkg.train.queries import Sizes
-from owkg.train.step import state_shape
+from owkg.train.state import state_shape
 from owkg.train.updates import updates_of
 
 

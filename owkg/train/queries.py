@@ -101,7 +101,7 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, 
     )
 
 
-def taken(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Queries:
+def some_queries(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Queries:
     """Some queries, those that do not count of weight 0; `answers` stay those of all."""
     of_query = ("entity", "relation", "answer", "start", "stop")
     weight = part.weight if len(part.weight) == 1 else part.weight[rows]

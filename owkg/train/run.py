@@ -45,7 +45,7 @@ from owkg.train.hosts import by_each, by_first, largest, require_equal
 from owkg.train.layout import layout_of, whole
 from owkg.train.loop import Row, best_step, snapshots
 from owkg.train.run_lock import alone, interrupts
-from owkg.train.step import State, state_shape
+from owkg.train.state import State, state_shape
 
 
 class Run(NamedTuple):

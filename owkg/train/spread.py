@@ -5,24 +5,24 @@ Both ways take two collectives of all places: memory of the tables is shared out
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int, PyTree
 
 from owkg.models import Params
 from owkg.train.drawn import Drawn
-from owkg.train.layout import AXIS, Layout
-from owkg.train.rows import added, moved, rows_of
+from owkg.train.layout import AXIS, Layout, by_query
+from owkg.train.queries import Queries
+from owkg.train.reach import At, Move, Reach
+from owkg.train.rows import added, moved, places_of, slots_of
 
-# (what all devices share, gradients, params, optimiser) to the way that rows move, and the optimiser after.
-Move = Callable[[Any, Params, Params, Any], tuple[Params, Any]]
 
-
-class Spread(NamedTuple):
+class ReachedByDevices(NamedTuple):
     """What stands for whole tables in the objective of a step on several devices.
 
     Attributes:
@@ -36,6 +36,58 @@ class Spread(NamedTuple):
     rows: tuple[Params, ...]
     drawn: tuple[Drawn, ...]
     candidates: tuple[Params, ...]
+
+
+def by_devices(
+    layout: Layout,
+    tables: Params,
+    slots: Array,
+    batches: tuple[Queries, ...],
+    counts: tuple[Bool[Array, "q"], ...],
+    drawn: tuple[Drawn, ...],
+    *,
+    dense: bool,
+) -> Reach:
+    """The tables of entities by rows, on devices that share out queries and entities.
+
+    `dense`: whether whole tables move, for which `slots` are nothing; else they are of `no_slots`, or of the
+    step before.
+    """
+    places = [places_of(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
+    held = [side.entity[: side.held] for side in places]
+    compared = [] if drawn[0].entity.ndim == 1 else [
+        jnp.concatenate([batch.answer[:, None], of_side.entity], axis=1)
+        for batch, of_side in zip(batches, drawn, strict=True)
+    ]  # fmt: skip
+    of_sides = tuple(side.drawn for side in places)
+
+    def moved_by(
+        of_rows: tuple[Params, ...],
+        of_candidates: tuple[Params, ...],
+        optimiser: PyTree[Array],
+        at: At,
+        move: Move,
+    ) -> tuple[Params, PyTree[Array], Array]:
+        sent = Sent(tuple(zip(compared, of_candidates, strict=True)), tuple(zip(held, of_rows, strict=True)))
+        if not dense:
+            return moved_rows(layout, tables, optimiser, slots, sent, at, move)
+        way, optimiser = move(at, gradients_of_tables(layout, tables, sent), tables, optimiser)
+        return {name: x + way[name] for name, x in tables.items()}, optimiser, slots
+
+    return Reach(
+        tuple(_divided(layout, side.batch) for side in places),
+        by_query(layout, counts),
+        tuple(rows_everywhere(layout, tables, entity) for entity in held),
+        tuple(rows_by_query(layout, tables, entity) for entity in compared),
+        lambda rows, candidates: ReachedByDevices(rows, of_sides, candidates),
+        moved_by,
+    )
+
+
+def _divided(layout: Layout, batch: Queries) -> Queries:
+    """The queries, shared out among the devices; the known answers stay on all."""
+    own = {name: getattr(batch, name) for name in batch._fields if name != "answers"}
+    return batch._replace(**by_query(layout, own))
 
 
 def rows_everywhere(layout: Layout, tables: Params, entity: Int[Array, "places"]) -> Params:
@@ -73,21 +125,23 @@ class Sent(NamedTuple):
 
 
 def moved_rows(
-    layout: Layout, tables: Params, optimiser: Any, slots: Array, sent: Sent, shared: Any, move: Move
-) -> tuple[Params, Any, Array]:
+    layout: Layout, tables: Params, optimiser: PyTree[Array], slots: Array, sent: Sent, shared: At, move: Move
+) -> tuple[Params, PyTree[Array], Array]:
     """(tables, what the optimiser keeps of them, slots) after a step that moves the rows of `sent` alone.
 
     `slots` are of `no_slots`, or of the step before.
     """
 
-    def share(tables: Params, optimiser: Any, slots: Array, sent: Sent, shared: Any) -> tuple[Any, ...]:
+    def share(
+        tables: Params, optimiser: PyTree[Array], slots: Array, sent: Sent, shared: At
+    ) -> tuple[Params, PyTree[Array], Array]:
         entities, gradients = zip(*_received(layout, sent), strict=True)
-        rows, slots = rows_of(jnp.concatenate(entities), slots)
+        rows, slots = slots_of(jnp.concatenate(entities), slots)
         sums = {name: jnp.zeros((len(rows.slot), *x.shape[1:]), x.dtype) for name, x in tables.items()}
         ends = list(accumulate(map(len, entities)))[:-1]
         for slot, own in zip(jnp.split(rows.slot, ends), gradients, strict=True):
             sums = added(sums, slot, own)
-        return *moved(tables, optimiser, rows, sums, lambda *arrays: move(shared, *arrays)), slots
+        return *moved(tables, optimiser, rows, sums, partial(move, shared)), slots
 
     specs = P(AXIS), layout.specs(optimiser), P(AXIS)
     call = _mapped(layout, share, (*specs, _spec_of(sent), P()), specs)
@@ -112,7 +166,9 @@ def no_slots(layout: Layout) -> Array:
     return jax.lax.with_sharding_constraint(slots, layout.sharding(AXIS))
 
 
-def _mapped(layout: Layout, share: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
+def _mapped(
+    layout: Layout, share: Callable[..., Any], in_specs: PyTree[P], out_specs: PyTree[P]
+) -> Callable[..., Any]:
     """`share` on each device. Unchecked: loops inside begin with zeros that are the same on all devices."""
     return jax.shard_map(share, mesh=layout.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
@@ -140,7 +196,7 @@ def _even(layout: Layout, sent: Sent) -> Sent:
     return sent._replace(by_query=tuple(pairs))
 
 
-def _spec_of(sent: Sent) -> Any:
+def _spec_of(sent: Sent) -> PyTree[P]:
     """The `PartitionSpec` of each part of `sent`."""
     return sent._replace(by_query=((P(), P(AXIS)),) * len(sent.by_query), everywhere=P())
 

@@ -17,7 +17,8 @@ from owkg.train.config import Training, changed
 from owkg.train.loop import Row, best_step, due, next_stop
 from owkg.train.memory import require_memory
 from owkg.train.queries import queries
-from owkg.train.step import Hyperparameters, State, advance_many, all_finite, init_state, ordered, rates
+from owkg.train.state import Hyperparameters, State, all_finite, init_state, rates
+from owkg.train.step import advance_many, orders_of
 from owkg.train.validation import validator
 
 # Of the path of a run that failed before its first record.
@@ -81,7 +82,7 @@ def train_many(
     step, recorded_at = 0, 0
     while step < sizes.total and None in failed:
         epoch = step // sizes.per_epoch
-        orders = jax.vmap(lambda one, at=epoch: ordered(one, at, asked=sizes.queries))(numbers)
+        orders = jax.vmap(lambda one, at=epoch: orders_of(one, at, asked=sizes.queries))(numbers)
         stop = min(next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch)
         state, step = run(state, step, stop, orders, parts, numbers), stop
         failed = [

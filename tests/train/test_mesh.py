@@ -46,7 +46,8 @@ from owkg.kg import KnowledgeGraph
 from owkg.train import training
 from owkg.train.layout import everywhere, layout_of, whole
 from owkg.train.queries import queries
-from owkg.train.step import advance, init_state, ordered, rates
+from owkg.train.step import advance, orders_of
+from owkg.train.state import init_state, rates
 
 jax.config.update("jax_disable_most_optimizations", True)
 
@@ -61,7 +62,7 @@ def begun(graph, config, devices):
     if layout is not None:
         parts, numbers = everywhere(layout, (parts, numbers))
     state = init_state(config, sizes, numbers, layout)
-    arguments = ordered(numbers, 0, asked=sizes.queries), parts, numbers
+    arguments = orders_of(numbers, 0, asked=sizes.queries), parts, numbers
     return layout, sizes, state, advance(config, sizes, layout), arguments
 
 def end(graph, config, devices, steps=7):
@@ -132,8 +133,10 @@ def test_two_processes_killed_and_resumed(ring, tmp_path):
     assert at < one.path["step"].max() == several.path["step"].max()
     assert difference(run, tmp_path / "one") < 1e-6
     assert several.step == one.step
-    for name in one.params:
-        np.testing.assert_allclose(several.params[name], one.params[name], rtol=1e-4, atol=1e-5)
+    for name in one.trained.params:
+        np.testing.assert_allclose(
+            several.trained.params[name], one.trained.params[name], rtol=1e-4, atol=1e-5
+        )
     assert json.loads((run / "metadata.json").read_text())["processes"] == 2
 
 

@@ -11,7 +11,7 @@ from owkg.models import SIDES
 from owkg.train import training
 from owkg.train.objective import objective, powers
 from owkg.train.queries import queries, taken
-from owkg.train.step import direction, init_state, rate_factor, rates
+from owkg.train.state import direction, init_state, rate_factor, rates
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

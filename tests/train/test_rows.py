@@ -9,7 +9,8 @@ from owkg.models import MODELS
 from owkg.train import rows, train_many, training, updates_of
 from owkg.train.loop import snapshots
 from owkg.train.queries import queries
-from owkg.train.step import advance, init_state, ordered, rates
+from owkg.train.state import init_state, rates
+from owkg.train.step import advance, orders_of
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -33,7 +34,7 @@ def end(graph, config, steps=7):
     state, run = init_state(config, sizes, numbers), advance(config, sizes)
     for epoch in range(-(-steps // sizes.per_epoch)):
         first, last = epoch * sizes.per_epoch, min(steps, (epoch + 1) * sizes.per_epoch)
-        state = run(state, first, last, ordered(numbers, epoch, asked=sizes.queries), parts, numbers)
+        state = run(state, first, last, orders_of(numbers, epoch, asked=sizes.queries), parts, numbers)
     return jax.tree.map(np.array, state)
 
 
@@ -111,7 +112,7 @@ def test_no_copy_of_a_table_is_made():
         config = training("complex", **SAMPLED, optimiser="adam", updates="rows")
         parts, sizes = queries(graph, config)
         numbers = rates(config)
-        state, orders = init_state(config, sizes, numbers), ordered(numbers, 0, asked=sizes.queries)
+        state, orders = init_state(config, sizes, numbers), orders_of(numbers, 0, asked=sizes.queries)
         lowered = advance(config, sizes).lower(state, 0, 1, orders, parts, numbers)
         return lowered.compile().memory_analysis(), sum(x.nbytes for x in jax.tree.leaves(state))
 
