@@ -276,7 +276,7 @@ def training_steps(scale: Scale, name: str, limit: Numbers) -> Numbers:
     config = sampled(name, **(settings | {"dim": dict(scale.sizes).get(name, settings["dim"])}))
     found, state = walked(random_graph(*scale.trained), config, scale.steps, scale.repeats)
     sizes = {"entities": scale.trained[0], "queries": config.batch_size, "negatives": config.num_negatives}
-    found = sizes | {"dim": dict(config.options)["dim"]} | found | step_limits(config, state, limit)
+    found = sizes | {"dim": config.built().config.dim} | found | step_limits(config, state, limit)
     return found | _against(found["step_s"], max(found["memory_limit_s"], found["products_limit_s"]))
 
 

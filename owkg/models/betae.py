@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
 from owkg.models.kind import SAMPLED, Kind
-from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.model import Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT
 
 # The least and largest parameter of a Beta distribution.
@@ -85,7 +84,7 @@ def betae_model(config: BetaE) -> Model:
             x = jax.nn.relu(layers.affine(name, params, x))
         return query_features(beta_parameters(layers.affine("last", params, x)), config.margin), statistics
 
-    def candidates(params: Params, entity: Any = None) -> Array:
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
         return entity_features(beta_parameters(entity_rows(params, entity)))
 
     return Model("betae", config, init, sided(form, None, reciprocal=config.reciprocal), candidates, DOT)

@@ -1,7 +1,6 @@
 """ConvE: a convolution over head and relation, laid out as a picture."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,7 @@ from jaxtyping import Array, Float
 from owkg.errors import ArgumentError
 from owkg.models import initial, layers, options
 from owkg.models.kind import LABELLED, Kind
-from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.model import Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST
 
 _KERNEL = 3
@@ -113,7 +112,7 @@ def conve_model(config: ConvE) -> Model:
         x = jax.nn.relu(x)
         return jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=-1), statistics
 
-    def candidates(params: Params, entity: Any = None) -> Array:
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
         bias = params["entity_bias"] if entity is None else params["entity_bias"][entity]
         return jnp.concatenate([entity_rows(params, entity), bias[..., None]], axis=-1)
 

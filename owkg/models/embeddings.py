@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -48,7 +48,7 @@ class Embeddings(NamedTuple):
     layout: str | None = None
     relation_layout: str | None = None
     model: str | None = None
-    options: Mapping[str, Any] = MappingProxyType({})
+    options: Mapping[str, object] = MappingProxyType({})
     source: str = "embeddings"
 
 
@@ -89,7 +89,7 @@ def read_embeddings(path: str | Path) -> Embeddings:
     return Embeddings(arrays, entities, relations, **said, options=options, source=str(path))
 
 
-def _options(path: Path, text: str) -> dict[str, Any]:
+def _options(path: Path, text: str) -> dict[str, object]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -156,7 +156,7 @@ def write_embeddings(
         arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
     labels = dict(zip(LABELS, (list(entities), list(relations)), strict=True))
     said = {"layout": "real-imaginary"} if model.complex_params else {}
-    said |= {"relation_layout": "scaled"} if model.name == "rotate" else {}
+    said |= {"relation_layout": "scaled"} if model.phase_unit else {}
     said |= {"model": model.name, "options": json.dumps(asdict(model.config))}
     _, write = FORMATS[path.suffix]
     with written_aside(path) as aside:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from owkg.models.model import Options
 
 # Drawing takes several times the memory of what is drawn: arrays of more numbers are drawn in blocks.
 _AT_ONCE, _BLOCK = 2**24, 2**22
@@ -42,7 +43,7 @@ def margin_range(margin: float, dim: int) -> float:
 def embeddings(
     keys: Array | Iterable[Array],
     law: Callable[[Array, tuple[int, int]], Array],
-    config: Any,
+    config: Options,
     entity: tuple[int, int],
     relation: tuple[int, int],
 ) -> dict[str, Array]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 
@@ -53,19 +53,19 @@ class Kind:
 
     name: str
     config: type
-    build: Callable[[Any], Model]
+    build: Callable[..., Model]
     equation: str
     source: str
     columns: int = 1
-    training: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, object] = field(default_factory=dict)
     peers: Mapping[str, Peer] = field(default_factory=dict)
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """The options, each with what it is by default."""
         return {one.name: one.default for one in fields(self.config)}
 
-    def made(self, **options: Any) -> Model:
+    def made(self, **options: object) -> Model:
         """The model of some options; of equal ones, the same object.
 
         Raises:
@@ -79,7 +79,7 @@ class Kind:
 
 
 @cache
-def _built(kind: Kind, config: Any) -> Model:
+def _built(kind: Kind, config: object) -> Model:
     return kind.build(config)
 
 

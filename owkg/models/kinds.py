@@ -1,7 +1,6 @@
 """The models by name: those of owkg, a file each, and those that users register."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from owkg import plugins
 from owkg.errors import ArgumentError
@@ -50,14 +49,14 @@ def register(kind: object) -> None:
         raise ArgumentError("name", f"must not be that of another model, got {own.name!r}.")
 
 
-def kind(name: Any) -> Kind:
+def kind(name: object) -> Kind:
     """The kind of a name in `MODELS`; ValueError if there is none."""
     if not isinstance(name, str) or name not in MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {name!r}.")
     return MODELS[name]
 
 
-def model(name: Any, /, **options: Any) -> Model:
+def model(name: object, /, **options: object) -> Model:
     """The model of a name in `MODELS`.
 
     Args:

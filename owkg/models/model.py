@@ -1,9 +1,9 @@
 """What a knowledge-graph-embedding model is: data and pure functions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +17,29 @@ from owkg.models.similarity import Similarity
 Params = dict[str, Array]
 Statistics = dict[str, Array]
 
+Ids = Int[Array, "..."] | Int[np.ndarray, "..."]
+
 SIDES = ("head", "tail")
 # (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c], statistics)
 Query = Callable[..., tuple[Array, Statistics]]
+
+
+@runtime_checkable
+class Options(Protocol):
+    """Options of a model: a frozen dataclass.
+
+    Attributes:
+        dim: of the embeddings.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+    @property
+    def dim(self) -> int: ...  # noqa: D102
+
+    @property
+    def reciprocal(self) -> bool: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -42,17 +62,19 @@ class Model:
             ids [...].
         similarity: of queries and candidates: the score.
         complex_params: the arrays whose rows are real parts, then as many imaginary parts.
-        entity_params: the arrays with a row an entity.
+        entity_params: the arrays with a row an entity; candidates are made of no others.
+        phase_unit: radians of a rotation for each unit of `relation`; 0: relations are no rotations.
     """
 
     name: str
-    config: Any
+    config: Options
     init: Callable[[Array, int, int], tuple[Params, Statistics]]
     query: Query
     candidates: Callable[..., Array]
     similarity: Similarity
     complex_params: tuple[str, ...] = ()
     entity_params: tuple[str, ...] = ("entity",)
+    phase_unit: float = 0.0
 
 
 # (params, statistics, rows of entities, rows of relations, key) to (queries, statistics)
@@ -77,8 +99,8 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
     def query(
         params: Params,
         statistics: Statistics,
-        entity: Any,
-        relation: Any,
+        entity: Ids,
+        relation: Ids,
         side: str,
         *,
         key: Array | None = None,
@@ -95,7 +117,7 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
     return query
 
 
-def entity_rows(params: Params, entity: Any = None) -> Array:
+def entity_rows(params: Params, entity: Ids | None = None) -> Array:
     """The embeddings of all entities, or of `entity`: the candidates of most models."""
     return params["entity"] if entity is None else params["entity"][entity]
 
@@ -133,11 +155,11 @@ class Trained:
         """Number of relations, reciprocal ones counted once."""
         return len(self.params["relation"]) // (2 if self.model.config.reciprocal else 1)
 
-    def queries(self, entity: Any, relation: Any, side: str) -> Float[Array, "q d"]:
+    def queries(self, entity: Ids, relation: Ids, side: str) -> Float[Array, "q d"]:
         """The vectors of queries, as `Model.query` has them where nothing is learned."""
         return self.model.query(self.params, self.statistics, entity, relation, side)[0]
 
-    def candidates(self, entity: Any = None) -> Float[Array, "... d"]:
+    def candidates(self, entity: Ids | None = None) -> Float[Array, "... d"]:
         """What entities are compared as, as of `Model.candidates`."""
         return self.model.candidates(self.params, entity)
 
@@ -157,7 +179,7 @@ def trained_checked(trained: object) -> Trained:
     return trained
 
 
-def score(trained: Trained, head: Any, relation: Any, tail: Any) -> Float[Array, "..."]:
+def score(trained: Trained, head: object, relation: object, tail: object) -> Float[Array, "..."]:
     """The scores of triples, by the query of their tails; `head`, `relation` and `tail`, ids, broadcast.
 
     Raises:
@@ -181,7 +203,7 @@ def score(trained: Trained, head: Any, relation: Any, tail: Any) -> Float[Array,
 
 
 def score_all(
-    trained: Trained, entity: Any, relation: Any, side: str, candidates: Any = None
+    trained: Trained, entity: object, relation: object, side: str, candidates: object = None
 ) -> Float[Array, "q c"]:
     """The scores of all entities, or a shard of them, as answers to queries.
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,7 @@ from jaxtyping import Array
 
 from owkg.models import initial, options
 from owkg.models.kind import SAMPLED, Kind
-from owkg.models.model import Form, Model, Params, Statistics, entity_rows, sided
+from owkg.models.model import Form, Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import minus_sines
 
@@ -64,7 +63,7 @@ def protate_model(config: PRotatE) -> Model:
             statistics,
         )
 
-    def candidates(params: Params, entity: Any = None) -> Array:
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
         return circle(unit * entity_rows(params, entity))
 
     return Model(

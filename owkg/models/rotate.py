@@ -49,14 +49,15 @@ def rotate_model(config: RotatE) -> Model:
         Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,
         equations 2 and 5.
     """
-    law = partial(initial.uniform, half_width=initial.margin_range(config.margin, config.dim))
+    width = initial.margin_range(config.margin, config.dim)
+    law, unit = partial(initial.uniform, half_width=width), math.pi / width
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
         return initial.embeddings(jax.random.split(key), law, config, *shapes), {}
 
     def rotated(entity: Float[Array, "q d2"], relation: Float[Array, "q d"]) -> Float[Array, "q d2"]:
-        return multiplied(entity, circle(relation * phase_unit(config)))
+        return multiplied(entity, circle(relation * unit))
 
     return Model(
         "rotate",
@@ -71,12 +72,8 @@ def rotate_model(config: RotatE) -> Model:
         # The length of all real and imaginary parts is that of the moduli.
         (minus_moduli if config.norm == 1 else minus_l2)(config.margin),
         complex_params=("entity",),
+        phase_unit=unit,
     )
-
-
-def phase_unit(config: RotatE) -> float:
-    """Radians of a phase for each unit of a relation."""
-    return math.pi / initial.margin_range(config.margin, config.dim)
 
 
 def circle(angle: Float[Array, "*rows d"]) -> Float[Array, "*rows d2"]:

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import KeyPath
+from jaxtyping import Array
 
 from owkg.files import storage
 from owkg.train.hosts import by_first
-from owkg.train.layout import Layout, host_blocks, placed, unpadded
+from owkg.train.layout import Layout, host_blocks, put_at, unpadded
 from owkg.train.state import State
 
 _MADE_BY = "owkg train, checkpoint"
@@ -28,7 +30,7 @@ _CUT_SHORT = re.compile(r"\.\d+\.[0-9a-f]{8}\.(new|old)")
 
 
 # (array of NumPy, its place in the state) to an array.
-Put = Callable[[np.ndarray, tuple[Any, ...]], Any]
+Put = Callable[[np.ndarray, KeyPath], Array | np.ndarray]
 
 
 class Checkpoint(NamedTuple):
@@ -114,7 +116,7 @@ def read_checkpoint(folder: Path, step: int, like: State, put: Put | None = None
 
 def put_by(layout: Layout | None) -> Put | None:
     """What `read_checkpoint` needs to put a state on the devices of `layout`."""
-    return None if layout is None else partial(placed, layout)
+    return None if layout is None else partial(put_at, layout)
 
 
 def require_like(folder: Path, step: int, like: State) -> None:
@@ -189,6 +191,6 @@ def _shapes(state: State) -> dict[str, str]:
     return {name: f"{x.dtype}{list(x.shape)}" for name, x in _leaves(state).items()}
 
 
-def _leaves(state: Any) -> dict[str, Any]:
+def _leaves(state: State) -> dict[str, Array]:
     """The arrays, by their place."""
     return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(state)}

@@ -4,7 +4,6 @@ import json
 import tomllib
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from owkg.errors import ArgumentError, naming
 from owkg.models import MODELS, Model, model
@@ -62,7 +61,7 @@ class Training:
     """
 
     model: str = "complex"
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
     training_loop: str = "1vsall"
     loss: str = "cross_entropy"
     batch_size: int = 1000
@@ -134,7 +133,7 @@ class Training:
 _FIELDS = tuple(field.name for field in fields(Training) if field.name not in ("model", "options"))
 
 
-def training(model: Any = "complex", **settings: Any) -> Training:
+def training(model: object = "complex", **settings: object) -> Training:
     """How to train `model`: its defaults, and `settings` in place of some.
 
     Args:
@@ -153,7 +152,7 @@ def training(model: Any = "complex", **settings: Any) -> Training:
         raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {model!r}.")
     chosen = {**MODELS[name].training, **settings}
     loop, loss = (chosen.get(one, getattr(Training, one)) for one in ("training_loop", "loss"))
-    if "loss" not in settings and loop in LOSSES and loss not in LOSSES[loop]:
+    if "loss" not in settings and isinstance(loop, str) and loop in LOSSES and loss not in LOSSES[loop]:
         losses = ", ".join(LOSSES[loop])
         raise ArgumentError(
             "loss", f"must be given with the training loop {loop}: {losses}; by default it is {loss}."
@@ -161,7 +160,7 @@ def training(model: Any = "complex", **settings: Any) -> Training:
     return changed(Training(name), **chosen)
 
 
-def changed(config: Training, **settings: Any) -> Training:
+def changed(config: Training, **settings: object) -> Training:
     """`config` with some fields and options of the model replaced by `settings`."""
     own = {name: value for name, value in settings.items() if name in _FIELDS}
     options = dict(config.options) | {name: value for name, value in settings.items() if name not in own}
@@ -182,7 +181,7 @@ def _toml(value: str | bool | float) -> str:
     return json.dumps(value) if isinstance(value, str | bool) else repr(value)
 
 
-def read_config(path: Path, **settings: Any) -> Training:
+def read_config(path: Path, **settings: object) -> Training:
     """The training that a TOML file describes, some of it replaced by `settings`.
 
     Args:

@@ -29,7 +29,7 @@ _FIXED = (CONFIG, *LABELS.values())
 # The checksum of all else in the metadata.
 _OWN = "metadata_sha256"
 # Of the training path; validations stand beside them.
-_COLUMNS: dict[str, Any] = {
+_COLUMNS: dict[str, type[pl.DataType]] = {
     "step": pl.Int64,
     "epoch": pl.Float64,
     "loss": pl.Float64,
@@ -77,7 +77,7 @@ def made_run(
         yield new
 
 
-def facts_checksums(graph: Any) -> dict[str, str]:
+def facts_checksums(graph: object) -> dict[str, str]:
     """Checksums of what training looks at: the triples of train and valid as ids, little-endian int32.
 
     Raises:

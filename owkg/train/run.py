@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -42,7 +42,7 @@ from owkg.train.folder import (
     write_snapshot,
 )
 from owkg.train.hosts import by_each, by_first, largest, require_equal
-from owkg.train.layout import layout_of, whole
+from owkg.train.layout import layout_of, unpadded_on_all
 from owkg.train.loop import Row, best_step, snapshots
 from owkg.train.run_lock import alone, interrupts
 from owkg.train.state import State, state_shape
@@ -156,7 +156,7 @@ def train(
             place = by_first(lambda: making.enter_context(new)) or folder
         while (snapshot := next(walk, None)) is not None:
             if watch is not None and snapshot.step in moments:
-                watch(snapshot.step, whole(layout, snapshot.state.trained(config.built())))
+                watch(snapshot.step, unpadded_on_all(layout, snapshot.state.trained(config.built())))
             write_snapshot(place, config, snapshot, layout)
             if snapshot.due:
                 by_first(making.close)
@@ -180,7 +180,7 @@ def config_file(folder: Path) -> Path:
     return folder / CONFIG
 
 
-def run_config(folder: Path, **settings: Any) -> Training:
+def run_config(folder: Path, **settings: object) -> Training:
     """The configuration of a run, some of it replaced by `settings`, to go on with it.
 
     Raises:

@@ -7,7 +7,7 @@ Both ways take two collectives of all places: memory of the tables is shared out
 from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,12 @@ from jaxtyping import Array, Bool, Int, PyTree
 
 from owkg.models import Params
 from owkg.train.drawn import Drawn
-from owkg.train.layout import AXIS, Layout, by_query
+from owkg.train.layout import AXIS, Layout, shared_out
 from owkg.train.queries import Queries
 from owkg.train.reach import At, Move, Reach
 from owkg.train.rows import added, moved, places_of, slots_of
+
+_T = TypeVar("_T")
 
 
 class ReachedByDevices(NamedTuple):
@@ -76,7 +78,7 @@ def by_devices(
 
     return Reach(
         tuple(_divided(layout, side.batch) for side in places),
-        by_query(layout, counts),
+        shared_out(layout, counts),
         tuple(rows_everywhere(layout, tables, entity) for entity in held),
         tuple(rows_by_query(layout, tables, entity) for entity in compared),
         lambda rows, candidates: ReachedByDevices(rows, of_sides, candidates),
@@ -87,7 +89,7 @@ def by_devices(
 def _divided(layout: Layout, batch: Queries) -> Queries:
     """The queries, shared out among the devices; the known answers stay on all."""
     own = {name: getattr(batch, name) for name in batch._fields if name != "answers"}
-    return batch._replace(**by_query(layout, own))
+    return batch._replace(**shared_out(layout, own))
 
 
 def rows_everywhere(layout: Layout, tables: Params, entity: Int[Array, "places"]) -> Params:
@@ -167,8 +169,8 @@ def no_slots(layout: Layout) -> Array:
 
 
 def _mapped(
-    layout: Layout, share: Callable[..., Any], in_specs: PyTree[P], out_specs: PyTree[P]
-) -> Callable[..., Any]:
+    layout: Layout, share: Callable[..., _T], in_specs: PyTree[P], out_specs: PyTree[P]
+) -> Callable[..., _T]:
     """`share` on each device. Unchecked: loops inside begin with zeros that are the same on all devices."""
     return jax.shard_map(share, mesh=layout.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 

@@ -44,7 +44,7 @@ import json, sys
 import jax, numpy as np
 from owkg.kg import KnowledgeGraph
 from owkg.train import training
-from owkg.train.layout import everywhere, layout_of, whole
+from owkg.train.layout import on_all, layout_of, unpadded_on_all
 from owkg.train.queries import queries
 from owkg.train.step import advance, orders_of
 from owkg.train.state import init_state, rates
@@ -60,7 +60,7 @@ def begun(graph, config, devices):
     layout = layout_of(config, graph.num_entities, devices)
     (parts, sizes), numbers = queries(graph, config), rates(config)
     if layout is not None:
-        parts, numbers = everywhere(layout, (parts, numbers))
+        parts, numbers = on_all(layout, (parts, numbers))
     state = init_state(config, sizes, numbers, layout)
     arguments = orders_of(numbers, 0, asked=sizes.queries), parts, numbers
     return layout, sizes, state, advance(config, sizes, layout), arguments
@@ -68,7 +68,7 @@ def begun(graph, config, devices):
 def end(graph, config, devices, steps=7):
     layout, sizes, state, run, arguments = begun(graph, config, devices)
     state = run(state, 0, min(steps, sizes.per_epoch), *arguments)
-    of_tables = whole(layout, (state.params, state.optimiser, state.statistics))
+    of_tables = unpadded_on_all(layout, (state.params, state.optimiser, state.statistics))
     return jax.tree.map(np.array, (of_tables, state.loss))
 
 def memory(config, num_entities, devices):
