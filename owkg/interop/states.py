@@ -16,7 +16,7 @@ from owkg.kg import KnowledgeGraph
 from owkg.kg.graph import graph_checked
 from owkg.models import MODELS, Embeddings, Peer, import_embeddings
 from owkg.models.embeddings import FORMATS, suffix_checked
-from owkg.models.embeddings_files import LABELS, Content
+from owkg.models.embeddings_files import ROW_LABELS, Content
 from owkg.ranks import RankTable
 
 LIBRARIES: dict[str, tuple[str, str]] = {
@@ -74,7 +74,7 @@ class Imported(NamedTuple):
                 for name, a in arrays.items()
             }
             layout = "real-imaginary"
-        labels = dict(zip(LABELS, (list(found.entities), list(found.relations)), strict=True))
+        labels = dict(zip(ROW_LABELS, (list(found.entities), list(found.relations)), strict=True))
         said = {"layout": layout, "relation_layout": found.relation_layout, "model": self.model}
         said |= {"options": json.dumps(self.options)}
         _, write = FORMATS[place.suffix]

@@ -36,7 +36,7 @@ class BetaE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim", "hidden", "hidden_layers")
+        options.whole_numbers(self, "dim", "hidden", "hidden_layers")
         options.positive(self, "margin")
         options.only_reciprocal(self, "betae")
 
@@ -64,7 +64,7 @@ def betae_model(config: BetaE) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         entity_key, relation_key, *layer_keys = jax.random.split(key, 3 + config.hidden_layers)
-        law = partial(initial.uniform, half_width=initial.margin_range(config.margin, config.dim))
+        law = partial(initial.uniform_within, half_width=initial.margin_range(config.margin, config.dim))
         sizes = [3 * config.dim, *[config.hidden] * config.hidden_layers, 2 * config.dim]
         shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
         params = initial.embeddings((entity_key, relation_key), law, config, *shapes)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial, options
 from owkg.models.kind import FACTORED, Kind, Peer
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
 
@@ -29,8 +29,8 @@ class ComplEx:
     init_scale: float = 1e-3
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
-        options.flag(self, "reciprocal")
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
         options.one_of(self, "init_law", "normal", "uniform")
         options.positive(self, "init_scale")
 
@@ -48,7 +48,7 @@ def complex_model(config: ComplEx) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         def law(key: Array, shape: tuple[int, int]) -> Array:
-            drawn = initial.normal if config.init_law == "normal" else initial.uniform
+            drawn = initial.normal if config.init_law == "normal" else initial.uniform_within
             return drawn(key, shape, config.init_scale)
 
         shapes = (num_entities, 2 * config.dim), (num_relations, 2 * config.dim)
@@ -59,8 +59,8 @@ def complex_model(config: ComplEx) -> Model:
         config,
         init,
         sided(
-            plain(multiplied),
-            plain(lambda tail, relation: multiplied(tail, conjugated(relation))),
+            stateless(multiplied),
+            stateless(lambda tail, relation: multiplied(tail, conjugated(relation))),
             reciprocal=config.reciprocal,
         ),
         entity_rows,

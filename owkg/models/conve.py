@@ -38,8 +38,8 @@ class ConvE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim", "channels")
-        options.whole(self, "height", low=2)
+        options.whole_numbers(self, "dim", "channels")
+        options.whole_numbers(self, "height", low=2)
         options.share(self, "input_dropout", "channel_dropout", "output_dropout")
         options.only_reciprocal(self, "conve")
         if self.dim % self.height or self.dim // self.height < _KERNEL:
@@ -72,8 +72,8 @@ def conve_model(config: ConvE) -> Model:
         params = {
             **initial.embeddings(keys, initial.xavier_normal, config, *shapes),
             "entity_bias": jnp.zeros(num_entities, jnp.float32),
-            "filters": initial.uniform(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
-            "filters_bias": initial.uniform(bias_key, (config.channels,), reach),
+            "filters": initial.uniform_within(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
+            "filters_bias": initial.uniform_within(bias_key, (config.channels,), reach),
             **layers.affine_init(dense_key, "dense", flat, config.dim),
         }
         statistics = {}

@@ -8,7 +8,7 @@ from jaxtyping import Array
 
 from owkg.models import initial, options
 from owkg.models.kind import FACTORED, Kind, Peer
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
 
@@ -25,8 +25,8 @@ class DistMult:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
-        options.flag(self, "reciprocal")
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
 
 
 def distmult_model(config: DistMult) -> Model:
@@ -42,7 +42,7 @@ def distmult_model(config: DistMult) -> Model:
         shapes = (num_entities, config.dim), (num_relations, config.dim)
         return initial.embeddings(jax.random.split(key), initial.xavier_uniform, config, *shapes), {}
 
-    form = plain(jnp.multiply)
+    form = stateless(jnp.multiply)
     return Model("distmult", config, init, sided(form, form, reciprocal=config.reciprocal), entity_rows, DOT)
 
 

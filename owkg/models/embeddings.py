@@ -21,7 +21,7 @@ import numpy as np
 
 from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
-from owkg.models.embeddings_files import FORMATS, LABELS, Content
+from owkg.models.embeddings_files import FORMATS, ROW_LABELS, Content
 from owkg.models.model import Trained
 
 # The arrays with a row a label.
@@ -84,7 +84,7 @@ def read_embeddings(path: str | Path) -> Embeddings:
                 f"{path}: {rows!r} must have a label for each of {len(arrays[name])} rows of {name!r}, got "
                 f"{len(labels[rows])}."
             )
-    entities, relations = (_distinct(path, name, labels[name]) for name in LABELS)
+    entities, relations = (_distinct(path, name, labels[name]) for name in ROW_LABELS)
     options = _options(path, said.pop("options", "{}"))
     return Embeddings(arrays, entities, relations, **said, options=options, source=str(path))
 
@@ -154,7 +154,7 @@ def write_embeddings(
             raise ArgumentError(name, f"must be {count} labels, one a row, got {len(labels)}.")
     if model.config.reciprocal:
         arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
-    labels = dict(zip(LABELS, (list(entities), list(relations)), strict=True))
+    labels = dict(zip(ROW_LABELS, (list(entities), list(relations)), strict=True))
     said = {"layout": "real-imaginary"} if model.complex_params else {}
     said |= {"relation_layout": "scaled"} if model.phase_unit else {}
     said |= {"model": model.name, "options": json.dumps(asdict(model.config))}

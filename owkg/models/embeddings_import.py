@@ -13,7 +13,7 @@ from owkg.errors import ArgumentError
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
 from owkg.models.embeddings import Embeddings, read_embeddings
-from owkg.models.embeddings_layout import LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
+from owkg.models.embeddings_layout import COMPLEX_LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
 from owkg.models.kinds import kind, model
 from owkg.models.model import Model, Trained
 
@@ -54,7 +54,7 @@ def import_embeddings(
     relation_order = _order(path, "relation", found.relations, graph.relations)
     kind(name)
     said = _said(found, name)
-    layout = declared(found, name, "layout", layout, LAYOUTS)
+    layout = declared(found, name, "layout", layout, COMPLEX_LAYOUTS)
     relation_layout = declared(found, name, "relation_layout", relation_layout, RELATION_LAYOUTS)
     arrays = in_halves(found, name, layout)
     chosen = _built(path, name, said | _deduced(path, name, arrays), options)

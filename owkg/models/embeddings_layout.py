@@ -10,7 +10,7 @@ from owkg.models.embeddings import Embeddings
 from owkg.models.kinds import kind
 from owkg.models.model import Model
 
-LAYOUTS = ("complex", "real-imaginary", "interleaved")
+COMPLEX_LAYOUTS = ("complex", "real-imaginary", "interleaved")
 RELATION_LAYOUTS = ("complex", "phases", "scaled")
 
 # How far the modulus of a rotation may be from 1.
@@ -94,13 +94,14 @@ def as_scaled(found: Embeddings, model: Model, array: np.ndarray, layout: str | 
         if (np.abs(modulus - 1) > _APART).any():
             worst = modulus.flat[np.argmax(np.abs(modulus - 1))]
             raise ValueError(
-                f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1, got {worst:.6g}."
+                f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1, got "
+                f"{worst:.6g}."
             )
         return (np.angle(array.astype(np.complex128)) / unit).astype(np.float32)
     if layout is None or layout == "complex":
         raise ValueError(
-            f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1; of real numbers say "
-            f"{_HOW_RELATION}, got {array.dtype} {array.shape}."
+            f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1; of real "
+            f"numbers say {_HOW_RELATION}, got {array.dtype} {array.shape}."
         )
     return array if layout == "scaled" else (array.astype(np.float64) / unit).astype(np.float32)
 

@@ -14,7 +14,7 @@ from owkg.models.model import Options
 _AT_ONCE, _BLOCK = 2**24, 2**22
 
 
-def uniform(key: Array, shape: tuple[int, ...], half_width: float) -> Float[Array, "..."]:
+def uniform_within(key: Array, shape: tuple[int, ...], half_width: float) -> Float[Array, "..."]:
     """Uniform on [-half_width, half_width)."""
     law = partial(jax.random.uniform, dtype=jnp.float32, minval=-half_width, maxval=half_width)
     return _in_blocks(law, key, shape)
@@ -32,7 +32,7 @@ def xavier_normal(key: Array, shape: tuple[int, int]) -> Float[Array, "rows colu
 
 def xavier_uniform(key: Array, shape: tuple[int, int]) -> Float[Array, "rows columns"]:
     """Uniform of variance 2 / (rows + columns) (Glorot and Bengio 2010)."""
-    return uniform(key, shape, (6 / sum(shape)) ** 0.5)
+    return uniform_within(key, shape, (6 / sum(shape)) ** 0.5)
 
 
 def margin_range(margin: float, dim: int) -> float:

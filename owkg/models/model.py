@@ -81,7 +81,7 @@ class Model:
 Form = Callable[[Params, Statistics, Array, Array, Array | None], tuple[Array, Statistics]]
 
 
-def plain(form: Callable[[Array, Array], Array]) -> Form:
+def stateless(form: Callable[[Array, Array], Array]) -> Form:
     """The form of a model without dropout, statistics, or parameters beyond the embeddings."""
     return lambda params, statistics, entity, relation, key: (form(entity, relation), statistics)
 

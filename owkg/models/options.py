@@ -6,7 +6,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 
 
-def whole(config: object, *names: str, low: int = 1) -> None:
+def whole_numbers(config: object, *names: str, low: int = 1) -> None:
     """Requires fields to be whole numbers of at least `low`."""
     for name in names:
         _put(config, name, checks.scalar(name, checks.integer(name, getattr(config, name), low)))
@@ -42,7 +42,7 @@ def one_of(config: object, name: str, *choices: object) -> None:
         raise ArgumentError(name, f"must be {listed}, got {value!r}.")
 
 
-def flag(config: object, *names: str) -> None:
+def flags(config: object, *names: str) -> None:
     """Requires fields to be True or False."""
     for name in names:
         one_of(config, name, True, False)
@@ -50,7 +50,7 @@ def flag(config: object, *names: str) -> None:
 
 def only_reciprocal(config: object, model: str) -> None:
     """Requires field `reciprocal` to be True: `model` has no form for the query of the head."""
-    flag(config, "reciprocal")
+    flags(config, "reciprocal")
     if not getattr(config, "reciprocal"):  # noqa: B009
         raise ArgumentError(
             "reciprocal", f"must be True for {model}, which asks for heads by inverse relations, got False."

@@ -32,9 +32,9 @@ class PRotatE:
     reciprocal: bool = False
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
+        options.whole_numbers(self, "dim")
         options.positive(self, "margin")
-        options.flag(self, "half_angle", "reciprocal")
+        options.flags(self, "half_angle", "reciprocal")
 
 
 def protate_model(config: PRotatE) -> Model:
@@ -52,7 +52,7 @@ def protate_model(config: PRotatE) -> Model:
     unit = jnp.pi / width / (2 if config.half_angle else 1)
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        law = partial(initial.uniform, half_width=width)
+        law = partial(initial.uniform_within, half_width=width)
         shapes = (num_entities, config.dim), (num_relations, config.dim)
         params = initial.embeddings(jax.random.split(key), law, config, *shapes)
         return params | {"modulus": jnp.full(1, width / 2, jnp.float32)}, {}

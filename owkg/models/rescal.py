@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial, options
 from owkg.models.kind import FACTORED, Kind, Peer
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT, HIGHEST
 
 
@@ -25,8 +25,8 @@ class Rescal:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
-        options.flag(self, "reciprocal")
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
 
 
 def rescal_model(config: Rescal) -> Model:
@@ -51,8 +51,12 @@ def rescal_model(config: Rescal) -> Model:
         config,
         init,
         sided(
-            plain(lambda head, relation: jnp.einsum("qi,qij->qj", head, matrix(relation), precision=HIGHEST)),
-            plain(lambda tail, relation: jnp.einsum("qij,qj->qi", matrix(relation), tail, precision=HIGHEST)),
+            stateless(
+                lambda head, relation: jnp.einsum("qi,qij->qj", head, matrix(relation), precision=HIGHEST)
+            ),
+            stateless(
+                lambda tail, relation: jnp.einsum("qij,qj->qi", matrix(relation), tail, precision=HIGHEST)
+            ),
             reciprocal=config.reciprocal,
         ),
         entity_rows,

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from owkg.models import initial, options
 from owkg.models.complex import multiplied
 from owkg.models.kind import SAMPLED, Kind, Peer
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import minus_l2, minus_moduli
 
 
@@ -33,9 +33,9 @@ class RotatE:
     norm: int = 1
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
+        options.whole_numbers(self, "dim")
         options.positive(self, "margin")
-        options.flag(self, "reciprocal")
+        options.flags(self, "reciprocal")
         options.one_of(self, "norm", 1, 2)
 
 
@@ -50,7 +50,7 @@ def rotate_model(config: RotatE) -> Model:
         equations 2 and 5.
     """
     width = initial.margin_range(config.margin, config.dim)
-    law, unit = partial(initial.uniform, half_width=width), math.pi / width
+    law, unit = partial(initial.uniform_within, half_width=width), math.pi / width
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
@@ -64,8 +64,8 @@ def rotate_model(config: RotatE) -> Model:
         config,
         init,
         sided(
-            plain(rotated),
-            plain(lambda tail, relation: rotated(tail, -relation)),
+            stateless(rotated),
+            stateless(lambda tail, relation: rotated(tail, -relation)),
             reciprocal=config.reciprocal,
         ),
         entity_rows,

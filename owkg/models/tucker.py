@@ -35,9 +35,9 @@ class TuckER:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim", "relation_dim")
+        options.whole_numbers(self, "dim", "relation_dim")
         options.share(self, "input_dropout", "matrix_dropout", "output_dropout")
-        options.flag(self, "batch_norm")
+        options.flags(self, "batch_norm")
         options.only_reciprocal(self, "tucker")
 
 
@@ -58,7 +58,7 @@ def tucker_model(config: TuckER) -> Model:
         shapes = (num_entities, config.dim), (num_relations, config.relation_dim)
         params = {
             **initial.embeddings(keys, initial.xavier_normal, config, *shapes),
-            "core": initial.uniform(core_key, (config.relation_dim, config.dim, config.dim), 1.0),
+            "core": initial.uniform_within(core_key, (config.relation_dim, config.dim, config.dim), 1.0),
         }
         statistics = {}
         for name in ("input", "output") if config.batch_norm else ():

@@ -20,7 +20,7 @@ from jaxtyping import Array
 
 from owkg.files import storage
 from owkg.train.hosts import by_first
-from owkg.train.layout import Layout, host_blocks, put_at, unpadded
+from owkg.train.layout import MeshLayout, host_blocks, put_at, unpadded
 from owkg.train.state import State
 
 _MADE_BY = "owkg train, checkpoint"
@@ -41,7 +41,7 @@ class Checkpoint(NamedTuple):
 
 
 def write_checkpoint(
-    folder: Path, step: int, state: State, path_sha256: str, layout: Layout | None = None
+    folder: Path, step: int, state: State, path_sha256: str, layout: MeshLayout | None = None
 ) -> None:
     """Writes `state` as `folder`/`step`, atomically, with the checksum of the training path until then.
 
@@ -66,7 +66,7 @@ def write_checkpoint(
     by_first(write, made=blocks)
 
 
-def _unpadded(state: State, layout: Layout | None) -> State:
+def _unpadded(state: State, layout: MeshLayout | None) -> State:
     """The shapes of `state`, without the rows that are of no entity."""
     if layout is None:
         return state
@@ -74,7 +74,7 @@ def _unpadded(state: State, layout: Layout | None) -> State:
     return jax.eval_shape(partial(unpadded, layout), state)
 
 
-def _blocks(state: State, layout: Layout | None) -> Iterator[tuple[str, np.ndarray]]:
+def _blocks(state: State, layout: MeshLayout | None) -> Iterator[tuple[str, np.ndarray]]:
     """(place of an array, some of its rows), array by array."""
     for at, x in jax.tree_util.tree_leaves_with_path(state):
         for block in host_blocks(layout, x, at):
@@ -114,7 +114,7 @@ def read_checkpoint(folder: Path, step: int, like: State, put: Put | None = None
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def put_by(layout: Layout | None) -> Put | None:
+def put_by(layout: MeshLayout | None) -> Put | None:
     """What `read_checkpoint` needs to put a state on the devices of `layout`."""
     return None if layout is None else partial(put_at, layout)
 

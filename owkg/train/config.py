@@ -99,12 +99,12 @@ class Training:
                 "loss",
                 f"must be {losses} where the training loop is {self.training_loop}, got {self.loss!r}.",
             )
-        check.whole(self, "batch_size", "num_negatives", "epochs", "record_every")
+        check.whole_numbers(self, "batch_size", "num_negatives", "epochs", "record_every")
         # Intervals are whole epochs; 0 is never.
-        check.whole(
+        check.whole_numbers(
             self, "steps", "warmup_steps", "valid_every", "patience", "checkpoint_every", "seed", low=0
         )
-        check.flag(self, "shared_negatives", "filtered_negatives", "subsampling")
+        check.flags(self, "shared_negatives", "filtered_negatives", "subsampling")
         check.positive(self, "learning_rate", "decay", "loss_margin")
         if self.decay > 1:
             raise ArgumentError("decay", f"must be at most 1, got {self.decay!r}.")

@@ -16,13 +16,13 @@ from owkg.errors import ArgumentError, naming
 from owkg.models import Trained
 from owkg.train.config import Training
 from owkg.train.hosts import of_first
-from owkg.train.layout import Layout, on_all, unpadded_on_all
+from owkg.train.layout import MeshLayout, on_all, unpadded_on_all
 from owkg.train.memory import require_memory
-from owkg.train.queries import Queries, Sizes, queries
+from owkg.train.queries import SideQueries, Sizes, queries
 from owkg.train.state import State, all_finite, init_state, rates
 from owkg.train.step import advance, orders_of
 from owkg.train.updates import updates_of
-from owkg.train.validation import Measure, validator
+from owkg.train.validation import Validate, validator
 
 _T = TypeVar("_T")
 Row = dict[str, float | int | None]
@@ -53,7 +53,7 @@ def snapshots(
     graph: kg.KnowledgeGraph,
     config: Training,
     *,
-    layout: Layout | None = None,
+    layout: MeshLayout | None = None,
     start: tuple[int, State] | None = None,
     rows: Sequence[Row] = (),
     chunk_steps: int | None = None,
@@ -97,10 +97,10 @@ def snapshots(
 
 def _walked(
     config: Training,
-    layout: Layout | None,
-    parts: tuple[Queries, ...],
+    layout: MeshLayout | None,
+    parts: tuple[SideQueries, ...],
     sizes: Sizes,
-    measured: Measure | None,
+    measured: Validate | None,
     start: tuple[int, State] | None,
     rows: list[Row],
     chunk_steps: int | None,
@@ -166,7 +166,7 @@ def _walked(
             return
 
 
-def _from_zero(state: State, layout: Layout | None) -> State:
+def _from_zero(state: State, layout: MeshLayout | None) -> State:
     """`state` with a sum of losses that begins again."""
     loss = jnp.zeros_like(state.loss) if layout is None else on_all(layout, np.float32(0))
     return state._replace(loss=loss)
@@ -188,7 +188,7 @@ def call_steps(steps: int, took: float, empty: float) -> int:
     return max(1, int(min(max(_CALL_S, empty) / each, steps * _FASTER)))
 
 
-def _measured(measured: Measure, trained: Trained, step: int) -> dict[str, float]:
+def _measured(measured: Validate, trained: Trained, step: int) -> dict[str, float]:
     here = f"the parameters after step {step - 1} (checkpoints written before it stay)"
     with naming({"trained": here}):
         return measured(trained)

@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.drawn import drawn_of, side_keys
-from owkg.train.queries import Queries, Sizes
+from owkg.train.queries import SideQueries, Sizes
 from owkg.train.rows import Reached
 from owkg.train.sampled import row_loss, sampled_loss
 from owkg.train.spread import ReachedByDevices
@@ -21,7 +21,7 @@ def objective(
     sizes: Sizes,
     params: Params,
     statistics: Statistics,
-    batches: tuple[Queries, ...],
+    batches: tuple[SideQueries, ...],
     counts: tuple[Bool[Array, "_"], ...],
     key: Array,
     numbers: Hyperparameters,
@@ -110,7 +110,7 @@ def powers(rows: Float[Array, "q d"], exponent: int, *, complex_rows: bool) -> F
 def penalty(
     model: Model,
     params: Params,
-    batch: Queries,
+    batch: SideQueries,
     counts: Bool[Array, "q"],
     exponent: int,
     *,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jaxtyping import Array, Bool, PyTree
 
 from owkg.models import Params
-from owkg.train.queries import Queries
+from owkg.train.queries import SideQueries
 
 # What a step is of: its number, and the numbers of the configuration; arrays.
 At = PyTree[Array]
@@ -26,7 +26,7 @@ class Reach(NamedTuple):
             what the optimiser keeps, slots for the next step).
     """
 
-    batches: tuple[Queries, ...]
+    batches: tuple[SideQueries, ...]
     counts: tuple[Bool[Array, "q"], ...]
     rows: PyTree[Array]
     others: PyTree[Array]

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Int, PyTree
 
 from owkg.models import Params
 from owkg.train.drawn import Drawn
-from owkg.train.queries import Queries
+from owkg.train.queries import SideQueries
 from owkg.train.reach import At, Move, Reach
 
 # Bytes of rows moved at a time: what stays in a CPU's cache; elsewhere, what fits into memory.
@@ -59,12 +59,12 @@ class Places(NamedTuple):
     """
 
     entity: Int[Array, "places"]
-    batch: Queries
+    batch: SideQueries
     drawn: Drawn
     held: int
 
 
-def places_of(batch: Queries, drawn: Drawn) -> Places:
+def places_of(batch: SideQueries, drawn: Drawn) -> Places:
     """The places of a side."""
     q, shared = len(batch.entity), drawn.entity.ndim == 1
     place = jnp.arange(q, dtype=jnp.int32)
@@ -104,7 +104,7 @@ def slots_of(entity: Int[Array, "places"], slots: Int[Array, "n"]) -> tuple[Writ
 def by_rows(
     tables: Params,
     slots: Int[Array, "n"],
-    batches: tuple[Queries, ...],
+    batches: tuple[SideQueries, ...],
     counts: tuple[Bool[Array, "q"], ...],
     drawn: tuple[Drawn, ...],
 ) -> Reach:

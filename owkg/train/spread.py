@@ -16,8 +16,8 @@ from jaxtyping import Array, Bool, Int, PyTree
 
 from owkg.models import Params
 from owkg.train.drawn import Drawn
-from owkg.train.layout import AXIS, Layout, shared_out
-from owkg.train.queries import Queries
+from owkg.train.layout import MESH_AXIS, MeshLayout, shared_out
+from owkg.train.queries import SideQueries
 from owkg.train.reach import At, Move, Reach
 from owkg.train.rows import added, moved, places_of, slots_of
 
@@ -41,10 +41,10 @@ class ReachedByDevices(NamedTuple):
 
 
 def by_devices(
-    layout: Layout,
+    layout: MeshLayout,
     tables: Params,
     slots: Array,
-    batches: tuple[Queries, ...],
+    batches: tuple[SideQueries, ...],
     counts: tuple[Bool[Array, "q"], ...],
     drawn: tuple[Drawn, ...],
     *,
@@ -86,31 +86,31 @@ def by_devices(
     )
 
 
-def _divided(layout: Layout, batch: Queries) -> Queries:
+def _divided(layout: MeshLayout, batch: SideQueries) -> SideQueries:
     """The queries, shared out among the devices; the known answers stay on all."""
     own = {name: getattr(batch, name) for name in batch._fields if name != "answers"}
     return batch._replace(**shared_out(layout, own))
 
 
-def rows_everywhere(layout: Layout, tables: Params, entity: Int[Array, "places"]) -> Params:
+def rows_everywhere(layout: MeshLayout, tables: Params, entity: Int[Array, "places"]) -> Params:
     """The rows of the entities of each table, on every device."""
 
     def share(tables: Params, entity: Array) -> Params:
-        return jax.lax.psum(_own(layout, tables, entity), AXIS)
+        return jax.lax.psum(_own(layout, tables, entity), MESH_AXIS)
 
-    return _mapped(layout, share, (P(AXIS), P()), P())(tables, entity)
+    return _mapped(layout, share, (P(MESH_AXIS), P()), P())(tables, entity)
 
 
-def rows_by_query(layout: Layout, tables: Params, entity: Int[Array, "q c"]) -> Params:
+def rows_by_query(layout: MeshLayout, tables: Params, entity: Int[Array, "q c"]) -> Params:
     """The rows of the entities of each table, [q, c, ...], each on the device of its query."""
     q = len(entity)
     # Behind the last query, the entity of no device.
     even = jnp.pad(entity, ((0, -q % layout.mesh.size), (0, 0)), constant_values=-1)
 
     def share(tables: Params, entity: Array) -> Params:
-        return jax.lax.psum_scatter(_own(layout, tables, entity), AXIS, tiled=True)
+        return jax.lax.psum_scatter(_own(layout, tables, entity), MESH_AXIS, tiled=True)
 
-    found = _mapped(layout, share, (P(AXIS), P()), P(AXIS))(tables, even)
+    found = _mapped(layout, share, (P(MESH_AXIS), P()), P(MESH_AXIS))(tables, even)
     return {name: x[:q] for name, x in found.items()}
 
 
@@ -127,7 +127,13 @@ class Sent(NamedTuple):
 
 
 def moved_rows(
-    layout: Layout, tables: Params, optimiser: PyTree[Array], slots: Array, sent: Sent, shared: At, move: Move
+    layout: MeshLayout,
+    tables: Params,
+    optimiser: PyTree[Array],
+    slots: Array,
+    sent: Sent,
+    shared: At,
+    move: Move,
 ) -> tuple[Params, PyTree[Array], Array]:
     """(tables, what the optimiser keeps of them, slots) after a step that moves the rows of `sent` alone.
 
@@ -145,12 +151,12 @@ def moved_rows(
             sums = added(sums, slot, own)
         return *moved(tables, optimiser, rows, sums, partial(move, shared)), slots
 
-    specs = P(AXIS), layout.specs(optimiser), P(AXIS)
+    specs = P(MESH_AXIS), layout.specs(optimiser), P(MESH_AXIS)
     call = _mapped(layout, share, (*specs, _spec_of(sent), P()), specs)
     return call(tables, optimiser, slots, _even(layout, sent), shared)
 
 
-def gradients_of_tables(layout: Layout, tables: Params, sent: Sent) -> Params:
+def gradients_of_tables(layout: MeshLayout, tables: Params, sent: Sent) -> Params:
     """The sum of the gradients for each row of the tables, on the device that holds it."""
 
     def share(tables: Params, sent: Sent) -> Params:
@@ -159,35 +165,35 @@ def gradients_of_tables(layout: Layout, tables: Params, sent: Sent) -> Params:
             sums = {name: x.at[at].add(own[name], mode="drop") for name, x in sums.items()}
         return sums
 
-    return _mapped(layout, share, (P(AXIS), _spec_of(sent)), P(AXIS))(tables, _even(layout, sent))
+    return _mapped(layout, share, (P(MESH_AXIS), _spec_of(sent)), P(MESH_AXIS))(tables, _even(layout, sent))
 
 
-def no_slots(layout: Layout) -> Array:
+def no_slots(layout: MeshLayout) -> Array:
     """Memory for `moved_rows`: a number a row, and one for the entities of other devices; to be traced."""
     slots = jnp.zeros(layout.mesh.size * (layout.rows + 1), jnp.int32)
-    return jax.lax.with_sharding_constraint(slots, layout.sharding(AXIS))
+    return jax.lax.with_sharding_constraint(slots, layout.sharding(MESH_AXIS))
 
 
 def _mapped(
-    layout: Layout, share: Callable[..., _T], in_specs: PyTree[P], out_specs: PyTree[P]
+    layout: MeshLayout, share: Callable[..., _T], in_specs: PyTree[P], out_specs: PyTree[P]
 ) -> Callable[..., _T]:
     """`share` on each device. Unchecked: loops inside begin with zeros that are the same on all devices."""
     return jax.shard_map(share, mesh=layout.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
 
-def _local(layout: Layout, entity: Array) -> Array:
+def _local(layout: MeshLayout, entity: Array) -> Array:
     """Where entities are among the rows of this device; behind the last row if they are on another one."""
-    at = entity - jax.lax.axis_index(AXIS) * layout.rows
+    at = entity - jax.lax.axis_index(MESH_AXIS) * layout.rows
     return jnp.where((at >= 0) & (at < layout.rows), at, layout.rows)
 
 
-def _own(layout: Layout, tables: Params, entity: Array) -> Params:
+def _own(layout: MeshLayout, tables: Params, entity: Array) -> Params:
     """The rows that this device holds, zeros for the others."""
     at = _local(layout, entity)
     return {name: x.at[at].get(mode="fill", fill_value=0) for name, x in tables.items()}
 
 
-def _even(layout: Layout, sent: Sent) -> Sent:
+def _even(layout: MeshLayout, sent: Sent) -> Sent:
     """`sent` with as many queries on each device; those behind the last are of no entity."""
 
     def pad(x: Array, value: int) -> Array:
@@ -200,14 +206,14 @@ def _even(layout: Layout, sent: Sent) -> Sent:
 
 def _spec_of(sent: Sent) -> PyTree[P]:
     """The `PartitionSpec` of each part of `sent`."""
-    return sent._replace(by_query=((P(), P(AXIS)),) * len(sent.by_query), everywhere=P())
+    return sent._replace(by_query=((P(), P(MESH_AXIS)),) * len(sent.by_query), everywhere=P())
 
 
-def _received(layout: Layout, sent: Sent) -> list[tuple[Array, Params]]:
+def _received(layout: MeshLayout, sent: Sent) -> list[tuple[Array, Params]]:
     """Of each part of `sent`, the places of its entities among the rows of this device, and the gradients."""
 
     def joined(x: Array) -> Array:
-        return jax.lax.all_gather(x, AXIS, tiled=True).reshape(-1, *x.shape[2:])
+        return jax.lax.all_gather(x, MESH_AXIS, tiled=True).reshape(-1, *x.shape[2:])
 
     parts = [(ids.ravel(), {k: joined(x) for k, x in own.items()}) for ids, own in sent.by_query]
     return [(_local(layout, ids), own) for ids, own in [*parts, *sent.everywhere]]

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from owkg.keys import seeded
 from owkg.models import Model, Params, Statistics, Trained
 from owkg.train.config import Training
-from owkg.train.layout import Layout, padded
+from owkg.train.layout import MeshLayout, padded
 from owkg.train.queries import Sizes
 
 
@@ -66,7 +66,7 @@ def shape_of(config: Training) -> Training:
 
 
 def init_state(
-    config: Training, sizes: Sizes, numbers: Hyperparameters, layout: Layout | None = None
+    config: Training, sizes: Sizes, numbers: Hyperparameters, layout: MeshLayout | None = None
 ) -> State:
     """The state before the first step, laid out on the devices of `layout`."""
     return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations, layout)(numbers)
@@ -105,7 +105,7 @@ def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch
 
 @cache
 def _beginning(
-    config: Training, num_entities: int, num_relations: int, layout: Layout | None = None
+    config: Training, num_entities: int, num_relations: int, layout: MeshLayout | None = None
 ) -> Callable[[Hyperparameters], State]:
     def state(numbers: Hyperparameters) -> State:
         params, statistics = config.built().init(keys_of(numbers)[0], num_entities, num_relations)

@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Int, PyTree
 from owkg.models import Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.drawn import drawn_of
-from owkg.train.layout import Layout, unpadded
+from owkg.train.layout import MeshLayout, unpadded
 from owkg.train.objective import objective
-from owkg.train.queries import Queries, Sizes, some_queries
+from owkg.train.queries import SideQueries, Sizes, some_queries
 from owkg.train.reach import Reach
 from owkg.train.rows import by_rows, named, united
 from owkg.train.spread import by_devices, no_slots
@@ -29,7 +29,7 @@ class Advance(Protocol):
         step: Int[Array, ""] | int,
         stop: Int[Array, ""] | int,
         orders: tuple[Int[Array, "*runs q"], ...],
-        parts: tuple[Queries, ...],
+        parts: tuple[SideQueries, ...],
         numbers: Hyperparameters,
         /,
     ) -> State:
@@ -37,7 +37,7 @@ class Advance(Protocol):
         ...
 
 
-def advance(config: Training, sizes: Sizes, layout: Layout | None = None) -> Advance:
+def advance(config: Training, sizes: Sizes, layout: MeshLayout | None = None) -> Advance:
     """(state, step, stop, orders, parts, numbers) to the state before step `stop`; `state` is donated.
 
     The steps are of one epoch, asked in its `orders`. The loop is on the device and its length is no part of
@@ -53,7 +53,7 @@ def advance_many(config: Training, sizes: Sizes) -> Advance:
 
 
 @cache
-def _compiled(config: Training, sizes: Sizes, layout: Layout | None, *, many: bool) -> Advance:
+def _compiled(config: Training, sizes: Sizes, layout: MeshLayout | None, *, many: bool) -> Advance:
     run = partial(_advance, config.built(), config, sizes, layout)
     if many:
         run = jax.vmap(run, in_axes=(0, None, None, 0, None, 0))
@@ -79,12 +79,12 @@ def _advance(
     model: Model,
     config: Training,
     sizes: Sizes,
-    layout: Layout | None,
+    layout: MeshLayout | None,
     state: State,
     step: Array,
     stop: Array,
     orders: tuple[Array, ...],
-    parts: tuple[Queries, ...],
+    parts: tuple[SideQueries, ...],
     numbers: Hyperparameters,
 ) -> State:
     def one(carry: tuple[Array, State, Array]) -> tuple[Array, State, Array]:
@@ -115,11 +115,11 @@ def _stepped(
     model: Model,
     config: Training,
     sizes: Sizes,
-    layout: Layout | None,
+    layout: MeshLayout | None,
     state: State,
     slots: Array,
     step: Array,
-    batches: tuple[Queries, ...],
+    batches: tuple[SideQueries, ...],
     counts: tuple[Bool[Array, "q"], ...],
     key: Array,
     numbers: Hyperparameters,

@@ -14,10 +14,10 @@ from owkg.train.config import Training
 _ALWAYS = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
-Measure = Callable[[Trained], dict[str, float]]
+Validate = Callable[[Trained], dict[str, float]]
 
 
-def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
+def validator(graph: kg.KnowledgeGraph, config: Training) -> Validate:
     """The function that measures a model on the split valid: metric to value, by name.
 
     Both sides are asked; the other known answers of train and valid, and of no other split, leave the

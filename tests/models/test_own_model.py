@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import jax
 from owkg.models import Kind, Model, initial, options, register
-from owkg.models.model import entity_rows, plain, sided
+from owkg.models.model import entity_rows, stateless, sided
 from owkg.models.similarity import DOT
 
 
@@ -30,8 +30,8 @@ class Shifted:
     reciprocal: bool = False
 
     def __post_init__(self):
-        options.whole(self, "dim")
-        options.flag(self, "reciprocal")
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
 
 
 def shifted_model(config):
@@ -39,7 +39,7 @@ def shifted_model(config):
         shapes = (num_entities, config.dim), (num_relations, config.dim)
         return initial.embeddings(jax.random.split(key), initial.xavier_normal, config, *shapes), {}
 
-    forms = plain(lambda h, r: h + r), plain(lambda t, r: t - r)
+    forms = stateless(lambda h, r: h + r), stateless(lambda t, r: t - r)
     return Model("shifted", config, init, sided(*forms, reciprocal=config.reciprocal), entity_rows, DOT)
 
 
