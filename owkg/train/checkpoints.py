@@ -191,6 +191,6 @@ def _shapes(state: State) -> dict[str, str]:
     return {name: f"{x.dtype}{list(x.shape)}" for name, x in _leaves(state).items()}
 
 
-def _leaves(state: State) -> dict[str, Array]:
+def _leaves(state: State) -> dict[str, Array | jax.ShapeDtypeStruct]:
     """The arrays, by their place."""
     return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(state)}

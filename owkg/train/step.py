@@ -1,7 +1,7 @@
 """Steps of training, many in one call of the device; everything random is a function of seed and step."""
 
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,24 +20,7 @@ from owkg.train.state import Hyperparameters, State, direction, keys_of, rate_fa
 from owkg.train.updates import updates_of
 
 
-class Advance(Protocol):
-    """(state, step, stop, orders, parts, numbers) to the state before step `stop`; see `advance`."""
-
-    def __call__(
-        self,
-        state: State,
-        step: Int[Array, ""] | int,
-        stop: Int[Array, ""] | int,
-        orders: tuple[Int[Array, "*runs q"], ...],
-        parts: tuple[SideQueries, ...],
-        numbers: Hyperparameters,
-        /,
-    ) -> State:
-        """The state before step `stop`."""
-        ...
-
-
-def advance(config: Training, sizes: Sizes, layout: MeshLayout | None = None) -> Advance:
+def advance(config: Training, sizes: Sizes, layout: MeshLayout | None = None) -> Callable[..., State]:
     """(state, step, stop, orders, parts, numbers) to the state before step `stop`; `state` is donated.
 
     The steps are of one epoch, asked in its `orders`. The loop is on the device and its length is no part of
@@ -47,13 +30,15 @@ def advance(config: Training, sizes: Sizes, layout: MeshLayout | None = None) ->
     return _compiled(shape_of(config), sizes, layout, many=False)
 
 
-def advance_many(config: Training, sizes: Sizes) -> Advance:
+def advance_many(config: Training, sizes: Sizes) -> Callable[..., State]:
     """As `advance`, of states, orders and numbers with a leading axis of runs."""
     return _compiled(shape_of(config), sizes, None, many=True)
 
 
 @cache
-def _compiled(config: Training, sizes: Sizes, layout: MeshLayout | None, *, many: bool) -> Advance:
+def _compiled(
+    config: Training, sizes: Sizes, layout: MeshLayout | None, *, many: bool
+) -> Callable[..., State]:
     run = partial(_advance, config.built(), config, sizes, layout)
     if many:
         run = jax.vmap(run, in_axes=(0, None, None, 0, None, 0))
