@@ -19,13 +19,14 @@ from benchmarks.training import random_graph
 from family_tree import closed_graph, ontology, sample_people
 from owkg import evaluation, kg, simulate
 from owkg.evaluation.memory import block_bytes
-from owkg.models import MODELS, SIDES, model
+from owkg.models import MODELS, SIDES, Trained, model
 from owkg.rank_weights import MRR
 from owkg.sampling import sample, write_worlds
 from owkg.simulate.run import trials_in_flight
 from owkg.train import Training, training
 from owkg.train.queries import queries
-from owkg.train.step import State, advance, advance_many, all_finite, init_state, ordered, rates
+from owkg.train.state import State, all_finite, init_state, rates
+from owkg.train.step import advance, advance_many, orders_of
 from simulations.open_world.presets import PRESETS, Configuration
 from simulations.open_world.record import record
 from simulations.open_world.world import ClosedWorld, read_worlds
@@ -168,7 +169,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
     The limit is arithmetic or memory, whichever takes longer: scores written and read once.
     """
     scorer = model(name, dim=scale.dim)
-    params, statistics = scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations)
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations))
     test, num = (
         graph.splits["test"],
         {"num_entities": graph.num_entities, "num_relations": graph.num_relations},
@@ -178,12 +179,12 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
 
     def arrays() -> None:
         for side in SIDES:
-            evaluation.rank_arrays(scorer, params, statistics, test, side, known=known[side])
+            evaluation.rank_arrays(trained, test, side, known=known[side])
 
     def table() -> None:
-        evaluation.ranks(scorer, params, statistics, graph)
+        evaluation.ranks(trained, graph)
 
-    asked, width = sum(speed.queries(graph)), scorer.candidates(params, jnp.arange(1)).shape[-1]
+    asked, width = sum(speed.queries(graph)), trained.candidates(jnp.arange(1)).shape[-1]
     pairs = asked * graph.num_entities
     # Operations a pair and real number: the length of a difference takes six for two numbers (two
     # differences, a product, a multiply-add, a root, a sum), its absolute value two for one.
@@ -235,7 +236,7 @@ def walked(
     numbers = jax.tree.map(lambda *x: jnp.stack(x), *many) if seeds else many[0]
     mapped: Callable[..., Any] = jax.vmap if seeds else lambda function: function
     begin = time.perf_counter()
-    orders = mapped(lambda one: ordered(one, 0, asked=sizes.queries))(numbers)
+    orders = mapped(lambda one: orders_of(one, 0, asked=sizes.queries))(numbers)
     state, step = mapped(lambda one: init_state(config, sizes, one))(numbers), 0
     run, finite = (advance_many if seeds else advance)(config, sizes), jax.jit(mapped(all_finite))
     state = jax.block_until_ready(run(state, 0, 0, orders, parts, numbers))
@@ -275,7 +276,7 @@ def training_steps(scale: Scale, name: str, limit: Numbers) -> Numbers:
     config = sampled(name, **(settings | {"dim": dict(scale.sizes).get(name, settings["dim"])}))
     found, state = walked(random_graph(*scale.trained), config, scale.steps, scale.repeats)
     sizes = {"entities": scale.trained[0], "queries": config.batch_size, "negatives": config.num_negatives}
-    found = sizes | {"dim": dict(config.options)["dim"]} | found | step_limits(config, state, limit)
+    found = sizes | {"dim": config.built().config.dim} | found | step_limits(config, state, limit)
     return found | _against(found["step_s"], max(found["memory_limit_s"], found["products_limit_s"]))
 
 
@@ -312,20 +313,20 @@ def estimated(scale: Scale, limit: Numbers) -> Numbers:
     The limit of full evaluation: products, or scores written and read once, whichever takes longer.
     """
     entities, facts, tests = scale.estimated
-    scorer, params, graph = planted(entities, facts, tests)
+    trained, graph = planted(entities, facts, tests)
 
     def full() -> None:
-        evaluation.ranks(scorer, params, {}, graph)
+        evaluation.ranks(trained, graph)
 
     found: dict[str, Any] = {}
 
     def by_sample() -> None:
-        found["result"] = evaluation.sampled(scorer, params, {}, graph, ["mrr"], share=0.005)
+        found["result"] = evaluation.sampled(trained, graph, ["mrr"], share=0.005)
 
     numbers = {"entities": entities, "tests": tests, "sampled_first_s": once(by_sample)}
     numbers |= {"sampled_s": fastest(by_sample, 1), "first_s": once(full), "seconds": fastest(full, 1)}
     own = found["result"].values.filter(side="both").row(0, named=True)
-    pairs, width = 2 * tests * entities, params["entity"].shape[1]
+    pairs, width = 2 * tests * entities, trained.params["entity"].shape[1]
     seconds = 2 * width * pairs / limit["float32_product_flop_per_s"], 8 * pairs / limit["bytes_per_s"]
     return (
         numbers
@@ -352,12 +353,10 @@ def projected(scale: Scale, one: Configuration, world: ClosedWorld, limit: Numbe
     """Seconds of a step and of a look, in calls from look to look, and what the whole run would take."""
     config, interval = one.training(), one.looks[0]
     found, state = walked(world.graph, config, interval, 2)
-    built = config.built()
+    trained = state.trained(config.built())
 
     def look() -> None:
-        evaluation.rank_arrays(
-            built, state.params, state.statistics, world.triples, "tail", known=world.known
-        )
+        evaluation.rank_arrays(trained, world.triples, "tail", known=world.known)
 
     first, seconds = once(look), fastest(look, 2)
     found |= {"look_compile_s": first, "look_s": seconds, "steps": config.steps, "looks": len(one.looks)}

@@ -34,7 +34,7 @@ import typer
 from benchmarks.timing import fastest, machine, measured_elsewhere, once, peak_gib
 from owkg import evaluation, kg
 from owkg.files.storage import writable_folder
-from owkg.models import model
+from owkg.models import Trained, model
 from simulations.script import Out, Quick, run_script, save_table
 
 _DIM = 256
@@ -73,10 +73,10 @@ def queries(graph: kg.KnowledgeGraph) -> list[int]:
 def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
     """Seconds of the evaluation, alone in its process for its memory."""
     scorer = model("complex", dim=_DIM)
-    params, statistics = scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations)
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations))
 
     def rank() -> None:
-        evaluation.ranks(scorer, params, statistics, graph)
+        evaluation.ranks(trained, graph)
 
     first = once(rank)
     peak = peak_gib()
@@ -103,13 +103,14 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
 def many(entities: int, repeats: int) -> list[dict[str, Any]]:
     """Ranks a second among many entities by the size of blocks, and beside a product of NumPy."""
     scorer = model("distmult", dim=_MANY_DIM, reciprocal=False)
-    params, statistics = scorer.init(jax.random.key(0), entities, 1)
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), entities, 1))
     rng = np.random.default_rng(0)
     triples = np.stack([rng.integers(0, n, _ASKED) for n in (entities, 1, entities)], axis=1)
-    candidates, asked = np.asarray(params["entity"]), rng.normal(size=(_ROWS, _MANY_DIM)).astype(np.float32)
+    candidates = np.asarray(trained.params["entity"])
+    asked = rng.normal(size=(_ROWS, _MANY_DIM)).astype(np.float32)
 
     def rank(size: int | None) -> None:
-        evaluation.rank_arrays(scorer, params, statistics, triples, "tail", known=None, block_bytes=size)
+        evaluation.rank_arrays(trained, triples, "tail", known=None, block_bytes=size)
 
     def multiply() -> None:
         for _ in range(_ASKED // _ROWS):

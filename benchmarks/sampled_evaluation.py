@@ -23,7 +23,7 @@ from benchmarks.timing import machine, once, peak_gib
 from owkg.evaluation import ranks, sampled
 from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
-from owkg.models import model
+from owkg.models import Trained, model
 from owkg.terminal.tables import line, printed
 from simulations.script import Out, Quick, run_script, save_table
 
@@ -35,8 +35,8 @@ _RANKED_RELATIONS = np.array([30, 130, 290, 430])
 _BEST_OF = 50_000
 
 
-def planted(entities: int, train: int, test: int, seed: int = 0) -> tuple[Any, Any, KnowledgeGraph]:
-    """(model, its parameters, a graph whose test triples it ranks well)."""
+def planted(entities: int, train: int, test: int, seed: int = 0) -> tuple[Trained, KnowledgeGraph]:
+    """(model with its parameters, a graph whose test triples it ranks well)."""
     rng = np.random.default_rng(seed)
     scorer = model("distmult", dim=128)
     params, _ = scorer.init(jax.random.key(seed), entities, _RELATIONS)
@@ -53,11 +53,8 @@ def planted(entities: int, train: int, test: int, seed: int = 0) -> tuple[Any, A
     for row in tested:
         row[2] = some[np.argmax(entity[some] @ (entity[row[0]] * relation[row[1]]))]
     labels = tuple(map(str, range(entities)))
-    return (
-        scorer,
-        params,
-        KnowledgeGraph(labels, labels[:_RELATIONS], {"train": drawn(train), "test": tested}),
-    )
+    graph = KnowledgeGraph(labels, labels[:_RELATIONS], {"train": drawn(train), "test": tested})
+    return Trained(scorer, params), graph
 
 
 def main(
@@ -69,12 +66,12 @@ def main(
     writable_folder(out)
     line(machine())
     entities, train = (50_000, 300_000) if quick else (_ENTITIES, _TRAIN)
-    scorer, params, graph = planted(entities, train, tests)
+    trained, graph = planted(entities, train, tests)
     quarter = graph._replace(splits=graph.splits | {"test": graph.splits["test"][: tests // 4]})
     rows = []
     for share in (0.005, 0.02):
         found: list[Any] = []
-        evaluation = partial(_sampled, found, scorer, params, share)
+        evaluation = partial(_sampled, found, trained, share)
         row = {"evaluation": f"sampled, share {share:g}"} | timed(evaluation, quarter, graph)
         row["scores"] = found[-1].typical_share + found[-1].sampled_share
         for of in found[-1].values.filter(side="both").iter_rows(named=True):
@@ -83,7 +80,7 @@ def main(
         line(f"{row['evaluation']}: {row['seconds']:.0f} s")
     found = []
     row = {"evaluation": "full"}
-    row |= timed(lambda graph: found.append(ranks(scorer, params, {}, graph, split="test")), quarter, graph)
+    row |= timed(lambda graph: found.append(ranks(trained, graph, split="test")), quarter, graph)
     values = owkg.evaluate(found[-1], _METRICS).filter(side="both", ties="realistic")
     rows.append(row | {"scores": 1.0} | dict(values.select("metric", "value").rows()))
     table = pl.DataFrame(rows, infer_schema_length=None)
@@ -109,8 +106,8 @@ def timed(
     return {"seconds": all_, "fixed_seconds": fixed, "projected_hours": (fixed + each * _TEST) / 3600}
 
 
-def _sampled(found: list[Any], scorer: Any, params: Any, share: float, graph: KnowledgeGraph) -> None:
-    found.append(sampled(scorer, params, {}, graph, _METRICS, share=share, ties="realistic"))
+def _sampled(found: list[Any], trained: Trained, share: float, graph: KnowledgeGraph) -> None:
+    found.append(sampled(trained, graph, _METRICS, share=share, ties="realistic"))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ from owkg.kg import KnowledgeGraph
 from owkg.train import training
 from owkg.train.loop import snapshots
 from owkg.train.queries import queries
-from owkg.train.step import advance, init_state, ordered, rates
+from owkg.train.state import init_state, rates
+from owkg.train.step import advance, orders_of
 from simulations.script import Out, Quick, run_script, save_table
 
 _ENTITIES, _RELATIONS, _FACTS = 6004, 28, 150_000
@@ -68,7 +69,7 @@ def step_seconds(graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> f
     )
     parts, sizes = queries(graph, config)
     numbers, run = rates(config), advance(config, sizes)
-    orders = ordered(numbers, 0, asked=sizes.queries)
+    orders = orders_of(numbers, 0, asked=sizes.queries)
     state, step = init_state(config, sizes, numbers), 0
 
     def steps() -> None:
@@ -92,7 +93,7 @@ def first_steps(graph: KnowledgeGraph, model: str, dim: int, steps: int, repeats
     def every_call() -> None:
         state = init_state(config, sizes, numbers)
         for step in range(steps):
-            orders = ordered(numbers, step // sizes.per_epoch, asked=sizes.queries)
+            orders = orders_of(numbers, step // sizes.per_epoch, asked=sizes.queries)
             state = jax.block_until_ready(run(state, step, step + 1, orders, parts, numbers))
 
     return {

@@ -136,7 +136,7 @@ def difference(run: Path, other: Path) -> float:
 
 def same_bits(run: Path, other: Path) -> bool:
     """Whether two runs ended with the same parameters."""
-    one, two = (load_run(folder, step="last").params for folder in (run, other))
+    one, two = (load_run(folder, step="last").trained.params for folder in (run, other))
     return all(np.array_equal(one[name], two[name]) for name in two)
 
 

@@ -37,7 +37,8 @@ from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.train import Training, train, training, updates_of
 from owkg.train.queries import queries
-from owkg.train.step import advance, init_state, ordered, rates
+from owkg.train.state import init_state, rates
+from owkg.train.step import advance, orders_of
 from simulations.script import Out, Quick, run_script, save_table
 
 _DIM, _BATCH, _NEGATIVES, _RELATIONS, _FACTS_AN_ENTITY = 64, 1024, 128, 1000, 10
@@ -112,7 +113,7 @@ def _stepping(num_entities: int, named: int, ways: tuple[str, ...]) -> dict[str,
     graph = graph_of(named)
     parts, sizes = queries(graph, configured("rows", 0))
     numbers = rates(configured("rows", 0))
-    orders = ordered(numbers, 0, asked=sizes.queries)
+    orders = orders_of(numbers, 0, asked=sizes.queries)
     state = init_state(configured("rows", 0), sizes._replace(num_entities=num_entities), numbers)
     step = 0
 

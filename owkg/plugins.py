@@ -1,4 +1,7 @@
-"""Modules of a user's own, imported before a name is looked up: those that `OWKG_PLUGINS` names."""
+"""Modules of users, which add what is looked up by name: `OWKG_PLUGINS=one,two.three` imports them.
+
+A registry calls `load` where something is looked up in it; who asks for nothing imports nothing.
+"""
 
 import os
 import sys
@@ -7,33 +10,37 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 VARIABLE = "OWKG_PLUGINS"
-_asked = False
+"""The environment variable that names modules, or paths that end in .py, separated by commas."""
+
+# Those still to be imported; None: the variable has not been read yet.
+_waiting: list[str] | None = None
 
 
 def load() -> None:
-    """Imports each module of the variable, once in a process; what they register is there afterwards.
-
-    The variable holds names of modules, or paths of files that end in .py, with commas between them.
+    """Imports the modules that `VARIABLE` names, in their order; each once in a process.
 
     Raises:
-        ValueError: if one cannot be imported, with its name.
+        ValueError: naming the variable and the module, if that cannot be imported.
     """
-    global _asked
-    if _asked:
-        return
-    _asked = True  # before: what a module registers is looked up among the names that there are
-    for name in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
+    global _waiting
+    if _waiting is None:
+        _waiting = [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]
+    while _waiting:
+        name = _waiting.pop(0)  # first: what it registers may look something up
         try:
             _file(Path(name)) if name.endswith(".py") else import_module(name)
         except Exception as error:
-            _asked = False
-            raise ValueError(f"{VARIABLE}: {name!r} cannot be imported: {error}") from error
+            _waiting.insert(0, name)
+            text = (str(error).splitlines() or [""])[0]
+            where = " (is its folder in PYTHONPATH?)" if isinstance(error, ModuleNotFoundError) else ""
+            raise ValueError(
+                f"{VARIABLE}: the module {name!r} cannot be imported: {type(error).__name__}: {text}{where}"
+            ) from error
 
 
 def _file(path: Path) -> None:
-    name = path.stem
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no module.")
-    sys.modules[name] = module = module_from_spec(spec)
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise ImportError(f"no file {path}.")
+    sys.modules[path.stem] = module = module_from_spec(spec)
     spec.loader.exec_module(module)

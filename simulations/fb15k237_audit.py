@@ -328,7 +328,6 @@ def measured(run: Run, sample: Sample, name: str, folder: Path) -> Measured:
         folder: for its lists.
     """
     graph, pair = sample.graph, ["query", "answer"]
-    scorer = (run.model, run.params, run.statistics)
     found = sample.judged.join(sample.drawn, on=pair, how="anti")
     of = (
         {name: i for i, name in enumerate(graph.entities)},
@@ -346,10 +345,10 @@ def measured(run: Run, sample: Sample, name: str, folder: Path) -> Measured:
     known = ("train", "valid", "rest", "test")
     queries = sample.drawn.select("side", "entity", "relation").unique(maintain_order=True)
     path = folder / f"{name}.run.gz"
-    write_lists(path, *scorer, graph, split="test", sides=("head", "tail"), depth=100, name=name)
+    write_lists(path, run.trained, graph, split="test", sides=("head", "tail"), depth=100, name=name)
     return Measured(
-        ranks(*scorer, graph, filter_splits=known),
-        ranks(*scorer, full, filter_splits=known, queries=queries),
+        ranks(run.trained, graph, filter_splits=known),
+        ranks(run.trained, full, filter_splits=known, queries=queries),
         read_runs([path]),
     )
 

@@ -113,7 +113,7 @@ def _trained(name: str, graph: KnowledgeGraph, seed: int, config: Config) -> tup
         settings |= {"epochs": min(config.most_epochs, settings.get("epochs", config.most_epochs))}
     how = training.training("complex", seed=seed, **settings)
     done = trained_in(config.runs / name / str(seed), graph, how, f"{name}, seed {seed}")
-    ranks = evaluation.ranks(done.model, done.params, done.statistics, graph)
+    ranks = evaluation.ranks(done.trained, graph)
     wanted = [metrics.metric(metric) for metric in METRICS]
     found = metrics.evaluate(metrics.tasks_of(ranks)[0], wanted, ties=[metrics.Ties.REALISTIC], level=None)
     values = {metric: found[metrics.Ties.REALISTIC][metric].value for metric in METRICS}

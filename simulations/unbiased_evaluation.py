@@ -33,7 +33,7 @@ from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, joined_splits, known_answers, read_graph
 from owkg.kg.known import answer_ranges
 from owkg.kg.triples import query_ids
-from owkg.models import score_all
+from owkg.models import Trained, score_all
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed
 from owkg.train import train, training
@@ -65,7 +65,7 @@ class Lists(NamedTuple):
     typical: Int[np.ndarray, "tasks"]
 
 
-def lists_of(scorer: Any, graph: KnowledgeGraph, typical: TypicalCandidates, side: str) -> Lists:
+def lists_of(trained: Trained, graph: KnowledgeGraph, typical: TypicalCandidates, side: str) -> Lists:
     """Full filtered evaluation of the test triples of a side, ties counted for the answer."""
     facts, triples = joined_splits(graph, list(graph.splits)), graph.splits["test"]
     entity, relation, _ = query_ids(triples, side)
@@ -77,9 +77,7 @@ def lists_of(scorer: Any, graph: KnowledgeGraph, typical: TypicalCandidates, sid
     for begin in range(0, len(answer), _BLOCK):
         rows = np.arange(begin, min(begin + _BLOCK, len(answer)))
         filled = np.resize(rows, _BLOCK)
-        scores = np.array(score_all(scorer[0], scorer[1], scorer[2], entity[filled], relation[filled], side))[
-            : len(rows)
-        ]
+        scores = np.array(score_all(trained, entity[filled], relation[filled], side))[: len(rows)]
         above = scores > scores[np.arange(len(rows)), answer[rows]][:, None]
         for i, row in enumerate(rows):
             above[i, known.answers[start[row] : stop[row]]] = False
@@ -249,9 +247,9 @@ def main(
     writable_folder(out)
     if run_folder is not None and kg is not None:
         scorer = of_run(run_folder, kg, "best", "error", read=read_graph)
-        graph, own = scorer.graph, scorer[:3]
+        graph, own = scorer.graph, scorer.trained
     else:
-        graph, own = families(), _family_scorer()
+        graph, own = families(), _family_model()
     rng = np.random.default_rng(seed)
     typical = typical_candidates(joined_splits(graph, list(graph.splits)), **graph.sizes)
     sides = [lists_of(own, graph, typical, side) for side in ("head", "tail")]
@@ -268,11 +266,10 @@ def main(
     save_table(pl.concat(frames), out / "unbiased_evaluation.csv")
 
 
-def _family_scorer() -> Any:
+def _family_model() -> Trained:
     config = training("complex", dim=32, epochs=20)
     with tempfile.TemporaryDirectory() as folder:
-        found = train(families(), config, Path(folder) / "run")
-        return found.model, found.params, found.statistics
+        return train(families(), config, Path(folder) / "run").trained
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(MODULE)
     monkeypatch.setenv(plugins.VARIABLE, str(tmp_path / "mine.py"))
-    monkeypatch.setattr(plugins, "_asked", False)
+    monkeypatch.setattr(plugins, "_waiting", None)
     for i in range(2):
         write_ranks(_table(i), f"m{i}.parquet")
         write_ranks(_table(i).with_columns(model=pl.lit(f"m{i}")), f"folder/m{i}.parquet")
@@ -181,9 +181,11 @@ def test_a_module_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text("1 / 0\n")
     monkeypatch.setenv(plugins.VARIABLE, name)
-    monkeypatch.setattr(plugins, "_asked", False)
+    monkeypatch.setattr(plugins, "_waiting", None)
     assert main(["metrics", "--list"]) == 2
-    assert capsys.readouterr().err.startswith(f"owkg: error: OWKG_PLUGINS: '{name}' cannot be imported: ")
+    assert capsys.readouterr().err.startswith(
+        f"owkg: error: OWKG_PLUGINS: the module '{name}' cannot be imported: "
+    )
 
 
 def test_a_listing_of_measures(capsys):

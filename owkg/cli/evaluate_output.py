@@ -102,9 +102,9 @@ def show_estimates(
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"`out` must end in .csv with --sample, got {out}.")
     scorer, notes = scorer_of(source, "error")
-    names = {"share": "`sample`", "more": "`typical`", "params": f"{source.path}: its parameters"}
+    names = {"share": "`sample`", "more": "`typical`", "trained": f"{source.path}: its parameters"}
     with progress("Sampling", "thousandths") as update, naming(names):
-        found = sampled(*scorer[:3], scorer.graph, metrics, on_progress=update, **options)
+        found = sampled(scorer.trained, scorer.graph, metrics, on_progress=update, **options)
     if out is not None:
         with written_aside(out) as aside:
             found.values.write_csv(aside)

@@ -19,8 +19,7 @@ from owkg.evaluation.memory import block_bytes as enough_bytes
 from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tiled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
-from owkg.models import Model, Params, Statistics
-from owkg.models.model import num_relations
+from owkg.models import Trained
 
 # Tolerances other than 0. Below, differences of scores may be subnormal floats, which XLA takes for zero.
 _LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
@@ -45,9 +44,7 @@ class ScoredRanks(NamedTuple):
 
 
 def rank_arrays(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
+    trained: Trained,
     triples: ArrayLike,
     side: str,
     *,
@@ -68,7 +65,7 @@ def rank_arrays(
     change a rank. Where JAX is distributed, all processes call this together, and all get the ranks.
 
     Args:
-        model, params, statistics: what scores.
+        trained: what scores.
         triples: int [triples, 3], head, relation, tail.
         side: that is asked for, "head" or "tail".
         known: the answers that leave the candidates, of `owkg.kg.known_answers` of the same side; None: raw.
@@ -87,8 +84,8 @@ def rank_arrays(
     Raises:
         ValueError: if an argument is out of range; or if a score is no finite number, naming the query.
     """
-    side, num_entities = side_checked(side), len(params["entity"])
-    relations = num_relations(model, params)
+    side, num_entities = side_checked(side), trained.num_entities
+    relations = trained.num_relations
     triples = triples_checked(triples, num_entities, relations)
     _check_known(known, (side, num_entities, relations))
     width = _tolerance_checked(tolerance)
@@ -96,9 +93,9 @@ def rank_arrays(
     if block_bytes is None:
         block_bytes = enough_bytes(mesh.devices.flat[0], num_entities)
     size = checks.whole("block_bytes", block_bytes, 1)
-    params, statistics = replicated(mesh, (params, statistics))
-    count = partial(counts, model, side, mesh, num_entities, params, statistics, tiled(model, mesh, params))
-    width = width.astype(wide := jnp.result_type(params["entity"], np.float32))
+    trained = replicated(mesh, trained)
+    count = partial(counts, trained, side, mesh, num_entities, tiled(trained, mesh))
+    width = width.astype(wide := jnp.result_type(trained.params["entity"], np.float32))
     shares = query_blocks(triples, side, known, most=max(1, size // (wide.itemsize * num_entities)))
     # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
     stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None
@@ -112,7 +109,7 @@ def rank_arrays(
             row = int(rows[np.argmax(bad > 0)])
             name = named(row) if named else f"the {side} of triple {row}"
             raise ArgumentError(
-                "params", f"must give scores that are finite, got NaN or infinity for {name}."
+                "trained", f"must give scores that are finite, got NaN or infinity for {name}."
             )
         done += len(rows)
         if on_progress:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Int32
 
 from owkg.evaluation.blocks import QueryBlock
 from owkg.evaluation.tiles import AXIS
-from owkg.models import Model, Params, Similarity, Statistics
+from owkg.models import Similarity, Trained
 from owkg.ranks.order import counted, sortable, to_pass, to_reach, unsortable
 
 
@@ -32,18 +32,13 @@ class Counts(NamedTuple):
 
 
 @partial(
-    jax.jit,
-    static_argnames=("model", "side", "mesh", "num_entities"),
-    donate_argnames="scratch",
-    keep_unused=True,
+    jax.jit, static_argnames=("side", "mesh", "num_entities"), donate_argnames="scratch", keep_unused=True
 )
 def counts(
-    model: Model,
+    trained: Trained,
     side: str,
     mesh: Mesh,
     num_entities: int,
-    params: Params,
-    statistics: Statistics,
     tiles: Float[Array, "tiles size d"],
     stack: QueryBlock,
     number: Int[Array, ""],
@@ -56,7 +51,7 @@ def counts(
     longer than to write it.
 
     Args:
-        model, params, statistics: what scores, arrays on every device.
+        trained: what scores, arrays on every device.
         side: that is asked for.
         mesh: the devices.
         num_entities: that there are; tiles behind them are padding.
@@ -67,8 +62,8 @@ def counts(
         scratch: what was returned for the block before, of no further use.
     """
     block = jax.tree.map(lambda parts: parts[number], stack)
-    queries, _ = model.query(params, statistics, block.entity, block.relation, side)
-    share = partial(_share, model.similarity, num_entities)
+    queries = trained.queries(block.entity, block.relation, side)
+    share = partial(_share, trained.model.similarity, num_entities)
     # Unchecked, as the loops inside of some similarities begin with zeros that are the same on all devices.
     shared = jax.shard_map(
         share, mesh=mesh, in_specs=(P(), P(AXIS), P(), P()), out_specs=(P(), P(AXIS)), check_vma=False

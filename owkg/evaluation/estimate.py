@@ -20,7 +20,7 @@ from owkg.files.storage import free_memory
 from owkg.kg import KnownAnswers, answer_ranges, joined_splits, known_answers
 from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.triples import query_ids
-from owkg.models import SIDES, Model, Params, Statistics
+from owkg.models import SIDES, Trained
 from owkg.ranks.build import default_filters, filter_facts
 from owkg.stats.interval import student
 
@@ -76,9 +76,7 @@ class _Tasks(NamedTuple):
 
 
 def sampled(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
+    trained: Trained,
     graph: KnowledgeGraph,
     metrics: str | Sequence[str] = ("mrr", "hits@10"),
     *,
@@ -101,7 +99,7 @@ def sampled(
     both are apart is the sampling error.
 
     Args:
-        model, params, statistics: what scores.
+        trained: what scores.
         graph: the KnowledgeGraph, whose ids the parameters have.
         metrics: of mrr, p-mrr@P, log-mrr, hits@K.
         share: of the scores of candidates that are not typical, about how many are computed; in (0, 1].
@@ -120,7 +118,7 @@ def sampled(
             the graph's size, typical candidates do not fit in memory, or a score is no finite number.
     """
     graph = graph_checked(graph)
-    check_sizes(model, params, graph)
+    check_sizes(trained, graph)
     weights = weights_named(checks.names("metrics", metrics))
     if not isinstance(share, int | float) or not 0 < share <= 1:
         raise ArgumentError("share", f"must be in (0, 1], got {share!r}.")
@@ -141,7 +139,7 @@ def sampled(
     found, full, some = [], 0, 0
     for i, side in enumerate(sides):
         known = known_answers(facts if filters else facts[:0], side, **graph.sizes)
-        tasks = _tasks(model, params, statistics, triples, side, known, typical)
+        tasks = _tasks(trained, triples, side, known, typical)
         rank, scored = _typical_ranks(tasks, ties)
         full += scored
         chances = reach_chances(weights, rank, edges, share / _HALVES)
@@ -179,13 +177,7 @@ def _told(on_progress: Callable[[int, int], None] | None, part: int, parts: int,
 
 
 def _tasks(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
-    triples: np.ndarray,
-    side: str,
-    known: KnownAnswers,
-    typical: TypicalCandidates,
+    trained: Trained, triples: np.ndarray, side: str, known: KnownAnswers, typical: TypicalCandidates
 ) -> _Tasks:
     entity, relation, _ = query_ids(triples, side)
     parts = query_ids(triples[np.lexsort((entity, relation))], side)
@@ -193,7 +185,7 @@ def _tasks(
     new = np.append(True, (np.diff(relation) != 0) | (np.diff(entity) != 0))
     begins = np.flatnonzero(new)
     batch = _batches(begins, len(answer))
-    score = JobScorer(model, params, statistics, side, *parts)
+    score = JobScorer(trained, side, *parts)
     return _Tasks(side, *parts, np.cumsum(new) - 1, batch, known, typical, score)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from owkg.errors import ArgumentError
-from owkg.models import Model, Params, Statistics
+from owkg.models import Trained
 
 ROWS, COLUMNS = 64, 512
 """Ranking tasks and candidates of a job, at most."""
@@ -51,7 +51,7 @@ class JobScorer:
     """A model, the queries of some ranking tasks, and the scores of their answers.
 
     Args:
-        model, params, statistics: what scores.
+        trained: what scores.
         side: that is asked for.
         entity, relation, answer: of the tasks, [tasks].
 
@@ -61,16 +61,14 @@ class JobScorer:
 
     def __init__(
         self,
-        model: Model,
-        params: Params,
-        statistics: Statistics,
+        trained: Trained,
         side: str,
         entity: Int[np.ndarray, "tasks"],
         relation: Int[np.ndarray, "tasks"],
         answer: Int[np.ndarray, "tasks"],
     ) -> None:
         self._entity, self._relation = entity.astype(np.int32), relation.astype(np.int32)
-        fixed = (model, side, params, statistics, model.candidates(params))
+        fixed = (trained, side, trained.candidates())
         self._found = partial(_found, *fixed)
         parts = []
         for _, at in tiles(np.arange(len(answer)), _TOGETHER * ROWS):
@@ -121,15 +119,13 @@ def tiles(values: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:
 
 def _require_finite(good: bool | np.bool_) -> None:
     if not good:
-        raise ArgumentError("params", "must give scores that are finite, got NaN or infinity.")
+        raise ArgumentError("trained", "must give scores that are finite, got NaN or infinity.")
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=1)
 def _own(
-    model: Model,
+    trained: Trained,
     side: str,
-    params: Params,
-    statistics: Statistics,
     candidates: Float[Array, "n d"],
     entity: Int[Array, "tasks"],
     relation: Int[Array, "tasks"],
@@ -138,19 +134,17 @@ def _own(
     """The score of each answer, in a product of the shape of a job's, so that equals tie to the last bit."""
 
     def tile(part: tuple[Array, Array, Array]) -> Array:
-        queries, _ = model.query(params, statistics, part[0], part[1], side)
+        queries = trained.queries(part[0], part[1], side)
         columns = candidates[jnp.resize(part[2], (COLUMNS,))]
-        return jnp.diagonal(model.similarity.all(queries, columns)[:, :ROWS])
+        return jnp.diagonal(trained.model.similarity.all(queries, columns)[:, :ROWS])
 
     return jax.lax.map(tile, tuple(x.reshape(-1, ROWS) for x in (entity, relation, answer))).ravel()
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=1)
 def _found(
-    model: Model,
+    trained: Trained,
     side: str,
-    params: Params,
-    statistics: Statistics,
     candidates: Float[Array, "n d"],
     excluded: UInt32[Array, "relations words"] | None,
     count: Int[Array, ""],
@@ -170,9 +164,9 @@ def _found(
 
     def job(part: tuple[Array, ...]) -> tuple[Array, ...]:
         entity, relation, own, columns, gone = part
-        queries, _ = model.query(params, statistics, entity, relation, side)
+        queries = trained.queries(entity, relation, side)
         at = jnp.maximum(columns, 0)
-        scores = model.similarity.all(queries, candidates[at])
+        scores = trained.model.similarity.all(queries, candidates[at])
         inside = jnp.broadcast_to(columns >= 0, scores.shape)
         if excluded is not None:
             words = excluded[relation[:, None], at // 32]

@@ -15,8 +15,7 @@ from owkg.evaluation.blocks import flat_known
 from owkg.evaluation.memory import block_bytes
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
-from owkg.models import Model, Params, Statistics
-from owkg.models.model import num_relations
+from owkg.models import Trained
 from owkg.ranks import known_sets
 
 # Of scores at a time, at least.
@@ -36,9 +35,7 @@ class TopAnswers(NamedTuple):
 
 
 def top_answers(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
+    trained: Trained,
     entity: ArrayLike,
     relation: ArrayLike,
     side: str,
@@ -49,7 +46,7 @@ def top_answers(
     """The `depth` best candidates of each query, of equal scores those with the smaller id.
 
     Args:
-        model, params, statistics: what scores.
+        trained: what scores.
         entity, relation: ids that each query gives, [queries].
         side: the side that is asked for, "head" or "tail".
         known: the `KnownAnswers` that leave the candidates, as those of train; None: all are candidates.
@@ -60,15 +57,15 @@ def top_answers(
 
     Examples:
         >>> import jax
-        >>> from owkg.models import model
-        >>> transe = model("transe", dim=1)
+        >>> from owkg.models import Trained, model
         >>> params = {"entity": jax.numpy.array([[0.0], [2.0], [1.0]]), "relation": jax.numpy.array([[1.0]])}
-        >>> top_answers(transe, params, {}, [0], [0], "tail", known=None, depth=2).answer.tolist()
+        >>> trained = Trained(model("transe", dim=1), params)
+        >>> top_answers(trained, [0], [0], "tail", known=None, depth=2).answer.tolist()
         [[2, 0]]
     """
-    side, num_entities = side_checked(side), len(params["entity"])
+    side, num_entities = side_checked(side), trained.num_entities
     entity = ids("entity", entity, num_entities)
-    relation = ids("relation", relation, num_relations(model, params))
+    relation = ids("relation", relation, trained.num_relations)
     if entity.ndim != 1 or entity.shape != relation.shape:
         raise ArgumentError(
             "entity",
@@ -82,11 +79,11 @@ def top_answers(
     if known is not None and known.side != side:
         raise ArgumentError("known", f"must be of the side {side}, got {known.side}.")
     answer = np.empty((len(entity), deep), np.int32)
-    score = np.empty((len(entity), deep), wide := jnp.result_type(params["entity"], np.float32))
+    score = np.empty((len(entity), deep), wide := jnp.result_type(trained.params["entity"], np.float32))
     # Two at least: the product of a single row is rounded otherwise than the same row among others.
     most = max(_BYTES, block_bytes(jax.devices()[0], num_entities))
     size = max(2, min(len(entity), most // (wide.itemsize * num_entities)))
-    top = partial(_top, model, side, deep, params, statistics)
+    top = partial(_top, trained, side, deep)
     row, out = np.empty(0, np.int64), np.empty(0, np.int32)
     if known is not None:
         row, out = flat_known(known_sets(known, entity, relation), np.arange(len(entity)))
@@ -102,7 +99,7 @@ def top_answers(
         if not (whole := np.asarray(finite)).all():
             at = int(filled[np.argmin(whole)])
             raise ArgumentError(
-                "params",
+                "trained",
                 f"must give scores that are finite, got NaN or infinity for the {side} of "
                 f"entity {entity[at]}, relation {relation[at]}.",
             )
@@ -110,21 +107,13 @@ def top_answers(
     return TopAnswers(answer, score)
 
 
-@partial(jax.jit, static_argnames=("model", "side", "depth"))
+@partial(jax.jit, static_argnames=("side", "depth"))
 def _top(
-    model: Model,
-    side: str,
-    depth: int,
-    params: Params,
-    statistics: Statistics,
-    entity: Array,
-    relation: Array,
-    row: Array,
-    out: Array,
+    trained: Trained, side: str, depth: int, entity: Array, relation: Array, row: Array, out: Array
 ) -> tuple[Array, Array, Array]:
     """Best candidates, their scores, and whether all scores of a query are finite."""
-    queries, _ = model.query(params, statistics, entity, relation, side)
-    scores = model.similarity.all(queries, model.candidates(params))
+    queries = trained.queries(entity, relation, side)
+    scores = trained.model.similarity.all(queries, trained.candidates())
     scores = scores.astype(jnp.result_type(scores, jnp.float32))
     finite = jnp.isfinite(scores).all(axis=1)
     scores = scores.at[row, out].set(-jnp.inf, mode="drop")

@@ -1,6 +1,6 @@
 """The rank table of a model over a graph."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,8 @@ from owkg.evaluation.queries import is_asked
 from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.seen import seen_ids, with_ids
-from owkg.models import SIDES, Model, Params, Statistics
+from owkg.models import SIDES, Trained
+from owkg.models.model import trained_checked
 from owkg.ranks import Ranks, validated
 from owkg.ranks.build import default_filters, described, filter_facts, query_names, score_checked
 from owkg.ranks.unseen import last_ranks
@@ -25,9 +26,7 @@ PRECISIONS = ("float32", "float64")
 
 
 def ranks(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
+    trained: Trained,
     graph: KnowledgeGraph,
     *,
     split: str = "test",
@@ -47,7 +46,7 @@ def ranks(
     """The rank table of a model: every triple of a split on every side, against all entities.
 
     Args:
-        model, params, statistics: what scores; rows in the order of the graph's ids, or of those of `seen`.
+        trained: what scores; rows in the order of the graph's ids, or of those of `seen`.
         graph: the KnowledgeGraph.
         split: whose triples are ranked.
         filter_splits: the other answers that these splits know leave the candidates; none of them: raw ranks.
@@ -79,11 +78,10 @@ def ranks(
 
     Examples:
         >>> import jax, numpy as np
-        >>> from owkg.models import model
+        >>> from owkg.models import Trained, model
         >>> graph = KnowledgeGraph(("a", "b", "c"), ("r",), {"test": np.array([[0, 0, 1]], np.int32)})
-        >>> transe = model("transe", dim=1)
         >>> params = {"entity": jax.numpy.array([[0.0], [2.0], [1.0]]), "relation": jax.numpy.array([[1.0]])}
-        >>> table = ranks(transe, params, {}, graph, sides=["tail"])
+        >>> table = ranks(Trained(model("transe", dim=1), params), graph, sides=["tail"])
         >>> table.select("optimistic", "pessimistic", "candidates").rows()
         [(2, 3, 3)]
     """
@@ -92,7 +90,7 @@ def ranks(
     with_score = score_checked(score, tolerance)
     if precision not in PRECISIONS:
         raise ArgumentError("precision", f"must be {' or '.join(PRECISIONS)}, got {precision!r}.")
-    check_sizes(model, params, part)
+    check_sizes(trained, part)
     if name == "":
         raise ArgumentError("name", f"must not be empty, got {name!r}.")
     if filter_splits is None:
@@ -112,11 +110,11 @@ def ranks(
     total = sum(map(len, asked.values()))
     parts: list[ScoredRanks] = []
     filtered = bool(filter_splits)
-    with in_precision(precision, params, statistics) as arrays:
+    with in_precision(precision, trained) as scorer:
         for side, own in asked.items():
             before = sum(len(part.score) for part in parts)
             found = _one_side(
-                (model, *arrays),
+                scorer,
                 graph,
                 part,
                 own,
@@ -140,19 +138,17 @@ def ranks(
 
 
 @contextmanager
-def in_precision(
-    precision: str, params: Params, statistics: Statistics
-) -> Iterator[tuple[Params, Statistics]]:
-    """The arrays of a model; they, and what is computed of them inside, are float64 where it is asked for."""
+def in_precision(precision: str, trained: Trained) -> Iterator[Trained]:
+    """What is trained; its arrays, and what is computed of them inside, are float64 where it is asked for."""
     if precision == "float32":
-        yield params, statistics
+        yield trained
         return
     with jax.enable_x64(True):
-        yield jax.tree.map(lambda array: jnp.asarray(array, jnp.float64), (params, statistics))
+        yield jax.tree.map(lambda array: jnp.asarray(array, jnp.float64), trained)
 
 
 def _one_side(
-    scorer: tuple[Model, Params, Statistics],
+    trained: Trained,
     graph: KnowledgeGraph,
     seen: KnowledgeGraph,
     triples: np.ndarray,
@@ -172,7 +168,7 @@ def _one_side(
             known = known[(known >= 0).all(axis=1)]
     names = query_names(own[inside], np.full(int(inside.sum()), side), seen.entities, seen.relations)
     index = None if known is None else known_answers(known, side, **seen.sizes)
-    found = rank_arrays(*scorer, own[inside], side, known=index, named=names, **options)
+    found = rank_arrays(trained, own[inside], side, known=index, named=names, **options)
     if inside.all():
         return found
     last = last_ranks(graph, seen, triples[~inside], side, facts)
@@ -191,19 +187,14 @@ def asked_sides(sides: str | Sequence[str]) -> list[str]:
     return names
 
 
-def check_sizes(model: object, params: object, graph: KnowledgeGraph) -> None:
+def check_sizes(trained: object, graph: KnowledgeGraph) -> None:
     """ValueError unless a model's parameters are of the graph's number of entities and relations."""
-    if not isinstance(model, Model):
-        raise ArgumentError("model", f"must be a model, as `owkg.models.model` makes it, got {model!r}.")
-    if not isinstance(params, Mapping) or not {"entity", "relation"} <= params.keys():
-        raise ArgumentError(
-            "params", "must have the arrays of the model by name, entity and relation among them."
-        )
-    relations = graph.num_relations * (2 if model.config.reciprocal else 1)
+    trained = trained_checked(trained)
+    relations = graph.num_relations * (2 if trained.model.config.reciprocal else 1)
     for array, rows in (("entity", graph.num_entities), ("relation", relations)):
-        if len(params[array]) != rows:
+        if (got := len(trained.params[array])) != rows:
             raise ArgumentError(
-                "params",
+                "trained",
                 f"must have {rows} rows in {array} for a graph of {graph.num_entities} entities and "
-                f"{graph.num_relations} relations, got {len(params[array])}.",
+                f"{graph.num_relations} relations, got {got}.",
             )

@@ -11,7 +11,7 @@ from jax.sharding import PartitionSpec as P
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
-from owkg.models import Model, Params
+from owkg.models import Trained
 
 AXIS = "entities"
 # At least so many tiles, for as many devices to have work; and at most so many entities in one.
@@ -44,10 +44,10 @@ def _tile_size(num_entities: int) -> int:
     return -(-num_entities // tiles)
 
 
-@partial(jax.jit, static_argnames=("model", "mesh"))
-def tiled(model: Model, mesh: Mesh, params: Params) -> Float[Array, "tiles size d"]:
+@partial(jax.jit, static_argnames="mesh")
+def tiled(trained: Trained, mesh: Mesh) -> Float[Array, "tiles size d"]:
     """What all entities are compared as, in tiles, as many on each device; behind the last entity, zeros."""
-    candidates = model.candidates(params)
+    candidates = trained.candidates()
     size = _tile_size(len(candidates))
     tiles = -(-len(candidates) // (size * mesh.size)) * mesh.size
     padded = jnp.pad(candidates, ((0, tiles * size - len(candidates)), (0, 0)))

@@ -1,7 +1,5 @@
 """The scores of triples by a model, and of the labelled triples of a graph."""
 
-from functools import partial
-
 import jax
 import numpy as np
 import polars as pl
@@ -12,30 +10,27 @@ from owkg.classification.negatives import NEGATIVES, drawn_negatives
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, joined_splits, relation_categories
 from owkg.kg.triples import labelled, triples_checked
-from owkg.models import Model, Params, Statistics, score
-from owkg.models.model import num_relations
+from owkg.models import Trained, score
 
 # Triples that are scored at a time.
 _BLOCK = 2**14
 
 
-def score_triples(
-    model: Model, params: Params, statistics: Statistics, triples: ArrayLike
-) -> Float64[np.ndarray, "triples"]:
+def score_triples(trained: Trained, triples: ArrayLike) -> Float64[np.ndarray, "triples"]:
     """The scores of triples, int [triples, 3], by the query of their tails, a block at a time.
 
     Raises:
         ValueError: if an id is out of range.
     """
-    triples = triples_checked(triples, len(params["entity"]), num_relations(model, params))
+    triples = triples_checked(triples, trained.num_entities, trained.num_relations)
     blocks = [triples[at : at + _BLOCK] for at in range(0, len(triples), _BLOCK)]
-    found = [np.asarray(_block(model, params, statistics, _padded(part)))[: len(part)] for part in blocks]
+    found = [np.asarray(_block(trained, _padded(part)))[: len(part)] for part in blocks]
     return np.concatenate([np.empty(0), *found]).astype(np.float64)
 
 
-@partial(jax.jit, static_argnums=0)
-def _block(model: Model, params: Params, statistics: Statistics, triples: Array) -> Array:
-    return score(model, params, statistics, *triples.T)
+@jax.jit
+def _block(trained: Trained, triples: Array) -> Array:
+    return score(trained, *triples.T)
 
 
 def _padded(triples: Int32[np.ndarray, "n 3"]) -> Int32[np.ndarray, "block 3"]:
@@ -45,9 +40,7 @@ def _padded(triples: Int32[np.ndarray, "n 3"]) -> Int32[np.ndarray, "block 3"]:
 
 
 def scored_triples(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
+    trained: Trained,
     graph: KnowledgeGraph,
     *,
     split: str = "test",
@@ -63,7 +56,7 @@ def scored_triples(
     splits. A triple that stands there twice counts once.
 
     Args:
-        model, params, statistics: what scores.
+        trained: what scores.
         graph: with the splits.
         split: that is measured.
         fit: that thresholds are fitted on.
@@ -101,7 +94,7 @@ def scored_triples(
         label = np.repeat(list(own), list(map(len, own.values())))
         table = labelled(every, graph.entities, graph.relations).with_columns(
             pl.Series("label", label, dtype=pl.String),
-            pl.Series("score", score_triples(model, params, statistics, every)),
+            pl.Series("score", score_triples(trained, every)),
             pl.Series("category", categories[every[:, 1]], dtype=pl.String),
         )
         table = table.unique(["head", "relation", "tail", "label"], keep="first", maintain_order=True)
@@ -118,6 +111,6 @@ def scored_triples(
     if bad.any():
         triple = " ".join(found.filter(bad).select("head", "relation", "tail").row(0))
         raise ArgumentError(
-            "params", f"must give scores that are finite, got NaN or infinity for {triple!r}."
+            "trained", f"must give scores that are finite, got NaN or infinity for {triple!r}."
         )
     return found if name is None else found.select(pl.lit(name).alias("model"), pl.all())

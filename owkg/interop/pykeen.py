@@ -14,21 +14,13 @@ from owkg.files.lines import line_error
 from owkg.interop.states import Imported
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import metric
-from owkg.models import Embeddings
+from owkg.models import MODELS, Embeddings
 from owkg.ranks import RankTable
 from owkg.ranks.build import rank_table
 
 # Of one block of scores, at most: of float64.
 _BYTES = 2**26
 _SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
-# Class of the model: name here, its options by the model's.
-_MODELS: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
-    "TransE": ("transe", lambda model: {"norm": _norm(model.interaction.p)}),
-    "DistMult": ("distmult", lambda model: {}),
-    "ComplEx": ("complex", lambda model: {}),
-    "RotatE": ("rotate", lambda model: {"norm": 2}),
-    "RESCAL": ("rescal", lambda model: {}),
-}
 
 
 def _norm(p: float) -> int:
@@ -162,10 +154,13 @@ def embeddings(model: Any, factory: Any) -> Imported:
     """
     scorer = model.model if hasattr(model, "metric_results") else model
     kind = type(scorer).__name__
-    if kind not in _MODELS:
-        raise ArgumentError("model", f"must be of {', '.join(_MODELS)}, got {kind}; `ranks` takes any model.")
-    named, options = _MODELS[kind]
-    chosen = options(scorer)
+    peers = {name: one.peers["pykeen"] for name, one in MODELS.items() if "pykeen" in one.peers}
+    known = {peer.named: name for name, peer in peers.items()}
+    if kind not in known:
+        raise ArgumentError("model", f"must be of {', '.join(known)}, got {kind}; `ranks` takes any model.")
+    named, chosen = known[kind], {}
+    if "norm" in MODELS[named].options:
+        chosen["norm"] = peers[named].norm or _norm(scorer.interaction.p)
     if not hasattr(factory, "num_entities"):
         raise ArgumentError("factory", f"must be a PyKEEN factory, got {type(factory).__name__}.")
     entities, relations = _labels(factory)

@@ -15,81 +15,24 @@ from owkg.evaluation import ranks
 from owkg.files.storage import written_aside
 from owkg.kg import KnowledgeGraph
 from owkg.kg.graph import graph_checked
-from owkg.models import Embeddings, import_embeddings
+from owkg.models import MODELS, Embeddings, Peer, import_embeddings
 from owkg.models.embeddings import FORMATS, suffix_checked
-from owkg.models.embeddings_files import LABELS, Content
+from owkg.models.embeddings_files import ROW_LABELS, Content
 from owkg.ranks import RankTable
 
-_PYKEEN = ("{}_representations.0._embeddings.weight", "entity", "relation")
-_Names = tuple[str, ...]
-
-
-class Library(NamedTuple):
-    """Where a library keeps its embeddings.
-
-    Attributes:
-        real: names of the arrays of entities and of relations.
-        parts: names of their real and imaginary parts, entities first, where they are arrays of their own.
-        halves: models whose entities are stored as all real parts, then all imaginary parts.
-        pairs: models whose rows are stored as pairs of real and imaginary part.
-        phases: what the relations of rotate are: radians, scaled radians, or complex numbers.
-        norm: of the distance of transe and rotate, by default; 0: a setting of the model, to be given.
-        matrix: name of the relations of rescal, where it is another one.
-        unit: arrays that transe scales to length 1 where it scores, and the norm of that length; 0: that of
-            the distance.
-    """
-
-    real: _Names
-    parts: _Names = ()
-    halves: _Names = ()
-    pairs: _Names = ()
-    phases: str = "phases"
-    norm: tuple[int, int] = (1, 1)
-    matrix: str | None = None
-    unit: tuple[_Names, int] = ((), 2)
-
-
-LIBRARIES: dict[str, Library] = {
-    "pykeen": Library(
-        tuple(_PYKEEN[0].format(kind) for kind in _PYKEEN[1:]),
-        pairs=("complex", "rotate"),
-        phases="complex",
-        norm=(0, 2),
+LIBRARIES: dict[str, tuple[str, str]] = {
+    "pykeen": (
+        "entity_representations.0._embeddings.weight",
+        "relation_representations.0._embeddings.weight",
     ),
-    "pyg": Library(
-        ("node_emb.weight", "rel_emb.weight"),
-        ("node_emb.weight", "node_emb_im.weight", "rel_emb.weight", "rel_emb_im.weight"),
-        norm=(1, 2),
-        unit=(("entity",), 0),
-    ),
-    "torchkge": Library(
-        ("ent_emb.weight", "rel_emb.weight"),
-        ("re_ent_emb.weight", "im_ent_emb.weight", "re_rel_emb.weight", "im_rel_emb.weight"),
-        norm=(2, 2),
-        matrix="rel_mat.weight",
-    ),
-    "openke": Library(
-        ("ent_embeddings.weight", "rel_embeddings.weight"),
-        (
-            "ent_re_embeddings.weight",
-            "ent_im_embeddings.weight",
-            "rel_re_embeddings.weight",
-            "rel_im_embeddings.weight",
-        ),
-        halves=("rotate",),
-        phases="scaled",
-        matrix="rel_matrices.weight",
-        unit=(("entity", "relation"), 2),
-    ),
-    "libkge": Library(
-        ("_entity_embedder._embeddings.weight", "_relation_embedder._embeddings.weight"),
-        halves=("complex", "rotate"),
-    ),
-    "dglke": Library(("entity", "relation"), halves=("complex", "rotate"), phases="scaled", norm=(2, 1)),
+    "pyg": ("node_emb.weight", "rel_emb.weight"),
+    "torchkge": ("ent_emb.weight", "rel_emb.weight"),
+    "openke": ("ent_embeddings.weight", "rel_embeddings.weight"),
+    "libkge": ("_entity_embedder._embeddings.weight", "_relation_embedder._embeddings.weight"),
+    "dglke": ("entity", "relation"),
 }
-"""Layouts of PyKEEN, PyG's KGEModel, TorchKGE, OpenKE, LibKGE and DGL-KE (its two .npy files)."""
-
-_MODELS = ("transe", "distmult", "complex", "rotate", "rescal")
+"""The arrays of entities and of relations in states of PyKEEN, PyG's KGEModel, TorchKGE, OpenKE, LibKGE and
+DGL-KE (its two .npy files); what single models have otherwise is in their `owkg.models.Peer`."""
 
 
 class Imported(NamedTuple):
@@ -112,9 +55,9 @@ class Imported(NamedTuple):
         another order than the library's turn near ties.
         """
         options = {"precision": "float64"} | options
-        scorer = import_embeddings(self.embeddings, graph, self.model, **self.options)
+        trained = import_embeddings(self.embeddings, graph, self.model, **self.options)
         about = {name: options[name] for name in ("split", "precision") if name in options}
-        return RankTable.trusted(ranks(*scorer, graph, **options), about)
+        return RankTable.trusted(ranks(trained, graph, **options), about)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes what `owkg evaluate --embeddings` reads, .npz or .safetensors.
@@ -132,7 +75,7 @@ class Imported(NamedTuple):
                 for name, a in arrays.items()
             }
             layout = "real-imaginary"
-        labels = dict(zip(LABELS, (list(found.entities), list(found.relations)), strict=True))
+        labels = dict(zip(ROW_LABELS, (list(found.entities), list(found.relations)), strict=True))
         said = {"layout": layout, "relation_layout": found.relation_layout, "model": self.model}
         said |= {"options": json.dumps(self.options)}
         _, write = FORMATS[place.suffix]
@@ -214,7 +157,7 @@ def embeddings_of_state(
     Args:
         state: arrays by name, such as `model.state_dict()`, or the path of a file (`read_state`).
         library: of `LIBRARIES`.
-        model: transe, distmult, complex, rotate or rescal.
+        model: transe, distmult, complex, rotate or rescal, or another whose `owkg.models.Kind` has peers.
         entities, relations: labels by id.
         **options: of the model, such as norm; else those of the library.
 
@@ -224,30 +167,30 @@ def embeddings_of_state(
     """
     if not isinstance(library, str) or library not in LIBRARIES:
         raise ArgumentError("library", f"must be one of {', '.join(LIBRARIES)}, got {library!r}.")
-    if model not in _MODELS:
-        raise ArgumentError("model", f"must be one of {', '.join(_MODELS)}, got {model!r}.")
-    own, source = LIBRARIES[library], library
+    if model not in (held := [name for name, kind in MODELS.items() if kind.peers]):
+        raise ArgumentError("model", f"must be one of {', '.join(held)}, got {model!r}.")
+    kind, source = MODELS[model], library
+    own = kind.peers.get(library, Peer())
     if isinstance(state, str | PathLike):
         state, source = read_state(state), str(state)
     if not isinstance(state, Mapping):
         raise ArgumentError("state", f"must be arrays by name, or a file, got {type(state).__name__}.")
-    if model == "rotate" and own.phases == "scaled" and "margin" not in options:
-        raise ArgumentError("margin", f"must be given: the phases of {library}'s RotatE are scaled by it.")
-    if model == "transe" and not own.norm[0] and "norm" not in options:
+    if own.relation_layout == "scaled" and "margin" not in options:
         raise ArgumentError(
-            "norm", f"must be given: a state of {library}'s TransE does not hold it (1, or scoring_fct_norm)."
+            "margin", f"must be given: the phases of {library}'s {kind.config.__name__} are scaled by it."
+        )
+    if "norm" in kind.options and not own.norm and "norm" not in options:
+        raise ArgumentError(
+            "norm",
+            f"must be given: a state of {library}'s {kind.config.__name__} does not hold it (1, or "
+            "scoring_fct_norm).",
         )
     for name, labels in (("entities", entities), ("relations", relations)):
         if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
             raise ArgumentError(name, f"must be labels by id, got {labels!r}.")
     given = {name: _array(one) for name, one in state.items()}
-    wanted = own.real
-    if own.parts and (model == "complex" or (model == "rotate" and own.parts[1] in given)):
-        wanted = own.parts if model == "complex" else (*own.parts[:2], own.parts[2])
-    if model == "rescal" and own.matrix is not None:
-        wanted = (own.real[0], own.matrix)
     found = []
-    for name in wanted:
+    for name in own.arrays or LIBRARIES[library]:
         # A state may be part of a larger one, its names behind a prefix.
         ends = [array for key, array in given.items() if key == name or key.endswith(f".{name}")]
         if len(ends) != 1:
@@ -256,7 +199,6 @@ def embeddings_of_state(
                 f"must hold one array {name!r} ({library}, {model}), got {', '.join(sorted(given)[:8])}.",
             )
         found.append(ends[0])
-    layout = relation_layout = None
     for one, other in ((0, 1), (2, 3)) if len(found) > 2 else ():
         if other < len(found) and found[one].shape != found[other].shape:
             shapes = f"{found[one].shape} and {found[other].shape}"
@@ -267,9 +209,6 @@ def embeddings_of_state(
         entity, relation = found[0] + 1j * found[1], found[2]
     else:
         entity, relation = found
-        layout = "real-imaginary" if model in own.halves else "interleaved" if model in own.pairs else None
-    if model == "rotate":
-        relation_layout = own.phases
     inverse = {}
     if library == "pykeen" and len(relation) == 2 * len(relations):
         # Ids of a relation and of its inverse are neighbours.
@@ -282,14 +221,13 @@ def embeddings_of_state(
                 "entities" if name == "entity" else "relations",
                 f"must be a label for each of {len(arrays[name])} rows, got {len(labels)}.",
             )
-    if model in ("transe", "rotate"):
-        options = {"norm": own.norm[model == "rotate"]} | options
-    if model == "transe":
-        for name in own.unit[0]:
-            length = np.linalg.norm(arrays[name], own.unit[1] or options["norm"], axis=1, keepdims=True)
-            arrays[name] = arrays[name] / np.maximum(length, 1e-12)
+    if "norm" in kind.options:
+        options = {"norm": own.norm} | options
+    for name in own.unit[0]:
+        length = np.linalg.norm(arrays[name], own.unit[1] or options["norm"], axis=1, keepdims=True)
+        arrays[name] = arrays[name] / np.maximum(length, 1e-12)
     labels = tuple(map(str, entities)), tuple(map(str, relations))
-    found = Embeddings(arrays, *labels, layout, relation_layout, source=source)
+    found = Embeddings(arrays, *labels, own.layout, own.relation_layout, source=source)
     return Imported(found, model, options)
 
 

@@ -2,8 +2,9 @@
 
 from owkg.models.embeddings import Embeddings, read_embeddings, write_embeddings
 from owkg.models.embeddings_import import import_embeddings
-from owkg.models.kinds import MODELS, Kind, model
-from owkg.models.model import SIDES, Model, Params, Statistics, score, score_all
+from owkg.models.kind import Kind, Peer
+from owkg.models.kinds import MODELS, model, register
+from owkg.models.model import SIDES, Model, Params, Statistics, Trained, score, score_all
 from owkg.models.similarity import Similarity
 
 __all__ = [
@@ -13,11 +14,14 @@ __all__ = [
     "Kind",
     "Model",
     "Params",
+    "Peer",
     "Similarity",
     "Statistics",
+    "Trained",
     "import_embeddings",
     "model",
     "read_embeddings",
+    "register",
     "score",
     "score_all",
     "write_embeddings",

@@ -1,8 +1,7 @@
 """BetaE: entities and queries are vectors of Beta distributions."""
 
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,8 @@ from jax.scipy.special import betaln, digamma, polygamma
 from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
-from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.kind import SAMPLED, Kind
+from owkg.models.model import Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT
 
 # The least and largest parameter of a Beta distribution.
@@ -36,12 +36,11 @@ class BetaE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim", "hidden", "hidden_layers")
+        options.whole_numbers(self, "dim", "hidden", "hidden_layers")
         options.positive(self, "margin")
         options.only_reciprocal(self, "betae")
 
 
-@cache
 def betae_model(config: BetaE) -> Model:
     """score(h, r, t) = margin - sum_k KL(Beta_k(t) || Beta_k(q)), with q the projection of h by r.
 
@@ -65,7 +64,7 @@ def betae_model(config: BetaE) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         entity_key, relation_key, *layer_keys = jax.random.split(key, 3 + config.hidden_layers)
-        law = partial(initial.uniform, half_width=initial.margin_range(config.margin, config.dim))
+        law = partial(initial.uniform_within, half_width=initial.margin_range(config.margin, config.dim))
         sizes = [3 * config.dim, *[config.hidden] * config.hidden_layers, 2 * config.dim]
         shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
         params = initial.embeddings((entity_key, relation_key), law, config, *shapes)
@@ -85,7 +84,7 @@ def betae_model(config: BetaE) -> Model:
             x = jax.nn.relu(layers.affine(name, params, x))
         return query_features(beta_parameters(layers.affine("last", params, x)), config.margin), statistics
 
-    def candidates(params: Params, entity: Any = None) -> Array:
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
         return entity_features(beta_parameters(entity_rows(params, entity)))
 
     return Model("betae", config, init, sided(form, None, reciprocal=config.reciprocal), candidates, DOT)
@@ -128,3 +127,14 @@ def _entity_features_derivative(
     d_entropy = -((alpha - 1) * d_log + (beta - 1) * d_log_rest).sum(axis=-1, keepdims=True)
     features = entity_features(primals[0])
     return features, jnp.concatenate([d_log, d_log_rest, jnp.zeros_like(d_entropy), d_entropy], axis=-1)
+
+
+KIND = Kind(
+    "betae",
+    BetaE,
+    betae_model,
+    "margin - KL(t || MLP(h, r)), Beta",
+    "Ren and Leskovec 2020",
+    columns=2,
+    training=SAMPLED,
+)

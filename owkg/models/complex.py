@@ -1,14 +1,14 @@
 """ComplEx: a diagonal bilinear form over complex numbers."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
 
@@ -29,13 +29,12 @@ class ComplEx:
     init_scale: float = 1e-3
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
-        options.flag(self, "reciprocal")
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
         options.one_of(self, "init_law", "normal", "uniform")
         options.positive(self, "init_scale")
 
 
-@cache
 def complex_model(config: ComplEx) -> Model:
     """score(h, r, t) = Re sum_k h_k r_k conj(t_k), with h, r, t in C^dim.
 
@@ -49,7 +48,7 @@ def complex_model(config: ComplEx) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         def law(key: Array, shape: tuple[int, int]) -> Array:
-            drawn = initial.normal if config.init_law == "normal" else initial.uniform
+            drawn = initial.normal if config.init_law == "normal" else initial.uniform_within
             return drawn(key, shape, config.init_scale)
 
         shapes = (num_entities, 2 * config.dim), (num_relations, 2 * config.dim)
@@ -60,8 +59,8 @@ def complex_model(config: ComplEx) -> Model:
         config,
         init,
         sided(
-            plain(multiplied),
-            plain(lambda tail, relation: multiplied(tail, conjugated(relation))),
+            stateless(multiplied),
+            stateless(lambda tail, relation: multiplied(tail, conjugated(relation))),
             reciprocal=config.reciprocal,
         ),
         entity_rows,
@@ -80,3 +79,31 @@ def conjugated(a: Float[Array, "q d"]) -> Float[Array, "q d"]:
     """Complex conjugates of rows of real parts, then imaginary parts."""
     real, imaginary = jnp.split(a, 2, axis=-1)
     return jnp.concatenate([real, -imaginary], axis=-1)
+
+
+KIND = Kind(
+    "complex",
+    ComplEx,
+    complex_model,
+    "Re sum h r conj(t), complex",
+    "Trouillon et al. 2016",
+    columns=2,
+    training=FACTORED,
+    peers={
+        "pykeen": Peer("ComplEx", layout="interleaved"),
+        "pyg": Peer(arrays=("node_emb.weight", "node_emb_im.weight", "rel_emb.weight", "rel_emb_im.weight")),
+        "torchkge": Peer(
+            arrays=("re_ent_emb.weight", "im_ent_emb.weight", "re_rel_emb.weight", "im_rel_emb.weight")
+        ),
+        "openke": Peer(
+            arrays=(
+                "ent_re_embeddings.weight",
+                "ent_im_embeddings.weight",
+                "rel_re_embeddings.weight",
+                "rel_im_embeddings.weight",
+            )
+        ),
+        "libkge": Peer(layout="real-imaginary"),
+        "dglke": Peer(layout="real-imaginary"),
+    },
+)

@@ -1,8 +1,6 @@
 """ConvE: a convolution over head and relation, laid out as a picture."""
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,8 @@ from jaxtyping import Array, Float
 
 from owkg.errors import ArgumentError
 from owkg.models import initial, layers, options
-from owkg.models.model import Model, Params, Statistics, entity_rows, sided
+from owkg.models.kind import LABELLED, Kind
+from owkg.models.model import Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST
 
 _KERNEL = 3
@@ -39,8 +38,8 @@ class ConvE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim", "channels")
-        options.whole(self, "height", low=2)
+        options.whole_numbers(self, "dim", "channels")
+        options.whole_numbers(self, "height", low=2)
         options.share(self, "input_dropout", "channel_dropout", "output_dropout")
         options.only_reciprocal(self, "conve")
         if self.dim % self.height or self.dim // self.height < _KERNEL:
@@ -50,7 +49,6 @@ class ConvE:
             )
 
 
-@cache
 def conve_model(config: ConvE) -> Model:
     """score(h, r, t) = relu(vec(relu([h; r] * filters)) W) . t + b_t.
 
@@ -74,8 +72,8 @@ def conve_model(config: ConvE) -> Model:
         params = {
             **initial.embeddings(keys, initial.xavier_normal, config, *shapes),
             "entity_bias": jnp.zeros(num_entities, jnp.float32),
-            "filters": initial.uniform(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
-            "filters_bias": initial.uniform(bias_key, (config.channels,), reach),
+            "filters": initial.uniform_within(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
+            "filters_bias": initial.uniform_within(bias_key, (config.channels,), reach),
             **layers.affine_init(dense_key, "dense", flat, config.dim),
         }
         statistics = {}
@@ -114,7 +112,7 @@ def conve_model(config: ConvE) -> Model:
         x = jax.nn.relu(x)
         return jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=-1), statistics
 
-    def candidates(params: Params, entity: Any = None) -> Array:
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
         bias = params["entity_bias"] if entity is None else params["entity_bias"][entity]
         return jnp.concatenate([entity_rows(params, entity), bias[..., None]], axis=-1)
 
@@ -127,3 +125,13 @@ def conve_model(config: ConvE) -> Model:
         DOT,
         entity_params=("entity", "entity_bias"),
     )
+
+
+KIND = Kind(
+    "conve",
+    ConvE,
+    conve_model,
+    "relu(vec(relu([h; r] * filters)) W) t + b",
+    "Dettmers et al. 2018",
+    training=LABELLED,
+)

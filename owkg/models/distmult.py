@@ -1,14 +1,14 @@
 """DistMult: a diagonal bilinear form."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
 
@@ -25,11 +25,10 @@ class DistMult:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
-        options.flag(self, "reciprocal")
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
 
 
-@cache
 def distmult_model(config: DistMult) -> Model:
     """score(h, r, t) = sum_k h_k r_k t_k.
 
@@ -43,5 +42,16 @@ def distmult_model(config: DistMult) -> Model:
         shapes = (num_entities, config.dim), (num_relations, config.dim)
         return initial.embeddings(jax.random.split(key), initial.xavier_uniform, config, *shapes), {}
 
-    form = plain(jnp.multiply)
+    form = stateless(jnp.multiply)
     return Model("distmult", config, init, sided(form, form, reciprocal=config.reciprocal), entity_rows, DOT)
+
+
+KIND = Kind(
+    "distmult",
+    DistMult,
+    distmult_model,
+    "sum h r t",
+    "Yang et al. 2015",
+    training=FACTORED,
+    peers={"pykeen": Peer("DistMult")},
+)

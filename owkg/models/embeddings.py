@@ -14,15 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
-from owkg.models.embeddings_files import FORMATS, LABELS, Content
-from owkg.models.model import Model, Params, Statistics, num_relations
+from owkg.models.embeddings_files import FORMATS, ROW_LABELS, Content
+from owkg.models.model import Trained
 
 # The arrays with a row a label.
 _LABELLED = {"entity": "entity_labels", "relation": "relation_labels", "relation_inverse": "relation_labels"}
@@ -48,7 +48,7 @@ class Embeddings(NamedTuple):
     layout: str | None = None
     relation_layout: str | None = None
     model: str | None = None
-    options: Mapping[str, Any] = MappingProxyType({})
+    options: Mapping[str, object] = MappingProxyType({})
     source: str = "embeddings"
 
 
@@ -84,12 +84,12 @@ def read_embeddings(path: str | Path) -> Embeddings:
                 f"{path}: {rows!r} must have a label for each of {len(arrays[name])} rows of {name!r}, got "
                 f"{len(labels[rows])}."
             )
-    entities, relations = (_distinct(path, name, labels[name]) for name in LABELS)
+    entities, relations = (_distinct(path, name, labels[name]) for name in ROW_LABELS)
     options = _options(path, said.pop("options", "{}"))
     return Embeddings(arrays, entities, relations, **said, options=options, source=str(path))
 
 
-def _options(path: Path, text: str) -> dict[str, Any]:
+def _options(path: Path, text: str) -> dict[str, object]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -131,37 +131,32 @@ def _distinct(path: Path, name: str, labels: list[str]) -> tuple[str, ...]:
 
 
 def write_embeddings(
-    path: str | Path,
-    model: Model,
-    params: Params,
-    statistics: Statistics,
-    *,
-    entities: Sequence[str],
-    relations: Sequence[str],
+    path: str | Path, trained: Trained, *, entities: Sequence[str], relations: Sequence[str]
 ) -> None:
     """Writes what `import_embeddings` reads; complex embeddings with their layout.
 
     Args:
         path: ending in `.npz` or `.safetensors`.
-        model, params, statistics: what is written.
+        trained: what is written.
         entities, relations: labels of their ids.
 
     Raises:
         ValueError: if the file's name ends otherwise, or the labels are not as many as the rows.
     """
     path = suffix_checked(path)
-    arrays = {name: np.asarray(array, np.float32) for name, array in (params | statistics).items()}
+    model, every = trained.model, trained.params | trained.statistics
+    arrays = {name: np.asarray(array, np.float32) for name, array in every.items()}
     for name, labels, count in (
         ("entities", entities, len(arrays["entity"])),
-        ("relations", relations, num_relations(model, params)),
+        ("relations", relations, trained.num_relations),
     ):
         if len(labels) != count:
             raise ArgumentError(name, f"must be {count} labels, one a row, got {len(labels)}.")
     if model.config.reciprocal:
         arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
-    labels = dict(zip(LABELS, (list(entities), list(relations)), strict=True))
+    labels = dict(zip(ROW_LABELS, (list(entities), list(relations)), strict=True))
     said = {"layout": "real-imaginary"} if model.complex_params else {}
-    said |= {"relation_layout": "scaled"} if model.name == "rotate" else {}
+    said |= {"relation_layout": "scaled"} if model.phase_unit else {}
     said |= {"model": model.name, "options": json.dumps(asdict(model.config))}
     _, write = FORMATS[path.suffix]
     with written_aside(path) as aside:

@@ -11,14 +11,13 @@ import numpy as np
 
 from owkg.files.storage import require_npz_bounded
 
-LABELS: tuple[str, str] = ("entity_labels", "relation_labels")
+ROW_LABELS: tuple[str, str] = ("entity_labels", "relation_labels")
 SAID: tuple[str, ...] = ("layout", "relation_layout", "model", "options")
 
 
 class Content(NamedTuple):
-    """The arrays of a file, its labels by the names in `LABELS`, and what it says of them by those in `SAID`.
-
-    The options are those of the model, as JSON.
+    """The arrays of a file, its labels by the names in `ROW_LABELS`, and what it says of them by those in
+    `SAID`; the options are those of the model, as JSON.
     """
 
     arrays: dict[str, np.ndarray]
@@ -70,7 +69,7 @@ def read_npz(path: Path) -> Content:
     """
     arrays = npz_arrays(path)
     labels = {}
-    for name in LABELS:
+    for name in ROW_LABELS:
         if name not in arrays:
             raise ValueError(f"{path}: holds no array {name!r}.")
         texts = arrays.pop(name)
@@ -106,7 +105,7 @@ def read_safetensors(path: Path) -> Content:
     with _named(path, "a .safetensors file of plain arrays"), safe_open(path, framework="numpy") as file:
         metadata = file.metadata() or {}
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    labels = {name: _texts(path, name, metadata) for name in LABELS}
+    labels = {name: _texts(path, name, metadata) for name in ROW_LABELS}
     return Content(arrays, labels, {name: metadata[name] for name in SAID if name in metadata})
 
 

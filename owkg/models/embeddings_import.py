@@ -4,7 +4,6 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +13,9 @@ from owkg.errors import ArgumentError
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
 from owkg.models.embeddings import Embeddings, read_embeddings
-from owkg.models.embeddings_layout import LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
+from owkg.models.embeddings_layout import COMPLEX_LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
 from owkg.models.kinds import kind, model
-from owkg.models.model import Model, Params, Statistics
+from owkg.models.model import Model, Trained
 
 _SHOWN = 3  # labels in a message
 
@@ -28,8 +27,8 @@ def import_embeddings(
     *,
     layout: str | None = None,
     relation_layout: str | None = None,
-    **options: Any,
-) -> tuple[Model, Params, Statistics]:
+    **options: object,
+) -> Trained:
     """A model whose parameters are those of a file, rows in the order of a graph's ids.
 
     Args:
@@ -55,14 +54,14 @@ def import_embeddings(
     relation_order = _order(path, "relation", found.relations, graph.relations)
     kind(name)
     said = _said(found, name)
-    layout = declared(found, name, "layout", layout, LAYOUTS)
+    layout = declared(found, name, "layout", layout, COMPLEX_LAYOUTS)
     relation_layout = declared(found, name, "relation_layout", relation_layout, RELATION_LAYOUTS)
     arrays = in_halves(found, name, layout)
     chosen = _built(path, name, said | _deduced(path, name, arrays), options)
     _note_other(found, options)
     if chosen.config.reciprocal:
         relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
-    if name == "rotate":
+    if chosen.phase_unit:
         for key in arrays.keys() & {"relation", "relation_inverse"}:
             arrays[key] = as_scaled(found, chosen, arrays[key], relation_layout)
     _join_inverse(path, chosen, arrays)
@@ -73,7 +72,7 @@ def import_embeddings(
         for key in part:
             if (prefix := key.partition("_")[0]) in orders:
                 part[key] = part[key][orders[prefix]]
-    return chosen, jax.tree.map(jnp.asarray, params), jax.tree.map(jnp.asarray, statistics)
+    return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))
 
 
 def _order(path: str, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
@@ -95,14 +94,14 @@ def refuse_labels(path: str | Path, what: str, labels: Sequence[str], why: str) 
         )
 
 
-def _said(found: Embeddings, name: str) -> dict[str, Any]:
+def _said(found: Embeddings, name: str) -> dict[str, object]:
     """The options of the model that the file says; ValueError if it says another model."""
     if found.model not in (None, name):
         raise ValueError(f"{found.source}: says that it is of {found.model}, not of {name}.")
     return {option: value for option, value in found.options.items() if option in kind(name).options}
 
 
-def _note_other(found: Embeddings, options: Mapping[str, Any]) -> None:
+def _note_other(found: Embeddings, options: Mapping[str, object]) -> None:
     """Warns of options that are given and not those of the file."""
     for option in sorted(found.options.keys() & options.keys()):
         if found.options[option] != options[option]:
@@ -111,7 +110,7 @@ def _note_other(found: Embeddings, options: Mapping[str, Any]) -> None:
             warnings.warn(text, stacklevel=3)
 
 
-def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, object]:
     """The options that the shapes of a file decide."""
     chosen = kind(name)
     columns = arrays["entity"].shape[1]
@@ -125,7 +124,7 @@ def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, A
     return {option: value for option, value in deduced.items() if option in chosen.options}
 
 
-def _built(path: str, name: str, deduced: dict[str, Any], options: dict[str, Any]) -> Model:
+def _built(path: str, name: str, deduced: dict[str, object], options: dict[str, object]) -> Model:
     """The model; errors of options that the file decides name the file."""
     try:
         return model(name, **deduced | options)

@@ -3,17 +3,14 @@
 Real numbers do not say which layout they are of, and every layout gives scores: so it has to be declared.
 """
 
-from typing import Any
-
 import numpy as np
 
 from owkg.errors import ArgumentError
 from owkg.models.embeddings import Embeddings
 from owkg.models.kinds import kind
 from owkg.models.model import Model
-from owkg.models.rotate import phase_unit
 
-LAYOUTS = ("complex", "real-imaginary", "interleaved")
+COMPLEX_LAYOUTS = ("complex", "real-imaginary", "interleaved")
 RELATION_LAYOUTS = ("complex", "phases", "scaled")
 
 # How far the modulus of a rotation may be from 1.
@@ -28,7 +25,9 @@ _HOW_RELATION = (
 )
 
 
-def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tuple[str, ...]) -> str | None:
+def declared(
+    found: Embeddings, name: str, option: str, given: str | None, allowed: tuple[str, ...]
+) -> str | None:
     """The layout by the option, else by the file; ValueError if it is unknown or they differ."""
     if given is not None and given not in allowed:
         raise ArgumentError(option, f"must be one of {', '.join(allowed)}, got {given!r}.")
@@ -37,7 +36,7 @@ def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tup
         raise ValueError(f"{found.source}: {option!r} must be one of {', '.join(allowed)}, got {said!r}.")
     if given is not None and said is not None and given != said:
         raise ValueError(f"{found.source}: says that it is {said}, but `{option}` is {given}.")
-    has = complex_arrays(name) if option == "layout" else name == "rotate"
+    has = complex_arrays(name) if option == "layout" else kind(name).made().phase_unit
     if given is not None and not has:
         what = "are real" if option == "layout" else "are no rotations"
         raise ArgumentError(option, f"says nothing about {name}, whose embeddings {what}, got {given!r}.")
@@ -46,27 +45,26 @@ def declared(found: Embeddings, name: str, option: str, given: Any, allowed: tup
 
 def complex_arrays(name: str) -> tuple[str, ...]:
     """The arrays of a model that are complex."""
-    chosen = kind(name)
-    return chosen.build(chosen.config()).complex_params
+    return kind(name).made().complex_params
 
 
 def in_halves(found: Embeddings, name: str, layout: str | None) -> dict[str, np.ndarray]:
     """The arrays of a file, the complex ones as real parts, then imaginary parts; float32.
 
-    Relations of rotate that are complex, or as wide as entities, become complex numbers.
+    Relations of rotations that are complex, or as wide as entities, become complex numbers.
 
     Raises:
         ValueError: naming the array, if it is of real numbers of no stated layout; or complex, or of three
             axes, where the model has real numbers.
     """
     arrays = dict(found.arrays)
-    of_complex = complex_arrays(name)
+    of_complex, rotates = complex_arrays(name), kind(name).made().phase_unit
     for key, array in found.arrays.items():
         own = "relation" if key == "relation_inverse" else key
         if own in of_complex:
             numbers = _complex(found, key, array, layout, name)
             arrays[key] = np.concatenate([np.real(numbers), np.imag(numbers)], axis=1).astype(np.float32)
-        elif name == "rotate" and own == "relation":
+        elif rotates and own == "relation":
             wide = array.ndim == 3 or (layout and array.shape[1:] == _width(found, layout))
             if np.iscomplexobj(array) or wide:
                 arrays[key] = _complex(found, key, array, layout, name)
@@ -80,12 +78,12 @@ def in_halves(found: Embeddings, name: str, layout: str | None) -> dict[str, np.
 
 
 def as_scaled(found: Embeddings, model: Model, array: np.ndarray, layout: str | None) -> np.ndarray:
-    """Relations of rotate in its own unit.
+    """Relations of rotations in the unit of the model.
 
     Raises:
         ValueError: if they are real numbers of no stated unit, or complex numbers not of modulus 1.
     """
-    unit = phase_unit(model.config)
+    unit = model.phase_unit
     if np.iscomplexobj(array):
         if layout in ("phases", "scaled"):
             raise ValueError(
@@ -96,13 +94,14 @@ def as_scaled(found: Embeddings, model: Model, array: np.ndarray, layout: str | 
         if (np.abs(modulus - 1) > _APART).any():
             worst = modulus.flat[np.argmax(np.abs(modulus - 1))]
             raise ValueError(
-                f"{found.source}: 'relation' of rotate must be complex numbers of modulus 1, got {worst:.6g}."
+                f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1, got "
+                f"{worst:.6g}."
             )
         return (np.angle(array.astype(np.complex128)) / unit).astype(np.float32)
     if layout is None or layout == "complex":
         raise ValueError(
-            f"{found.source}: 'relation' of rotate must be complex numbers of modulus 1; of real numbers say "
-            f"{_HOW_RELATION}, got {array.dtype} {array.shape}."
+            f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1; of real "
+            f"numbers say {_HOW_RELATION}, got {array.dtype} {array.shape}."
         )
     return array if layout == "scaled" else (array.astype(np.float64) / unit).astype(np.float32)
 

@@ -3,17 +3,18 @@
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from owkg.models.model import Options
+
 # Drawing takes several times the memory of what is drawn: arrays of more numbers are drawn in blocks.
 _AT_ONCE, _BLOCK = 2**24, 2**22
 
 
-def uniform(key: Array, shape: tuple[int, ...], half_width: float) -> Float[Array, "..."]:
+def uniform_within(key: Array, shape: tuple[int, ...], half_width: float) -> Float[Array, "..."]:
     """Uniform on [-half_width, half_width)."""
     law = partial(jax.random.uniform, dtype=jnp.float32, minval=-half_width, maxval=half_width)
     return _in_blocks(law, key, shape)
@@ -31,7 +32,7 @@ def xavier_normal(key: Array, shape: tuple[int, int]) -> Float[Array, "rows colu
 
 def xavier_uniform(key: Array, shape: tuple[int, int]) -> Float[Array, "rows columns"]:
     """Uniform of variance 2 / (rows + columns) (Glorot and Bengio 2010)."""
-    return uniform(key, shape, (6 / sum(shape)) ** 0.5)
+    return uniform_within(key, shape, (6 / sum(shape)) ** 0.5)
 
 
 def margin_range(margin: float, dim: int) -> float:
@@ -42,7 +43,7 @@ def margin_range(margin: float, dim: int) -> float:
 def embeddings(
     keys: Array | Iterable[Array],
     law: Callable[[Array, tuple[int, int]], Array],
-    config: Any,
+    config: Options,
     entity: tuple[int, int],
     relation: tuple[int, int],
 ) -> dict[str, Array]:

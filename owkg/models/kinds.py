@@ -1,69 +1,62 @@
-"""The models by name, with equation and source."""
+"""The models by name: those of owkg, a file each, and those that users register."""
 
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
 
+from owkg import plugins
 from owkg.errors import ArgumentError
-from owkg.models.betae import BetaE, betae_model
-from owkg.models.complex import ComplEx, complex_model
-from owkg.models.conve import ConvE, conve_model
-from owkg.models.distmult import DistMult, distmult_model
+from owkg.models import betae, conve, distmult, protate, rescal, rotate, transe, tucker
+from owkg.models import complex as complex_
+from owkg.models.kind import Kind, whole_kind
 from owkg.models.model import Model
-from owkg.models.protate import PRotatE, protate_model
-from owkg.models.rescal import Rescal, rescal_model
-from owkg.models.rotate import RotatE, rotate_model
-from owkg.models.transe import TransE, transe_model
-from owkg.models.tucker import TuckER, tucker_model
+
+_FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
 
 
-class Kind(NamedTuple):
-    """A kind of model.
+class _Registered(Mapping[str, Kind]):
+    """Kinds by name; whoever looks gets those of users' modules too (`owkg.plugins`)."""
 
-    Attributes:
-        config: the frozen dataclass of its options.
-        build: from options to the model.
-        equation: of the score.
-        source: the paper.
-        columns: reals of an entity, for each of `dim`.
-    """
+    def __init__(self, *kinds: Kind) -> None:
+        self.held = {kind.name: kind for kind in kinds}
 
-    config: type
-    build: Callable[[Any], Model]
-    equation: str
-    source: str
-    columns: int = 1
+    def __getitem__(self, name: str) -> Kind:
+        plugins.load()
+        return self.held[name]
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options, each with what it is by default."""
-        return {field.name: field.default for field in fields(self.config)}
+    def __iter__(self) -> Iterator[str]:
+        plugins.load()
+        return iter(self.held)
+
+    def __len__(self) -> int:
+        plugins.load()
+        return len(self.held)
 
 
-_SUN = "Sun et al. 2019"
-
-MODELS: dict[str, Kind] = {
-    "transe": Kind(TransE, transe_model, "margin - |h + r - t|, L1 or L2", "Bordes et al. 2013"),
-    "distmult": Kind(DistMult, distmult_model, "sum h r t", "Yang et al. 2015"),
-    "complex": Kind(ComplEx, complex_model, "Re sum h r conj(t), complex", "Trouillon et al. 2016", 2),
-    "rotate": Kind(RotatE, rotate_model, "margin - |h e^(i r) - t|, complex, L1 or L2", _SUN, 2),
-    "protate": Kind(PRotatE, protate_model, "margin - |modulus| sum |sin(h + r - t)|", _SUN),
-    "rescal": Kind(Rescal, rescal_model, "h^T R t", "Nickel et al. 2011"),
-    "tucker": Kind(TuckER, tucker_model, "W x_1 r x_2 h x_3 t", "Balazevic et al. 2019"),
-    "conve": Kind(ConvE, conve_model, "relu(vec(relu([h; r] * filters)) W) t + b", "Dettmers et al. 2018"),
-    "betae": Kind(BetaE, betae_model, "margin - KL(t || MLP(h, r)), Beta", "Ren and Leskovec 2020", 2),
-}
+MODELS = _Registered(*(file.KIND for file in _FILES))
 """Every kind of model, by name."""
 
 
-def kind(name: Any) -> Kind:
+def register(kind: object) -> None:
+    """Adds a kind of model, so that `model`, `owkg.train` and the command line know it by its name.
+
+    Commands, and processes that train for others, import the module that calls this if the environment
+    variable OWKG_PLUGINS names it.
+
+    Raises:
+        ArgumentError: if another kind has the name, or the kind is not whole: see `Kind`.
+    """
+    own = whole_kind(kind)
+    if MODELS.held.setdefault(own.name, own) is not own:
+        raise ArgumentError("name", f"must not be that of another model, got {own.name!r}.")
+
+
+def kind(name: object) -> Kind:
     """The kind of a name in `MODELS`; ValueError if there is none."""
     if not isinstance(name, str) or name not in MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {name!r}.")
     return MODELS[name]
 
 
-def model(name: Any, /, **options: Any) -> Model:
+def model(name: object, /, **options: object) -> Model:
     """The model of a name in `MODELS`.
 
     Args:
@@ -79,10 +72,4 @@ def model(name: Any, /, **options: Any) -> Model:
         >>> model("complex", dim=32) is model("complex", dim=32)
         True
     """
-    chosen = kind(name)
-    for option in options:
-        if option not in chosen.options:
-            raise ArgumentError(
-                option, f"is no option of {name}; its options are {', '.join(chosen.options)}."
-            )
-    return chosen.build(chosen.config(**options))
+    return kind(name).made(**options)

@@ -67,7 +67,7 @@ def affine_init(key: Array, name: str, size_in: int, size_out: int) -> Params:
     weight_key, bias_key = jax.random.split(key)
     return {
         f"{name}_weight": initial.xavier_uniform(weight_key, (size_in, size_out)),
-        f"{name}_bias": initial.uniform(bias_key, (size_out,), size_in**-0.5),
+        f"{name}_bias": initial.uniform_within(bias_key, (size_out,), size_in**-0.5),
     }
 
 

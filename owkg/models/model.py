@@ -1,12 +1,15 @@
 """What a knowledge-graph-embedding model is: data and pure functions."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
+from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -15,9 +18,29 @@ from owkg.models.similarity import Similarity
 Params = dict[str, Array]
 Statistics = dict[str, Array]
 
+Ids = Int[Array, "..."] | Int[np.ndarray, "..."]
+
 SIDES = ("head", "tail")
 # (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c], statistics)
 Query = Callable[..., tuple[Array, Statistics]]
+
+
+@runtime_checkable
+class Options(Protocol):
+    """Options of a model: a frozen dataclass.
+
+    Attributes:
+        dim: of the embeddings.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+    @property
+    def dim(self) -> int: ...  # noqa: D102
+
+    @property
+    def reciprocal(self) -> bool: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -40,24 +63,26 @@ class Model:
             ids [...].
         similarity: of queries and candidates: the score.
         complex_params: the arrays whose rows are real parts, then as many imaginary parts.
-        entity_params: the arrays with a row an entity.
+        entity_params: the arrays with a row an entity; candidates are made of no others.
+        phase_unit: radians of a rotation for each unit of `relation`; 0: relations are no rotations.
     """
 
     name: str
-    config: Any
+    config: Options
     init: Callable[[Array, int, int], tuple[Params, Statistics]]
     query: Query
     candidates: Callable[..., Array]
     similarity: Similarity
     complex_params: tuple[str, ...] = ()
     entity_params: tuple[str, ...] = ("entity",)
+    phase_unit: float = 0.0
 
 
 # (params, statistics, rows of entities, rows of relations, key) to (queries, statistics)
 Form = Callable[[Params, Statistics, Array, Array, Array | None], tuple[Array, Statistics]]
 
 
-def plain(form: Callable[[Array, Array], Array]) -> Form:
+def stateless(form: Callable[[Array, Array], Array]) -> Form:
     """The form of a model without dropout, statistics, or parameters beyond the embeddings."""
     return lambda params, statistics, entity, relation, key: (form(entity, relation), statistics)
 
@@ -75,8 +100,8 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
     def query(
         params: Params,
         statistics: Statistics,
-        entity: Any,
-        relation: Any,
+        entity: Ids,
+        relation: Ids,
         side: str,
         *,
         key: Array | None = None,
@@ -93,14 +118,69 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
     return query
 
 
-def entity_rows(params: Params, entity: Any = None) -> Array:
+def entity_rows(params: Params, entity: Ids | None = None) -> Array:
     """The embeddings of all entities, or of `entity`: the candidates of most models."""
     return params["entity"] if entity is None else params["entity"][entity]
 
 
-def score(
-    model: Model, params: Params, statistics: Statistics, head: Any, relation: Any, tail: Any
-) -> Float[Array, "..."]:
+@partial(jax.tree_util.register_dataclass, data_fields=("params", "statistics"), meta_fields=("model",))
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model with the arrays that it scores by; a pytree of those arrays, whose model is static.
+
+    Attributes:
+        model: what is computed.
+        params: its parameters by name, as `Model.init` gives them.
+        statistics: its running statistics by name.
+
+    Examples:
+        >>> import jax
+        >>> from owkg.models import model
+        >>> transe = model("transe", dim=2)
+        >>> begun = Trained(transe, *transe.init(jax.random.key(0), 5, 3))
+        >>> begun.num_entities, begun.num_relations
+        (5, 3)
+    """
+
+    model: Model
+    params: Params
+    statistics: Statistics = field(default_factory=dict)
+
+    @property
+    def num_entities(self) -> int:
+        """Number of entities."""
+        return len(self.params["entity"])
+
+    @property
+    def num_relations(self) -> int:
+        """Number of relations, reciprocal ones counted once."""
+        return len(self.params["relation"]) // (2 if self.model.config.reciprocal else 1)
+
+    def queries(self, entity: Ids, relation: Ids, side: str) -> Float[Array, "q d"]:
+        """The vectors of queries, as `Model.query` has them where nothing is learned."""
+        return self.model.query(self.params, self.statistics, entity, relation, side)[0]
+
+    def candidates(self, entity: Ids | None = None) -> Float[Array, "... d"]:
+        """What entities are compared as, as of `Model.candidates`."""
+        return self.model.candidates(self.params, entity)
+
+
+def trained_checked(trained: object) -> Trained:
+    """`trained`, if it is a `Trained` whose parameters hold entities and relations; ValueError otherwise."""
+    if not isinstance(trained, Trained) or not isinstance(trained.model, Model):
+        raise ArgumentError(
+            "trained",
+            f"must be an `owkg.models.Trained` of a model and its arrays, got {type(trained).__name__}.",
+        )
+    if not isinstance(trained.params, Mapping) or not {"entity", "relation"} <= trained.params.keys():
+        raise ArgumentError(
+            "trained",
+            "must have the arrays of the model by name in its params, entity and relation among them.",
+        )
+    return trained
+
+
+def score(trained: Trained, head: ArrayLike, relation: ArrayLike, tail: ArrayLike) -> Float[Array, "..."]:
     """The scores of triples, by the query of their tails; `head`, `relation` and `tail`, ids, broadcast.
 
     Raises:
@@ -109,34 +189,27 @@ def score(
     Examples:
         >>> import jax
         >>> from owkg.models import model
-        >>> transe = model("transe", dim=2)
         >>> params = {"entity": jax.numpy.eye(2), "relation": jax.numpy.array([[-1.0, 0.5]])}
-        >>> score(transe, params, {}, 0, 0, [0, 1]).tolist()
+        >>> score(Trained(model("transe", dim=2), params), 0, 0, [0, 1]).tolist()
         [-1.5, -0.5]
     """
     shape = checks.common_shape(head=head, relation=relation, tail=tail)
-    n = len(params["entity"])
-    sizes = {"head": (head, n), "tail": (tail, n), "relation": (relation, num_relations(model, params))}
+    n = trained.num_entities
+    sizes = {"head": (head, n), "tail": (tail, n), "relation": (relation, trained.num_relations)}
     head, tail, relation = (
         jnp.broadcast_to(_ids(name, ids, size), shape).ravel() for name, (ids, size) in sizes.items()
     )
-    queries, _ = model.query(params, statistics, head, relation, "tail")
-    return model.similarity.one(queries, model.candidates(params, tail)).reshape(shape)
+    queries = trained.queries(head, relation, "tail")
+    return trained.model.similarity.one(queries, trained.candidates(tail)).reshape(shape)
 
 
 def score_all(
-    model: Model,
-    params: Params,
-    statistics: Statistics,
-    entity: Any,
-    relation: Any,
-    side: str,
-    candidates: Any = None,
+    trained: Trained, entity: object, relation: object, side: str, candidates: object = None
 ) -> Float[Array, "q c"]:
     """The scores of all entities, or a shard of them, as answers to queries.
 
     Args:
-        model, params, statistics: what scores.
+        trained: what scores.
         entity, relation: ids that the queries give, [q].
         side: that is asked for, "head" or "tail".
         candidates: entity ids to score, [c]; None: all.
@@ -144,18 +217,13 @@ def score_all(
     Raises:
         ValueError: if an id is out of range, or the side none.
     """
-    n = len(params["entity"])
+    n = trained.num_entities
     entity = _ids("entity", entity, n)
-    relation = _ids("relation", relation, num_relations(model, params))
+    relation = _ids("relation", relation, trained.num_relations)
     if candidates is not None:
         candidates = _ids("candidates", candidates, n)
-    queries, _ = model.query(params, statistics, entity, relation, side)
-    return model.similarity.all(queries, model.candidates(params, candidates))
-
-
-def num_relations(model: Model, params: Params) -> int:
-    """Number of relations, reciprocal ones counted once."""
-    return len(params["relation"]) // (2 if model.config.reciprocal else 1)
+    queries = trained.queries(entity, relation, side)
+    return trained.model.similarity.all(queries, trained.candidates(candidates))
 
 
 def _ids(name: str, ids: Any, size: int) -> Int[Array, "..."]:

@@ -1,33 +1,31 @@
 """Checks of a model's options, by name; each leaves a plain Python value behind."""
 
-from typing import Any
-
 import numpy as np
 
 from owkg import checks
 from owkg.errors import ArgumentError
 
 
-def whole(config: Any, *names: str, low: int = 1) -> None:
+def whole_numbers(config: object, *names: str, low: int = 1) -> None:
     """Requires fields to be whole numbers of at least `low`."""
     for name in names:
         _put(config, name, checks.scalar(name, checks.integer(name, getattr(config, name), low)))
 
 
-def positive(config: Any, *names: str) -> None:
+def positive(config: object, *names: str) -> None:
     """Requires fields to be finite numbers above 0."""
     for name in names:
         value = checks.real(name, getattr(config, name), 0.0, np.inf, closed=False)
         _put(config, name, checks.scalar(name, value))
 
 
-def nonnegative(config: Any, *names: str) -> None:
+def nonnegative(config: object, *names: str) -> None:
     """Requires fields to be finite numbers of at least 0."""
     for name in names:
         _put(config, name, checks.scalar(name, checks.real(name, getattr(config, name), 0.0, np.inf)))
 
 
-def share(config: Any, *names: str) -> None:
+def share(config: object, *names: str) -> None:
     """Requires fields to be numbers in [0, 1), such as rates of dropout."""
     for name in names:
         value = checks.scalar(name, checks.real(name, getattr(config, name), 0.0, 1.0))
@@ -36,7 +34,7 @@ def share(config: Any, *names: str) -> None:
         _put(config, name, value)
 
 
-def one_of(config: Any, name: str, *choices: Any) -> None:
+def one_of(config: object, name: str, *choices: object) -> None:
     """Requires field `name` to be one of `choices`, and of its type."""
     value = getattr(config, name)
     if not any(type(value) is type(choice) and value == choice for choice in choices):
@@ -44,20 +42,20 @@ def one_of(config: Any, name: str, *choices: Any) -> None:
         raise ArgumentError(name, f"must be {listed}, got {value!r}.")
 
 
-def flag(config: Any, *names: str) -> None:
+def flags(config: object, *names: str) -> None:
     """Requires fields to be True or False."""
     for name in names:
         one_of(config, name, True, False)
 
 
-def only_reciprocal(config: Any, model: str) -> None:
+def only_reciprocal(config: object, model: str) -> None:
     """Requires field `reciprocal` to be True: `model` has no form for the query of the head."""
-    flag(config, "reciprocal")
-    if not config.reciprocal:
+    flags(config, "reciprocal")
+    if not getattr(config, "reciprocal"):  # noqa: B009
         raise ArgumentError(
             "reciprocal", f"must be True for {model}, which asks for heads by inverse relations, got False."
         )
 
 
-def _put(config: Any, name: str, value: Any) -> None:
+def _put(config: object, name: str, value: object) -> None:
     object.__setattr__(config, name, value)  # the fields are frozen for everyone else

@@ -1,15 +1,15 @@
 """pRotatE: RotatE whose entities are phases alone."""
 
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.model import Form, Model, Params, Statistics, entity_rows, sided
+from owkg.models.kind import SAMPLED, Kind
+from owkg.models.model import Form, Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import minus_sines
 
@@ -32,12 +32,11 @@ class PRotatE:
     reciprocal: bool = False
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
+        options.whole_numbers(self, "dim")
         options.positive(self, "margin")
-        options.flag(self, "half_angle", "reciprocal")
+        options.flags(self, "half_angle", "reciprocal")
 
 
-@cache
 def protate_model(config: PRotatE) -> Model:
     """score(h, r, t) = margin - |modulus| sum_k |sin(phase of h + phase of r - phase of t)|.
 
@@ -53,7 +52,7 @@ def protate_model(config: PRotatE) -> Model:
     unit = jnp.pi / width / (2 if config.half_angle else 1)
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        law = partial(initial.uniform, half_width=width)
+        law = partial(initial.uniform_within, half_width=width)
         shapes = (num_entities, config.dim), (num_relations, config.dim)
         params = initial.embeddings(jax.random.split(key), law, config, *shapes)
         return params | {"modulus": jnp.full(1, width / 2, jnp.float32)}, {}
@@ -64,7 +63,7 @@ def protate_model(config: PRotatE) -> Model:
             statistics,
         )
 
-    def candidates(params: Params, entity: Any = None) -> Array:
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
         return circle(unit * entity_rows(params, entity))
 
     return Model(
@@ -75,3 +74,13 @@ def protate_model(config: PRotatE) -> Model:
         candidates,
         minus_sines(config.margin),
     )
+
+
+KIND = Kind(
+    "protate",
+    PRotatE,
+    protate_model,
+    "margin - |modulus| sum |sin(h + r - t)|",
+    "Sun et al. 2019",
+    training=SAMPLED,
+)

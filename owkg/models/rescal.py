@@ -1,14 +1,14 @@
 """RESCAL: a bilinear form."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT, HIGHEST
 
 
@@ -25,11 +25,10 @@ class Rescal:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
-        options.flag(self, "reciprocal")
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
 
 
-@cache
 def rescal_model(config: Rescal) -> Model:
     """score(h, r, t) = h^T R t, with R in R^(dim x dim).
 
@@ -52,10 +51,29 @@ def rescal_model(config: Rescal) -> Model:
         config,
         init,
         sided(
-            plain(lambda head, relation: jnp.einsum("qi,qij->qj", head, matrix(relation), precision=HIGHEST)),
-            plain(lambda tail, relation: jnp.einsum("qij,qj->qi", matrix(relation), tail, precision=HIGHEST)),
+            stateless(
+                lambda head, relation: jnp.einsum("qi,qij->qj", head, matrix(relation), precision=HIGHEST)
+            ),
+            stateless(
+                lambda tail, relation: jnp.einsum("qij,qj->qi", matrix(relation), tail, precision=HIGHEST)
+            ),
             reciprocal=config.reciprocal,
         ),
         entity_rows,
         DOT,
     )
+
+
+KIND = Kind(
+    "rescal",
+    Rescal,
+    rescal_model,
+    "h^T R t",
+    "Nickel et al. 2011",
+    training=FACTORED | {"n3": 0.0},
+    peers={
+        "pykeen": Peer("RESCAL"),
+        "torchkge": Peer(arrays=("ent_emb.weight", "rel_mat.weight")),
+        "openke": Peer(arrays=("ent_embeddings.weight", "rel_matrices.weight")),
+    },
+)

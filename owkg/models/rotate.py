@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial, options
 from owkg.models.complex import multiplied
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.kind import SAMPLED, Kind, Peer
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import minus_l2, minus_moduli
 
 
@@ -32,13 +33,12 @@ class RotatE:
     norm: int = 1
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
+        options.whole_numbers(self, "dim")
         options.positive(self, "margin")
-        options.flag(self, "reciprocal")
+        options.flags(self, "reciprocal")
         options.one_of(self, "norm", 1, 2)
 
 
-@cache
 def rotate_model(config: RotatE) -> Model:
     """score(h, r, t) = margin - |h e^(i phase) - t|, with h, t in C^dim, the norm being L1 or L2 of moduli.
 
@@ -49,36 +49,55 @@ def rotate_model(config: RotatE) -> Model:
         Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,
         equations 2 and 5.
     """
-    law = partial(initial.uniform, half_width=initial.margin_range(config.margin, config.dim))
+    width = initial.margin_range(config.margin, config.dim)
+    law, unit = partial(initial.uniform_within, half_width=width), math.pi / width
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
         return initial.embeddings(jax.random.split(key), law, config, *shapes), {}
 
     def rotated(entity: Float[Array, "q d2"], relation: Float[Array, "q d"]) -> Float[Array, "q d2"]:
-        return multiplied(entity, circle(relation * phase_unit(config)))
+        return multiplied(entity, circle(relation * unit))
 
     return Model(
         "rotate",
         config,
         init,
         sided(
-            plain(rotated),
-            plain(lambda tail, relation: rotated(tail, -relation)),
+            stateless(rotated),
+            stateless(lambda tail, relation: rotated(tail, -relation)),
             reciprocal=config.reciprocal,
         ),
         entity_rows,
         # The length of all real and imaginary parts is that of the moduli.
         (minus_moduli if config.norm == 1 else minus_l2)(config.margin),
         complex_params=("entity",),
+        phase_unit=unit,
     )
-
-
-def phase_unit(config: RotatE) -> float:
-    """Radians of a phase for each unit of a relation."""
-    return math.pi / initial.margin_range(config.margin, config.dim)
 
 
 def circle(angle: Float[Array, "*rows d"]) -> Float[Array, "*rows d2"]:
     """e^(i angle): cosines, then sines."""
     return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=-1)
+
+
+KIND = Kind(
+    "rotate",
+    RotatE,
+    rotate_model,
+    "margin - |h e^(i r) - t|, complex, L1 or L2",
+    "Sun et al. 2019",
+    columns=2,
+    training=SAMPLED,
+    peers={
+        "pykeen": Peer("RotatE", layout="interleaved", relation_layout="complex", norm=2),
+        "pyg": Peer(
+            arrays=("node_emb.weight", "node_emb_im.weight", "rel_emb.weight"),
+            relation_layout="phases",
+            norm=2,
+        ),
+        "openke": Peer(layout="real-imaginary", relation_layout="scaled"),
+        "libkge": Peer(layout="real-imaginary", relation_layout="phases"),
+        "dglke": Peer(layout="real-imaginary", relation_layout="scaled"),
+    },
+)

@@ -1,14 +1,15 @@
 """TransE: relations are translations."""
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.model import Model, Params, Statistics, entity_rows, plain, sided
+from owkg.models.kind import SAMPLED, Kind, Peer
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import minus_l1, minus_l2
 
 
@@ -29,13 +30,12 @@ class TransE:
     margin: float = 0.0
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim")
+        options.whole_numbers(self, "dim")
         options.one_of(self, "norm", 1, 2)
-        options.flag(self, "reciprocal")
+        options.flags(self, "reciprocal")
         options.nonnegative(self, "margin")
 
 
-@cache
 def transe_model(config: TransE) -> Model:
     """score(h, r, t) = margin - |h + r - t|, the norm being L1 or L2.
 
@@ -49,7 +49,7 @@ def transe_model(config: TransE) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         width = initial.margin_range(config.margin, config.dim) if config.margin else 6 / config.dim**0.5
-        law = partial(initial.uniform, half_width=width)
+        law = partial(initial.uniform_within, half_width=width)
         shapes = (num_entities, config.dim), (num_relations, config.dim)
         params = initial.embeddings(jax.random.split(key), law, config, *shapes)
         if not config.margin:
@@ -60,7 +60,24 @@ def transe_model(config: TransE) -> Model:
         "transe",
         config,
         init,
-        sided(plain(jnp.add), plain(jnp.subtract), reciprocal=config.reciprocal),
+        sided(stateless(jnp.add), stateless(jnp.subtract), reciprocal=config.reciprocal),
         entity_rows,
         (minus_l1 if config.norm == 1 else minus_l2)(config.margin),
     )
+
+
+KIND = Kind(
+    "transe",
+    TransE,
+    transe_model,
+    "margin - |h + r - t|, L1 or L2",
+    "Bordes et al. 2013",
+    training=SAMPLED | {"margin": 9.0},
+    peers={
+        "pykeen": Peer("TransE", norm=0),
+        "pyg": Peer(unit=(("entity",), 0)),
+        "torchkge": Peer(norm=2),
+        "openke": Peer(unit=(("entity", "relation"), 2)),
+        "dglke": Peer(norm=2),
+    },
+)

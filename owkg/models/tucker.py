@@ -1,13 +1,13 @@
 """TuckER: one tensor that all relations share."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
+from owkg.models.kind import LABELLED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -35,13 +35,12 @@ class TuckER:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole(self, "dim", "relation_dim")
+        options.whole_numbers(self, "dim", "relation_dim")
         options.share(self, "input_dropout", "matrix_dropout", "output_dropout")
-        options.flag(self, "batch_norm")
+        options.flags(self, "batch_norm")
         options.only_reciprocal(self, "tucker")
 
 
-@cache
 def tucker_model(config: TuckER) -> Model:
     """score(h, r, t) = W x_1 r x_2 h x_3 t = sum_kij W_kij r_k h_i t_j.
 
@@ -59,7 +58,7 @@ def tucker_model(config: TuckER) -> Model:
         shapes = (num_entities, config.dim), (num_relations, config.relation_dim)
         params = {
             **initial.embeddings(keys, initial.xavier_normal, config, *shapes),
-            "core": initial.uniform(core_key, (config.relation_dim, config.dim, config.dim), 1.0),
+            "core": initial.uniform_within(core_key, (config.relation_dim, config.dim, config.dim), 1.0),
         }
         statistics = {}
         for name in ("input", "output") if config.batch_norm else ():
@@ -93,3 +92,6 @@ def tucker_model(config: TuckER) -> Model:
 
     query = sided(form, None, reciprocal=config.reciprocal)
     return Model("tucker", config, init, query, entity_rows, DOT)
+
+
+KIND = Kind("tucker", TuckER, tucker_model, "W x_1 r x_2 h x_3 t", "Balazevic et al. 2019", training=LABELLED)

@@ -11,14 +11,12 @@ from owkg.evaluation.queries import is_asked
 from owkg.evaluation.table import in_precision
 from owkg.judge.runs import run_from_lists, write_run
 from owkg.kg import KnowledgeGraph, joined_splits, known_answers
-from owkg.models.model import Model, Params, Statistics
+from owkg.models import Trained
 
 
 def write_lists(
     path: Path,
-    model: Model,
-    params: Params,
-    statistics: Statistics,
+    trained: Trained,
     graph: KnowledgeGraph,
     *,
     split: str,
@@ -43,8 +41,8 @@ def write_lists(
         known = known_answers(facts, side, **graph.sizes)
         entity, relation = np.unique(own[:, [0, 1] if side == "tail" else [2, 1]], axis=0).T
         depth = min(depth, graph.num_entities)
-        with in_precision(precision, params, statistics) as arrays:
-            found = top_answers(model, *arrays, entity, relation, side, known=known, depth=depth)
+        with in_precision(precision, trained) as scorer:
+            found = top_answers(scorer, entity, relation, side, known=known, depth=depth)
         parts.append(
             run_from_lists(
                 name, side, entity, relation, found.answer, np.where(found.answer < 0, 0, found.score),

@@ -1,20 +1,18 @@
 """Training: from a graph and a configuration to the folder of a run, resumable to the bit."""
 
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
-from owkg.train.defaults import DEFAULTS
 from owkg.train.folder import facts_checksums
 from owkg.train.hosts import connect
 from owkg.train.run import Run, config_file, load_run, run_config, saved_steps, train
 from owkg.train.seeds import seed_runs, train_seeds
-from owkg.train.step import state_shape as state_shape
-from owkg.train.sweep import Trained, train_many
+from owkg.train.state import state_shape as state_shape
+from owkg.train.sweep import SweptRun, train_many
 from owkg.train.updates import Updates, updates_of
 
 __all__ = [
-    "DEFAULTS",
     "LOSSES",
     "Run",
-    "Trained",
+    "SweptRun",
     "Training",
     "Updates",
     "changed",

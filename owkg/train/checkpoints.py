@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import KeyPath
+from jaxtyping import Array
 
 from owkg.files import storage
 from owkg.train.hosts import by_first
-from owkg.train.layout import Layout, host_blocks, placed, unpadded
-from owkg.train.step import State
+from owkg.train.layout import MeshLayout, host_blocks, put_at, unpadded
+from owkg.train.state import State
 
 _MADE_BY = "owkg train, checkpoint"
 _STATE = "state.npz"
@@ -28,7 +30,7 @@ _CUT_SHORT = re.compile(r"\.\d+\.[0-9a-f]{8}\.(new|old)")
 
 
 # (array of NumPy, its place in the state) to an array.
-Put = Callable[[np.ndarray, tuple[Any, ...]], Any]
+Put = Callable[[np.ndarray, KeyPath], Array | np.ndarray]
 
 
 class Checkpoint(NamedTuple):
@@ -39,7 +41,7 @@ class Checkpoint(NamedTuple):
 
 
 def write_checkpoint(
-    folder: Path, step: int, state: State, path_sha256: str, layout: Layout | None = None
+    folder: Path, step: int, state: State, path_sha256: str, layout: MeshLayout | None = None
 ) -> None:
     """Writes `state` as `folder`/`step`, atomically, with the checksum of the training path until then.
 
@@ -64,7 +66,7 @@ def write_checkpoint(
     by_first(write, made=blocks)
 
 
-def _unpadded(state: State, layout: Layout | None) -> State:
+def _unpadded(state: State, layout: MeshLayout | None) -> State:
     """The shapes of `state`, without the rows that are of no entity."""
     if layout is None:
         return state
@@ -72,7 +74,7 @@ def _unpadded(state: State, layout: Layout | None) -> State:
     return jax.eval_shape(partial(unpadded, layout), state)
 
 
-def _blocks(state: State, layout: Layout | None) -> Iterator[tuple[str, np.ndarray]]:
+def _blocks(state: State, layout: MeshLayout | None) -> Iterator[tuple[str, np.ndarray]]:
     """(place of an array, some of its rows), array by array."""
     for at, x in jax.tree_util.tree_leaves_with_path(state):
         for block in host_blocks(layout, x, at):
@@ -112,9 +114,9 @@ def read_checkpoint(folder: Path, step: int, like: State, put: Put | None = None
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def put_by(layout: Layout | None) -> Put | None:
+def put_by(layout: MeshLayout | None) -> Put | None:
     """What `read_checkpoint` needs to put a state on the devices of `layout`."""
-    return None if layout is None else partial(placed, layout)
+    return None if layout is None else partial(put_at, layout)
 
 
 def require_like(folder: Path, step: int, like: State) -> None:
@@ -189,6 +191,6 @@ def _shapes(state: State) -> dict[str, str]:
     return {name: f"{x.dtype}{list(x.shape)}" for name, x in _leaves(state).items()}
 
 
-def _leaves(state: Any) -> dict[str, Any]:
+def _leaves(state: State) -> dict[str, Array | jax.ShapeDtypeStruct]:
     """The arrays, by their place."""
     return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(state)}

@@ -4,12 +4,10 @@ import json
 import tomllib
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from owkg.errors import ArgumentError, naming
 from owkg.models import MODELS, Model, model
 from owkg.models import options as check
-from owkg.train.defaults import DEFAULTS
 
 # Which losses belong to which training_loop.
 LOSSES = {
@@ -63,7 +61,7 @@ class Training:
     """
 
     model: str = "complex"
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
     training_loop: str = "1vsall"
     loss: str = "cross_entropy"
     batch_size: int = 1000
@@ -101,12 +99,12 @@ class Training:
                 "loss",
                 f"must be {losses} where the training loop is {self.training_loop}, got {self.loss!r}.",
             )
-        check.whole(self, "batch_size", "num_negatives", "epochs", "record_every")
+        check.whole_numbers(self, "batch_size", "num_negatives", "epochs", "record_every")
         # Intervals are whole epochs; 0 is never.
-        check.whole(
+        check.whole_numbers(
             self, "steps", "warmup_steps", "valid_every", "patience", "checkpoint_every", "seed", low=0
         )
-        check.flag(self, "shared_negatives", "filtered_negatives", "subsampling")
+        check.flags(self, "shared_negatives", "filtered_negatives", "subsampling")
         check.positive(self, "learning_rate", "decay", "loss_margin")
         if self.decay > 1:
             raise ArgumentError("decay", f"must be at most 1, got {self.decay!r}.")
@@ -135,7 +133,7 @@ class Training:
 _FIELDS = tuple(field.name for field in fields(Training) if field.name not in ("model", "options"))
 
 
-def training(model: Any = "complex", **settings: Any) -> Training:
+def training(model: object = "complex", **settings: object) -> Training:
     """How to train `model`: its defaults, and `settings` in place of some.
 
     Args:
@@ -149,12 +147,12 @@ def training(model: Any = "complex", **settings: Any) -> Training:
         >>> training("complex", dim=32, epochs=5).loss
         'cross_entropy'
     """
-    name = model.lower() if isinstance(model, str) else None
+    name = model.lower() if isinstance(model, str) else ""
     if name not in MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {model!r}.")
-    chosen = DEFAULTS[name] | settings
-    loop, loss = chosen["training_loop"], chosen["loss"]
-    if "loss" not in settings and loop in LOSSES and loss not in LOSSES[loop]:
+    chosen = {**MODELS[name].training, **settings}
+    loop, loss = (chosen.get(one, getattr(Training, one)) for one in ("training_loop", "loss"))
+    if "loss" not in settings and isinstance(loop, str) and loop in LOSSES and loss not in LOSSES[loop]:
         losses = ", ".join(LOSSES[loop])
         raise ArgumentError(
             "loss", f"must be given with the training loop {loop}: {losses}; by default it is {loss}."
@@ -162,7 +160,7 @@ def training(model: Any = "complex", **settings: Any) -> Training:
     return changed(Training(name), **chosen)
 
 
-def changed(config: Training, **settings: Any) -> Training:
+def changed(config: Training, **settings: object) -> Training:
     """`config` with some fields and options of the model replaced by `settings`."""
     own = {name: value for name, value in settings.items() if name in _FIELDS}
     options = dict(config.options) | {name: value for name, value in settings.items() if name not in own}
@@ -183,7 +181,7 @@ def _toml(value: str | bool | float) -> str:
     return json.dumps(value) if isinstance(value, str | bool) else repr(value)
 
 
-def read_config(path: Path, **settings: Any) -> Training:
+def read_config(path: Path, **settings: object) -> Training:
     """The training that a TOML file describes, some of it replaced by `settings`.
 
     Args:

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Int
 from owkg.models import SIDES
 from owkg.train import negatives
 from owkg.train.config import Training
-from owkg.train.queries import Queries, Sizes
+from owkg.train.queries import SideQueries, Sizes
 
 
 class Drawn(NamedTuple):
@@ -24,7 +24,9 @@ class Drawn(NamedTuple):
     allowed: Bool[Array, "q k"]
 
 
-def drawn_of(config: Training, sizes: Sizes, batches: tuple[Queries, ...], key: Array) -> tuple[Drawn, ...]:
+def drawn_of(
+    config: Training, sizes: Sizes, batches: tuple[SideQueries, ...], key: Array
+) -> tuple[Drawn, ...]:
     """The negatives of a step by side; nothing of the size of the graph is made."""
     keys = (negative_key for _, negative_key in side_keys(key))
     each = zip(batches, keys, sizes.most, strict=True)
@@ -37,7 +39,7 @@ def side_keys(key: Array) -> list[tuple[Array, Array]]:
     return [(pair[0], pair[1]) for pair in pairs]
 
 
-def _drawn(config: Training, batch: Queries, key: Array, num_entities: int, most: int) -> Drawn:
+def _drawn(config: Training, batch: SideQueries, key: Array, num_entities: int, most: int) -> Drawn:
     k = config.num_negatives
     ranges = (batch.answers, batch.start, batch.stop)
     allowed = jnp.ones((len(batch.entity), k), bool)

@@ -18,18 +18,18 @@ from owkg.kg.graph import graph_checked
 from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, noted_path, write_checkpoint
 from owkg.train.config import Training, config_text
 from owkg.train.hosts import by_first
-from owkg.train.layout import Layout
+from owkg.train.layout import MeshLayout
 from owkg.train.loop import Row, Snapshot, best_step
 
-MADE_BY = "owkg train"
+RUN_MADE_BY = "owkg train"
 CONFIG, PATH, CHECKPOINTS = "config.toml", "path.parquet", "checkpoints"
-LABELS = {"entities": "entities.dict", "relations": "relations.dict"}
+RUN_LABELS = {"entities": "entities.dict", "relations": "relations.dict"}
 # What a run's parameters are of, and never changes.
-_FIXED = (CONFIG, *LABELS.values())
+_FIXED = (CONFIG, *RUN_LABELS.values())
 # The checksum of all else in the metadata.
 _OWN = "metadata_sha256"
 # Of the training path; validations stand beside them.
-_COLUMNS: dict[str, Any] = {
+_COLUMNS: dict[str, type[pl.DataType]] = {
     "step": pl.Int64,
     "epoch": pl.Float64,
     "loss": pl.Float64,
@@ -55,16 +55,16 @@ def made_run(
     Until then, a run that is to be replaced stays.
     """
     inputs = [] if graph_folder is None else list(graph_folder.iterdir())
-    with storage.made_folder(folder, made_by=MADE_BY, inputs=inputs, overwrite=overwrite) as new:
+    with storage.made_folder(folder, made_by=RUN_MADE_BY, inputs=inputs, overwrite=overwrite) as new:
         (new / CONFIG).write_text(config_text(config), encoding="utf-8")
-        for kind, name in LABELS.items():
+        for kind, name in RUN_LABELS.items():
             lines = (f"{i}\t{label}\n" for i, label in enumerate(getattr(graph, kind)))
             (new / name).write_text("".join(lines), encoding="utf-8")
         (new / CHECKPOINTS).mkdir()
         device = jax.devices()[0]
         packages = ("jax", "jaxlib", "optax")
         content = {
-            "made_by": MADE_BY,
+            "made_by": RUN_MADE_BY,
             "versions": storage.versions() | {package: version(package) for package in packages},
             "device": {"platform": device.platform, "kind": device.device_kind, "count": devices},
             "processes": jax.process_count(),
@@ -77,7 +77,7 @@ def made_run(
         yield new
 
 
-def facts_checksums(graph: Any) -> dict[str, str]:
+def facts_checksums(graph: object) -> dict[str, str]:
     """Checksums of what training looks at: the triples of train and valid as ids, little-endian int32.
 
     Raises:
@@ -155,7 +155,9 @@ def _rows(path: Path) -> list[Row]:
     return table.to_dicts()
 
 
-def write_snapshot(folder: Path, config: Training, snapshot: Snapshot, layout: Layout | None = None) -> None:
+def write_snapshot(
+    folder: Path, config: Training, snapshot: Snapshot, layout: MeshLayout | None = None
+) -> None:
     """The path, then the checkpoint if there is to be one, and last the removal of those outlived.
 
     All processes take part, and the first one writes.

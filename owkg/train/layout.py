@@ -3,26 +3,28 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array
+from jax.tree_util import KeyPath
+from jaxtyping import Array, PyTree
 
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.train.config import Training
 
-AXIS = "devices"
+_T = TypeVar("_T")
+MESH_AXIS = "devices"
 # Bytes of a table that leave the devices at a time.
 _BLOCK = 2**26
 
 
 @dataclass(frozen=True)
-class Layout:
+class MeshLayout:
     """How tables of entities are shared out by rows.
 
     Attributes:
@@ -47,23 +49,23 @@ class Layout:
         return self.rows * self.mesh.size
 
     def sharding(self, *axes: str) -> NamedSharding:
-        """By rows if `axes` is `AXIS`; without axes, all on every device."""
+        """By rows if `axes` is `MESH_AXIS`; without axes, all on every device."""
         return NamedSharding(self.mesh, P(*axes))
 
-    def spec(self, place: tuple[Any, ...]) -> P:
+    def spec(self, place: KeyPath) -> P:
         """The `PartitionSpec` of the array at a place of a tree of parameters, or of an optimiser."""
-        return P(AXIS) if getattr(place[-1], "key", None) in self.tables else P()
+        return P(MESH_AXIS) if getattr(place[-1], "key", None) in self.tables else P()
 
-    def specs(self, tree: Any) -> Any:
+    def specs(self, tree: PyTree) -> PyTree[P]:
         """The `PartitionSpec` of each array of a tree."""
         return jax.tree_util.tree_map_with_path(lambda place, _: self.spec(place), tree)
 
-    def shardings(self, tree: Any) -> Any:
+    def shardings(self, tree: PyTree) -> PyTree[NamedSharding]:
         """The `NamedSharding` of each array, as `specs`."""
         return jax.tree.map(partial(NamedSharding, self.mesh), self.specs(tree))
 
 
-def layout_of(config: Training, num_entities: int, devices: int | None) -> Layout | None:
+def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshLayout | None:
     """How the tables are laid out on so many devices; None where there is one.
 
     Args:
@@ -90,11 +92,11 @@ def layout_of(config: Training, num_entities: int, devices: int | None) -> Layou
         raise ArgumentError(
             "batch_size", f"must be a multiple of the {devices} devices, got {config.batch_size}."
         )
-    mesh = Mesh(np.array(jax.devices()[:devices]), (AXIS,))
-    return Layout(mesh, num_entities, config.built().entity_params)
+    mesh = Mesh(np.array(jax.devices()[:devices]), (MESH_AXIS,))
+    return MeshLayout(mesh, num_entities, config.built().entity_params)
 
 
-def padded(layout: Layout, tree: Any) -> Any:
+def padded(layout: MeshLayout, tree: _T) -> _T:
     """The arrays with as many rows of each table as all devices hold; to be traced."""
 
     def each(x: Array, spec: P) -> Array:
@@ -105,26 +107,26 @@ def padded(layout: Layout, tree: Any) -> Any:
     return jax.tree.map(each, tree, layout.specs(tree))
 
 
-def unpadded(layout: Layout, params: Any) -> Any:
+def unpadded(layout: MeshLayout, params: _T) -> _T:
     """The arrays with the rows of entities alone; to be traced."""
     n = layout.num_entities
     return jax.tree.map(lambda x, spec: x if spec == P() else x[:n], params, layout.specs(params))
 
 
-def by_query(layout: Layout, tree: Any) -> Any:
+def shared_out(layout: MeshLayout, tree: _T) -> _T:
     """The arrays, shared out along their first axis, that of queries; to be traced."""
-    return jax.lax.with_sharding_constraint(tree, layout.sharding(AXIS))
+    return jax.lax.with_sharding_constraint(tree, layout.sharding(MESH_AXIS))
 
 
-def everywhere(layout: Layout, tree: Any) -> Any:
+def on_all(layout: MeshLayout, tree: _T) -> _T:
     """Arrays that every process has, each on every device."""
-    return jax.tree.map(lambda x: _placed(np.asarray(x), layout.sharding()), tree)
+    return jax.tree.map(lambda x: _put(np.asarray(x), layout.sharding()), tree)
 
 
-def placed(layout: Layout, array: np.ndarray, place: tuple[Any, ...]) -> Array:
+def put_at(layout: MeshLayout, array: np.ndarray, place: KeyPath) -> Array:
     """An array of the host, without padding, on the devices, as it stands at a place of a state."""
     if layout.spec(place) == P():
-        return _placed(array, layout.sharding())
+        return _put(array, layout.sharding())
     shape, n = (layout.padded, *array.shape[1:]), len(array)
 
     def part(index: Any) -> np.ndarray:
@@ -133,25 +135,25 @@ def placed(layout: Layout, array: np.ndarray, place: tuple[Any, ...]) -> Array:
         filled[: max(0, n - start)] = array[start:stop]
         return filled
 
-    return jax.make_array_from_callback(shape, layout.sharding(AXIS), part)
+    return jax.make_array_from_callback(shape, layout.sharding(MESH_AXIS), part)
 
 
-def _placed(array: np.ndarray, sharding: NamedSharding) -> Array:
+def _put(array: np.ndarray, sharding: NamedSharding) -> Array:
     # Unlike `device_put`, this does not compare the arrays of the processes.
     return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
 
 
-def whole(layout: Layout | None, params: Any) -> Any:
+def unpadded_on_all(layout: MeshLayout | None, params: _T) -> _T:
     """The parameters without padding, all of them on every device."""
-    return params if layout is None else _whole(layout)(params)
+    return params if layout is None else _unpadded_on_all(layout)(params)
 
 
 @cache
-def _whole(layout: Layout) -> Callable[..., Any]:
+def _unpadded_on_all(layout: MeshLayout) -> Callable[[_T], _T]:
     return jax.jit(partial(unpadded, layout), out_shardings=layout.sharding())
 
 
-def host_blocks(layout: Layout | None, array: Any, place: tuple[Any, ...]) -> Iterator[np.ndarray]:
+def host_blocks(layout: MeshLayout | None, array: Array | np.ndarray, place: KeyPath) -> Iterator[np.ndarray]:
     """An array at a place of a state, without padding, in blocks of its rows, in the memory of the host.
 
     All processes ask for the same blocks together. On one device there is one block.
@@ -168,7 +170,7 @@ def host_blocks(layout: Layout | None, array: Any, place: tuple[Any, ...]) -> It
 
 
 @cache
-def _block(layout: Layout, rows: int) -> Callable[..., Array]:
+def _block(layout: MeshLayout, rows: int) -> Callable[..., Array]:
     """(array, its first row) to so many rows of it, on every device."""
     call = partial(jax.lax.dynamic_slice_in_dim, slice_size=rows)
     return jax.jit(call, out_shardings=layout.sharding())

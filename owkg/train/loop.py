@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,16 +13,18 @@ import numpy as np
 
 from owkg import kg
 from owkg.errors import ArgumentError, naming
-from owkg.models import Model, Params, Statistics
+from owkg.models import Trained
 from owkg.train.config import Training
 from owkg.train.hosts import of_first
-from owkg.train.layout import Layout, everywhere, whole
+from owkg.train.layout import MeshLayout, on_all, unpadded_on_all
 from owkg.train.memory import require_memory
-from owkg.train.queries import Queries, Sizes, queries
-from owkg.train.step import State, advance, all_finite, init_state, ordered, rates
+from owkg.train.queries import SideQueries, Sizes, queries
+from owkg.train.state import State, all_finite, init_state, rates
+from owkg.train.step import advance, orders_of
 from owkg.train.updates import updates_of
-from owkg.train.validation import Measure, validator
+from owkg.train.validation import Validate, validator
 
+_T = TypeVar("_T")
 Row = dict[str, float | int | None]
 # What a call of the device should take: short enough to be interrupted, long enough to cost nothing.
 _CALL_S = 0.5
@@ -51,7 +53,7 @@ def snapshots(
     graph: kg.KnowledgeGraph,
     config: Training,
     *,
-    layout: Layout | None = None,
+    layout: MeshLayout | None = None,
     start: tuple[int, State] | None = None,
     rows: Sequence[Row] = (),
     chunk_steps: int | None = None,
@@ -95,10 +97,10 @@ def snapshots(
 
 def _walked(
     config: Training,
-    layout: Layout | None,
-    parts: tuple[Queries, ...],
+    layout: MeshLayout | None,
+    parts: tuple[SideQueries, ...],
     sizes: Sizes,
-    measured: Measure | None,
+    measured: Validate | None,
     start: tuple[int, State] | None,
     rows: list[Row],
     chunk_steps: int | None,
@@ -108,12 +110,12 @@ def _walked(
 ) -> Iterator[Snapshot]:
     model, numbers, run = config.built(), rates(config), advance(config, sizes, layout)
     if layout is not None:
-        numbers, parts = everywhere(layout, (numbers, parts))
+        numbers, parts = on_all(layout, (numbers, parts))
     step, state = start or (0, init_state(config, sizes, numbers, layout))
     # To look at all parameters takes as long as a step of rows: only before they are shown or written.
     updates = updates_of(config, sizes.num_entities)
     chunk, epoch = chunk_steps or 1, step // sizes.per_epoch
-    orders, busy = _timed(partial(ordered, asked=sizes.queries), numbers, epoch)
+    orders, busy = _timed(partial(orders_of, asked=sizes.queries), numbers, epoch)
     seconds, recorded_at = (rows[-1]["seconds"] or 0, int(rows[-1]["step"] or 0)) if rows else (0, 0)
     since = step
     state = run(state, step, step, orders, parts, numbers)  # compiles
@@ -121,7 +123,7 @@ def _walked(
     while not ended(config, rows, step, sizes.total):
         if epoch != step // sizes.per_epoch:
             epoch = step // sizes.per_epoch
-            orders, took = _timed(partial(ordered, asked=sizes.queries), numbers, epoch)
+            orders, took = _timed(partial(orders_of, asked=sizes.queries), numbers, epoch)
             busy += took
         ends = next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch, *_next(watched, step)
         stop = min(step + chunk, *ends)
@@ -147,7 +149,7 @@ def _walked(
                 "examples_per_s": speed,
             }
             if measured is not None and validates:
-                found = _measured(measured, model, *whole(layout, (state.params, state.statistics)), step)
+                found = _measured(measured, unpadded_on_all(layout, state.trained(model)), step)
                 row |= {f"valid_{name}": value for name, value in found.items()}
             rows.append(row)
             recorded_at, since, busy = step, step, 0.0
@@ -164,13 +166,13 @@ def _walked(
             return
 
 
-def _from_zero(state: State, layout: Layout | None) -> State:
+def _from_zero(state: State, layout: MeshLayout | None) -> State:
     """`state` with a sum of losses that begins again."""
-    loss = jnp.zeros_like(state.loss) if layout is None else everywhere(layout, np.float32(0))
+    loss = jnp.zeros_like(state.loss) if layout is None else on_all(layout, np.float32(0))
     return state._replace(loss=loss)
 
 
-def _timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+def _timed(call: Callable[..., _T], *arguments: object) -> tuple[_T, float]:
     """What a call of the device gives, and the seconds until it is there."""
     called = time.perf_counter()
     found = jax.block_until_ready(call(*arguments))
@@ -186,22 +188,20 @@ def call_steps(steps: int, took: float, empty: float) -> int:
     return max(1, int(min(max(_CALL_S, empty) / each, steps * _FASTER)))
 
 
-def _measured(
-    measured: Measure, model: Model, params: Params, statistics: Statistics, step: int
-) -> dict[str, float]:
+def _measured(measured: Validate, trained: Trained, step: int) -> dict[str, float]:
     here = f"the parameters after step {step - 1} (checkpoints written before it stay)"
-    with naming({"params": here}):
-        return measured(model, params, statistics)
+    with naming({"trained": here}):
+        return measured(trained)
 
 
 def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:
     """Whether training is over: all steps are taken, or `patience` validations had no new best."""
-    values = [value for _, value in validated(config, rows)]
+    values = [value for _, value in validations(config, rows)]
     waited = len(values) - 1 - values.index(max(values)) if values else 0
     return step >= total or (config.patience > 0 and waited >= config.patience)
 
 
-def validated(config: Training, rows: Sequence[Row]) -> list[tuple[int, float]]:
+def validations(config: Training, rows: Sequence[Row]) -> list[tuple[int, float]]:
     """(step, value of the metric that decides) of each validation."""
     name = f"valid_{config.valid_metric}"
     return [(int(row["step"] or 0), value) for row in rows if (value := row.get(name)) is not None]
@@ -209,7 +209,7 @@ def validated(config: Training, rows: Sequence[Row]) -> list[tuple[int, float]]:
 
 def best_step(config: Training, rows: Sequence[Row]) -> int | None:
     """The step of the first best validation; None without any."""
-    found = validated(config, rows)
+    found = validations(config, rows)
     return max(found, key=lambda pair: pair[1])[0] if found else None
 
 

@@ -5,9 +5,9 @@ import jax
 from owkg import checks
 from owkg.evaluation.memory import free_bytes
 from owkg.train.config import Training
-from owkg.train.layout import Layout
+from owkg.train.layout import MeshLayout
 from owkg.train.queries import Sizes
-from owkg.train.step import state_shape
+from owkg.train.state import state_shape
 from owkg.train.updates import updates_of
 
 
@@ -18,7 +18,7 @@ def least_bytes(config: Training, sizes: Sizes, *, runs: int = 1) -> int:
     return runs * sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(parts))
 
 
-def require_memory(config: Training, sizes: Sizes, layout: Layout | None, *, runs: int = 1) -> None:
+def require_memory(config: Training, sizes: Sizes, layout: MeshLayout | None, *, runs: int = 1) -> None:
     """A check that the devices of this process have room for `least_bytes`.
 
     Raises:

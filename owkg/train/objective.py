@@ -1,7 +1,5 @@
 """What a step makes small: the mean loss of its queries, and the penalties on their embeddings."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -9,10 +7,11 @@ from jaxtyping import Array, Bool, Float
 from owkg.models import SIDES, Model, Params, Statistics
 from owkg.train.config import Training
 from owkg.train.drawn import drawn_of, side_keys
-from owkg.train.queries import Queries, Sizes
-from owkg.train.rows import Gathered
+from owkg.train.queries import SideQueries, Sizes
+from owkg.train.rows import Reached
 from owkg.train.sampled import row_loss, sampled_loss
-from owkg.train.spread import Spread
+from owkg.train.spread import ReachedByDevices
+from owkg.train.state import Hyperparameters
 from owkg.train.terms import against_all, against_own, against_shared, sampled_total
 
 
@@ -22,11 +21,11 @@ def objective(
     sizes: Sizes,
     params: Params,
     statistics: Statistics,
-    batches: tuple[Queries, ...],
+    batches: tuple[SideQueries, ...],
     counts: tuple[Bool[Array, "_"], ...],
     key: Array,
-    numbers: Any,
-    gathered: Gathered | Spread | None = None,
+    numbers: Hyperparameters,
+    gathered: Reached | ReachedByDevices | None = None,
 ) -> tuple[Float[Array, ""], Statistics]:
     """The weighted mean loss of the queries of a step with the penalties, and the statistics after it.
 
@@ -55,7 +54,7 @@ def objective(
         asked.append(queries)
         if sampled and config.shared_negatives:
             losses += against_shared(model, config, table, queries, batch, drawn[i])
-        elif isinstance(gathered, Spread):
+        elif isinstance(gathered, ReachedByDevices):
             candidates = model.candidates(_narrow(config, params | gathered.candidates[i]))
             losses += against_own(model, config, candidates, queries, batch)
         elif not sampled:
@@ -68,7 +67,7 @@ def objective(
                     model, own[i], batch, counts[i], exponent, head=side == "head", answers=answers
                 )
     loss = losses / weight
-    if sampled and not config.shared_negatives and not isinstance(gathered, Spread):
+    if sampled and not config.shared_negatives and not isinstance(gathered, ReachedByDevices):
         queries, weights = jnp.concatenate(asked), jnp.concatenate([b.weight for b in batches]) / weight
         compared = model.similarity.one, sampled_total(config)
         if gathered is None:
@@ -78,7 +77,7 @@ def objective(
         else:
             loss = row_loss(
                 *compared,
-                lambda rows: model.candidates(_narrow(config, params | rows)),
+                lambda rows: model.candidates(_narrow(config, rows)),
                 gathered.tables,
                 gathered.sums,
                 queries,
@@ -111,7 +110,7 @@ def powers(rows: Float[Array, "q d"], exponent: int, *, complex_rows: bool) -> F
 def penalty(
     model: Model,
     params: Params,
-    batch: Queries,
+    batch: SideQueries,
     counts: Bool[Array, "q"],
     exponent: int,
     *,

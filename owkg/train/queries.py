@@ -16,7 +16,7 @@ from owkg.train.config import Training
 _COUNTED_FROM = 3
 
 
-class Queries(NamedTuple):
+class SideQueries(NamedTuple):
     """The queries of one side.
 
     Attributes:
@@ -59,7 +59,7 @@ class Sizes(NamedTuple):
     batch_answers: tuple[int, ...]
 
 
-def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, ...], Sizes]:
+def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueries, ...], Sizes]:
     """The queries of the split train of each side, and their sizes.
 
     Raises:
@@ -101,7 +101,7 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[Queries, 
     )
 
 
-def taken(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Queries:
+def some_queries(part: SideQueries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> SideQueries:
     """Some queries, those that do not count of weight 0; `answers` stay those of all."""
     of_query = ("entity", "relation", "answer", "start", "stop")
     weight = part.weight if len(part.weight) == 1 else part.weight[rows]
@@ -109,20 +109,20 @@ def taken(part: Queries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> Que
     return part._replace(**own, weight=jnp.where(counts, weight, 0))
 
 
-def _every(facts: np.ndarray, columns: list[Array], weight: Array, known: kg.KnownAnswers) -> Queries:
+def _every(facts: np.ndarray, columns: list[Array], weight: Array, known: kg.KnownAnswers) -> SideQueries:
     """A query a fact; `columns` of the facts, on the device."""
     start, stop = kg.answer_ranges(known, *query_ids(facts, known.side)[:2])
     asked = columns if known.side == "tail" else columns[::-1]
     start, stop, answers = _arrays(start, stop, known.answers)
-    return Queries(*asked, start=start, stop=stop, weight=weight, answers=answers)
+    return SideQueries(*asked, start=start, stop=stop, weight=weight, answers=answers)
 
 
-def _distinct(known: kg.KnownAnswers) -> Queries:
+def _distinct(known: kg.KnownAnswers) -> SideQueries:
     """Every query once."""
     entity, relation = np.divmod(known.keys, known.num_relations)
     start, stop = known.offsets[:-1], known.offsets[1:]
     columns = _arrays(entity, relation, known.answers[start], start, stop)
-    return Queries(*columns, weight=jnp.ones(1), answers=jnp.asarray(known.answers.astype(np.int32)))
+    return SideQueries(*columns, weight=jnp.ones(1), answers=jnp.asarray(known.answers.astype(np.int32)))
 
 
 def _arrays(*columns: np.ndarray) -> tuple[Array, ...]:
@@ -139,7 +139,7 @@ def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.nda
     return 1 / np.sqrt(sum(stop - start for start, stop in ranges) + 2 * _COUNTED_FROM)
 
 
-def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: Queries, count: np.ndarray) -> None:
+def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: SideQueries, count: np.ndarray) -> None:
     """Stops where every entity answers a query, so that no negative can be drawn for it."""
     full = np.flatnonzero(count >= graph.num_entities)
     if full.size:

@@ -4,26 +4,28 @@ No array here has the length of a table but the tables themselves, which are wri
 """
 
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int, PyTree
 
 from owkg.models import Params
 from owkg.train.drawn import Drawn
-from owkg.train.queries import Queries
+from owkg.train.queries import SideQueries
+from owkg.train.reach import At, Move, Reach
 
 # Bytes of rows moved at a time: what stays in a CPU's cache; elsewhere, what fits into memory.
 _CPU_BLOCK, _BLOCK = 2**22, 2**30
 # No entity.
 _NONE = 2**31 - 1
 
-# (gradients, params, optimiser), of rows, to the way that the parameters move, and the optimiser after it.
-Move = Callable[[Params, Params, Any], tuple[Params, Any]]
+# As `Move`, at a step.
+_Moves = Callable[[Params, Params, PyTree[Array]], tuple[Params, PyTree[Array]]]
 
 
-class Gathered(NamedTuple):
+class Reached(NamedTuple):
     """What stands for whole tables in the objective of a step.
 
     A place is where a step names an entity: those given by the queries of a side, their answers, then their
@@ -57,12 +59,12 @@ class Places(NamedTuple):
     """
 
     entity: Int[Array, "places"]
-    batch: Queries
+    batch: SideQueries
     drawn: Drawn
     held: int
 
 
-def placed(batch: Queries, drawn: Drawn) -> Places:
+def places_of(batch: SideQueries, drawn: Drawn) -> Places:
     """The places of a side."""
     q, shared = len(batch.entity), drawn.entity.ndim == 1
     place = jnp.arange(q, dtype=jnp.int32)
@@ -75,7 +77,7 @@ def placed(batch: Queries, drawn: Drawn) -> Places:
     )
 
 
-class Rows(NamedTuple):
+class Written(NamedTuple):
     """Which rows a step writes.
 
     Attributes:
@@ -87,7 +89,7 @@ class Rows(NamedTuple):
     entity: Int[Array, "places"]
 
 
-def rows_of(entity: Int[Array, "places"], slots: Int[Array, "n"]) -> tuple[Rows, Int[Array, "n"]]:
+def slots_of(entity: Int[Array, "places"], slots: Int[Array, "n"]) -> tuple[Written, Int[Array, "n"]]:
     """The rows of a step, and `slots` for the next: memory that may hold anything.
 
     Which of their places is the slot of equal entities matters for no result: gradients are added up in the
@@ -96,7 +98,44 @@ def rows_of(entity: Int[Array, "places"], slots: Int[Array, "n"]) -> tuple[Rows,
     place = jnp.arange(len(entity), dtype=jnp.int32)
     slots = slots.at[entity].set(place, mode="promise_in_bounds")
     slot = slots.at[entity].get(mode="promise_in_bounds")
-    return Rows(slot, jnp.where(slot == place, entity, len(slots) + place)), slots
+    return Written(slot, jnp.where(slot == place, entity, len(slots) + place)), slots
+
+
+def by_rows(
+    tables: Params,
+    slots: Int[Array, "n"],
+    batches: tuple[SideQueries, ...],
+    counts: tuple[Bool[Array, "q"], ...],
+    drawn: tuple[Drawn, ...],
+) -> Reach:
+    """The tables of entities by the rows of the entities of a step alone; `slots` as in `slots_of`."""
+    places = [places_of(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
+    entity = jnp.concatenate([side.entity for side in places])
+    written, slots = slots_of(entity, slots)
+    whole = Reached(
+        rows=tuple(gather(tables, side.entity[: side.held]) for side in places),
+        drawn=tuple(side.drawn for side in places),
+        tables=tables,
+        sums={name: jnp.zeros((len(entity), *x.shape[1:]), x.dtype) for name, x in tables.items()},
+        candidates=of_candidates(entity, places),
+        slots=of_candidates(written.slot, places),
+    )
+
+    def moved_rows(
+        of_rows: tuple[Params, ...], sums: Params, optimiser: PyTree[Array], at: At, move: Move
+    ) -> tuple[Params, PyTree[Array], Array]:
+        for slot, side, gradients in zip(by_side(written.slot, places), places, of_rows, strict=True):
+            sums = added(sums, slot[: side.held], gradients)
+        return *moved(tables, optimiser, written, sums, partial(move, at)), slots
+
+    return Reach(
+        tuple(side.batch for side in places),
+        counts,
+        whole.rows,
+        whole.sums,
+        lambda rows, sums: whole._replace(rows=rows, sums=sums),
+        moved_rows,
+    )
 
 
 def gather(tables: Params, entity: Int[Array, "places"]) -> Params:
@@ -127,21 +166,23 @@ def of_candidates(joined: Array, places: list[Places]) -> Array:
     return jnp.concatenate([side(*pair) for pair in zip(by_side(joined, places), places, strict=True)])
 
 
-def named(tree: Any, names: Collection[str]) -> Any:
+def named(tree: PyTree[Array], names: Collection[str]) -> PyTree[Array]:
     """`tree`, of arrays by the name of their parameter and of others, with the parameters of `names` only."""
 
-    def only(x: Any) -> Any:
+    def only(x: PyTree[Array]) -> PyTree[Array]:
         return {name: array for name, array in x.items() if name in names} if isinstance(x, dict) else x
 
     return jax.tree.map(only, tree, is_leaf=_is_dict)
 
 
-def joined(tree: Any, other: Any) -> Any:
+def united(tree: PyTree[Array], other: PyTree[Array]) -> PyTree[Array]:
     """`tree` with the parameters of both; what is of no parameter as in `tree`."""
     return jax.tree.map(lambda x, y: x | y if isinstance(x, dict) else x, tree, other, is_leaf=_is_dict)
 
 
-def moved(params: Params, optimiser: Any, rows: Rows, sums: Params, move: Move) -> tuple[Params, Any]:
+def moved(
+    params: Params, optimiser: PyTree[Array], rows: Written, sums: Params, move: _Moves
+) -> tuple[Params, PyTree[Array]]:
     """Tables of entities and what the optimiser keeps of them, after a step of their `rows`.
 
     Blocks of rows are gathered, moved and written while they are in the cache. `sums` are their gradients by
@@ -151,7 +192,7 @@ def moved(params: Params, optimiser: Any, rows: Rows, sums: Params, move: Move) 
     limit = _CPU_BLOCK if jax.default_backend() == "cpu" else _BLOCK
     block = max(1, min(k, limit * k // sum(x.size * x.dtype.itemsize for x in sums.values())))
 
-    def one(i: Array, tables: tuple[Params, Any]) -> tuple[Params, Any]:
+    def one(i: Array, tables: tuple[Params, PyTree[Array]]) -> tuple[Params, PyTree[Array]]:
         # The last block begins before its turn: what came before its turn is not written again.
         start = jnp.minimum(i * block, k - block)
         entity = jax.lax.dynamic_slice_in_dim(rows.entity, start, block)
@@ -167,10 +208,10 @@ def moved(params: Params, optimiser: Any, rows: Rows, sums: Params, move: Move) 
     return jax.lax.fori_loop(0, -(-k // block), one, (params, optimiser))
 
 
-def _of_tables(call: Callable[..., Array], tree: Any, *others: Any) -> Any:
+def _of_tables(call: Callable[..., Array], tree: PyTree[Array], *others: PyTree[Array]) -> PyTree[Array]:
     """`tree` after `call` of each of its tables, with those of the others."""
 
-    def each(x: Any, *more: Any) -> Any:
+    def each(x: PyTree[Array], *more: PyTree[Array]) -> PyTree[Array]:
         if not isinstance(x, dict):
             return x
         return {name: call(table, *(other[name] for other in more)) for name, table in x.items()}
@@ -178,5 +219,5 @@ def _of_tables(call: Callable[..., Array], tree: Any, *others: Any) -> Any:
     return jax.tree.map(each, tree, *others, is_leaf=_is_dict)
 
 
-def _is_dict(x: Any) -> bool:
+def _is_dict(x: object) -> bool:
     return isinstance(x, dict)

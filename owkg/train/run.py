@@ -9,16 +9,16 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-from owkg import checks, kg
+from owkg import checks, kg, plugins
 from owkg.errors import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
 from owkg.kg.labels import read_labels
-from owkg.models import Model, Params, Statistics
+from owkg.models import MODELS, Trained
 from owkg.train.checkpoints import (
     Checkpoint,
     Put,
@@ -33,7 +33,7 @@ from owkg.train.config import Training, config_text, read_config
 from owkg.train.folder import (
     CHECKPOINTS,
     CONFIG,
-    LABELS,
+    RUN_LABELS,
     facts_checksums,
     made_run,
     path_table,
@@ -42,17 +42,17 @@ from owkg.train.folder import (
     write_snapshot,
 )
 from owkg.train.hosts import by_each, by_first, largest, require_equal
-from owkg.train.layout import layout_of, whole
+from owkg.train.layout import layout_of, unpadded_on_all
 from owkg.train.loop import Row, best_step, snapshots
 from owkg.train.run_lock import alone, interrupts
-from owkg.train.step import State, state_shape
+from owkg.train.state import State, state_shape
 
 
 class Run(NamedTuple):
     """A trained model.
 
     Attributes:
-        model, params, statistics: what was trained.
+        trained: the model and its arrays.
         step: of the checkpoint that they come from.
         config: how it was trained.
         entities, relations: labels of their ids.
@@ -60,9 +60,7 @@ class Run(NamedTuple):
         path: the rows of the training path.
     """
 
-    model: Model
-    params: Params
-    statistics: Statistics
+    trained: Trained
     step: int
     config: Training
     entities: tuple[str, ...]
@@ -82,7 +80,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     chunk_steps: int | None = None,
-    watch: Callable[[int, Params, Statistics], None] | None = None,
+    watch: Callable[[int, Trained], None] | None = None,
     watched: Iterable[int] = (),
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> Run:
@@ -106,7 +104,7 @@ def train(
         resume: whether to go on with the run in `folder`, from its newest checkpoint.
         overwrite: whether a run that is there may be replaced.
         chunk_steps: steps a call of the device; None: as many as take half a second.
-        watch: told (step, parameters, statistics) after each of the `watched` numbers of steps, before the
+        watch: told (step, model with its arrays) after each of the `watched` numbers of steps, before the
             checkpoint of that step; a resumed run tells again what came after its newest checkpoint.
         watched: numbers of steps, in [1, steps of the training].
         on_progress: told how many steps are done, of how many, and loss and speed in words.
@@ -158,8 +156,7 @@ def train(
             place = by_first(lambda: making.enter_context(new)) or folder
         while (snapshot := next(walk, None)) is not None:
             if watch is not None and snapshot.step in moments:
-                state = snapshot.state
-                watch(snapshot.step, *whole(layout, (state.params, state.statistics)))
+                watch(snapshot.step, unpadded_on_all(layout, snapshot.state.trained(config.built())))
             write_snapshot(place, config, snapshot, layout)
             if snapshot.due:
                 by_first(making.close)
@@ -183,22 +180,25 @@ def config_file(folder: Path) -> Path:
     return folder / CONFIG
 
 
-def run_config(folder: Path, **settings: Any) -> Training:
+def run_config(folder: Path, **settings: object) -> Training:
     """The configuration of a run, some of it replaced by `settings`, to go on with it.
 
     Raises:
         ValueError: if `folder` is no folder of a run, its configuration is none, or it is of another model.
     """
     path = config_file(folder)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    said = re.search(r'^model = "([^"]*)"$', text, re.MULTILINE)
+    if said and said[1] not in MODELS:
+        raise ValueError(
+            f"{path}: model {said[1]!r} is not known; a model of your own is imported with "
+            f"{plugins.VARIABLE}=module."
+        )
     if "model" in settings and (held := read_config(path).model) != str(settings["model"]).lower():
         raise ArgumentError("model", f"must be {held} as in the run {folder}, got {settings['model']}.")
     # Updates of runs that do not say how: there was one way.
-    return read_config(path, **(_updates_of(path) | settings))
-
-
-def _updates_of(path: Path) -> dict[str, Any]:
-    said = re.search(r"^updates\b", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
-    return {} if said else {"updates": "dense"}
+    before = {} if re.search(r"^updates\b", text, re.MULTILINE) else {"updates": "dense"}
+    return read_config(path, **(before | settings))
 
 
 def saved_steps(folder: Path) -> list[int]:
@@ -224,7 +224,7 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
     """As `load_run`, with arrays as `put` makes them (`owkg.train.checkpoints.read_checkpoint`)."""
     noted = require_unchanged(folder)
     config = run_config(folder)
-    entities, relations = (read_labels(folder / name, openke=False) for name in LABELS.values())
+    entities, relations = (read_labels(folder / name, openke=False) for name in RUN_LABELS.values())
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
         raise ValueError(f"{folder}: holds no checkpoint yet.")
@@ -245,9 +245,7 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
     state: State = read_checkpoint(folder / CHECKPOINTS, step, like, put)
     graph_folder = noted["graph_folder"]
     return Run(
-        config.built(),
-        state.params,
-        state.statistics,
+        state.trained(config.built()),
         step,
         config,
         entities,
@@ -274,7 +272,7 @@ def _begin(
         pairs = zip_longest(held.splitlines(), asked.splitlines(), fillvalue="nothing")
         was, now = next(pair for pair in pairs if pair[0] != pair[1])
         raise ValueError(f"{folder / CONFIG}: is of another training: {was!r} there, {now!r} asked for.")
-    for kind, name in LABELS.items():
+    for kind, name in RUN_LABELS.items():
         if read_labels(folder / name, openke=False) != getattr(graph, kind):
             raise ValueError(f"{folder / name}: are other labels than the graph's.")
     if noted.get("facts_sha256") != facts_checksums(graph):

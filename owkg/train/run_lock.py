@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from types import FrameType
+from typing import IO
 
 from owkg.files.storage import remove_begun
 
@@ -14,6 +15,9 @@ try:
     import fcntl
 except ImportError:  # no such locks on this system
     fcntl = None
+
+
+_Handler = Callable[[int, FrameType | None], object] | int
 
 
 @contextmanager
@@ -71,9 +75,9 @@ def interrupts() -> Iterator[Callable[[], int]]:
     Signals that are ignored stay so.
     """
     came: list[int] = []
-    before: dict[int, Any] = {}
+    before: dict[int, _Handler] = {}
 
-    def take(number: int, _: Any) -> None:
+    def take(number: int, _: FrameType | None) -> None:
         if came:
             signal.signal(number, before[number])
             signal.raise_signal(number)

@@ -1,15 +1,16 @@
 """The loss of queries against candidates of their own, in one pass over the embeddings."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 # Embeddings gathered at a time: what stays in a CPU's cache; elsewhere, what fits into memory.
 _CPU_BLOCK, _BLOCK = 2**22, 2**30
 
+# Rows of tables, by name, or one array.
+_Rows = PyTree[Array]
 Compare = Callable[[Array, Array], Array]
 # (scores [q, k], weight [q]) to the sum of the weighted losses of the queries.
 Total = Callable[[Array, Array], Array]
@@ -36,9 +37,9 @@ def sampled_loss(
 def row_loss(
     one: Compare,
     total: Total,
-    embedded: Callable[[Any], Array],
-    tables: Any,
-    sums: Any,
+    embedded: Callable[[_Rows], Array],
+    tables: _Rows,
+    sums: _Rows,
     queries: Float[Array, "q e"],
     candidates: Int[Array, "q k"],
     slots: Int[Array, "q k"],
@@ -50,21 +51,21 @@ def row_loss(
     these are the gradient for `sums`, whose numbers do not count. Nothing of the size of a table is made.
     """
 
-    def passed(tables: Any, *arrays: Array) -> tuple[Array, tuple[Any, Array]]:
+    def passed(tables: _Rows, *arrays: Array) -> tuple[Array, tuple[_Rows, Array]]:
         return _pass(one, total, embedded, tables, sums, *arrays)
 
     @jax.custom_vjp
-    def loss(sums: Any, queries: Array, constant: Any) -> Array:
+    def loss(sums: _Rows, queries: Array, constant: _Rows) -> Array:
         del sums
         tables, *at = constant
         return passed(tables, queries, *at)[0]
 
-    def forward(sums: Any, queries: Array, constant: Any) -> tuple[Array, Any]:
+    def forward(sums: _Rows, queries: Array, constant: _Rows) -> tuple[Array, _Rows]:
         tables, *at = constant
         value, (d_sums, d_queries) = passed(tables, queries, *at)
         return value, (jax.tree.map(lambda d, x: d.astype(x.dtype), d_sums, sums), d_queries)
 
-    def backward(gradients: tuple[Any, Array], cotangent: Array) -> tuple[Any, Array, None]:
+    def backward(gradients: tuple[_Rows, Array], cotangent: Array) -> tuple[_Rows, Array, None]:
         d_sums, d_queries = jax.tree.map(lambda g: (cotangent * g).astype(g.dtype), gradients)
         return d_sums, d_queries, None
 
@@ -75,14 +76,14 @@ def row_loss(
 def _pass(
     one: Compare,
     total: Total,
-    embedded: Callable[[Any], Array],
-    tables: Any,
-    like: Any,
+    embedded: Callable[[_Rows], Array],
+    tables: _Rows,
+    like: _Rows,
     queries: Array,
     candidates: Array,
     slots: Array,
     weight: Array,
-) -> tuple[Array, tuple[Any, Array]]:
+) -> tuple[Array, tuple[_Rows, Array]]:
     """The loss, and its gradients: of the shapes of `like`, and of `queries`."""
     q, k = candidates.shape
     limit = _CPU_BLOCK if jax.default_backend() == "cpu" else _BLOCK
@@ -94,11 +95,11 @@ def _pass(
         padding = ((0, blocks * block - q),) + ((0, 0),) * (x.ndim - 1)  # of weight 0
         return jnp.pad(x, padding).reshape(blocks, block, *x.shape[1:])
 
-    def add(carry: tuple[Array, Any], part: tuple[Array, ...]) -> tuple[Any, Array]:
+    def add(carry: tuple[Array, _Rows], part: tuple[Array, ...]) -> tuple[_Rows, Array]:
         sum_, sums = carry
         asked, at, to, heavy = part
 
-        def scored(asked: Array, rows: Any) -> Array:
+        def scored(asked: Array, rows: _Rows) -> Array:
             return total(one(asked[:, None], embedded(rows)), heavy)
 
         rows = jax.tree.map(lambda x: x.at[at].get(mode="promise_in_bounds"), tables)

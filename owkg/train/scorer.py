@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from owkg.errors import ArgumentError
 from owkg.files.storage import read_metadata
 from owkg.kg import KnowledgeGraph, read_graph, seen_part
-from owkg.models import Model, Params, Statistics, import_embeddings, read_embeddings
+from owkg.models import Trained, import_embeddings, read_embeddings
 from owkg.models.embeddings_import import refuse_labels
 from owkg.models.kinds import kind
 from owkg.train.folder import facts_checksums
@@ -18,11 +18,9 @@ _UNSEEN = "are not in the file; `unseen` drop leaves their triples out, `unseen`
 
 
 class Scorer(NamedTuple):
-    """A model, the graph it is evaluated on, and the part of that which its parameters have rows for."""
+    """What scores, the graph it is evaluated on, and the part of that which its parameters have rows for."""
 
-    model: Model
-    params: Params
-    statistics: Statistics
+    trained: Trained
     graph: KnowledgeGraph
     seen: KnowledgeGraph
 
@@ -66,7 +64,7 @@ def of_embeddings(
     graph = read(kg)
     seen = seen_of(file.path, graph, found.entities, found.relations, unseen)
     layouts = {"layout": file.layout, "relation_layout": file.relation_layout}
-    return Scorer(*import_embeddings(found, seen, name, **layouts, **file.options), graph, seen)
+    return Scorer(import_embeddings(found, seen, name, **layouts, **file.options), graph, seen)
 
 
 def of_run(
@@ -95,7 +93,7 @@ def of_run(
                 f"{folder}: must have the {len(rows)} {what} of {run} in order, got {found}{hint}."
             )
     _warn_of_other_facts(run, seen)
-    return Scorer(loaded.model, loaded.params, loaded.statistics, graph, seen)
+    return Scorer(loaded.trained, graph, seen)
 
 
 def seen_of(

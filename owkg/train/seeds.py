@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -105,7 +104,7 @@ def train_seeds(
 
 def _trained(
     graph: str, config: Training, folder: str, told: Callable[[int, int, str], None] = workers.told
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The row of a run, trained or gone on with."""
     place = Path(folder)
     run = train(

@@ -5,24 +5,26 @@ Both ways take two collectives of all places: memory of the tables is shared out
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int, PyTree
 
 from owkg.models import Params
 from owkg.train.drawn import Drawn
-from owkg.train.layout import AXIS, Layout
-from owkg.train.rows import added, moved, rows_of
+from owkg.train.layout import MESH_AXIS, MeshLayout, shared_out
+from owkg.train.queries import SideQueries
+from owkg.train.reach import At, Move, Reach
+from owkg.train.rows import added, moved, places_of, slots_of
 
-# (what all devices share, gradients, params, optimiser) to the way that rows move, and the optimiser after.
-Move = Callable[[Any, Params, Params, Any], tuple[Params, Any]]
+_T = TypeVar("_T")
 
 
-class Spread(NamedTuple):
+class ReachedByDevices(NamedTuple):
     """What stands for whole tables in the objective of a step on several devices.
 
     Attributes:
@@ -38,25 +40,77 @@ class Spread(NamedTuple):
     candidates: tuple[Params, ...]
 
 
-def rows_everywhere(layout: Layout, tables: Params, entity: Int[Array, "places"]) -> Params:
+def by_devices(
+    layout: MeshLayout,
+    tables: Params,
+    slots: Array,
+    batches: tuple[SideQueries, ...],
+    counts: tuple[Bool[Array, "q"], ...],
+    drawn: tuple[Drawn, ...],
+    *,
+    dense: bool,
+) -> Reach:
+    """The tables of entities by rows, on devices that share out queries and entities.
+
+    `dense`: whether whole tables move, for which `slots` are nothing; else they are of `no_slots`, or of the
+    step before.
+    """
+    places = [places_of(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
+    held = [side.entity[: side.held] for side in places]
+    compared = [] if drawn[0].entity.ndim == 1 else [
+        jnp.concatenate([batch.answer[:, None], of_side.entity], axis=1)
+        for batch, of_side in zip(batches, drawn, strict=True)
+    ]  # fmt: skip
+    of_sides = tuple(side.drawn for side in places)
+
+    def moved_by(
+        of_rows: tuple[Params, ...],
+        of_candidates: tuple[Params, ...],
+        optimiser: PyTree[Array],
+        at: At,
+        move: Move,
+    ) -> tuple[Params, PyTree[Array], Array]:
+        sent = Sent(tuple(zip(compared, of_candidates, strict=True)), tuple(zip(held, of_rows, strict=True)))
+        if not dense:
+            return moved_rows(layout, tables, optimiser, slots, sent, at, move)
+        way, optimiser = move(at, gradients_of_tables(layout, tables, sent), tables, optimiser)
+        return {name: x + way[name] for name, x in tables.items()}, optimiser, slots
+
+    return Reach(
+        tuple(_divided(layout, side.batch) for side in places),
+        shared_out(layout, counts),
+        tuple(rows_everywhere(layout, tables, entity) for entity in held),
+        tuple(rows_by_query(layout, tables, entity) for entity in compared),
+        lambda rows, candidates: ReachedByDevices(rows, of_sides, candidates),
+        moved_by,
+    )
+
+
+def _divided(layout: MeshLayout, batch: SideQueries) -> SideQueries:
+    """The queries, shared out among the devices; the known answers stay on all."""
+    own = {name: getattr(batch, name) for name in batch._fields if name != "answers"}
+    return batch._replace(**shared_out(layout, own))
+
+
+def rows_everywhere(layout: MeshLayout, tables: Params, entity: Int[Array, "places"]) -> Params:
     """The rows of the entities of each table, on every device."""
 
     def share(tables: Params, entity: Array) -> Params:
-        return jax.lax.psum(_own(layout, tables, entity), AXIS)
+        return jax.lax.psum(_own(layout, tables, entity), MESH_AXIS)
 
-    return _mapped(layout, share, (P(AXIS), P()), P())(tables, entity)
+    return _mapped(layout, share, (P(MESH_AXIS), P()), P())(tables, entity)
 
 
-def rows_by_query(layout: Layout, tables: Params, entity: Int[Array, "q c"]) -> Params:
+def rows_by_query(layout: MeshLayout, tables: Params, entity: Int[Array, "q c"]) -> Params:
     """The rows of the entities of each table, [q, c, ...], each on the device of its query."""
     q = len(entity)
     # Behind the last query, the entity of no device.
     even = jnp.pad(entity, ((0, -q % layout.mesh.size), (0, 0)), constant_values=-1)
 
     def share(tables: Params, entity: Array) -> Params:
-        return jax.lax.psum_scatter(_own(layout, tables, entity), AXIS, tiled=True)
+        return jax.lax.psum_scatter(_own(layout, tables, entity), MESH_AXIS, tiled=True)
 
-    found = _mapped(layout, share, (P(AXIS), P()), P(AXIS))(tables, even)
+    found = _mapped(layout, share, (P(MESH_AXIS), P()), P(MESH_AXIS))(tables, even)
     return {name: x[:q] for name, x in found.items()}
 
 
@@ -73,28 +127,36 @@ class Sent(NamedTuple):
 
 
 def moved_rows(
-    layout: Layout, tables: Params, optimiser: Any, slots: Array, sent: Sent, shared: Any, move: Move
-) -> tuple[Params, Any, Array]:
+    layout: MeshLayout,
+    tables: Params,
+    optimiser: PyTree[Array],
+    slots: Array,
+    sent: Sent,
+    shared: At,
+    move: Move,
+) -> tuple[Params, PyTree[Array], Array]:
     """(tables, what the optimiser keeps of them, slots) after a step that moves the rows of `sent` alone.
 
     `slots` are of `no_slots`, or of the step before.
     """
 
-    def share(tables: Params, optimiser: Any, slots: Array, sent: Sent, shared: Any) -> tuple[Any, ...]:
+    def share(
+        tables: Params, optimiser: PyTree[Array], slots: Array, sent: Sent, shared: At
+    ) -> tuple[Params, PyTree[Array], Array]:
         entities, gradients = zip(*_received(layout, sent), strict=True)
-        rows, slots = rows_of(jnp.concatenate(entities), slots)
+        rows, slots = slots_of(jnp.concatenate(entities), slots)
         sums = {name: jnp.zeros((len(rows.slot), *x.shape[1:]), x.dtype) for name, x in tables.items()}
         ends = list(accumulate(map(len, entities)))[:-1]
         for slot, own in zip(jnp.split(rows.slot, ends), gradients, strict=True):
             sums = added(sums, slot, own)
-        return *moved(tables, optimiser, rows, sums, lambda *arrays: move(shared, *arrays)), slots
+        return *moved(tables, optimiser, rows, sums, partial(move, shared)), slots
 
-    specs = P(AXIS), layout.specs(optimiser), P(AXIS)
+    specs = P(MESH_AXIS), layout.specs(optimiser), P(MESH_AXIS)
     call = _mapped(layout, share, (*specs, _spec_of(sent), P()), specs)
     return call(tables, optimiser, slots, _even(layout, sent), shared)
 
 
-def gradients_of_tables(layout: Layout, tables: Params, sent: Sent) -> Params:
+def gradients_of_tables(layout: MeshLayout, tables: Params, sent: Sent) -> Params:
     """The sum of the gradients for each row of the tables, on the device that holds it."""
 
     def share(tables: Params, sent: Sent) -> Params:
@@ -103,33 +165,35 @@ def gradients_of_tables(layout: Layout, tables: Params, sent: Sent) -> Params:
             sums = {name: x.at[at].add(own[name], mode="drop") for name, x in sums.items()}
         return sums
 
-    return _mapped(layout, share, (P(AXIS), _spec_of(sent)), P(AXIS))(tables, _even(layout, sent))
+    return _mapped(layout, share, (P(MESH_AXIS), _spec_of(sent)), P(MESH_AXIS))(tables, _even(layout, sent))
 
 
-def no_slots(layout: Layout) -> Array:
+def no_slots(layout: MeshLayout) -> Array:
     """Memory for `moved_rows`: a number a row, and one for the entities of other devices; to be traced."""
     slots = jnp.zeros(layout.mesh.size * (layout.rows + 1), jnp.int32)
-    return jax.lax.with_sharding_constraint(slots, layout.sharding(AXIS))
+    return jax.lax.with_sharding_constraint(slots, layout.sharding(MESH_AXIS))
 
 
-def _mapped(layout: Layout, share: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
+def _mapped(
+    layout: MeshLayout, share: Callable[..., _T], in_specs: PyTree[P], out_specs: PyTree[P]
+) -> Callable[..., _T]:
     """`share` on each device. Unchecked: loops inside begin with zeros that are the same on all devices."""
     return jax.shard_map(share, mesh=layout.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
 
-def _local(layout: Layout, entity: Array) -> Array:
+def _local(layout: MeshLayout, entity: Array) -> Array:
     """Where entities are among the rows of this device; behind the last row if they are on another one."""
-    at = entity - jax.lax.axis_index(AXIS) * layout.rows
+    at = entity - jax.lax.axis_index(MESH_AXIS) * layout.rows
     return jnp.where((at >= 0) & (at < layout.rows), at, layout.rows)
 
 
-def _own(layout: Layout, tables: Params, entity: Array) -> Params:
+def _own(layout: MeshLayout, tables: Params, entity: Array) -> Params:
     """The rows that this device holds, zeros for the others."""
     at = _local(layout, entity)
     return {name: x.at[at].get(mode="fill", fill_value=0) for name, x in tables.items()}
 
 
-def _even(layout: Layout, sent: Sent) -> Sent:
+def _even(layout: MeshLayout, sent: Sent) -> Sent:
     """`sent` with as many queries on each device; those behind the last are of no entity."""
 
     def pad(x: Array, value: int) -> Array:
@@ -140,16 +204,16 @@ def _even(layout: Layout, sent: Sent) -> Sent:
     return sent._replace(by_query=tuple(pairs))
 
 
-def _spec_of(sent: Sent) -> Any:
+def _spec_of(sent: Sent) -> PyTree[P]:
     """The `PartitionSpec` of each part of `sent`."""
-    return sent._replace(by_query=((P(), P(AXIS)),) * len(sent.by_query), everywhere=P())
+    return sent._replace(by_query=((P(), P(MESH_AXIS)),) * len(sent.by_query), everywhere=P())
 
 
-def _received(layout: Layout, sent: Sent) -> list[tuple[Array, Params]]:
+def _received(layout: MeshLayout, sent: Sent) -> list[tuple[Array, Params]]:
     """Of each part of `sent`, the places of its entities among the rows of this device, and the gradients."""
 
     def joined(x: Array) -> Array:
-        return jax.lax.all_gather(x, AXIS, tiled=True).reshape(-1, *x.shape[2:])
+        return jax.lax.all_gather(x, MESH_AXIS, tiled=True).reshape(-1, *x.shape[2:])
 
     parts = [(ids.ravel(), {k: joined(x) for k, x in own.items()}) for ids, own in sent.by_query]
     return [(_local(layout, ids), own) for ids, own in [*parts, *sent.everywhere]]

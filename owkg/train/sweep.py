@@ -12,33 +12,33 @@ import polars as pl
 from owkg import kg
 from owkg.errors import ArgumentError
 from owkg.keys import reproducible
-from owkg.models import Params, Statistics
+from owkg.models import Trained
 from owkg.train.config import Training, changed
 from owkg.train.loop import Row, best_step, due, next_stop
 from owkg.train.memory import require_memory
 from owkg.train.queries import queries
-from owkg.train.step import Hyperparameters, State, advance_many, all_finite, init_state, ordered, rates
+from owkg.train.state import Hyperparameters, State, all_finite, init_state, rates
+from owkg.train.step import advance_many, orders_of
 from owkg.train.validation import validator
 
 # Of the path of a run that failed before its first record.
 _COLUMNS: dict[str, list[float]] = {"step": [], "epoch": [], "loss": []}
 
 
-class Trained(NamedTuple):
+class SweptRun(NamedTuple):
     """One of many runs.
 
     Attributes:
         config: how it was trained.
-        params, statistics: at its best validation; at the end if nothing was validated.
-        step: of the params.
+        trained: the model at its best validation; at the end if nothing was validated.
+        step: of its parameters.
         failed: the first step whose loss was not finite, or the last before parameters or scores were found
             not to be; None if all were.
         path: the rows of the training path, until it failed.
     """
 
     config: Training
-    params: Params
-    statistics: Statistics
+    trained: Trained
     step: int
     failed: int | None
     path: pl.DataFrame
@@ -51,7 +51,7 @@ def train_many(
     *,
     on_progress: Callable[[int, int, str], None] | None = None,
     **varied: Any,
-) -> list[Trained]:
+) -> list[SweptRun]:
     """Trains runs that differ in seed and rates only, in one call of the device for all.
 
     Each gives what it would give by itself, but for the order in which floating-point sums are formed. None
@@ -76,13 +76,13 @@ def train_many(
     numbers = jax.tree.map(lambda *x: jnp.stack(x), *map(rates, configs))
     run, model = advance_many(widest, sizes), config.built()
     state: State = jax.vmap(lambda one: init_state(widest, sizes, one))(numbers)
-    best: list[tuple[int, Params, Statistics] | None] = [None] * len(configs)
+    best: list[tuple[int, Trained] | None] = [None] * len(configs)
     paths: list[list[Row]] = [[] for _ in configs]
     failed: list[int | None] = [None] * len(configs)
     step, recorded_at = 0, 0
     while step < sizes.total and None in failed:
         epoch = step // sizes.per_epoch
-        orders = jax.vmap(lambda one, at=epoch: ordered(one, at, asked=sizes.queries))(numbers)
+        orders = jax.vmap(lambda one, at=epoch: orders_of(one, at, asked=sizes.queries))(numbers)
         stop = min(next_stop(config, sizes, step), (epoch + 1) * sizes.per_epoch)
         state, step = run(state, step, stop, orders, parts, numbers), stop
         failed = [
@@ -98,26 +98,26 @@ def train_many(
                 continue
             paths[i].append({"step": step, "epoch": step / sizes.per_epoch, "loss": float(loss[i])})
             if measured is not None and validates:
-                params, statistics = jax.tree.map(lambda x, i=i: x[i], (state.params, state.statistics))
+                own = jax.tree.map(lambda x, i=i: x[i], state.trained(model))
                 try:
-                    found = measured(model, params, statistics)
+                    found = measured(own)
                 except ValueError:  # finite parameters, but scores beyond all numbers
                     failed[i] = step - 1
                     continue
                 paths[i][-1] |= {f"valid_{name}": value for name, value in found.items()}
                 if best_step(one, paths[i]) == step:
-                    best[i] = step, params, statistics
+                    best[i] = step, own
         recorded_at = step
         state = state._replace(loss=jnp.zeros_like(state.loss))
         good = [value for value, one in zip(loss, failed, strict=True) if one is None]
         if on_progress and good:
             on_progress(step, sizes.total, f"loss {min(good):.4g} to {max(good):.4g}")
-    trained = []
+    runs = []
     for i, (one, kept) in enumerate(zip(configs, best, strict=True)):
-        at, params, statistics = kept or (step, *jax.tree.map(lambda x, i=i: x[i], (state[0], state[1])))
+        at, own = kept or (step, jax.tree.map(lambda x, i=i: x[i], state.trained(model)))
         path = pl.DataFrame(paths[i] or _COLUMNS, infer_schema_length=None)
-        trained.append(Trained(one, params, statistics, at, failed[i], path))
-    return trained
+        runs.append(SweptRun(one, own, at, failed[i], path))
+    return runs
 
 
 def _failures(state: State, step: int) -> list[int | None]:

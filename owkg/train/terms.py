@@ -11,7 +11,7 @@ from owkg.models import Model
 from owkg.train import losses
 from owkg.train.config import Training
 from owkg.train.drawn import Drawn
-from owkg.train.queries import Queries
+from owkg.train.queries import SideQueries
 from owkg.train.sampled import Total
 
 
@@ -20,7 +20,7 @@ def against_all(
     config: Training,
     table: Float[Array, "n d"],
     queries: Float[Array, "q d"],
-    batch: Queries,
+    batch: SideQueries,
     smoothing: Float[Array, ""],
     *,
     most: int,
@@ -39,7 +39,7 @@ def against_all(
 
 
 def answer_sums(
-    scores: Float[Array, "q n"], batch: Queries, most: int
+    scores: Float[Array, "q n"], batch: SideQueries, most: int
 ) -> tuple[Float[Array, "q"], Float[Array, "q"]]:
     """(sum of the scores of the known answers, their number) of each query; at most `most` together."""
     size = len(batch.start)
@@ -58,7 +58,7 @@ def against_shared(
     config: Training,
     table: Float[Array, "n d"],
     queries: Float[Array, "q e"],
-    batch: Queries,
+    batch: SideQueries,
     drawn: Drawn,
 ) -> Float[Array, ""]:
     """As `against_all`, against negatives that the queries share; `table` holds them and the answers."""
@@ -72,7 +72,7 @@ def against_own(
     config: Training,
     candidates: Float[Array, "q c d"],
     queries: Float[Array, "q e"],
-    batch: Queries,
+    batch: SideQueries,
 ) -> Float[Array, ""]:
     """As `against_all`, against candidates of its own for each query: its answer, then its negatives."""
     return sampled_total(config)(model.similarity.one(queries[:, None], candidates), batch.weight)

@@ -6,7 +6,7 @@ import numpy as np
 
 from owkg import evaluation, kg
 from owkg.errors import ArgumentError
-from owkg.models import SIDES, Model, Params, Statistics
+from owkg.models import SIDES, Trained
 from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.train.config import Training
 
@@ -14,10 +14,10 @@ from owkg.train.config import Training
 _ALWAYS = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
-Measure = Callable[[Model, Params, Statistics], dict[str, float]]
+Validate = Callable[[Trained], dict[str, float]]
 
 
-def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
+def validator(graph: kg.KnowledgeGraph, config: Training) -> Validate:
     """The function that measures a model on the split valid: metric to value, by name.
 
     Both sides are asked; the other known answers of train and valid, and of no other split, leave the
@@ -43,11 +43,8 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Measure:
     facts = kg.joined_splits(graph, ["train", "valid"])
     known = {side: kg.known_answers(facts, side, **graph.sizes) for side in SIDES}
 
-    def measured(model: Model, params: Params, statistics: Statistics) -> dict[str, float]:
-        ranks = (
-            evaluation.rank_arrays(model, params, statistics, triples, side, known=known[side])
-            for side in SIDES
-        )
+    def measured(trained: Trained) -> dict[str, float]:
+        ranks = (evaluation.rank_arrays(trained, triples, side, known=known[side]) for side in SIDES)
         first, last, *_ = (np.concatenate(column) for column in zip(*ranks, strict=True))
         return {name: float(tie_expectation(m, first, last).mean()) for name, m in chosen.items()}
 

@@ -10,10 +10,12 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 from owkg.errors import ArgumentError
 
+_T = TypeVar("_T")
 # Seconds in which a scheduler answers, and the first worker of it comes.
 TIMEOUT_S = 10.0
 # Workers that may die under a task before it is given up.
@@ -56,14 +58,14 @@ def check_scheduler(place: Where | None) -> None:
 
 
 def run_tasks(
-    function: Callable[..., Any],
-    tasks: Sequence[tuple[Any, ...]],
+    function: Callable[..., _T],
+    tasks: Sequence[tuple[object, ...]],
     place: Where,
     folder: Path,
     *,
     on_progress: Callable[[int, int, int, str], None] | None = None,
-    on_done: Callable[[int, Any], None] | None = None,
-) -> list[Any]:
+    on_done: Callable[[int, _T], None] | None = None,
+) -> list[_T]:
     """Results of `function(*task)` for every task, in their order.
 
     A task whose worker dies begins again on another one. So `function` must go on from what it left in its
@@ -101,7 +103,7 @@ def run_tasks(
             ): i
             for i, task in enumerate(tasks)
         }
-        found: list[Any] = [None] * len(tasks)
+        found: dict[int, _T] = {}
         try:
             for future in distributed.as_completed(futures, loop=client.loop):
                 i = futures[future]
@@ -117,7 +119,7 @@ def run_tasks(
         finally:
             client.cancel([future for future in futures if not future.done()])
             client.unsubscribe_topic(_TOPIC)
-    return found
+    return [found[i] for i in range(len(tasks))]
 
 
 def told(done: int, total: int, note: str = "") -> None:
@@ -130,14 +132,14 @@ def told(done: int, total: int, note: str = "") -> None:
         worker.log_event(_TOPIC, {"of": of, "task": task, "done": done, "total": total, "note": note})
 
 
-def _task(function: Callable[..., Any], name: str, number: int, arguments: tuple[Any, ...]) -> Any:
+def _task(function: Callable[..., _T], name: str, number: int, arguments: tuple[object, ...]) -> _T:
     from distributed import get_worker
 
     get_worker()._owkg_task = (name, number)  # type: ignore[attr-defined]
     return function(*arguments)
 
 
-def _dask() -> Any:
+def _dask() -> ModuleType:
     try:
         import distributed
     except ImportError:
@@ -146,7 +148,7 @@ def _dask() -> Any:
 
 
 @contextmanager
-def _client(distributed: Any, place: Where) -> Iterator[Any]:
+def _client(distributed: ModuleType, place: Where) -> Iterator[Any]:
     """A client of the scheduler, or of one that is made with processes of this machine."""
     from dask import config
 
@@ -191,11 +193,11 @@ def _require_alike(client: Any, folder: Path, packages: tuple[str, ...]) -> None
         for address, one in client.run(_looked, str(sign), packages, on_error="return").items():
             if isinstance(one, Exception):
                 raise ValueError(f"worker {address}: cannot import owkg ({one}).")
-            for package, number in own["versions"].items():
-                if one["versions"][package] != number:
-                    other = one["versions"][package]
+            for package, number in own.versions.items():
+                if one.versions[package] != number:
+                    other = one.versions[package]
                     raise ValueError(f"worker {address}: has {package} {other}, and here is {number}.")
-            if not one["seen"]:
+            if not one.seen:
                 raise ValueError(
                     f"worker {address}: does not see {folder.absolute()}; all must share a file system."
                 )
@@ -203,7 +205,14 @@ def _require_alike(client: Any, folder: Path, packages: tuple[str, ...]) -> None
         sign.unlink(missing_ok=True)
 
 
-def _looked(sign: str, packages: tuple[str, ...]) -> dict[str, Any]:
+class _Looked(NamedTuple):
+    """What a worker finds: versions by package, and whether a file is there."""
+
+    versions: dict[str, str]
+    seen: bool
+
+
+def _looked(sign: str, packages: tuple[str, ...]) -> _Looked:
     """Versions, checksums of the source code of packages, and whether a file is there."""
     found = {"Python": platform.python_version()}
     for package in _PACKAGES:
@@ -213,7 +222,7 @@ def _looked(sign: str, packages: tuple[str, ...]) -> dict[str, Any]:
             found[package] = "of no version" if package in sys.modules else "not installed"
     for package in packages:
         found[f"source code of {package}"] = _checksum(package)
-    return {"versions": found, "seen": os.path.exists(sign)}  # noqa: PTH110
+    return _Looked(found, os.path.exists(sign))  # noqa: PTH110
 
 
 def _checksum(package: str) -> str:

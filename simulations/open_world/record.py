@@ -14,7 +14,7 @@ from jaxtyping import Float32, Int32, Int64
 from owkg.evaluation import rank_arrays
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import written_aside
-from owkg.models import Params, Statistics
+from owkg.models import Trained
 from owkg.train import Training, config_file, config_text, facts_checksums, train
 from simulations.open_world.world import ClosedWorld
 
@@ -104,10 +104,9 @@ def record(
             raise ValueError(f"{folder / _RANKS}: is of other looks; choose another folder for the results.")
         return found
     parts.mkdir(parents=True, exist_ok=True)
-    model = config.built()
 
-    def look(step: int, params: Params, statistics: Statistics) -> None:
-        found = rank_arrays(model, params, statistics, world.triples, "tail", known=world.known)
+    def look(step: int, trained: Trained) -> None:
+        found = rank_arrays(trained, world.triples, "tail", known=world.known)
         columns = (np.full(len(found.score), step), found.optimistic, found.pessimistic, found.score)
         table = pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)), schema_overrides=_COLUMNS)
         with written_aside(parts / f"{step:09}.parquet") as aside:

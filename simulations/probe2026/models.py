@@ -113,7 +113,7 @@ def _trained(folder: Path, graph: KnowledgeGraph, seeds: int, quick: bool) -> di
         for seed in range(seeds):
             how = training.training(kind, seed=seed, epochs=epochs, **settings)
             run = trained_in(folder / kind / str(seed), graph, how, f"{folder.name}, {name}, seed {seed}")
-            table = evaluation.ranks(run.model, run.params, run.statistics, graph, name=name, popularity=True)
+            table = evaluation.ranks(run.trained, graph, name=name, popularity=True)
             tables.append(table.with_columns(seed=pl.lit(seed)))
         found[name] = pl.concat(tables)
     return found

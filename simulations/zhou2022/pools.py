@@ -86,9 +86,7 @@ def pools(
         place = folder / world.name / one.folder / RUN
         run = load_run(place, step=int(record.step[-1]))
         entity, relation, _ = asked.T
-        found = top_answers(
-            run.model, run.params, run.statistics, entity, relation, "tail", known=train, depth=depth
-        )
+        found = top_answers(run.trained, entity, relation, "tail", known=train, depth=depth)
         lists.append(found.answer)
     return pools_of_lists(world, records, tuple(one.label for one in configurations), np.array(lists))
 

@@ -10,7 +10,7 @@ import owkg
 from owkg.classification import METRICS, fitted, predicted
 from owkg.errors import ArgumentError
 from owkg.evaluation import scored_triples
-from owkg.models import model
+from owkg.models import Trained, model
 
 
 def test_the_columns(rng, scored):
@@ -158,8 +158,8 @@ def test_unknown_triples_are_between_two_thresholds():
 def test_hard_negatives_of_codex_equal_to_scikit_learn(owkg_data, thresholds):
     graph = owkg.read_graph(owkg_data / "codex-s")
     scorer = model("distmult", dim=16)
-    params, statistics = scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations)
-    table = scored_triples(scorer, params, statistics, graph)
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations))
+    table = scored_triples(trained, graph)
     counts = {row[:2]: row[2] for row in table.group_by("split", "label").len().iter_rows()}
     assert counts == {
         ("valid", "positive"): 1827,

@@ -19,7 +19,7 @@ from owkg.evaluation import ranks
 from owkg.files.storage import write_metadata
 from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
-from owkg.models import model, write_embeddings
+from owkg.models import Trained, model, write_embeddings
 from owkg.ranks import read_ranks
 
 ENTITIES, RELATIONS = tuple(f"e{i:02}" for i in range(15)), ("knows", "likes")
@@ -37,16 +37,14 @@ def graph(tmp_path, monkeypatch):
     write_labelled(KnowledgeGraph(ENTITIES, RELATIONS, splits), tmp_path / "graph")
     graph = read_graph(tmp_path / "graph")
     labels = {"entities": graph.entities, "relations": graph.relations}
-    write_embeddings("transe.npz", MODEL, PARAMS, {}, **labels)
+    write_embeddings("transe.npz", Trained(MODEL, PARAMS), **labels)
     facts = owkg.train.facts_checksums(graph)
     noted = {name: {"facts_sha256": facts} for name in ("best", "moved", "other", "fewer")}
     noted |= {"elsewhere": {"facts_sha256": facts | {"valid": "0"}}, "silent": {}}
     for name, content in noted.items():
         Path(name).mkdir()
         write_metadata(Path(name), content | {"sha256": {}})
-    run = SimpleNamespace(
-        model=MODEL, params=PARAMS, statistics={}, graph_folder=tmp_path / "graph", **labels
-    )
+    run = SimpleNamespace(trained=Trained(MODEL, PARAMS), graph_folder=tmp_path / "graph", **labels)
     asked = []
     loaded = dict.fromkeys(("best", "elsewhere", "silent"), run)
     loaded["moved"] = SimpleNamespace(**vars(run) | {"graph_folder": None})
@@ -54,7 +52,7 @@ def graph(tmp_path, monkeypatch):
     seen = owkg.kg.seen_part(graph, graph.entities[2:], graph.relations)
     Path("part").mkdir()
     write_metadata(Path("part"), {"facts_sha256": owkg.train.facts_checksums(seen), "sha256": {}})
-    own = {"params": PARAMS | {"entity": PARAMS["entity"][2:]}, "entities": seen.entities}
+    own = {"trained": Trained(MODEL, PARAMS | {"entity": PARAMS["entity"][2:]}), "entities": seen.entities}
     loaded["part"] = SimpleNamespace(**vars(run) | own)
     loaded["fewer"] = SimpleNamespace(**vars(run) | {"relations": graph.relations[:1]})
 
@@ -96,14 +94,14 @@ def test_embeddings(call, graph, line, options):
     code, out, err = call(f"{OF_FILE} {line}")
     assert (code, err) == (0, "")
     assert "wrote new/out.parquet: " in out
-    assert read_ranks("new/out.parquet").frame.equals(ranks(MODEL, PARAMS, {}, graph[0], **options))
+    assert read_ranks("new/out.parquet").frame.equals(ranks(Trained(MODEL, PARAMS), graph[0], **options))
 
 
 def test_options_of_the_model(call, graph):
     of_file = OF_FILE.replace("--norm 2", "--option norm=2 --option margin=3.5")
     assert call(of_file)[0] == 0
     scorer = model("transe", dim=4, norm=2, margin=3.5)
-    assert read_ranks("new/out.parquet").frame.equals(ranks(scorer, PARAMS, {}, graph[0]))
+    assert read_ranks("new/out.parquet").frame.equals(ranks(Trained(scorer, PARAMS), graph[0]))
 
 
 def test_the_table_is_that_of_owkg_metrics(call, capsys):
@@ -141,7 +139,7 @@ def test_a_graph_without_valid_is_filtered_by_the_rest(call, graph):
     code, _, err = call(without)
     assert (code, err) == (0, "")
     found = read_ranks("new/out.parquet").frame.sort("head", "relation", "tail", "side")
-    expected = ranks(MODEL, PARAMS, {}, graph[0], filter_splits=["train", "test"])
+    expected = ranks(Trained(MODEL, PARAMS), graph[0], filter_splits=["train", "test"])
     assert found.equals(expected.sort("head", "relation", "tail", "side"))
     code, _, err = call(f"{without} --filter train,valid")
     assert code == 2
@@ -155,7 +153,7 @@ def test_a_run(call, graph, step):
     assert "mrr" in out
     assert graph[1] == [int(step) if step.isdigit() else step]
     table = read_ranks("out.csv").frame
-    expected = ranks(MODEL, PARAMS, {}, graph[0])
+    expected = ranks(Trained(MODEL, PARAMS), graph[0])
     assert table.with_columns(pl.col("head").cast(pl.String)).equals(expected)
 
 
@@ -227,7 +225,7 @@ def test_refusals(call, line, words):
 
 def test_overflowing_scores_name_their_query(call, graph):
     labels = {"entities": graph[0].entities, "relations": graph[0].relations}
-    write_embeddings("huge.npz", model("distmult", dim=2, reciprocal=False), _huge(), {}, **labels)
+    write_embeddings("huge.npz", Trained(model("distmult", dim=2, reciprocal=False), _huge()), **labels)
     code, _, err = call("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
     assert code == 2
     assert err.startswith(
@@ -239,7 +237,7 @@ def test_overflowing_scores_name_their_query(call, graph):
 def test_infinite_scores_are_no_ranks(call, graph):
     labels = {"entities": graph[0].entities, "relations": graph[0].relations}
     huge = {"entity": jnp.full((15, 2), 3e38), "relation": jnp.full((2, 2), 3e38)}
-    write_embeddings("huge.npz", model("distmult", dim=2, reciprocal=False), huge, {}, **labels)
+    write_embeddings("huge.npz", Trained(model("distmult", dim=2, reciprocal=False), huge), **labels)
     code, _, err = call("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
     assert code == 2
     assert "must give scores that are finite" in err
@@ -308,7 +306,7 @@ def test_the_split_that_is_evaluated_filters(call, sampled, split):
     table = read_ranks("new/out.parquet").frame
     assert table["filtered"].all()
     options = {"split": split, "filter_splits": ["train", split], "precision": "float64"}
-    assert table.equals(ranks(MODEL, PARAMS, {}, sampled, **options))
+    assert table.equals(ranks(Trained(MODEL, PARAMS), sampled, **options))
     about = {"split": split, "filter": ["train", split], "precision": "float64"}
     assert read_ranks("new/out.parquet").about == about
     code, out, _ = call(f"{OF_SAMPLE} --split {split} --format json")
@@ -371,7 +369,7 @@ def fewer(graph):
     seen = owkg.kg.seen_part(graph[0], graph[0].entities[2:], graph[0].relations)
     params = {"entity": PARAMS["entity"][2:], "relation": PARAMS["relation"]}
     labels = {"entities": seen.entities, "relations": seen.relations}
-    write_embeddings("fewer.npz", MODEL, params, {}, **labels)
+    write_embeddings("fewer.npz", Trained(MODEL, params), **labels)
     return seen, params
 
 
@@ -394,9 +392,9 @@ def test_what_a_model_has_never_seen(call, graph, fewer, unseen):
     expected = {"policy": unseen, "entities": 2, "relations": 0, "triples": lacking, "candidates": 13}
     assert read_ranks("new/out.parquet").about["unseen"] == expected
     if unseen == "drop":
-        assert table.equals(ranks(MODEL, params, {}, seen))
+        assert table.equals(ranks(Trained(MODEL, params), seen))
     else:
-        assert table.equals(ranks(MODEL, params, {}, whole, seen=seen))
+        assert table.equals(ranks(Trained(MODEL, params), whole, seen=seen))
         assert table.height == 2 * len(whole.splits["test"])
     code, out, _ = call(f"{OF_FEWER} --unseen {unseen} --format json")
     assert json.loads(out)["unseen"] == expected
@@ -410,7 +408,7 @@ def test_what_a_run_has_never_seen(call, graph):
     code, out, err = call("part --unseen drop --out out.parquet")
     assert (code, err) == (0, "")
     assert "note: the facts" not in out
-    assert read_ranks("out.parquet").frame.equals(ranks(MODEL, params, {}, seen))
+    assert read_ranks("out.parquet").frame.equals(ranks(Trained(MODEL, params), seen))
     code, _, err = call("part --out out.parquet")
     assert code == 2
     assert "must have the 13 entities of part in order, got" in err
@@ -424,7 +422,7 @@ def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, call):
     relations = [whole.relations[i] for i in np.unique(train[:, 1])]
     scorer = model("transe", dim=1)
     params, _ = scorer.init(jax.random.key(0), len(entities), len(relations))
-    write_embeddings(tmp_path / "fb.npz", scorer, params, {}, entities=entities, relations=relations)
+    write_embeddings(tmp_path / "fb.npz", Trained(scorer, params), entities=entities, relations=relations)
     line = f"--embeddings {tmp_path}/fb.npz --model transe --kg {owkg_data}/fb15k237 --out fb.parquet"
     code, out, err = call(f"{line} --unseen drop --sides tail --format json")
     assert (code, err) == (0, "")
@@ -454,13 +452,13 @@ def test_files_are_looked_at_before_the_graph_is_read(call, capsys, monkeypatch)
 
 def test_the_size_of_blocks_is_an_option(call, graph):
     assert call(f"{OF_FILE} --block-mib 1")[0] == 0
-    assert read_ranks("new/out.parquet").frame.equals(ranks(MODEL, PARAMS, {}, graph[0]))
+    assert read_ranks("new/out.parquet").frame.equals(ranks(Trained(MODEL, PARAMS), graph[0]))
     assert call(f"{OF_FILE} --block-mib 0")[0] == 2
 
 
 def test_sampled(call, graph):
     """The library's estimates, in each format and as a file; a share of one is full evaluation."""
-    sampled = owkg.evaluation.sampled(MODEL, PARAMS, {}, graph[0], ["mrr", "hits@3"], share=0.5, seed=4)
+    sampled = owkg.evaluation.sampled(Trained(MODEL, PARAMS), graph[0], ["mrr", "hits@3"], share=0.5, seed=4)
     asked = OF_FILE.replace("out.parquet", "out.csv") + " --sample 0.5 --metric mrr,hits@3 --seed 4"
     code, out, err = call(f"{asked} --format json")
     assert (code, err) == (0, "")
@@ -509,7 +507,7 @@ def test_double_precision(call, capsys, tmp_path, monkeypatch):
         "entity": jnp.array([[0.0, 0.0], [2.0**24, 1.0], [2.0**24, 0.0]]),
         "relation": jnp.zeros((1, 2)),
     }
-    write_embeddings("far.npz", model("transe", dim=2, norm=1), params, {}, **labels)
+    write_embeddings("far.npz", Trained(model("transe", dim=2, norm=1), params), **labels)
     line = "--embeddings far.npz --kg far --sides tail --raw --score --name far --out "
     code, _, err = call(line + "narrow.parquet --precision float32")
     assert (code, err) == (0, "")

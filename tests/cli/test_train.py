@@ -234,7 +234,9 @@ def test_seeds_here_and_on_workers(call, folder, tmp_path):
     for seed in (2, 5):
         one, many = (load_run(tmp_path / name / f"seed-{seed}") for name in ("one", "many"))
         assert one.config.seed == seed
-        assert all((one.params[name] == many.params[name]).all() for name in one.params)
+        assert all(
+            (one.trained.params[name] == many.trained.params[name]).all() for name in one.trained.params
+        )
     code, text, _ = call("train", folder, "--out", tmp_path / "one", *SMALL, "--seeds", "2,5")
     assert code == 0
     assert "standard deviation" in text

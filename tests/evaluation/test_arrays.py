@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from owkg.evaluation import rank_arrays
 from owkg.kg import known_answers
-from owkg.models import MODELS, Similarity, model, score_all
+from owkg.models import MODELS, Similarity, Trained, model, score_all
 from owkg.ranks import known_sets, ranks_from_scores
 
 N, M = 23, 3
@@ -42,22 +42,21 @@ def same(own, other):
 
 @pytest.fixture(scope="module", params=MODELS)
 def made(request):
-    """A model, its parameters and its statistics."""
+    """A model with its parameters and statistics."""
     scorer = model(request.param, **SMALL.get(request.param, {"dim": 5}))
-    return scorer, *jax.jit(lambda key: scorer.init(key, N, M))(jax.random.key(1))
+    return jax.jit(lambda key: Trained(scorer, *scorer.init(key, N, M)))(jax.random.key(1))
 
 
 @pytest.mark.parametrize("side", ["head", "tail"])
 def test_every_model_ranks_as_its_score_matrix_does(made, side):
     """Raw ranks in blocks, filtered ones at once; scores that are told go through the other pairs too."""
     triples, facts = drawn(0, 90), drawn(1, 200)
-    scorer, *fitted = made
     entity, _ = asked(triples, side)
-    scores = jax.jit(lambda p, s: score_all(scorer, p, s, entity, triples[:, 1], side))(*fitted)
+    scores = jax.jit(lambda own: score_all(own, entity, triples[:, 1], side))(made)
     of_answers = np.asarray(scores)[np.arange(len(triples)), asked(triples, side)[1]]
     filtered = known_answers(np.concatenate([facts, triples]), side, **SIZES)
     for known, bytes_ in ((None, 4 * N * 7), (filtered, 2**26)):
-        own = rank_arrays(*made, triples, side, known=known, block_bytes=bytes_, devices=None)
+        own = rank_arrays(made, triples, side, known=known, block_bytes=bytes_, devices=None)
         same(own, of_matrix(scores, triples, side, known))
         np.testing.assert_allclose(own.score, of_answers, rtol=1e-4, atol=1e-5)
 
@@ -86,9 +85,10 @@ TOLD = replace(
 
 
 def told(scores):
-    """Parameters by which entity a answers the query (e, r) with scores[e * M + r, a]."""
+    """A model by which entity a answers the query (e, r) with scores[e * M + r, a]."""
     ids = jnp.arange(N, dtype=jnp.float32)[:, None]
-    return {"entity": ids, "relation": jnp.zeros((M, 1)), "scores": jnp.asarray(scores, jnp.float32)}
+    scores = jnp.asarray(scores, jnp.float32)
+    return Trained(TOLD, {"entity": ids, "relation": jnp.zeros((M, 1)), "scores": scores})
 
 
 SPECIAL = np.float32([0.0, -0.0, 1e-45, -1e-45, 2e-40, 1.0, 1.5, -2.0, 3.4e38, -3.4e38])
@@ -113,9 +113,7 @@ def test_ties_extremes_subnormals_and_zeros(blocks, facts, side, seed, tolerance
         known = known_answers(
             np.concatenate([drawn(more, more), *([triples] if is_known else [])]), side, **SIZES
         )
-    own = rank_arrays(
-        TOLD, told(scores), {}, triples, side, known=known, tolerance=tolerance, block_bytes=4 * N * rows
-    )
+    own = rank_arrays(told(scores), triples, side, known=known, tolerance=tolerance, block_bytes=4 * N * rows)
     whole = scores[asked(triples, side)[0] * M + triples[:, 1]]
     same(own, of_matrix(whole, triples, side, known, tolerance))
     np.testing.assert_array_equal(own.score, whole[np.arange(count), asked(triples, side)[1]])
@@ -125,9 +123,7 @@ def test_progress_counts_triples_to_the_end():
     seen = []
     triples = drawn(0, 50)
     rank_arrays(
-        TOLD,
         told(np.zeros((N * M, N))),
-        {},
         triples,
         "tail",
         known=None,
@@ -148,13 +144,13 @@ def test_blocks_of_a_side_share_compiled_code():
     known = known_answers(drawn(6, 2000), "tail", **SIZES)
     before = counts._cache_size()
     scores = told(np.zeros((N * M, N)))
-    rank_arrays(TOLD, scores, {}, triples, "tail", known=known, block_bytes=4 * N * 9)
+    rank_arrays(scores, triples, "tail", known=known, block_bytes=4 * N * 9)
     assert counts._cache_size() == before + 1
 
 
 def test_no_triples_no_ranks():
     none = np.empty((0, 3), np.int32)
-    ranks = rank_arrays(TOLD, told(np.zeros((N * M, N))), {}, none, "tail", known=None)
+    ranks = rank_arrays(told(np.zeros((N * M, N))), none, "tail", known=None)
     assert [len(column) for column in ranks] == [0, 0, 0, 0]
 
 
@@ -172,8 +168,8 @@ def test_a_score_that_is_no_finite_number_is_named(entity, score):
         (None, "NaN or infinity for the tail of triple 2"),
         (lambda row: f"number {row}", "number 2"),
     ):
-        with pytest.raises(ValueError, match=f"`params` must give .*{words}"):
-            rank_arrays(TOLD, told(scores), {}, triples, "tail", known=known, named=named, block_bytes=1)
+        with pytest.raises(ValueError, match=f"`trained` must give .*{words}"):
+            rank_arrays(told(scores), triples, "tail", known=known, named=named, block_bytes=1)
 
 
 @pytest.mark.parametrize(
@@ -198,4 +194,4 @@ def test_refusals(changed, words):
     given = {"triples": [[0, 0, 1]], "side": "tail", "known": None} | changed
     triples, side = given.pop("triples"), given.pop("side")
     with pytest.raises(ValueError, match=words):
-        rank_arrays(TOLD, told(np.zeros((N * M, N))), {}, triples, side, **given)
+        rank_arrays(told(np.zeros((N * M, N))), triples, side, **given)

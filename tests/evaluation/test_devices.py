@@ -23,7 +23,7 @@ if processes > 1:
 
 from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph
-from owkg.models import model
+from owkg.models import Trained, model
 
 N, M = 411, 3
 rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ graph = KnowledgeGraph(tuple(map(str, range(N))), tuple(map(str, range(M))), spl
 found = {"devices": np.array([jax.device_count(), jax.process_count()])}
 for name in ("complex", "transe", "conve"):
     scorer = model(name)
-    table = ranks(scorer, *scorer.init(jax.random.key(0), N, M), graph, block_bytes=4 * N * 60)
+    table = ranks(Trained(scorer, *scorer.init(jax.random.key(0), N, M)), graph, block_bytes=4 * N * 60)
     found[name] = table.select("optimistic", "pessimistic", "candidates").to_numpy()
 np.savez(out, **found)
 """

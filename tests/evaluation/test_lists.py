@@ -19,11 +19,11 @@ ASKED = RNG.integers(0, (ENTITIES, RELATIONS), (40, 2)).T
 @pytest.mark.parametrize("name", ["complex", "rotate", "tucker"])
 def test_as_by_sorting_whatever_the_blocks(name, side, monkeypatch):
     scorer = models.model(name, dim=4)
-    params, statistics = scorer.init(jax.random.key(1), ENTITIES, RELATIONS)
+    trained = models.Trained(scorer, *scorer.init(jax.random.key(1), ENTITIES, RELATIONS))
     known = known_answers(TRAIN, side, num_entities=ENTITIES, num_relations=RELATIONS)
-    found = top_answers(scorer, params, statistics, *ASKED, side, known=known, depth=ENTITIES)
-    queries, _ = scorer.query(params, statistics, *ASKED, side)
-    scores = np.array(scorer.similarity.all(queries, scorer.candidates(params)))
+    found = top_answers(trained, *ASKED, side, known=known, depth=ENTITIES)
+    queries, _ = scorer.query(trained.params, trained.statistics, *ASKED, side)
+    scores = np.array(scorer.similarity.all(queries, scorer.candidates(trained.params)))
     asked, answer = (0, 2) if side == "tail" else (2, 0)
     for row, (entity, relation) in enumerate(ASKED.T):
         out = TRAIN[(TRAIN[:, asked] == entity) & (TRAIN[:, 1] == relation), answer]
@@ -33,16 +33,14 @@ def test_as_by_sorting_whatever_the_blocks(name, side, monkeypatch):
         assert found.answer[row].tolist() == [*order, *[-1] * (ENTITIES - left)]
         np.testing.assert_allclose(found.score[row, :left], scores[row, order], rtol=1e-4, atol=1e-5)
     monkeypatch.setattr(lists, "_BYTES", 4 * ENTITIES * 7)
-    small = top_answers(scorer, params, statistics, *ASKED, side, known=known, depth=5)
+    small = top_answers(trained, *ASKED, side, known=known, depth=5)
     np.testing.assert_array_equal(small.answer, found.answer[:, :5])
 
 
 def test_equal_scores_by_id_and_nothing_known():
-    transe = models.model("transe", dim=1)
     params = {"entity": jax.numpy.zeros((5, 1)), "relation": jax.numpy.zeros((1, 1))}
-    assert top_answers(transe, params, {}, [3], [0], "tail", known=None, depth=3).answer.tolist() == [
-        [0, 1, 2]
-    ]
+    trained = models.Trained(models.model("transe", dim=1), params)
+    assert top_answers(trained, [3], [0], "tail", known=None, depth=3).answer.tolist() == [[0, 1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -62,10 +60,10 @@ def test_equal_scores_by_id_and_nothing_known():
 )
 def test_refused(change, message):
     scorer = models.model("distmult", dim=4)
-    params, statistics = scorer.init(jax.random.key(1), ENTITIES, RELATIONS)
+    trained = models.Trained(scorer, *scorer.init(jax.random.key(1), ENTITIES, RELATIONS))
     given = {"entity": [0], "relation": [0], "side": "tail", "known": None, "depth": 3} | change
     with pytest.raises(ValueError, match=message):
-        top_answers(scorer, params, statistics, **given)
+        top_answers(trained, **given)
 
 
 def test_nan_earns_no_place():
@@ -73,4 +71,4 @@ def test_nan_earns_no_place():
     params, statistics = scorer.init(jax.random.key(1), ENTITIES, RELATIONS)
     params = params | {"entity": params["entity"].at[7, 0].set(np.nan)}
     with pytest.raises(ValueError, match="finite, got NaN or infinity for the tail of entity 2, relation 1"):
-        top_answers(scorer, params, statistics, [2], [1], "tail", known=None, depth=3)
+        top_answers(models.Trained(scorer, params, statistics), [2], [1], "tail", known=None, depth=3)

@@ -9,7 +9,7 @@ import pytest
 from owkg.evaluation import memory, rank_arrays
 from owkg.files import storage
 from owkg.kg import known_answers
-from owkg.models import model
+from owkg.models import Trained, model
 
 CPU, GPU = SimpleNamespace(platform="cpu"), SimpleNamespace(platform="gpu")
 
@@ -51,10 +51,10 @@ def test_no_rank_depends_on_the_size_of_a_block(name):
     rng = np.random.default_rng(0)
     triples = np.stack([rng.integers(0, n, 400) for n in (3000, 3, 3000)], axis=1).astype(np.int32)
     scorer = model(name, dim=16)
-    params, statistics = scorer.init(jax.random.key(0), 3000, 3)
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), 3000, 3))
     known = known_answers(triples, "tail", num_entities=3000, num_relations=3)
     every = [
-        rank_arrays(scorer, params, statistics, triples, "tail", known=known, block_bytes=size)
+        rank_arrays(trained, triples, "tail", known=known, block_bytes=size)
         for size in (1, 4 * 3000 * 7, 4 * 3000 * 64, 2**30, None)
     ]
     for other in every[1:]:

@@ -8,13 +8,13 @@ import pytest
 
 from owkg.evaluation import ranks, read_queries
 from owkg.kg import KnowledgeGraph
-from owkg.models import model
+from owkg.models import Trained, model
 
 TEST = np.array([[0, 0, 1], [0, 0, 2], [0, 1, 2], [1, 0, 2], [3, 0, 1]], np.int32)
 TRAIN = np.array([[0, 0, 3], [2, 0, 1]], np.int32)
 GRAPH = KnowledgeGraph(("a", 'b"', "c", "d"), ("r", "s"), {"train": TRAIN, "test_sparse": TEST})
 MODEL = model("distmult", dim=3, reciprocal=False)
-PARAMS = MODEL.init(jax.random.key(0), 4, 2)[0]
+TRAINED = Trained(MODEL, *MODEL.init(jax.random.key(0), 4, 2))
 HEADER = "query\tside\tentity\trelation\tfull\n"
 
 
@@ -33,8 +33,8 @@ def test_only_the_queries_are_asked(saved):
     )
     queries = read_queries(saved(text), GRAPH)
     assert queries.rows() == [("tail", "a", "r"), ("head", 'b"', "r"), ("tail", "d", "s")]
-    every = ranks(MODEL, PARAMS, {}, GRAPH, split="test_sparse")
-    found = ranks(MODEL, PARAMS, {}, GRAPH, split="test_sparse", queries=queries)
+    every = ranks(TRAINED, GRAPH, split="test_sparse")
+    found = ranks(TRAINED, GRAPH, split="test_sparse", queries=queries)
     rows = [
         ("head", "a", "r", 'b"'),
         ("head", "d", "r", 'b"'),
@@ -44,22 +44,14 @@ def test_only_the_queries_are_asked(saved):
     assert found.select("side", "head", "relation", "tail").rows() == rows
     assert found.equals(every.join(found, on=["side", "head", "relation", "tail"], how="semi"))
     assert found["filtered"].all()
-    tails = ranks(MODEL, PARAMS, {}, GRAPH, split="test_sparse", queries=queries, sides=["tail"])
+    tails = ranks(TRAINED, GRAPH, split="test_sparse", queries=queries, sides=["tail"])
     assert set(tails["side"]) == {"tail"}
 
 
 def test_progress_counts_what_is_asked(saved):
     queries = read_queries(saved(f"{HEADER}\ttail\ta\tr\t9\n"), GRAPH)
     seen = []
-    ranks(
-        MODEL,
-        PARAMS,
-        {},
-        GRAPH,
-        split="test_sparse",
-        queries=queries,
-        on_progress=lambda *at: seen.append(at),
-    )
+    ranks(TRAINED, GRAPH, split="test_sparse", queries=queries, on_progress=lambda *at: seen.append(at))
     assert seen == [(2, 2)]
 
 
@@ -68,7 +60,7 @@ def test_queries_that_nothing_answers(saved):
     with pytest.raises(
         ValueError, match="`queries` must ask for tail that test_sparse answers, got none such"
     ):
-        ranks(MODEL, PARAMS, {}, GRAPH, split="test_sparse", queries=queries, sides=["tail"])
+        ranks(TRAINED, GRAPH, split="test_sparse", queries=queries, sides=["tail"])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Unbiased estimates against full evaluation, and what they refuse."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import jax
@@ -11,7 +12,7 @@ import pytest
 import owkg
 from owkg.evaluation import ranks, sampled, typical_candidates
 from owkg.kg import KnowledgeGraph
-from owkg.models import model
+from owkg.models import Trained, model
 
 ENTITIES, RELATIONS = 700, 5
 TIES = ("optimistic", "realistic", "pessimistic")
@@ -40,11 +41,11 @@ def scorer(request, graph):
     if request.param == "ties":
         shapes = {key: value.shape for key, value in params.items()}
         params = {key: jnp.array(rng.integers(-1, 2, shape), jnp.float32) for key, shape in shapes.items()}
-    return own, params, statistics
+    return Trained(own, params, statistics)
 
 
 def full(scorer, graph, names, ties, **options):
-    table = ranks(*scorer, graph, **options)
+    table = ranks(scorer, graph, **options)
     found = owkg.evaluate(table, names, ties=ties, side=["head", "tail", "both"], ci=None)
     return {(row["side"], row["metric"]): row["value"] for row in found.iter_rows(named=True)}
 
@@ -53,7 +54,7 @@ def full(scorer, graph, names, ties, **options):
 def test_the_mean_over_seeds_is_full_evaluation(scorer, graph, ties):
     names = ["mrr", "hits@3", "hits@10", "p-mrr@0.5"]
     truth = full(scorer, graph, names, ties)
-    found = [sampled(*scorer, graph, names, share=0.05, ties=ties, seed=seed).values for seed in range(50)]
+    found = [sampled(scorer, graph, names, share=0.05, ties=ties, seed=seed).values for seed in range(50)]
     for (side, metric), value in truth.items():
         own = [table.filter(side=side, metric=metric) for table in found]
         values = np.array([row["value"].item() for row in own])
@@ -75,7 +76,7 @@ def test_hits_are_those_of_full_evaluation_where_all_is_looked_at(scorer, graph,
     for ties in TIES:
         for options in ({}, {"filter_splits": []}, {"filter_splits": ["train"]}, {"split": "valid"}):
             truth = full(scorer, graph, names, ties, **options)
-            found = sampled(*scorer, graph, names, ties=ties, **options)
+            found = sampled(scorer, graph, names, ties=ties, **options)
             for row in found.values.iter_rows(named=True):
                 assert row["value"] == pytest.approx(truth[row["side"], row["metric"]], abs=1e-12)
                 assert row["sampling_error"] == 0
@@ -83,7 +84,7 @@ def test_hits_are_those_of_full_evaluation_where_all_is_looked_at(scorer, graph,
 
 
 def test_a_seed_gives_the_same_again(scorer, graph):
-    one, other, third = (sampled(*scorer, graph, seed=seed) for seed in (3, 3, 4))
+    one, other, third = (sampled(scorer, graph, seed=seed) for seed in (3, 3, 4))
     assert one.values.equals(other.values)
     assert not one.values.equals(third.values)
     assert one[1:] == other[1:]
@@ -93,7 +94,7 @@ def test_shares_and_errors(scorer, graph):
     costs = {}
     for share in (0.01, 0.1, 0.5):
         seen: list[tuple[int, int]] = []
-        found = sampled(*scorer, graph, share=share, on_progress=lambda *told, seen=seen: seen.append(told))
+        found = sampled(scorer, graph, share=share, on_progress=lambda *told, seen=seen: seen.append(told))
         costs[share] = found.sampled_share
         assert seen == sorted(seen)
         assert seen[-1][0] == seen[-1][1]
@@ -107,8 +108,8 @@ def test_shares_and_errors(scorer, graph):
 
 
 def test_query_errors_are_those_of_full_evaluation(scorer, graph):
-    truth = owkg.evaluate(ranks(*scorer, graph), ["mrr"], side=["head", "tail", "both"])
-    found = [sampled(*scorer, graph, ["mrr"], share=0.9, seed=seed).values for seed in range(20)]
+    truth = owkg.evaluate(ranks(scorer, graph), ["mrr"], side=["head", "tail", "both"])
+    found = [sampled(scorer, graph, ["mrr"], share=0.9, seed=seed).values for seed in range(20)]
     for row in truth.iter_rows(named=True):
         own = [table.filter(side=row["side"])["query_error"].item() for table in found]
         assert np.sqrt(np.mean(np.square(own))) == pytest.approx(row["standard_error"], rel=0.1)
@@ -143,20 +144,19 @@ def test_typical_candidates_hold_all_that_facts_have(graph):
 )
 def test_bad_arguments(scorer, graph, options, message):
     with pytest.raises(ValueError, match=message):
-        sampled(*scorer, graph, **options)
+        sampled(scorer, graph, **options)
 
 
 def test_scores_must_be_finite(scorer, graph):
-    own, params, statistics = scorer
     for entity in graph.splits["test"][0, [0, 2]].tolist():
-        broken = params | {"entity": params["entity"].at[entity].set(jnp.nan)}
-        with pytest.raises(ValueError, match="`params` must give scores that are finite"):
-            sampled(own, broken, statistics, graph, share=0.1)
+        broken = scorer.params | {"entity": scorer.params["entity"].at[entity].set(jnp.nan)}
+        with pytest.raises(ValueError, match="`trained` must give scores that are finite"):
+            sampled(replace(scorer, params=broken), graph, share=0.1)
 
 
 def test_too_little_memory_is_told_before_scoring(scorer, graph, monkeypatch):
     monkeypatch.setattr("owkg.evaluation.estimate.free_memory", lambda: 2**9)
     with pytest.raises(ValueError, match=r"`more` must leave memory for the typical candidates of \d+"):
-        sampled(*scorer, graph)
+        sampled(scorer, graph)
     monkeypatch.setattr("owkg.evaluation.estimate.free_memory", lambda: None)
-    assert sampled(*scorer, graph, share=0.02).values.height
+    assert sampled(scorer, graph, share=0.02).values.height

@@ -8,7 +8,7 @@ import pytest
 from owkg.evaluation import ranks
 from owkg.evaluation.table import check_sizes
 from owkg.kg import KnowledgeGraph
-from owkg.models import model, score_all
+from owkg.models import Trained, model, score_all
 from owkg.ranks import rank_table
 
 
@@ -23,7 +23,8 @@ GRAPH = KnowledgeGraph(
     {"train": drawn(0, 80), "valid": drawn(1, 20), "test": drawn(2, 30), "none": np.empty((0, 3), np.int32)},
 )
 MODEL = model("complex", dim=4)
-PARAMS = MODEL.init(jax.random.key(0), 19, 2)[0]
+TRAINED = Trained(MODEL, *MODEL.init(jax.random.key(0), 19, 2))
+PARAMS = TRAINED.params
 
 
 @pytest.mark.parametrize(
@@ -42,26 +43,26 @@ def test_as_of_the_score_matrix(options):
     expected = []
     for side in sides:
         entity = triples[:, 2 if side == "head" else 0]
-        scores = score_all(MODEL, PARAMS, {}, entity, triples[:, 1], side)
+        scores = score_all(TRAINED, entity, triples[:, 1], side)
         matrix = {"popularity": False} | rest
         matrix["model"] = matrix.pop("name", None)
         expected.append(rank_table(GRAPH, scores, triples, side, **matrix))
-    assert ranks(MODEL, PARAMS, {}, GRAPH, **options).equals(pl.concat(expected))
+    assert ranks(TRAINED, GRAPH, **options).equals(pl.concat(expected))
 
 
 def test_the_splits_that_there_are_filter_by_default():
     graph = KnowledgeGraph(
         GRAPH.entities, GRAPH.relations, {name: GRAPH.splits[name] for name in ("train", "test")}
     )
-    expected = ranks(MODEL, PARAMS, {}, graph, filter_splits=["train", "test"])
-    assert ranks(MODEL, PARAMS, {}, graph).equals(expected)
+    expected = ranks(TRAINED, graph, filter_splits=["train", "test"])
+    assert ranks(TRAINED, graph).equals(expected)
     with pytest.raises(ValueError, match="`filter_splits` must be among train, test, got 'valid'"):
-        ranks(MODEL, PARAMS, {}, graph, filter_splits=["train", "valid"])
+        ranks(TRAINED, graph, filter_splits=["train", "valid"])
 
 
 def test_progress_runs_over_all_sides():
     seen = []
-    ranks(MODEL, PARAMS, {}, GRAPH, on_progress=lambda *at: seen.append(at))
+    ranks(TRAINED, GRAPH, on_progress=lambda *at: seen.append(at))
     assert seen == [(30, 60), (60, 60)]
 
 
@@ -81,62 +82,55 @@ def test_progress_runs_over_all_sides():
 )
 def test_refusals(options, words):
     with pytest.raises(ValueError, match=words):
-        ranks(MODEL, PARAMS, {}, GRAPH, **options)
+        ranks(TRAINED, GRAPH, **options)
 
 
 def test_parameters_of_another_graph():
     for name, rows in (("entity", 19), ("relation", 4)):
         params = PARAMS | {name: PARAMS[name][:-1]}
-        with pytest.raises(ValueError, match=f"`params` must have {rows} rows in {name} .* got {rows - 1}"):
-            ranks(MODEL, params, {}, GRAPH)
+        with pytest.raises(ValueError, match=f"`trained` must have {rows} rows in {name} .* got {rows - 1}"):
+            ranks(Trained(MODEL, params), GRAPH)
 
 
-@pytest.mark.parametrize(
-    ("model", "params", "words"),
-    [
-        ("transe", PARAMS, "`model` must be a model, as `owkg.models.model` makes it, got 'transe'"),
-        (MODEL, None, "`params` must have the arrays of the model by name"),
-        (MODEL, {"entity": PARAMS["entity"]}, "`params` must have .* entity and relation among them"),
-    ],
-)
-def test_what_is_no_model(model, params, words):
-    with pytest.raises(ValueError, match=words):
-        check_sizes(model, params, GRAPH)
+def test_what_is_no_model_with_its_arrays():
+    with pytest.raises(ValueError, match=r"`trained` must be an `owkg\.models\.Trained` .* got str"):
+        check_sizes("transe", GRAPH)
+    with pytest.raises(ValueError, match=r"`trained` must have .* entity and relation among them"):
+        check_sizes(Trained(MODEL, {"entity": PARAMS["entity"]}), GRAPH)
 
 
 def test_one_split_that_filters_may_be_text():
-    assert ranks(MODEL, PARAMS, {}, GRAPH, filter_splits="train").equals(
-        ranks(MODEL, PARAMS, {}, GRAPH, filter_splits=["train"])
-    )
+    assert ranks(TRAINED, GRAPH, filter_splits="train").equals(ranks(TRAINED, GRAPH, filter_splits=["train"]))
 
 
 def test_no_graph():
     with pytest.raises(ValueError, match="`graph` must be a KnowledgeGraph, got 3"):
-        ranks(MODEL, PARAMS, {}, 3)
+        ranks(TRAINED, 3)
 
 
 def test_scores_that_are_no_numbers_name_their_query():
     tail = GRAPH.splits["test"][0, 2]
     entity = PARAMS["entity"].at[tail].set(np.nan)
     with pytest.raises(ValueError, match="got NaN or infinity for the head of 'e"):
-        ranks(MODEL, PARAMS | {"entity": entity}, {}, GRAPH)
+        ranks(Trained(MODEL, PARAMS | {"entity": entity}), GRAPH)
 
 
 def test_double_precision_tells_apart_what_ties_in_single():
     graph = KnowledgeGraph(("a", "b", "c"), ("r",), {"test": np.array([[0, 0, 1]], np.int32)})
     transe = model("transe", dim=2, norm=1)
     params = {"entity": jax.numpy.array([[0, 0], [2.0**24, 1], [2.0**24, 0]]), "relation": np.zeros((1, 2))}
+    trained = Trained(transe, params)
     columns = ["optimistic", "pessimistic", "score"]
     ask = {"sides": ["tail"], "score": True}
-    single = ranks(transe, params, {}, graph, **ask).select(columns)
-    double = ranks(transe, params, {}, graph, precision="float64", **ask).select(columns)
+    single = ranks(trained, graph, **ask).select(columns)
+    double = ranks(trained, graph, precision="float64", **ask).select(columns)
     margin = transe.config.margin
     assert single.rows()[0][:2] == (2, 3)
     assert double.rows() == [(3, 3, margin - 2**24 - 1)]
     # The tolerance is of that precision, too.
-    wide = ranks(transe, params, {}, graph, precision="float64", sides=["tail"], tolerance=1 - 1e-8)
+    wide = ranks(trained, graph, precision="float64", sides=["tail"], tolerance=1 - 1e-8)
     assert wide["optimistic"].to_list() == [3]
-    assert ranks(transe, params, {}, graph, precision="float64", sides=["tail"], tolerance=1)[
+    assert ranks(trained, graph, precision="float64", sides=["tail"], tolerance=1)[
         "optimistic"
     ].to_list() == [2]
     assert not jax.config.jax_enable_x64
@@ -145,18 +139,18 @@ def test_double_precision_tells_apart_what_ties_in_single():
 @pytest.mark.parametrize("name", ["transe", "distmult", "complex", "rotate", "rescal"])
 def test_double_precision_as_of_the_score_matrix(name):
     scorer = model(name, dim=4)
-    params = scorer.init(jax.random.key(0), 19, 2)[0]
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), 19, 2))
     triples = GRAPH.splits["test"]
     with jax.enable_x64(True):
-        wide = {key: jax.numpy.asarray(array, np.float64) for key, array in params.items()}
-        scores = np.asarray(score_all(scorer, wide, {}, triples[:, 0], triples[:, 1], "tail"))
+        wide = jax.tree.map(lambda array: jax.numpy.asarray(array, np.float64), trained)
+        scores = np.asarray(score_all(wide, triples[:, 0], triples[:, 1], "tail"))
     assert scores.dtype == np.float64
     expected = rank_table(GRAPH, scores, triples, "tail", popularity=False, model=None)
-    found = ranks(scorer, params, {}, GRAPH, sides=["tail"], precision="float64", score=True)
+    found = ranks(trained, GRAPH, sides=["tail"], precision="float64", score=True)
     assert found.drop("score").equals(expected)
     np.testing.assert_allclose(found["score"], scores[np.arange(30), triples[:, 2]], rtol=1e-14)
 
 
 def test_precision_is_one_of_two():
     with pytest.raises(ValueError, match="`precision` must be float32 or float64, got 'half'"):
-        ranks(MODEL, PARAMS, {}, GRAPH, precision="half")
+        ranks(TRAINED, GRAPH, precision="half")

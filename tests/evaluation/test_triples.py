@@ -1,5 +1,7 @@
 """Scores of triples, and the labelled triples of a graph."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import polars as pl
@@ -8,7 +10,7 @@ import pytest
 from owkg.errors import ArgumentError
 from owkg.evaluation import score_triples, scored_triples
 from owkg.kg import KnowledgeGraph
-from owkg.models import model, score
+from owkg.models import Trained, model, score
 
 SPLITS = {
     "train": [(0, 0, 1), (1, 0, 2), (3, 1, 0)],
@@ -21,20 +23,20 @@ SPLITS = {
 
 @pytest.fixture
 def world():
-    """(model, params, statistics, graph) of four entities."""
+    """(model with its arrays, graph) of four entities."""
     graph = KnowledgeGraph(tuple("abcd"), ("r", "s"), {k: np.array(v, np.int32) for k, v in SPLITS.items()})
     made = model("transe", dim=4)
-    return made, *made.init(jax.random.key(1), 4, 2), graph
+    return Trained(made, *made.init(jax.random.key(1), 4, 2)), graph
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 2**14 + 3])
 def test_blocks_change_no_score(world, n):
-    made, params, statistics, _ = world
+    trained, _ = world
     triples = np.random.default_rng(0).integers(0, [4, 2, 4], (n, 3)).astype(np.int32)
-    found = score_triples(made, params, statistics, triples)
+    found = score_triples(trained, triples)
     assert (found.shape, found.dtype) == ((n,), np.float64)
     if n:
-        np.testing.assert_allclose(found, score(made, params, statistics, *triples.T), rtol=1e-6)
+        np.testing.assert_allclose(found, score(trained, *triples.T), rtol=1e-6)
 
 
 def test_labels_of_splits(world):
@@ -63,18 +65,17 @@ def test_draws_follow_the_seed(world):
 
 
 def test_bad_arguments(world):
-    *scorer, graph = world
+    trained, graph = world
     with pytest.raises(ArgumentError, match="`negatives` must be one of uniform, frequency, got 'hard'"):
         scored_triples(*world, negatives="hard")
     with pytest.raises(ArgumentError, match="`fit` must be another split"):
         scored_triples(*world, fit="test")
     both = graph.splits | {"test_negatives": graph.splits["test"]}
     with pytest.raises(ArgumentError, match="one label, got 'a s c' as positive and negative"):
-        scored_triples(*scorer, KnowledgeGraph(graph.entities, graph.relations, both))
+        scored_triples(trained, KnowledgeGraph(graph.entities, graph.relations, both))
     empty = graph.splits | {"valid": np.empty((0, 3), np.int32)}
     with pytest.raises(ArgumentError, match="`split` must have triples to classify, got 'valid'"):
-        scored_triples(*scorer, KnowledgeGraph(graph.entities, graph.relations, empty))
-    made, params, statistics = scorer
-    wrong = params | {"entity": params["entity"].at[2].set(np.nan)}
-    with pytest.raises(ArgumentError, match="`params` must give scores that are finite"):
-        scored_triples(made, wrong, statistics, graph)
+        scored_triples(trained, KnowledgeGraph(graph.entities, graph.relations, empty))
+    wrong = trained.params | {"entity": trained.params["entity"].at[2].set(np.nan)}
+    with pytest.raises(ArgumentError, match="`trained` must give scores that are finite"):
+        scored_triples(replace(trained, params=wrong), graph)

@@ -6,7 +6,7 @@ import pytest
 
 from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph, seen_part
-from owkg.models import model
+from owkg.models import Trained, model
 from owkg.ranks.unseen import about_unseen
 
 ENTITIES, RELATIONS = tuple("abcdefgh"), ("r", "s")
@@ -40,9 +40,9 @@ def test_drop_and_last(labels, filters):
     entities, relations = labels
     seen = seen_part(GRAPH, entities, relations)
     assert seen.entities == tuple(entities)
-    params, _ = MODEL.init(jax.random.key(0), len(entities), len(relations))
-    dropped = ranks(MODEL, params, {}, seen, filter_splits=filters, score=True)
-    last = ranks(MODEL, params, {}, GRAPH, seen=seen, filter_splits=filters, score=True)
+    trained = Trained(MODEL, *MODEL.init(jax.random.key(0), len(entities), len(relations)))
+    dropped = ranks(trained, seen, filter_splits=filters, score=True)
+    last = ranks(trained, GRAPH, seen=seen, filter_splits=filters, score=True)
     triple = ["head", "relation", "tail", "side"]
     # What the model has seen has the same ranks, and stands in the order of the graph.
     is_seen = last["head"].is_in(list(entities)) & last["tail"].is_in(list(entities))
@@ -73,11 +73,11 @@ def test_drop_and_last(labels, filters):
 def test_a_model_that_has_seen_no_triple_of_the_split():
     one = GRAPH._replace(splits=GRAPH.splits | {"test": np.array([[7, 0, 7]], np.int32)})
     seen = seen_part(one, "ab", "rs")
-    params, _ = MODEL.init(jax.random.key(0), 2, 2)
-    table = ranks(MODEL, params, {}, one, seen=seen, filter_splits=[])
+    trained = Trained(MODEL, *MODEL.init(jax.random.key(0), 2, 2))
+    table = ranks(trained, one, seen=seen, filter_splits=[])
     assert table.select("optimistic", "pessimistic", "candidates").rows() == [(3, 3, 3)] * 2
     with pytest.raises(ValueError, match="`split` must have triples to rank, got 'test', which has none"):
-        ranks(MODEL, params, {}, seen)
+        ranks(trained, seen)
 
 
 @pytest.mark.parametrize(

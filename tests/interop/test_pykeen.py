@@ -123,7 +123,7 @@ def test_embeddings_and_states(trained, tmp_path):
     for ending in (".npz", ".safetensors"):
         found.write(path := tmp_path / f"model{ending}")
         again = import_embeddings(path, graph, found.model)  # the file says the norm
-        same(RankTable.of(ranks(*again, graph)), result)
+        same(RankTable.of(ranks(again, graph)), result)
     labels = {"entities": graph.entities, "relations": graph.relations}
     state = result.model.state_dict()
     options = {"norm": int(result.model.interaction.p)} if kind == "TransE" else {}

@@ -9,6 +9,7 @@ import pytest
 import owkg
 from owkg.interop import LIBRARIES, embeddings_of_state, pykeen, ranks_of_state, read_state
 from owkg.kg import KnowledgeGraph
+from owkg.models import MODELS
 
 RNG = np.random.default_rng(0)
 N, R, D = 30, 4, 6
@@ -45,7 +46,7 @@ TRANSE_NORMS = {"pykeen": 1, "pyg": 1, "torchkge": 2, "openke": 1, "libkge": 1, 
 
 
 def test_the_norm_of_a_pykeen_state_is_to_be_given():
-    state = dict(zip(LIBRARIES["pykeen"].real, (normal(N, D), normal(R, D)), strict=True))
+    state = dict(zip(LIBRARIES["pykeen"], (normal(N, D), normal(R, D)), strict=True))
     with pytest.raises(ValueError, match="`norm` must be given: a state of pykeen's TransE does not hold it"):
         found(state, "pykeen", "transe")
 
@@ -53,8 +54,8 @@ def test_the_norm_of_a_pykeen_state_is_to_be_given():
 def test_real_models_of_every_library():
     entity, relation = normal(N, D), normal(R, D)
     unit = lambda x, p: x / np.linalg.norm(x, p, axis=-1, keepdims=True)  # noqa: E731
-    for name, library in LIBRARIES.items():
-        state = dict(zip(library.real, (entity, relation), strict=True))
+    for name, arrays in LIBRARIES.items():
+        state = dict(zip(arrays, (entity, relation), strict=True))
         assert found(state, name, "distmult") == tails(lambda h, r: (entity[h] * relation[r]) @ entity.T), (
             name
         )
@@ -74,16 +75,19 @@ def test_real_models_of_every_library():
 
 
 def stored(library, model, entity, relation):
-    """A state as the library stores complex numbers."""
-    own = LIBRARIES[library]
-    if model in own.halves or library == "dglke":
-        halves = [np.concatenate([x.real, x.imag], 1) for x in (entity, relation)]
-        return dict(zip(own.real, halves, strict=True))
-    if model in own.pairs:
-        pairs = [np.stack([x.real, x.imag], -1).reshape(len(x), -1) for x in (entity, relation)]
-        return dict(zip(own.real, pairs, strict=True))
-    parts = (entity.real, entity.imag, relation.real, relation.imag)
-    return dict(zip(own.parts, parts, strict=True))
+    """A state as the library stores complex numbers; relations may be real."""
+    peer, rows = MODELS[model].peers[library], []
+    names = peer.arrays or LIBRARIES[library]
+    for array in (entity, relation):
+        if not np.iscomplexobj(array):
+            rows.append(array)
+        elif len(names) > 2:
+            rows += [array.real, array.imag]
+        elif peer.layout == "real-imaginary":
+            rows.append(np.concatenate([array.real, array.imag], 1))
+        else:
+            rows.append(np.stack([array.real, array.imag], -1).reshape(len(array), -1))
+    return dict(zip(names, rows, strict=True))
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -93,25 +97,19 @@ def test_complex(library):
     assert found(stored(library, "complex", entity, relation), library, "complex") == expected
 
 
-@pytest.mark.parametrize("library", [name for name in LIBRARIES if name != "torchkge"])
+@pytest.mark.parametrize("library", MODELS["rotate"].peers)
 def test_rotate(library):
-    own, entity = LIBRARIES[library], complexes(N, D)
+    peer, entity = MODELS["rotate"].peers[library], complexes(N, D)
     phase = RNG.uniform(-1, 1, (R, D)).astype(np.float32)
-    p = own.norm[1]
 
     def score(h, r):
         apart = entity[h] * np.exp(1j * phase[r]) - entity
-        return -np.abs(apart).sum(1) if p == 1 else -np.linalg.norm(apart, axis=1)
+        return -np.abs(apart).sum(1) if peer.norm == 1 else -np.linalg.norm(apart, axis=1)
 
-    state = stored(library, "rotate", entity, np.exp(1j * phase)) if own.pairs else None
-    if state is None:
-        first = own.parts[:2] if own.parts and not own.halves else ()
-        state = dict(zip(first, (entity.real, entity.imag), strict=True)) if first else {}
-        if not first:
-            state[own.real[0]] = np.concatenate([entity.real, entity.imag], 1)
-        # "scaled": radians when times pi dim / (margin + 2).
-        state[own.real[1]] = phase * ((9 + 2) / D / np.pi) if own.phases == "scaled" else phase
-    options = {"margin": 9.0} if own.phases == "scaled" else {}
+    # "scaled": radians when times pi dim / (margin + 2).
+    relations = {"complex": np.exp(1j * phase), "phases": phase, "scaled": phase * ((9 + 2) / D / np.pi)}
+    state = stored(library, "rotate", entity, relations[peer.relation_layout])
+    options = {"margin": 9.0} if peer.relation_layout == "scaled" else {}
     assert found(state, library, "rotate", **options) == tails(score)
 
 
@@ -200,7 +198,7 @@ def test_a_pykeen_norm_that_is_not_scored_here_is_refused(norm):
 
 def test_double_precision_is_of_the_scores():
     """TransE of PyG: float32 embeddings at length 1, distances added up in float64."""
-    state = dict(zip(LIBRARIES["pyg"].real, (normal(N, D), normal(R, D)), strict=True))
+    state = dict(zip(LIBRARIES["pyg"], (normal(N, D), normal(R, D)), strict=True))
     table = ranks_of_state(state, "pyg", "transe", GRAPH, norm=1)
     entity, relation = state["node_emb.weight"], state["rel_emb.weight"].astype(np.float64)
     entity = (entity / np.linalg.norm(entity, 1, axis=1, keepdims=True)).astype(np.float64)

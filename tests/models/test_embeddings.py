@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from owkg.kg import KnowledgeGraph, read_graph
-from owkg.models import import_embeddings, model, read_embeddings, score, score_all, write_embeddings
+from owkg.models import Trained, import_embeddings, model, read_embeddings, score, score_all, write_embeddings
 
 GRAPH = KnowledgeGraph(("a", "b", "ü"), ("r", "s"), {})
 ENTITY = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
@@ -35,9 +35,10 @@ def _write(path, *, labels=LABELS, **arrays):
 @FORMS
 def test_rows_come_in_the_order_of_the_graph(tmp_path, form):
     path = _write(tmp_path / f"e.{form}", relation_inverse=-RELATION)
-    built, params, statistics = import_embeddings(path, GRAPH, "transe", norm=2)
-    assert (built.config.dim, built.config.norm, built.config.reciprocal) == (4, 2, True)
-    assert statistics == {}
+    found = import_embeddings(path, GRAPH, "transe", norm=2)
+    config, params = found.model.config, found.params
+    assert (config.dim, config.norm, config.reciprocal) == (4, 2, True)
+    assert found.statistics == {}
     assert (params["entity"] == ENTITY[[1, 2, 0]]).all()
     assert (params["relation"] == np.concatenate([RELATION[::-1], -RELATION[::-1]])).all()
 
@@ -57,21 +58,23 @@ def test_rows_come_in_the_order_of_the_graph(tmp_path, form):
 )
 def test_what_is_written_comes_back_also_in_another_order(tmp_path, form, name, options):
     built = model(name, **options)
-    params, statistics = built.init(jax.random.key(0), 3, 2)
+    begun = Trained(built, *built.init(jax.random.key(0), 3, 2))
+    params = begun.params
     if "entity_bias" in params:
         params["entity_bias"] = jnp.arange(3.0)
     path = tmp_path / "new" / f"e.{form}"
-    write_embeddings(path, built, params, statistics, entities=GRAPH.entities, relations=GRAPH.relations)
-    again, same, same_statistics = import_embeddings(path, GRAPH, name)  # the file says the options
-    assert again is built
+    write_embeddings(path, begun, entities=GRAPH.entities, relations=GRAPH.relations)
+    again = import_embeddings(path, GRAPH, name)  # the file says the options
+    same = again.params
+    assert again.model is built
     assert same.keys() == params.keys()
-    assert statistics.keys() == same_statistics.keys()
+    assert begun.statistics.keys() == again.statistics.keys()
     assert all((same[key] == params[key]).all() for key in params)
     turned = KnowledgeGraph(GRAPH.entities[::-1], GRAPH.relations[::-1], {})
     other = import_embeddings(path, turned, name, **options)
     np.testing.assert_allclose(
-        score_all(*other, [0, 2], [0, 1], "head")[:, ::-1],
-        score_all(built, params, statistics, [2, 0], [1, 0], "head"),
+        score_all(other, [0, 2], [0, 1], "head")[:, ::-1],
+        score_all(begun, [2, 0], [1, 0], "head"),
         rtol=1e-5,
         atol=1e-6,
     )
@@ -285,14 +288,14 @@ def test_the_file_is_not_named_where_an_option_is_wrong(tmp_path):
 
 def test_what_the_file_says_of_its_model_holds(tmp_path):
     built = model("transe", dim=4, norm=2)
-    params, statistics = built.init(jax.random.key(0), 3, 2)
+    begun = Trained(built, *built.init(jax.random.key(0), 3, 2))
     path = tmp_path / "e.npz"
-    write_embeddings(path, built, params, statistics, entities=GRAPH.entities, relations=GRAPH.relations)
-    assert import_embeddings(path, GRAPH, "transe", norm=2)[0] is built
+    write_embeddings(path, begun, entities=GRAPH.entities, relations=GRAPH.relations)
+    assert import_embeddings(path, GRAPH, "transe", norm=2).model is built
     with pytest.raises(ValueError, match="says that it is of transe, not of distmult"):
         import_embeddings(path, GRAPH, "distmult")
     with pytest.warns(UserWarning, match="says that norm is 2; it is taken to be 1"):
-        assert import_embeddings(path, GRAPH, "transe", norm=1)[0] is model("transe", dim=4)
+        assert import_embeddings(path, GRAPH, "transe", norm=1).model is model("transe", dim=4)
     for text in ("[]", "{", "[" * 100_000):
         with np.load(path) as held:
             np.savez(tmp_path / "bad.npz", **{**held, "options": np.array(text)})
@@ -302,9 +305,9 @@ def test_what_the_file_says_of_its_model_holds(tmp_path):
 
 def test_labels_to_write_are_counted(tmp_path):
     built = model("distmult", dim=2)
-    params, statistics = built.init(jax.random.key(0), 3, 2)
+    begun = Trained(built, *built.init(jax.random.key(0), 3, 2))
     with pytest.raises(ValueError, match="`relations` must be 2 labels, one a row, got 4"):
-        write_embeddings(tmp_path / "e.npz", built, params, statistics, entities="abc", relations="rstu")
+        write_embeddings(tmp_path / "e.npz", begun, entities="abc", relations="rstu")
     assert not list(tmp_path.iterdir())
 
 
@@ -312,7 +315,7 @@ def test_labels_to_write_are_counted(tmp_path):
 def test_published_embeddings_score_by_their_formula(owkg_data, name):
     graph = read_graph(owkg_data / name)
     path = owkg_data / "checkpoints" / f"{name}_transe.npz"
-    built, params, statistics = import_embeddings(path, graph, "transe", norm=1)
+    found = import_embeddings(path, graph, "transe", norm=1)
     with np.load(path, allow_pickle=False) as file:
         row = {label: file["entity"][i].astype(np.float64) for i, label in enumerate(file["entity_labels"])}
         both = [
@@ -323,6 +326,6 @@ def test_published_embeddings_score_by_their_formula(owkg_data, name):
     labels = [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in triples]
     tails = [-np.abs(row[h] + both[0][r] - row[t]).sum() for h, r, t in labels]
     heads = [-np.abs(row[t] + both[1][r] - row[h]).sum() for h, r, t in labels]
-    np.testing.assert_allclose(score(built, params, statistics, *triples.T), tails, rtol=1e-5)
-    every = score_all(built, params, statistics, triples[:, 2], triples[:, 1], "head")
+    np.testing.assert_allclose(score(found, *triples.T), tails, rtol=1e-5)
+    every = score_all(found, triples[:, 2], triples[:, 1], "head")
     np.testing.assert_allclose(every[np.arange(20), triples[:, 0]], heads, rtol=1e-5)

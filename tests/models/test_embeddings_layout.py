@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 from owkg.evaluation import ranks
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import metric, pykeen_key, report
-from owkg.models import import_embeddings, model, read_embeddings, score, write_embeddings
+from owkg.models import Trained, import_embeddings, model, read_embeddings, score, write_embeddings
 
 GRAPH = KnowledgeGraph(("a", "b", "c"), ("r", "s"), {})
 LABELS = {"entity_labels": np.array(["b", "c", "a"]), "relation_labels": np.array(["s", "r"])}
@@ -57,8 +57,9 @@ def test_complex_embeddings(tmp_path, form, said_by):
     change, layout = FORMS[form]
     more = {} if layout is None or said_by == "option" else {"layout": np.array(layout)}
     path = saved(tmp_path, change(ENTITY), change(RELATION), relation_inverse=change(-RELATION), **more)
-    built, params, _ = import_embeddings(path, GRAPH, "complex", layout=None if more else layout)
-    assert (built.config.dim, built.config.reciprocal) == (4, True)
+    found = import_embeddings(path, GRAPH, "complex", layout=None if more else layout)
+    config, params = found.model.config, found.params
+    assert (config.dim, config.reciprocal) == (4, True)
     np.testing.assert_array_equal(params["entity"], halves(ENTITY)[[2, 0, 1]])
     rows = np.concatenate([halves(RELATION)[::-1], -halves(RELATION)[::-1]])
     np.testing.assert_array_equal(params["relation"], rows)
@@ -68,7 +69,7 @@ def test_complex_embeddings_in_safetensors(tmp_path):
     labels = {name: json.dumps(texts.tolist()) for name, texts in LABELS.items()}
     arrays = {"entity": interleaved(ENTITY), "relation": interleaved(RELATION)}
     save_file(arrays, tmp_path / "e.safetensors", labels | {"layout": "interleaved"})
-    _, params, _ = import_embeddings(tmp_path / "e.safetensors", GRAPH, "complex")
+    params = import_embeddings(tmp_path / "e.safetensors", GRAPH, "complex").params
     np.testing.assert_array_equal(params["entity"], halves(ENTITY)[[2, 0, 1]])
 
 
@@ -94,21 +95,22 @@ def test_rotations(tmp_path, form, norm):
     entity, layout = (halves(ENTITY), "real-imaginary") if form == "real-imaginary" else (ENTITY, None)
     path = saved(tmp_path, entity, relation)
     options = {"layout": layout, "relation_layout": said, "norm": norm}
-    scorer = import_embeddings(path, GRAPH, "rotate", **options)
-    found = score(*scorer, *np.ogrid[:3, :2, :3])
+    trained = import_embeddings(path, GRAPH, "rotate", **options)
+    found = score(trained, *np.ogrid[:3, :2, :3])
     np.testing.assert_allclose(found, rotated(norm), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["complex", "rotate"])
 def test_what_is_written_says_its_layout(tmp_path, name):
     built = model(name, dim=4)
-    params, statistics = built.init(jax.random.key(0), 3, 2)
+    trained = Trained(built, *built.init(jax.random.key(0), 3, 2))
+    params = trained.params
     for path in (tmp_path / "e.npz", tmp_path / "e.safetensors"):
-        write_embeddings(path, built, params, statistics, entities="abc", relations="rs")
+        write_embeddings(path, trained, entities="abc", relations="rs")
         found = read_embeddings(path)
         assert found.layout == "real-imaginary"
         assert found.relation_layout == ("scaled" if name == "rotate" else None)
-        _, again, _ = import_embeddings(path, GRAPH, name)
+        again = import_embeddings(path, GRAPH, name).params
         assert all((again[key] == params[key]).all() for key in params)
         with pytest.raises(ValueError, match="says that it is real-imaginary, but `layout` is interleaved"):
             import_embeddings(path, GRAPH, name, layout="interleaved")
@@ -210,8 +212,8 @@ def test_models_of_pykeen_reach_its_own_metrics(name, options):
         splits = {split: file[split].astype(np.int32) for split in ("train", "valid", "test")}
         graph = KnowledgeGraph(tuple(file["entities"].tolist()), tuple(file["relations"].tolist()), splits)
     expected = json.loads((DATA / "metrics.json").read_text())["metrics"][name]
-    scorer = import_embeddings(DATA / f"{name}.npz", graph, name, **options)
-    table = ranks(*scorer, graph)
+    trained = import_embeddings(DATA / f"{name}.npz", graph, name, **options)
+    table = ranks(trained, graph)
     names = {key.rpartition(".")[2] for key in expected}
     found = report(
         table, [metric(name) for name in sorted(names)], sides=("head", "tail", "both"), level=None

@@ -6,7 +6,7 @@ import pytest
 
 from owkg.models import initial
 
-LAWS = {"normal": initial.normal, "uniform": initial.uniform}
+LAWS = {"normal": initial.normal, "uniform": initial.uniform_within}
 
 
 @pytest.fixture(params=LAWS)

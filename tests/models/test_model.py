@@ -4,24 +4,24 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from owkg.models import model, score, score_all
+from owkg.models import Trained, model, score, score_all
 
 COMPLEX = model("complex", dim=3)
-PARAMS, _ = COMPLEX.init(jax.random.key(0), 5, 2)
+TRAINED = Trained(COMPLEX, *COMPLEX.init(jax.random.key(0), 5, 2))
 
 
 def test_triples_of_any_shape():
-    got = score(COMPLEX, PARAMS, {}, jnp.zeros((2, 1), int), 1, [0, 3, 4])
+    got = score(TRAINED, jnp.zeros((2, 1), int), 1, [0, 3, 4])
     assert got.shape == (2, 3)
-    assert score(COMPLEX, PARAMS, {}, 0, 1, 2).shape == ()
-    assert score(COMPLEX, PARAMS, {}, 0, 1, 3) == got[1, 1]
+    assert score(TRAINED, 0, 1, 2).shape == ()
+    assert score(TRAINED, 0, 1, 3) == got[1, 1]
 
 
 def test_scores_are_traced():
     def total(params, head):
-        return score(COMPLEX, params, {}, head, 0, 1).sum()
+        return score(Trained(COMPLEX, params), head, 0, 1).sum()
 
-    slope = jax.jit(jax.grad(total))(PARAMS, jnp.array([0, 2]))
+    slope = jax.jit(jax.grad(total))(TRAINED.params, jnp.array([0, 2]))
     assert float(jnp.abs(slope["entity"][2]).sum()) > 0
     assert float(jnp.abs(slope["entity"][4]).sum()) == 0
 
@@ -39,7 +39,7 @@ def test_scores_are_traced():
 )
 def test_ids_that_are_none(triple, message):
     with pytest.raises(ValueError, match=message):
-        score(COMPLEX, PARAMS, {}, *triple)
+        score(TRAINED, *triple)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_ids_that_are_none(triple, message):
 )
 def test_queries_that_are_none(query, message):
     with pytest.raises(ValueError, match=message):
-        score_all(COMPLEX, PARAMS, {}, *query)
+        score_all(TRAINED, *query)

@@ -3,6 +3,7 @@
 import cmath
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from owkg.models import MODELS, Model, model, score, score_all
+from owkg.models import MODELS, Model, Trained, model, score, score_all
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -190,12 +191,12 @@ def scores(case):
 
     @jax.jit
     def forms(params, statistics):
-        each = partial(score, built, params, statistics)
-        every = partial(score_all, built, params, statistics)
+        own = Trained(built, params, statistics)
+        each, every = partial(score, own), partial(score_all, own)
         shards = [every(H, R, "tail", ids) for ids in ([0, 1, 2], [3, 4, 5, 6])]
         if built.config.reciprocal:
             inverse = params | {"relation": jnp.roll(params["relation"], M, axis=0)}
-            asked = score_all(built, inverse, statistics, T, R, "tail")
+            asked = score_all(replace(own, params=inverse), T, R, "tail")
         else:
             asked = each(np.arange(N), R[:, None], T[:, None])
         narrow = {key: array.astype(jnp.bfloat16) for key, array in params.items()}
@@ -208,8 +209,8 @@ def scores(case):
             "heads": every(T, R, "head"),
             "heads otherwise": asked,
             "narrow query": built.query(narrow, statistics, H, R, "tail")[0],
-            "narrow": score_all(built, narrow, statistics, H, R, "tail"),
-            "rounded": score_all(built, rounded, statistics, H, R, "tail"),
+            "narrow": score_all(replace(own, params=narrow), H, R, "tail"),
+            "rounded": score_all(replace(own, params=rounded), H, R, "tail"),
         }
 
     return forms(case.params, case.statistics)
@@ -291,7 +292,7 @@ def test_both_forms_of_the_similarity_have_the_same_gradients(case):
 
 def test_many_sets_of_parameters_at_once(case):
     def scored(key):
-        return score_all(case.built, *case.built.init(key, N, M), H, R, "head")
+        return score_all(Trained(case.built, *case.built.init(key, N, M)), H, R, "head")
 
     # The other one key after the other.
     every, alone = jax.jit(lambda keys: (jax.vmap(scored)(keys), jax.lax.map(scored, keys)))(

@@ -5,11 +5,7 @@ import re
 import pytest
 
 from owkg.models import MODELS
-from owkg.train import DEFAULTS, changed, config_text, read_config, training
-
-
-def test_every_model_has_defaults():
-    assert DEFAULTS.keys() == MODELS.keys()
+from owkg.train import changed, config_text, read_config, training
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -33,7 +33,7 @@ def test_every_model_learns_its_facts_by_heart(chain, name):
     for side in ("head", "tail"):
         known = known_answers(facts, side, num_entities=18, num_relations=3)
         model = training(name, **settings).built()
-        ranks = rank_arrays(model, last.state.params, last.state.statistics, facts, side, known=known)
+        ranks = rank_arrays(last.state.trained(model), facts, side, known=known)
         assert np.mean(1 / ranks.pessimistic) > 0.95
 
 

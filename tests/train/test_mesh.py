@@ -44,9 +44,10 @@ import json, sys
 import jax, numpy as np
 from owkg.kg import KnowledgeGraph
 from owkg.train import training
-from owkg.train.layout import everywhere, layout_of, whole
+from owkg.train.layout import on_all, layout_of, unpadded_on_all
 from owkg.train.queries import queries
-from owkg.train.step import advance, init_state, ordered, rates
+from owkg.train.step import advance, orders_of
+from owkg.train.state import init_state, rates
 
 jax.config.update("jax_disable_most_optimizations", True)
 
@@ -59,15 +60,15 @@ def begun(graph, config, devices):
     layout = layout_of(config, graph.num_entities, devices)
     (parts, sizes), numbers = queries(graph, config), rates(config)
     if layout is not None:
-        parts, numbers = everywhere(layout, (parts, numbers))
+        parts, numbers = on_all(layout, (parts, numbers))
     state = init_state(config, sizes, numbers, layout)
-    arguments = ordered(numbers, 0, asked=sizes.queries), parts, numbers
+    arguments = orders_of(numbers, 0, asked=sizes.queries), parts, numbers
     return layout, sizes, state, advance(config, sizes, layout), arguments
 
 def end(graph, config, devices, steps=7):
     layout, sizes, state, run, arguments = begun(graph, config, devices)
     state = run(state, 0, min(steps, sizes.per_epoch), *arguments)
-    of_tables = whole(layout, (state.params, state.optimiser, state.statistics))
+    of_tables = unpadded_on_all(layout, (state.params, state.optimiser, state.statistics))
     return jax.tree.map(np.array, (of_tables, state.loss))
 
 def memory(config, num_entities, devices):
@@ -132,8 +133,10 @@ def test_two_processes_killed_and_resumed(ring, tmp_path):
     assert at < one.path["step"].max() == several.path["step"].max()
     assert difference(run, tmp_path / "one") < 1e-6
     assert several.step == one.step
-    for name in one.params:
-        np.testing.assert_allclose(several.params[name], one.params[name], rtol=1e-4, atol=1e-5)
+    for name in one.trained.params:
+        np.testing.assert_allclose(
+            several.trained.params[name], one.trained.params[name], rtol=1e-4, atol=1e-5
+        )
     assert json.loads((run / "metadata.json").read_text())["processes"] == 2
 
 

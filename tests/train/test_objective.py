@@ -10,8 +10,8 @@ from owkg.kg import KnowledgeGraph
 from owkg.models import SIDES
 from owkg.train import training
 from owkg.train.objective import objective, powers
-from owkg.train.queries import queries, taken
-from owkg.train.step import direction, init_state, rate_factor, rates
+from owkg.train.queries import queries, some_queries
+from owkg.train.state import direction, init_state, rate_factor, rates
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -23,7 +23,7 @@ def stepped(ring, config, *, rows):
     state = init_state(config, sizes, numbers)
     counts = (jnp.ones(len(rows), bool),) * 2
     batches = tuple(
-        taken(part, jnp.asarray(list(rows)), count) for part, count in zip(parts, counts, strict=True)
+        some_queries(part, jnp.asarray(list(rows)), count) for part, count in zip(parts, counts, strict=True)
     )
     model = config.built()
     key = jax.random.key(7)

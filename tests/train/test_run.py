@@ -49,7 +49,7 @@ def bits(state):
 
 
 def of_run(run):
-    return bits((run.params, run.statistics))
+    return bits((run.trained.params, run.trained.statistics))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -149,7 +149,7 @@ def test_interrupted_and_resumed(ring, tmp_path, number, code, message):
     graph = read_graph(tmp_path / "graph")
     at = load_run(run, step="last")
     *_, undisturbed = snapshots(graph, changed(config, steps=step))
-    assert bits(at.params) == bits(undisturbed.state.params)
+    assert bits(at.trained.params) == bits(undisturbed.state.params)
 
 
 def test_a_run_stays_until_the_one_that_replaces_it_has_a_checkpoint(ring, tmp_path):
@@ -228,7 +228,7 @@ def test_validation_looks_at_train_and_valid_only(ring, tmp_path):
     reciprocal = []
     for side in ("head", "tail"):
         known = known_answers(facts, side, num_entities=20, num_relations=3)
-        ranks = rank_arrays(run.model, run.params, run.statistics, ring.splits["valid"], side, known=known)
+        ranks = rank_arrays(run.trained, ring.splits["valid"], side, known=known)
         assert (ranks.optimistic == ranks.pessimistic).all()
         reciprocal.extend(1 / ranks.optimistic)
     assert row["valid_mrr"][0] == pytest.approx(np.mean(reciprocal), rel=1e-6)
@@ -238,8 +238,8 @@ def test_a_watch_sees_what_a_run_to_there_ends_with(ring, tmp_path):
     config = changed(CONFIGS["complex"], valid_every=0)
     seen = {}
 
-    def watch(step, params, statistics):
-        seen[step] = bits((params, statistics))
+    def watch(step, trained):
+        seen[step] = bits((trained.params, trained.statistics))
 
     plain = train(ring, config, tmp_path / "plain")
     watched = train(ring, config, tmp_path / "run", watch=watch, watched=[plain.step, 1, 4])

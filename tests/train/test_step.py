@@ -11,7 +11,8 @@ from owkg.kg import KnowledgeGraph
 from owkg.train import loop, train_many, training
 from owkg.train.loop import call_steps, snapshots
 from owkg.train.queries import queries
-from owkg.train.step import advance, init_state, ordered, rates
+from owkg.train.state import init_state, rates
+from owkg.train.step import advance, orders_of
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -34,7 +35,7 @@ def walked(graph, config, stops):
     run, found = advance(config, sizes), [jax.tree.map(np.array, state)]
     for start, stop in pairwise([0, *stops]):
         for step in range(start, stop):
-            orders = ordered(numbers, step // sizes.per_epoch, asked=sizes.queries)
+            orders = orders_of(numbers, step // sizes.per_epoch, asked=sizes.queries)
             state = run(state, step, step + 1, orders, parts, numbers)
         found.append(jax.tree.map(np.array, state))
     return found
@@ -213,9 +214,9 @@ def test_no_step_puts_queries_in_order(ring, model):
     config = training(model, dim=2, num_negatives=2)
     parts, sizes = queries(ring, config)
     numbers = rates(config)
-    orders = ordered(numbers, 0, asked=sizes.queries)
+    orders = orders_of(numbers, 0, asked=sizes.queries)
     state = init_state(config, sizes, numbers)
-    assert "stablehlo.sort" in ordered.lower(numbers, 0, asked=sizes.queries).as_text()
+    assert "stablehlo.sort" in orders_of.lower(numbers, 0, asked=sizes.queries).as_text()
     assert "stablehlo.sort" not in advance(config, sizes).lower(state, 0, 1, orders, parts, numbers).as_text()
 
 
@@ -227,7 +228,7 @@ def test_negatives_are_drawn_once_and_not_by_every_kernel_that_reads_them(ring, 
     )
     parts, sizes = queries(ring, config)
     numbers = rates(config)
-    orders, state = ordered(numbers, 0, asked=sizes.queries), init_state(config, sizes, numbers)
+    orders, state = orders_of(numbers, 0, asked=sizes.queries), init_state(config, sizes, numbers)
     program = advance(config, sizes).lower(state, 0, 1, orders, parts, numbers).as_text()
     assert program.count("stablehlo.optimization_barrier") == len(parts)
 
@@ -238,9 +239,9 @@ def test_an_epoch_is_put_in_order_once(ring, monkeypatch, epochs, record_every):
 
     def counted(numbers, epoch, **sizes):
         asked.append(epoch)
-        return ordered(numbers, epoch, **sizes)
+        return orders_of(numbers, epoch, **sizes)
 
-    monkeypatch.setattr(loop, "ordered", counted)
+    monkeypatch.setattr(loop, "orders_of", counted)
     config = training("distmult", dim=2, epochs=epochs, record_every=record_every, batch_size=8, **STILL)
     list(snapshots(ring, config, chunk_steps=2))
     assert asked == [*range(epochs)]

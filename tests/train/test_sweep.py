@@ -16,7 +16,7 @@ def test_together_as_apart(ring, model):
         *_, last = snapshots(ring, run.config)
         assert run.step == last.step
         for name, array in last.state.params.items():
-            np.testing.assert_allclose(run.params[name], array, rtol=2e-3, atol=2e-5)
+            np.testing.assert_allclose(run.trained.params[name], array, rtol=2e-3, atol=2e-5)
         np.testing.assert_allclose(run.path["loss"], [row["loss"] for row in last.rows], rtol=1e-4)
 
 
@@ -36,7 +36,7 @@ def test_one_that_fails_stops_no_other(ring):
     assert bad.failed is not None
     assert 0 < bad.failed < 6
     assert len(bad.path) <= bad.failed
-    assert all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(good.params))
+    assert all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(good.trained.params))
 
 
 @pytest.mark.parametrize("rate", [1e10, 1e18, 1e30])

@@ -188,8 +188,8 @@ def _scored(given: Any, *, split: str, **options: Any) -> tuple[Any, list[str]]:
     from owkg.evaluation import scored_triples
 
     scorer, notes = scorer_of(given, "error")
-    with naming({"params": f"{given.path}: its parameters"}):
-        table = scored_triples(*scorer[:4], split=split, **options)
+    with naming({"trained": f"{given.path}: its parameters"}):
+        table = scored_triples(scorer.trained, scorer.graph, split=split, **options)
     if options["negatives"] or f"{split}_negatives" not in scorer.graph.splits:
         how = options["negatives"] or "uniform"
         notes.append(f"negative triples are drawn ({how}, seed {options['seed']}): some may be missing facts")

@@ -208,9 +208,9 @@ def evaluate(
         splits = default_filters(scorer.graph, split) if filters is None else filters
         asked, about = _asked(scorer, queries, split, splits, unseen)
         bar = progress("Ranking" if of_seed is None else f"Ranking, seed {of_seed}", "ranks")
-        with bar as update, naming({"params": f"{one.path}: its parameters"}):
+        with bar as update, naming({"trained": f"{one.path}: its parameters"}):
             table = ranks(
-                *scorer[:3],
+                scorer.trained,
                 scorer.seen if unseen == "drop" else scorer.graph,
                 seen=None if unseen == "drop" else scorer.seen,
                 split=split,
@@ -240,7 +240,7 @@ def evaluate(
 
         count = write_lists(
             lists,
-            *scorer[:3],
+            scorer.trained,
             scorer.seen,
             split=split,
             sides=_names(sides),

@@ -9,7 +9,6 @@ from owkg.terminal.tables import console, new_table
 def models(form: OutputFormat = Format.TABLE) -> None:
     """The embedding models: score, source, options by default; as JSON, also how they are trained."""
     from owkg.models import MODELS
-    from owkg.train import DEFAULTS
 
     if form is Format.JSON:
         rows = [
@@ -18,7 +17,7 @@ def models(form: OutputFormat = Format.TABLE) -> None:
                 "equation": kind.equation,
                 "source": kind.source,
                 "options": kind.options,
-                "training": DEFAULTS[name],
+                "training": dict(kind.training),
             }
             for name, kind in MODELS.items()
         ]

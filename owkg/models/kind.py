@@ -1,0 +1,161 @@
+"""What a kind of model is: all that is asked of it elsewhere, as data."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import NamedTuple
+
+import jax
+
+from owkg import checks
+from owkg.errors import ArgumentError
+from owkg.models.model import Model
+
+
+class Peer(NamedTuple):
+    """How another library holds a kind of model.
+
+    Attributes:
+        named: the class there, where models themselves are taken.
+        arrays: names of its arrays in a state: entities and relations; or real and imaginary parts of
+            entities, then relations; or both parts of both. None of them: those of the library.
+        layout: how real numbers make complex ones (`owkg.models.import_embeddings`).
+        relation_layout: what relations are, of rotations.
+        norm: of the distance, by default, where the kind has the option; 0: a setting there, to be given.
+        unit: arrays that are scaled to length 1 where it scores, and the norm of that length; 0: that of the
+            distance.
+    """
+
+    named: str = ""
+    arrays: tuple[str, ...] = ()
+    layout: str | None = None
+    relation_layout: str | None = None
+    norm: int = 1
+    unit: tuple[tuple[str, ...], int] = ((), 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of model.
+
+    Attributes:
+        name: by which it is asked for: a small letter, then small letters, digits and _.
+        config: the frozen dataclass of its options, `dim` and `reciprocal` among them, each with a default.
+        build: from options to the model.
+        equation: of the score.
+        source: the paper.
+        columns: reals of an entity, for each of `dim`.
+        training: what `owkg.train.training` begins with: fields of `owkg.train.Training` and options.
+        peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`; a library that is not
+            named holds it as `Peer()`. None at all: as no other library has it.
+    """
+
+    name: str
+    config: type
+    build: Callable[..., Model]
+    equation: str
+    source: str
+    columns: int = 1
+    training: Mapping[str, object] = field(default_factory=dict)
+    peers: Mapping[str, Peer] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The options, each with what it is by default."""
+        return {one.name: one.default for one in fields(self.config)}
+
+    def made(self, **options: object) -> Model:
+        """The model of some options; of equal ones, the same object.
+
+        Raises:
+            ValueError: if it has no such option, or one is out of range.
+        """
+        for option in options:
+            if option not in self.options:
+                names = ", ".join(self.options)
+                raise ArgumentError(option, f"is no option of {self.name}; its options are {names}.")
+        return _built(self, self.config(**options))
+
+
+@cache
+def _built(kind: Kind, config: object) -> Model:
+    return kind.build(config)
+
+
+def whole_kind(kind: object) -> Kind:
+    """`kind`, if it says all that is asked of it, and its model is what it says.
+
+    Raises:
+        ArgumentError: naming what is missing or wrong.
+    """
+    if not isinstance(kind, Kind):
+        raise ArgumentError("kind", f"must be an `owkg.models.Kind`, got {kind!r}.")
+    if not isinstance(kind.name, str) or not re.fullmatch("[a-z][a-z0-9_]*", kind.name):
+        raise ArgumentError("name", f"must be small letters, digits and _, got {kind.name!r}.")
+    for name in ("equation", "source"):
+        if not isinstance(text := getattr(kind, name), str) or not text:
+            raise ArgumentError(name, f"must be text, got {text!r}.")
+    checks.whole("columns", kind.columns, 1)
+    for name, of in (("training", object), ("peers", Peer)):
+        given = getattr(kind, name)
+        if not isinstance(given, Mapping) or not all(isinstance(one, of) for one in given.values()):
+            raise ArgumentError(name, f"must be a dictionary, of `Peer` for peers, got {given!r}.")
+    _require_options(kind)
+    if not callable(kind.build):
+        raise ArgumentError("build", f"must make a model of options, got {kind.build!r}.")
+    model = kind.made()
+    if not isinstance(model, Model) or (model.name, model.config) != (kind.name, kind.config()):
+        raise ArgumentError("build", f"must give the Model {kind.name!r} of its options, got {model!r}.")
+    params, _ = jax.eval_shape(lambda key: model.init(key, 5, 3), jax.random.key(0))
+    wanted = {"entity": (5, kind.columns * model.config.dim), "relation": (3 + 3 * model.config.reciprocal,)}
+    for name, shape in wanted.items():
+        got = params[name].shape if name in params else "none"
+        if got[: len(shape)] != shape:
+            raise ArgumentError(
+                "build",
+                f"must give a model whose `{name}` is of shape {shape}... for 5 entities and 3 relations, "
+                f"got {got}.",
+            )
+    return kind
+
+
+def _require_options(kind: Kind) -> None:
+    config = kind.config
+    frozen = getattr(getattr(config, "__dataclass_params__", None), "frozen", False)
+    if not isinstance(config, type) or not frozen:
+        raise ArgumentError("config", f"must be a frozen dataclass of options, got {config!r}.")
+    for name in ("dim", "reciprocal"):
+        if name not in kind.options:
+            raise ArgumentError("config", f"must have the option {name}, got {', '.join(kind.options)}.")
+    if bare := [name for name, default in kind.options.items() if default is MISSING]:
+        raise ArgumentError("config", f"must have a default for each option; {bare[0]} has none.")
+
+
+# How models are trained by default: after Sun et al. 2019 (sampled), Lacroix et al. 2018 (factored),
+# Dettmers et al. 2018 and Balazevic et al. 2019 (labelled).
+SAMPLED = {
+    "training_loop": "negatives",
+    "loss": "self_adversarial",
+    "batch_size": 1024,
+    "num_negatives": 128,
+    "subsampling": True,
+    "optimiser": "adam",
+    "learning_rate": 1e-3,
+}
+FACTORED = {
+    "training_loop": "1vsall",
+    "loss": "cross_entropy",
+    "batch_size": 1000,
+    "optimiser": "adagrad",
+    "learning_rate": 0.1,
+    "n3": 0.01,
+}
+LABELLED = {
+    "training_loop": "kvsall",
+    "loss": "bce",
+    "batch_size": 128,
+    "label_smoothing": 0.1,
+    "optimiser": "adam",
+    "learning_rate": 1e-3,
+}

@@ -1,0 +1,129 @@
+"""The state that training changes, and the numbers that move it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from owkg.keys import seeded
+from owkg.models import Model, Params, Statistics, Trained
+from owkg.train.config import Training
+from owkg.train.layout import MeshLayout, padded
+from owkg.train.queries import Sizes
+
+
+class State(NamedTuple):
+    """All that training changes.
+
+    Attributes:
+        params, statistics: of the model.
+        optimiser: of optax.
+        loss: sum over the steps since it was last set to 0.
+        bad: the first step whose loss was not finite, or -1.
+    """
+
+    params: Params
+    statistics: Statistics
+    optimiser: PyTree[Array]
+    loss: Float[Array, "*runs"]
+    bad: Int[Array, "*runs"]
+
+    def trained(self, model: Model) -> Trained:
+        """`model` with the arrays of this state."""
+        return Trained(model, self.params, self.statistics)
+
+
+class Hyperparameters(NamedTuple):
+    """The numbers that runs of one shape may differ in, as in `Training`; each an array of JAX."""
+
+    seed: Array
+    learning_rate: Array
+    n3: Array
+    l2: Array
+    label_smoothing: Array
+
+
+def rates(config: Training) -> Hyperparameters:
+    """The numbers of `config` as arrays."""
+    values = (getattr(config, name) for name in Hyperparameters._fields[1:])
+    return Hyperparameters(jnp.uint32(config.seed), *map(jnp.float32, values))
+
+
+def shape_of(config: Training) -> Training:
+    """`config` but for its `Hyperparameters` and for when it stops to look: what compiled code depends on.
+
+    Penalties of weight 0 are not computed, so it matters whether there are any.
+    """
+    still = {name: getattr(Training, name) for name in ("label_smoothing", "seed", "learning_rate")}
+    looks = ("epochs", "steps", "record_every", "valid_every", "valid_metric", "patience", "checkpoint_every")
+    still |= {name: getattr(Training, name) for name in looks}
+    return replace(config, **still, n3=float(config.n3 > 0), l2=float(config.l2 > 0))
+
+
+def init_state(
+    config: Training, sizes: Sizes, numbers: Hyperparameters, layout: MeshLayout | None = None
+) -> State:
+    """The state before the first step, laid out on the devices of `layout`."""
+    return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations, layout)(numbers)
+
+
+def state_shape(config: Training, num_entities: int, num_relations: int) -> State:
+    """Shapes and types of a state, as `jax.ShapeDtypeStruct`."""
+    return jax.eval_shape(_beginning(shape_of(config), num_entities, num_relations), rates(config))
+
+
+def direction(config: Training) -> optax.GradientTransformation:
+    """What gradients become before they are multiplied by the learning rate.
+
+    Adagrad starts from sums of 0, as in Lacroix et al. 2018; its first gradients can be tiny, and so is eps.
+    """
+    if config.optimiser == "adagrad":
+        return optax.scale_by_rss(initial_accumulator_value=0.0, eps=1e-30)
+    return optax.scale_by_adam() if config.optimiser == "adam" else optax.identity()
+
+
+def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch: int) -> Float[Array, ""]:
+    """The share of the learning rate that holds at `step` (from 0) of `total`, in [0, 1]."""
+    done = step / total
+    warm = jnp.minimum(1.0, (step + 1) / max(1, config.warmup_steps))
+    return (
+        warm
+        * {
+            "constant": jnp.ones(()),
+            "linear": 1 - done,
+            "cosine": (1 + jnp.cos(jnp.pi * done)) / 2,
+            "drop": jnp.where(done < 0.5, 1.0, 0.1),
+            "exponential": jnp.float32(config.decay) ** (step // per_epoch),
+        }[config.schedule]
+    )
+
+
+@cache
+def _beginning(
+    config: Training, num_entities: int, num_relations: int, layout: MeshLayout | None = None
+) -> Callable[[Hyperparameters], State]:
+    def state(numbers: Hyperparameters) -> State:
+        params, statistics = config.built().init(keys_of(numbers)[0], num_entities, num_relations)
+        params = params if layout is None else padded(layout, params)
+        return State(params, statistics, direction(config).init(params), jnp.float32(0), jnp.int32(-1))
+
+    if layout is None:
+        return jax.jit(state)
+    return jax.jit(state, out_shardings=layout.shardings(jax.eval_shape(state, rates(config))))
+
+
+@jax.jit
+def all_finite(params: Params) -> Bool[Array, ""]:
+    """Whether all parameters are finite, and their sums."""
+    return jnp.stack([jnp.isfinite(jnp.sum(x)) for x in jax.tree.leaves(params)]).all()
+
+
+def keys_of(numbers: Hyperparameters) -> tuple[Array, Array, Array]:
+    """Of the initial parameters, of the orders of epochs, of the steps."""
+    initial, order, steps = jax.random.split(seeded(numbers.seed), 3)
+    return initial, order, steps
