@@ -31,9 +31,7 @@ settings.load_profile("owkg")
 # Modules that cannot be checked yet. Either an annotation promises more than the module keeps, or a
 # public function says `int` and answers the rest with a ValueError, which beartype would forestall.
 _UNCHECKED = {
-    "owkg.cli.embeddings.evaluate",  # typer.Context is what typer promises, and not what it gives
-    "owkg.cli.ranks.metrics",  # the same
-    "owkg.cli.options",  # the same
+    "owkg.cli.commands",  # typer.Context is what typer promises, and not what it gives
     "owkg.cli.main",  # `version: bool` is None unless given
     "owkg.judge.compare",  # choices are refused by ValueError
     "owkg.ranks.table",  # refuses by ValueError

@@ -9,7 +9,7 @@ import pytest
 
 from owkg import kg
 from owkg.cli.main import main
-from owkg.cli.ranks.ranks import convert, ranks_app
+from owkg.cli.ranks.ranks import ranks_app
 from owkg.kg import KnowledgeGraph, write_labelled
 from owkg.ranks import rank_table, read_ranks, write_ranks
 
@@ -313,7 +313,7 @@ def test_nothing_is_written_when_a_row_is_bad(call, folder):
     assert not (folder / "out.parquet").exists()
 
 
-(EPILOG,) = (one.epilog or "" for one in ranks_app.registered_commands if one.callback is convert)
+(EPILOG,) = (one.epilog or "" for one in ranks_app.registered_commands if one.callback.__name__ == "convert")
 EXAMPLES = [line for line in EPILOG.splitlines() if line.startswith("owkg ")]
 
 

@@ -1,20 +1,23 @@
 """Output of `owkg compare`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from owkg.cli.output import number, written_together
+from owkg.cli.output import cell, interval, number, written_together
 from owkg.terminal.latex import latex, tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
 from owkg.terminal.tables import line, printed
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _PAIRS = 15
 """Pairs of systems that a table shows; of more, those with the best system."""
 
 
-def write(found: dict[str, Any], out: Path) -> None:
+def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
     """Every table as CSV, and figures: all of them or none."""
     import polars as pl
 
@@ -41,7 +44,7 @@ def write(found: dict[str, Any], out: Path) -> None:
             )
 
 
-def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
+def print_tables(found: "Mapping[str, pl.DataFrame]", ci: float, correction: str, test: str) -> None:
     """Differences first, then the values of each system, then how far qrels and parts agree."""
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
@@ -64,7 +67,13 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
                 "test detects",
                 ["metric", "pairs", "differ", "mean p", "detectable difference"],
                 [
-                    [r["metric"], r["pairs"], r["significant"], f"{r['area']:.3f}", _cell(r["detectable"])]
+                    [
+                        r["metric"],
+                        r["pairs"],
+                        r["significant"],
+                        f"{r['area']:.3f}",
+                        cell(r["detectable"], ".3f"),
+                    ]
                     for r in told.iter_rows(named=True)
                 ],
             )
@@ -81,12 +90,12 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
         printed("", ["metric", *names, "tau, infinitely many queries"], rows)
     if len(found["parts"]):
         table = found["parts"]
-        rows = [[_cell(value) for value in row] for row in table.rows()]
+        rows = [[cell(value, ".3f") for value in row] for row in table.rows()]
         title = "order of systems by part: tau with that of all, and of the first qrels"
         printed(title, table.columns, rows)
 
 
-def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
+def _show_two(qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, test: str) -> None:
     """A line for each metric: both values, their difference, and how sure it is."""
     by_place = {(row["metric"], row["system"]): row["value"] for row in own.iter_rows(named=True)}
     first, second = pairs["first"][0], pairs["second"][0]
@@ -97,7 +106,7 @@ def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
             _difference(row),
             f"{row['p_value']:.3g}",
             _wins(row),
-            _cell(row["effect"]),
+            cell(row["effect"], ".3f"),
         ]
         for row in pairs.iter_rows(named=True)
     ]
@@ -106,7 +115,7 @@ def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
     printed(title, [*heads, "effect"], rows)
 
 
-def _test(values: Any, test: str) -> str:
+def _test(values: "pl.DataFrame", test: str) -> str:
     """The test in words: of systems with seeds it is t over queries and seeds."""
     if "seeds" not in values.columns:
         return f"{test} test"
@@ -116,7 +125,9 @@ def _test(values: Any, test: str) -> str:
     return over if single < 2 else f"{over}; {test} test where both have one"
 
 
-def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, test: str) -> None:
+def _show_pairs(
+    qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, correction: str, test: str
+) -> None:
     """A table for each metric: all pairs, or those with the best system."""
     import polars as pl
 
@@ -140,7 +151,7 @@ def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, te
             line(f"and {more:,} more pairs; --format csv has them")
 
 
-def tidy(found: dict[str, Any]) -> Any:
+def tidy(found: "Mapping[str, pl.DataFrame]") -> "pl.DataFrame":
     """All numbers in one table: a row a value, a difference, or a coefficient with one kind of interval."""
     import polars as pl
     import polars.selectors as cs
@@ -176,7 +187,7 @@ _TIDY = [
 ]
 
 
-def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
+def print_latex(found: "Mapping[str, pl.DataFrame]", ci: float, test: str) -> None:
     r"""Two booktabs tables of each qrels: the values of the systems, and their differences."""
     said = _test(found["values"], test)
     print(f"% {ci:.0%} intervals, p-values of the {said}; needs \\usepackage{{booktabs}}")
@@ -196,7 +207,7 @@ def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
         print(tabular(list(map(latex, head)), cells))
 
 
-def print_markdown(found: dict[str, Any], ci: float, test: str) -> None:
+def print_markdown(found: "Mapping[str, pl.DataFrame]", ci: float, test: str) -> None:
     """The tables of `print_latex` in Markdown."""
     print(f"{ci:.0%} intervals, p-values of the {marked(_test(found['values'], test))}.")
     for caption, head, rows in _for_papers(found):
@@ -217,7 +228,7 @@ _Cell = tuple[dict[str, Any], float, float | None]
 _Rows = list[tuple[tuple[str, ...], list[_Cell]]]
 
 
-def _for_papers(found: dict[str, Any]) -> Iterator[tuple[str, list[str], _Rows]]:
+def _for_papers(found: "Mapping[str, pl.DataFrame]") -> Iterator[tuple[str, list[str], _Rows]]:
     """Caption, columns and rows of each table: names, then (row, value, p-value if it is a difference)."""
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
@@ -265,15 +276,9 @@ def _interval(row: dict[str, Any]) -> str:
         return "no order"
     if low is None or high is None:
         return f"{value:.3f} [some resample has no order]"
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    return interval(value, low, high)
 
 
 def _confidence(coefficients: list[dict[str, Any]]) -> str:
     row = next(row for row in coefficients if row["coefficient"] == "tau")
     return f"[{row['confidence_lower']:.3f}, {row['confidence_upper']:.3f}]"
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,12 +1,11 @@
 """Output of `owkg metrics`: nested JSON, tables for people, LaTeX for papers."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from owkg.cli.output import number
+from owkg.cli.output import number, show
 from owkg.terminal.latex import latex, tabular
 from owkg.terminal.tables import line, new_table, plain, put, shown
 
@@ -50,7 +49,7 @@ def _pykeen(found: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def print_json(found: pl.DataFrame, pykeen: bool) -> None:
+def nested(found: pl.DataFrame, *, pykeen: bool) -> dict[str, Any]:
     """side -> ties -> metric of one model; several models under `models`, groups under `by`.
 
     Args:
@@ -71,10 +70,8 @@ def print_json(found: pl.DataFrame, pykeen: bool) -> None:
 
     models = list(found.group_by(["model"], maintain_order=True))
     if len(models) == 1:
-        printed = of_model(models[0][1])
-    else:
-        printed = {"models": {name: of_model(rows) for (name,), rows in models}}
-    print(json.dumps(printed, indent=2, allow_nan=False))
+        return of_model(models[0][1])
+    return {"models": {name: of_model(rows) for (name,), rows in models}}
 
 
 def _scatter(row: dict[str, Any]) -> str:
@@ -217,7 +214,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
     print(tabular([*keys, *map(latex, names)], lines, len(keys)))
 
 
-def print_listing(form: Any) -> None:
+def print_listing(form: str) -> None:
     """Every metric: name, formula, range, direction, chance level, source.
 
     Args:
@@ -226,11 +223,8 @@ def print_listing(form: Any) -> None:
     from owkg.metrics.registry import LISTING
 
     rows = [entry.listed() for entry in LISTING]
-    if form == "json":
-        print(json.dumps(rows, indent=2))
-        return
-    if form == "csv":
-        print(pl.DataFrame(rows).write_csv(), end="")
+    if form in ("json", "csv"):
+        show(form, rows, frame=pl.DataFrame(rows))
         return
     table = new_table()
     for name in rows[0]:
