@@ -1,4 +1,4 @@
-"""Output of commands: JSON for programs, tables for people, CSV for spreadsheets."""
+"""Output of commands: for people, programs, spreadsheets, papers."""
 
 import json
 import math
@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from owkg.cli.options import Format
+from owkg.terminal.latex import latex, tabular
+from owkg.terminal.markdown import marked
+from owkg.terminal.markdown import table as markdown_table
 from owkg.terminal.tables import line, new_table, plain, printed, put
 
 if TYPE_CHECKING:
@@ -22,12 +25,14 @@ class Table(NamedTuple):
     Attributes:
         title: above it; nothing where empty.
         columns: their names; the first is of names, the others of numbers.
-        rows: of cells.
+        rows: of cells; for LaTeX written in it.
+        names: number of columns of names.
     """
 
     title: str
     columns: Sequence[str]
-    rows: Iterable[Sequence[object]]
+    rows: Iterable[Sequence[str]]
+    names: int = 1
 
 
 def show(
@@ -43,10 +48,10 @@ def show(
     """Prints a result in a format that every command understands.
 
     Args:
-        form: json, csv, or else tables.
+        form: json, csv, latex, markdown, or else tables for the terminal.
         payload: what JSON says; frames in it are lists of their rows.
         tables: for people.
-        lines: below the tables.
+        lines: below the tables; for papers above them.
         notes: below the lines, and in the JSON object.
         frame: what CSV says.
         **written: how `json.dumps` writes.
@@ -57,9 +62,22 @@ def show(
         print(json.dumps(payload, indent=2, allow_nan=False, default=_simple, **written))
     elif form == "csv" and frame is not None:
         print(frame.write_csv(), end="")
+    elif form == "latex":
+        for text in lines:
+            print(f"% {text}")
+        for table in tables:
+            if table.title:
+                print(f"% {' '.join(table.title.split())}")
+            print(tabular([latex(name) for name in table.columns], list(table.rows), table.names))
+    elif form == "markdown":
+        for text in lines:
+            print(text)
+        for table in tables:
+            rows = markdown_table(table.columns, list(table.rows), table.names)
+            print(f"\n{marked(table.title)}\n\n{rows}")
     else:
         for table in tables:
-            printed(*table)
+            printed(table.title, table.columns, table.rows)
         for text in (*lines, *(f"note: {note}" for note in notes or ())):
             line(text)
 

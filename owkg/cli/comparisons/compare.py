@@ -5,36 +5,28 @@ from typing import Annotated, Literal
 
 import typer
 
+from owkg.cli import options
 from owkg.cli.inputs import graph_of, names_of_systems, noted
-from owkg.cli.options import (
-    GraphOfSystems,
-    Intersect,
-    MetricsOfSystems,
-    Seed,
-    Systems,
-    TestName,
-    Ties,
-    split_list,
-)
+from owkg.cli.options import split_list
 from owkg.cli.output import show
 from owkg.terminal.progress import progress
 
 
 def compare(
-    files: Systems,
+    files: options.Systems,
     *,
     qrels: list[str] | None = None,
-    kg: GraphOfSystems = None,
-    metric: MetricsOfSystems = None,
+    kg: options.GraphOfSystems = None,
+    metric: options.MetricsOfSystems = None,
     by: str = "",
-    test: TestName = "randomisation",
+    test: options.TestName = "randomisation",
     correction: Literal["holm", "bh", "none"] = "holm",
     ci: float = 0.95,
     draws: Annotated[int, typer.Option(min=1)] = 10000,
     replicates: Annotated[int, typer.Option(min=2)] = 1000,
-    ties: Ties = None,
-    intersect: Intersect = False,
-    seed: Seed = 0,
+    ties: options.Ties = None,
+    intersect: options.Intersect = False,
+    seed: options.Seed = 0,
     out: Path | None = None,
     format_: Literal["table", "json", "csv", "latex", "markdown"] = "table",
 ) -> None:
@@ -91,11 +83,8 @@ def compare(
     found = dict(comparison.items())
     if out is not None:
         output.write(found, out)
-    if format_ == "latex":
-        output.print_latex(found, ci, test)
-    elif format_ == "markdown":
-        output.print_markdown(found, ci, test)
-    elif format_ == "table":
+    if format_ == "table":
         output.print_tables(found, ci, correction, test)
     else:
-        show(format_, found, frame=output.tidy(found))
+        tables, lines = output.for_papers(found, ci, test, format_)
+        show(format_, found, tables, lines, frame=output.tidy(found))

@@ -1,13 +1,12 @@
 """Output of `owkg compare`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from owkg.cli.output import cell, interval, number, written_together
-from owkg.terminal.latex import latex, tabular
+from owkg.cli.output import Table, cell, interval, number, written_together
+from owkg.terminal.latex import latex
 from owkg.terminal.markdown import marked
-from owkg.terminal.markdown import table as markdown_table
 from owkg.terminal.tables import line, printed
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def tidy(found: "Mapping[str, pl.DataFrame]") -> "pl.DataFrame":
     seeds = [name for name in ("seeds", "seed_deviation") if name in found["values"].columns]
     columns_of = [*_TIDY, *({"hypothesis"} & {*found["pairs"].columns}), *seeds]
 
-    def of(name: str, *, quantity: Any, interval: str, **columns: Any) -> Any:
+    def of(name: str, *, quantity: pl.Expr, interval: str, **columns: pl.Expr) -> pl.DataFrame:
         table = found[name].with_columns(quantity=quantity, interval=pl.lit(interval), **columns)
         return table.select(pl.col(column) for column in columns_of if column in table.columns)
 
@@ -187,73 +186,59 @@ _TIDY = [
 ]
 
 
-def print_latex(found: "Mapping[str, pl.DataFrame]", ci: float, test: str) -> None:
-    r"""Two booktabs tables of each qrels: the values of the systems, and their differences."""
-    said = _test(found["values"], test)
-    print(f"% {ci:.0%} intervals, p-values of the {said}; needs \\usepackage{{booktabs}}")
-    for caption, head, rows in _for_papers(found):
-        print(f"% {' '.join(caption.split())}")
-        cells = [
-            [
-                " -- ".join(map(latex, names)),
-                *(
-                    _small(row, value, plus=p is not None)
-                    + ("" if p is None else f", $p = {p:.3g}$, {_wins(row)}")
-                    for row, value, p in values
-                ),
-            ]
-            for names, values in rows
-        ]
-        print(tabular(list(map(latex, head)), cells))
-
-
-def print_markdown(found: "Mapping[str, pl.DataFrame]", ci: float, test: str) -> None:
-    """The tables of `print_latex` in Markdown."""
-    print(f"{ci:.0%} intervals, p-values of the {marked(_test(found['values'], test))}.")
-    for caption, head, rows in _for_papers(found):
-        cells = [
-            [
-                " - ".join(names),
-                *(
-                    _value(row) if p is None else f"{_difference(row)}, p = {p:.3g}, {_wins(row)}"
-                    for row, _, p in values
-                ),
-            ]
-            for names, values in rows
-        ]
-        print(f"\n{marked(caption)}\n\n{markdown_table(head, cells)}")
-
-
-_Cell = tuple[dict[str, Any], float, float | None]
-_Rows = list[tuple[tuple[str, ...], list[_Cell]]]
-
-
-def _for_papers(found: "Mapping[str, pl.DataFrame]") -> Iterator[tuple[str, list[str], _Rows]]:
-    """Caption, columns and rows of each table: names, then (row, value, p-value if it is a difference)."""
+def for_papers(
+    found: "Mapping[str, pl.DataFrame]", ci: float, test: str, form: str
+) -> tuple[list[Table], list[str]]:
+    """Two tables of each qrels, the values of the systems and their differences; and a line above them."""
+    in_latex = form == "latex"
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
+    tables = []
     for qrels in values["qrels"].unique(maintain_order=True):
         own, pairs = (found[name].filter(qrels=qrels) for name in ("values", "pairs"))
-        rows: _Rows = [
-            ((system,), [(row, row["value"], None) for row in of.iter_rows(named=True)])
+        rows = [
+            [
+                latex(system) if in_latex else system,
+                *((_small(row) if in_latex else _value(row)) for row in of.iter_rows(named=True)),
+            ]
             for (system,), of in own.group_by("system", maintain_order=True)
         ]
-        yield f"{qrels}: values of the systems", ["system", *metrics], rows
+        tables.append(Table(f"{qrels}: values of the systems", ["system", *metrics], rows))
         rows = [
-            (names, [(row, row["difference"], row["p_value"]) for row in of.iter_rows(named=True)])
+            [
+                " -- ".join(map(latex, names)) if in_latex else " - ".join(names),
+                *((_small_difference(row) if in_latex else _tested(row)) for row in of.iter_rows(named=True)),
+            ]
             for names, of in pairs.group_by("first", "second", maintain_order=True)
         ]
-        caption = "differences, above 0 where the first is better; queries won/tied/lost"
-        yield f"{qrels}: {caption}", ["pair", *metrics], rows
+        caption = f"{qrels}: differences, above 0 where the first is better; queries won/tied/lost"
+        tables.append(Table(caption, ["pair", *metrics], rows))
+    said = _test(values, test)
+    if in_latex:
+        return tables, [f"{ci:.0%} intervals, p-values of the {said}; needs \\usepackage{{booktabs}}"]
+    return tables, [f"{ci:.0%} intervals, p-values of the {marked(said)}."]
 
 
-def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:
-    """A number in mathematics, so that its minus is one, and its interval in small print."""
-    low, high = (number(row[name]) for name in ("lower", "upper"))
-    ends = "" if low is None or high is None else rf" {{\scriptsize $[{low:.3g}, {high:.3g}]$}}"
+def _small(row: dict[str, Any]) -> str:
+    """A value in mathematics, so that its minus is one, and its interval in small print."""
     deviation = row.get("seed_deviation")
     scatter = "" if deviation is None else rf" \pm {deviation:.2g}"
-    return f"${value:+.4g}$" + ends if plus else f"${value:.4g}{scatter}$" + ends
+    return f"${row['value']:.4g}{scatter}$" + _small_interval(row)
+
+
+def _small_difference(row: dict[str, Any]) -> str:
+    """A difference as `_small` has values, and its test."""
+    test = f", $p = {row['p_value']:.3g}$, {_wins(row)}"
+    return f"${row['difference']:+.4g}$" + _small_interval(row) + test
+
+
+def _small_interval(row: dict[str, Any]) -> str:
+    low, high = (number(row[name]) for name in ("lower", "upper"))
+    return "" if low is None or high is None else rf" {{\scriptsize $[{low:.3g}, {high:.3g}]$}}"
+
+
+def _tested(row: dict[str, Any]) -> str:
+    return f"{_difference(row)}, p = {row['p_value']:.3g}, {_wins(row)}"
 
 
 def _value(row: dict[str, Any]) -> str:

@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from owkg.cli import options
 from owkg.cli.inputs import graph_of, metrics_named, names_of_systems, noted
-from owkg.cli.options import (
-    Format,
-    GraphOfSystems,
-    Intersect,
-    MetricsOfSystems,
-    OutputFormat,
-    Seed,
-    Systems,
-    Ties,
-)
 from owkg.cli.output import Table, number, show
 from owkg.terminal.progress import progress
 
@@ -32,20 +23,20 @@ _SAME = 0.9
 
 
 def stability(
-    files: Systems,
+    files: options.Systems,
     *,
     qrels: str | None = None,
-    kg: GraphOfSystems = None,
-    metric: MetricsOfSystems = None,
+    kg: options.GraphOfSystems = None,
+    metric: options.MetricsOfSystems = None,
     size: str | None = None,
     unit: Literal["query", "triple"] = "query",
     draws: Annotated[int, typer.Option(min=2)] = 50,
     coefficient: str = "tau",
-    ties: Ties = None,
-    intersect: Intersect = False,
-    seed: Seed = 0,
+    ties: options.Ties = None,
+    intersect: options.Intersect = False,
+    seed: options.Seed = 0,
     out: Path | None = None,
-    form: OutputFormat = Format.TABLE,
+    form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """The order of systems on random parts of the queries, or of the triples, against that on all of them.
 
@@ -113,11 +104,11 @@ def stability(
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * count) < count]
     with progress("drawing", "draws") as update:
-        options: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
+        how: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
         if unit == "query":
-            found = measured(seed, read, sizes, draws, **options)
+            found = measured(seed, read, sizes, draws, **how)
         else:
-            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **options)
+            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **how)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)

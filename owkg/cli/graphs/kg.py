@@ -8,7 +8,7 @@ from owkg.cli.inputs import graph_and_notes, note
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, plain, put
+from owkg.terminal.tables import line, printed
 
 
 def info(folder: Path, *, layout: str | None = None, form: OutputFormat = Format.TABLE) -> None:
@@ -117,13 +117,9 @@ def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     names = [
         name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
     ]
-    table = new_table()
-    table.add_column(title)
-    for name in names:
-        table.add_column(plain(name), justify="right")
-    for row, values in rows.items():
-        table.add_row(plain(row), *(_cell(values[name]) for name in names))
-    put(table)
+    printed(
+        "", [title, *names], [[row, *(_cell(values[name]) for name in names)] for row, values in rows.items()]
+    )
 
 
 def _cell(value: object) -> str:

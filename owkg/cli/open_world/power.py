@@ -4,16 +4,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from owkg.cli import options
 from owkg.cli.errors import ended_at_once
 from owkg.cli.inputs import check_figure, check_writable
-from owkg.cli.options import (
-    AnswerHistogram,
-    Format,
-    OtherCorrelation,
-    OutputFormat,
-    SettingOptions,
-    histogram,
-)
 from owkg.cli.output import number, show_metrics
 
 if TYPE_CHECKING:
@@ -28,15 +21,15 @@ _FLOORS = ("any_weight", "decreasing_weight")
 
 def power(
     *,
-    setting: SettingOptions,
+    setting: options.SettingOptions,
     other_strength: float,
-    num_answers: AnswerHistogram,
+    num_answers: options.AnswerHistogram,
     inconsistency: float = 0.05,
     num_queries: int | None = None,
-    other_correlation: OtherCorrelation = None,
+    other_correlation: options.OtherCorrelation = None,
     all_metrics: bool = False,
     figure: Path | None = None,
-    form: OutputFormat = Format.TABLE,
+    form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """How many queries it takes to see which of two models is stronger.
 
@@ -62,7 +55,7 @@ def power(
     """
     from owkg.theory import queries_to_tell_apart
 
-    answers, weights = histogram(num_answers)
+    answers, weights = options.histogram(num_answers)
     numbers: dict[str, Any] = {"strength": setting.strength, "other_strength": other_strength}
     numbers |= setting.numbers(answers) | {"other_correlation": other_correlation}
     other = setting.correlation if other_correlation is None else other_correlation

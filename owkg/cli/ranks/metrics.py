@@ -140,7 +140,8 @@ def metrics(
     if format_ == "json":
         show(format_, output.nested(found, pykeen=keys == "pykeen"))
     elif format_ == "latex":
-        output.print_latex(found, ci)
+        table, said = output.for_papers(found, ci)
+        show(format_, {}, [table], [said])
     elif format_ == "table":
         output.print_tables(found, ci, sizes, protocol)
     else:

@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from owkg.cli.output import number, show
-from owkg.terminal.latex import latex, tabular
+from owkg.cli.output import Table, number, show
+from owkg.terminal.latex import latex
 from owkg.terminal.tables import line, new_table, plain, put, shown
 
 # What a table with a row a model shows when nothing is asked by name.
@@ -168,8 +168,8 @@ def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bo
     put(table)
 
 
-def print_latex(found: pl.DataFrame, ci: float) -> None:
-    r"""A booktabs table with a line a model (or group, side, tie rule); the best value of a metric is bold.
+def for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
+    """A LaTeX table with a line a model (or group, side, tie rule), the best value bold; and a line above it.
 
     Args:
         found: what `owkg.metrics.report` returns.
@@ -182,10 +182,8 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
         names = [name for name in _SHORT if name in names]
     keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
     seeds = _seeds(found)
-    print(
-        f"% {seeds or 'values'} and {100 * ci:g}% confidence intervals over queries"
-        f"{' and seeds' if seeds else ''}; needs \\usepackage{{booktabs}}"
-    )
+    said = f"{seeds or 'values'} and {100 * ci:g}% confidence intervals over queries"
+    said += f"{' and seeds' if seeds else ''}; needs \\usepackage{{booktabs}}"
     comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
     best: dict[tuple[str, str, str], float] = {}
     for row in comparable.iter_rows(named=True):
@@ -211,7 +209,7 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
             scatter = "" if deviation is None else rf" $\pm$ {shown(deviation, 2)}"
             cells.append((rf"\textbf{{{value}}}" if top else value) + scatter + ends)
         lines.append(cells)
-    print(tabular([*keys, *map(latex, names)], lines, len(keys)))
+    return Table("", [*keys, *names], lines, len(keys)), said
 
 
 def print_listing(form: str) -> None:
